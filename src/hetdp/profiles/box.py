@@ -1,0 +1,183 @@
+"""The public domain of a profile: one closed interval per item, and the centre that items shrink toward."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.checks import float_vector, whole
+from hetdp.errors import InvalidInput
+
+__all__ = ["Box"]
+
+
+class Box:
+    """A box of admissible values, with a public centre.
+
+    Parameters
+    ----------
+    lower, upper
+        Ends of the interval of each item; `lower < upper` everywhere.
+    center
+        Where a shrunk item goes, inside the box. Default: 0 where the interval contains it, else the midpoint.
+
+    Privacy
+    -------
+    The box is public and must not be computed from the data. Values outside it are clamped and nan becomes the
+    centre, silently: an error would tell that such a value exists.
+
+    Examples
+    --------
+    >>> Box(lower=[0, 20], upper=[1, 80]).center
+    array([ 0., 50.])
+    >>> Box.uniform(0, 1, size=2).is_semi_balanced, Box(20, 80).is_semi_balanced
+    (True, False)
+    """
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike, center: ArrayLike | None = None) -> None:
+        self.lower = float_vector("lower", lower)
+        self.upper = float_vector("upper", upper)
+        _same_length("upper", self.upper, self.lower)
+        if not (self.lower < self.upper).all():
+            where = int(np.argmin(self.lower < self.upper))
+            raise InvalidInput(
+                f"lower must be below upper for every item. Got lower={self.lower[where]:g} and "
+                f"upper={self.upper[where]:g} at position {where} instead."
+            )
+        if not np.isfinite(self.upper - self.lower).all():
+            raise InvalidInput("upper - lower must be finite for every item. Got a range that overflows instead.")
+        if center is None:
+            contains_zero = (self.lower <= 0.0) & (self.upper >= 0.0)
+            center = np.where(contains_zero, 0.0, self.lower / 2 + self.upper / 2)
+        self.center = float_vector("center", center)
+        _same_length("center", self.center, self.lower)
+        if not ((self.lower <= self.center) & (self.center <= self.upper)).all():
+            raise InvalidInput("center must lie inside the box. Got a center outside [lower, upper] instead.")
+
+    @classmethod
+    def uniform(cls, lower: float, upper: float, *, size: int, center: float | None = None) -> Self:
+        """Return a box with the same interval for each of `size` items.
+
+        Privacy
+        -------
+        The number of items is public.
+
+        Examples
+        --------
+        >>> Box.uniform(0, 80, size=3)
+        Box(3 items, 0 <= value <= 80, center 0)
+        """
+        ones = np.ones(whole("size", size, minimum=1))
+        return cls(lower * ones, upper * ones, None if center is None else center * ones)
+
+    def __repr__(self) -> str:
+        def short(vector: NDArray[np.float64]) -> str:
+            return f"{vector[0]:g}" if (vector == vector[0]).all() else f"{vector.min():g}..{vector.max():g}"
+
+        items = f"{self.size} item{'s' if self.size != 1 else ''}"
+        return f"Box({items}, {short(self.lower)} <= value <= {short(self.upper)}, center {short(self.center)})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Box):
+            return NotImplemented
+        return all(
+            np.array_equal(mine, theirs)
+            for mine, theirs in zip(self._vectors, other._vectors, strict=True)  # noqa: SLF001  (same class)
+        )
+
+    def __hash__(self) -> int:
+        return hash(tuple(vector.tobytes() for vector in self._vectors))
+
+    @property
+    def _vectors(self) -> Sequence[NDArray[np.float64]]:
+        return (self.lower, self.upper, self.center)
+
+    @property
+    def size(self) -> int:
+        """How many items there are."""
+        return self.lower.size
+
+    @property
+    def ranges(self) -> NDArray[np.float64]:
+        """Length of each interval."""
+        return self.upper - self.lower
+
+    @property
+    def radii(self) -> NDArray[np.float64]:
+        """Largest absolute value in each interval."""
+        return np.maximum(np.abs(self.lower), np.abs(self.upper))
+
+    @property
+    def is_semi_balanced(self) -> bool:
+        """Whether shrinking toward 0 stays inside, as the paper requires: true if and only if the box contains 0."""
+        return bool(((self.lower <= 0.0) & (self.upper >= 0.0)).all())
+
+    def recentered(self, center: ArrayLike) -> "Box":
+        """Return the same box with another centre.
+
+        Privacy
+        -------
+        The centre must be public.
+
+        Examples
+        --------
+        >>> Box([20], [80]).recentered([20]).center
+        array([20.])
+        """
+        return Box(self.lower, self.upper, center)
+
+    def clamp(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Return private values as floats inside the box; nan and what is not a number become the centre.
+
+        Privacy
+        -------
+        Never fails on a value, only on their number, which is public.
+
+        Examples
+        --------
+        >>> Box([0, 0, 0, 20], [1, 1, 1, 80]).clamp([7, float("nan"), "secret", None])
+        array([ 1.,  0.,  0., 50.])
+        """
+        vector = _private_floats(values)
+        if vector.shape != (self.size,):
+            raise InvalidInput(f"values must hold one number per item ({self.size}). Got shape {vector.shape} instead.")
+        return np.clip(np.where(np.isnan(vector), self.center, vector), self.lower, self.upper)
+
+    def shrink(self, clamped: NDArray[np.float64], shrinkage: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `center + shrinkage * (clamped - center)`, kept inside the box whatever the rounding.
+
+        Privacy
+        -------
+        An item with shrinkage 0 becomes the centre exactly, bit for bit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Box([0, 20], [1, 80]).shrink(np.array([1.0, 80.0]), np.array([0.5, 0.0]))
+        array([ 0.5, 50. ])
+        """
+        moved = self.center + shrinkage * (clamped - self.center)
+        return np.clip(moved, self.lower, self.upper)
+
+
+def _private_floats(values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        return np.array(values, dtype=np.float64, ndmin=1)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    # Some value is not a number. Which one is nobody's business: it becomes nan, and nan becomes the centre.
+    cells = np.array(values, dtype=object, ndmin=1)
+    return np.array([_private_float(cell) for cell in cells.ravel()], dtype=np.float64).reshape(cells.shape)
+
+
+def _private_float(cell: object) -> float:
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except Exception:  # noqa: BLE001  (whatever is wrong with a private value must not show)
+        return float("nan")
+
+
+def _same_length(name: str, vector: NDArray[np.float64], reference: NDArray[np.float64]) -> None:
+    if vector.size != reference.size:
+        raise InvalidInput(f"{name} must be as long as lower ({reference.size}). Got {vector.size} instead.")

@@ -1,0 +1,113 @@
+"""A public prior of privacy weights: what one expects people to choose, before looking at anybody."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.checks import finite, float_vector
+from hetdp.errors import InvalidInput
+
+__all__ = ["WeightPrior"]
+
+_GROUPS = {
+    "fundamentalists": (0.0, 0.5, 1.0),
+    "pragmatists": (0.5, 0.75, 1.0),
+    "unconcerned": (1.0,),
+}
+
+
+class WeightPrior:
+    """A finite distribution of weights, from a survey or an assumption, never from the weights in use.
+
+    Parameters
+    ----------
+    weights
+        Possible weights in [0, 1]; or a dict from weight to probability.
+    probabilities
+        One per weight, summing to 1. Default: all alike.
+
+    Privacy
+    -------
+    A prior is public. Computing it from the secret weights of the release at hand would leak them.
+
+    Examples
+    --------
+    >>> WeightPrior([0.5, 1.0]).mean()
+    0.75
+    >>> WeightPrior.westin(0.34, 0.43, 0.23).mean()
+    0.7225
+    """
+
+    def __init__(self, weights: ArrayLike | Mapping[float, float], probabilities: ArrayLike | None = None) -> None:
+        if isinstance(weights, Mapping):
+            if probabilities is not None:
+                raise InvalidInput("probabilities must be omitted with a dict of weights. Got both instead.")
+            weights, probabilities = list(weights.keys()), list(weights.values())
+        self.weights = float_vector("weights", weights)
+        if ((self.weights < 0.0) | (self.weights > 1.0)).any():
+            raise InvalidInput("weights of a prior must lie in [0, 1]. Got a weight outside instead.")
+        if probabilities is None:
+            probabilities = np.full(self.weights.size, 1.0 / self.weights.size)
+        self.probabilities = float_vector("probabilities", probabilities)
+        if self.probabilities.size != self.weights.size:
+            raise InvalidInput(
+                f"probabilities must be as many as weights ({self.weights.size}). Got {self.probabilities.size} instead."
+            )
+        total = float(self.probabilities.sum())
+        if (self.probabilities < 0.0).any() or abs(total - 1.0) > 1e-9:  # noqa: PLR2004  (rounding of the sum)
+            raise InvalidInput(f"probabilities must be >= 0 and sum to 1. Got a sum of {total:g} instead.")
+
+    @classmethod
+    def westin(cls, fundamentalists: float, pragmatists: float, unconcerned: float) -> "WeightPrior":
+        """Return the paper's mix of three groups, given their shares of the population.
+
+        Fundamentalists draw from {0, 0.5, 1}, pragmatists from {0.5, 0.75, 1}, the unconcerned take 1.
+
+        Privacy
+        -------
+        Shares come from a public poll, such as 34/43/23 %.
+
+        Examples
+        --------
+        >>> WeightPrior.westin(1, 0, 0).mean()
+        0.5
+        """
+        shares = {"fundamentalists": fundamentalists, "pragmatists": pragmatists, "unconcerned": unconcerned}
+        weights = [weight for group in shares for weight in _GROUPS[group]]
+        probabilities = [
+            finite(group, share) / len(_GROUPS[group]) for group, share in shares.items() for _ in _GROUPS[group]
+        ]
+        return cls(weights, probabilities)
+
+    def __repr__(self) -> str:
+        return f"WeightPrior({self.weights.size} weights, mean {self.mean():.4g})"
+
+    def expect(self, outcomes: NDArray[np.float64]) -> float:
+        """Return the expectation of one outcome per weight.
+
+        Privacy
+        -------
+        Public in, public out.
+
+        Examples
+        --------
+        >>> prior = WeightPrior([0.5, 1.0])
+        >>> prior.expect(prior.weights**2)
+        0.625
+        """
+        return float(self.probabilities @ outcomes)
+
+    def mean(self) -> float:
+        """Return the mean weight.
+
+        Privacy
+        -------
+        Public.
+
+        Examples
+        --------
+        >>> WeightPrior({0.0: 0.25, 1.0: 0.75}).mean()
+        0.75
+        """
+        return self.expect(self.weights)

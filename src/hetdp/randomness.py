@@ -1,0 +1,162 @@
+"""The only source of random numbers: AES-256 in counter mode, keyed by the operating system.
+
+A `Stream` hands out 64-bit words of keystream. The secure stream is keyed by `os.urandom`, shared by all threads
+behind a lock, keyed afresh in a forked child and after every 2 GiB. A seeded stream is for simulation and tests: its
+key is a hash of the seed, everything drawn from it is stamped `simulated`, and nothing that publishes accepts it.
+"""
+
+import hashlib
+import os
+import threading
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.checks import whole
+
+__all__ = ["RandomState", "Stream", "as_stream", "secure_stream", "seeded_stream"]
+
+_REKEY_AFTER_WORDS = 2**28
+_ZEROS = bytes(2**16)
+
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks  # noqa: PLW0603  (a fork happens to the whole process; so does this counter)
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+
+class Stream:
+    """A stream of uniformly random 64-bit words.
+
+    Parameters
+    ----------
+    key
+        32 bytes for a reproducible stream; None for one keyed by the operating system.
+
+    Privacy
+    -------
+    Noise hides data only from those who cannot predict it. A stream without a key is as unpredictable as AES-256; a
+    stream with a key is `simulated` and protects nobody.
+
+    Examples
+    --------
+    >>> Stream().words(3).shape
+    (3,)
+    >>> Stream().simulated, seeded_stream(1).simulated
+    (False, True)
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self.simulated = key is not None
+        self._lock = threading.Lock()
+        self._drawn = 0
+        self._start(key or os.urandom(32))
+
+    def __repr__(self) -> str:
+        return f"Stream({'simulated' if self.simulated else 'secure'})"
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        message = "a random stream cannot be pickled: two copies would draw the same noise"
+        raise TypeError(message)
+
+    @property
+    def drawn(self) -> int:
+        """How many words were drawn so far."""
+        return self._drawn
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Return the next `count` words.
+
+        Privacy
+        -------
+        No word is ever handed out twice, in no thread and in no forked child.
+        """
+        out = np.empty(count, dtype="<u8")
+        target = memoryview(out).cast("B") if count else memoryview(b"")
+        with self._lock:
+            stale = self._generation != _forks or self._since_key > _REKEY_AFTER_WORDS
+            if stale and not self.simulated:
+                self._start(os.urandom(32))
+            for begin in range(0, 8 * count, len(_ZEROS)):
+                part = target[begin : begin + len(_ZEROS)]
+                self._encrypt.update_into(_ZEROS[: len(part)], part)
+            self._since_key += count
+            self._drawn += count
+        return out
+
+    def _start(self, key: bytes) -> None:
+        # Imported here because it takes longer than the rest of `import hetdp` together.
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
+
+        self._encrypt = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+        self._since_key = 0
+        self._generation = _forks
+
+
+#: What functions accept as `random_state`: None (secure), a whole number (simulated) or a stream.
+RandomState: TypeAlias = int | Stream | None
+
+_secure: Stream | None = None
+_secure_lock = threading.Lock()
+
+
+def secure_stream() -> Stream:
+    """Return the stream keyed by the operating system that the whole process shares.
+
+    Privacy
+    -------
+    Every release uses this stream unless a seed is given.
+
+    Examples
+    --------
+    >>> secure_stream().simulated
+    False
+    """
+    global _secure  # noqa: PLW0603  (made at first use, so that importing hetdp does not load the cipher)
+    with _secure_lock:
+        if _secure is None:
+            _secure = Stream()
+        return _secure
+
+
+def seeded_stream(seed: int, *path: int) -> Stream:
+    """Return a reproducible stream for simulation; `path` gives independent streams for the same seed.
+
+    Privacy
+    -------
+    None: whoever knows the seed knows the noise. Results are stamped `simulated`.
+
+    Examples
+    --------
+    >>> bool((seeded_stream(7).words(2) == seeded_stream(7).words(2)).all())
+    True
+    >>> bool((seeded_stream(7, 0).words(2) == seeded_stream(7, 1).words(2)).any())
+    False
+    """
+    label = "/".join(str(whole("seed", part, minimum=0)) for part in (seed, *path))
+    return Stream(hashlib.blake2b(label.encode(), digest_size=32, person=b"hetdp-simulation").digest())
+
+
+def as_stream(random_state: RandomState) -> Stream:
+    """Return the stream that a `random_state` argument stands for.
+
+    Privacy
+    -------
+    None means secure; a number means simulated.
+
+    Examples
+    --------
+    >>> as_stream(None).simulated, as_stream(3).simulated
+    (False, True)
+    """
+    if random_state is None:
+        return secure_stream()
+    if isinstance(random_state, Stream):
+        return random_state
+    return seeded_stream(whole("random_state", random_state, minimum=0))
