@@ -18,7 +18,7 @@ from hetdp.checks import whole
 __all__ = ["RandomState", "Stream", "as_stream", "secure_stream", "seeded_stream"]
 
 _REKEY_AFTER_WORDS = 2**28
-_ZEROS = bytes(2**16)
+_ZEROS = memoryview(bytes(2**16))
 
 _forks = 0
 

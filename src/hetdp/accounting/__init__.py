@@ -1,0 +1,1 @@
+"""What a release costs: guarantees and the ledger."""

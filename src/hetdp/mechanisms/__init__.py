@@ -1,0 +1,1 @@
+"""Queries with modular sensitivities, stretching, and exact noise."""

@@ -1,0 +1,213 @@
+"""What a query is: a function on a box, with a bound on how far one item can move it at any shrinkage.
+
+`S_i(w)`, the modular sensitivity, bounds how much item i can change the answer when its interval is shrunk by w and
+all others are left whole. Only an upper bound is needed for soundness. The stretched function shrinks every item, and
+since a smaller box is a subset, S_i only gets smaller by that (docs/proofs/stretching.md).
+"""
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.errors import InvalidInput
+from hetdp.profiles import Box
+
+__all__ = ["Floats", "ItemwiseQuery", "Query"]
+
+Floats = NDArray[np.float64]
+
+_BISECTIONS = 60
+
+
+class Query(ABC):
+    """A public function of a profile.
+
+    Attributes
+    ----------
+    name
+        What the query is called in releases and reports.
+    domain
+        The box, possibly with a centre that suits the query better than the one that was given.
+    cells
+        How many cells of the answer one item can touch (1 for a number).
+
+    Privacy
+    -------
+    Everything about a query is public. What it is asked on is not.
+    """
+
+    #: How a release of this query rounds: see `hetdp.mechanisms.plan`.
+    rounding: ClassVar[str] = "slack"
+
+    def __init__(self, name: str, domain: Box, *, cells: int = 1) -> None:
+        if not isinstance(domain, Box):
+            raise InvalidInput(f"domain must be a hetdp.Box. Got {type(domain).__name__} instead.")
+        self.name = name
+        self.domain = domain
+        self.cells = cells
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.domain!r})"
+
+    @property
+    def size(self) -> int:
+        """How many items the query reads."""
+        return self.domain.size
+
+    @abstractmethod
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        """Return an upper bound on S_i(w_i) for every item.
+
+        Privacy
+        -------
+        Public for public shrinkage; the owner's otherwise.
+        """
+
+    @abstractmethod
+    def evaluate(self, points: Floats) -> float | Floats:
+        """Return f at a point of the box."""
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """S = max S_i(1), the most any item can change the answer. Public; the noise is scaled to it."""
+        return float(self.modular_sensitivities(1.0).max())
+
+    def __call__(self, values: ArrayLike) -> float | Floats:
+        """Return the exact answer, for the owner's eyes."""
+        return self.evaluate(self.domain.clamp(values))
+
+    def stretched(self, clamped: Floats, shrinkage: Floats) -> float | Floats:
+        """Return f(c + W(d - c)), the answer on the shrunk profile."""
+        return self.evaluate(self.domain.shrink(clamped, shrinkage))
+
+    # -- shrinkage ---------------------------------------------------------------------------------------------------
+
+    def largest_shrinkage(self, targets: ArrayLike) -> Floats:
+        """Return the largest w_i <= 1 with S_i(w_i) <= targets_i: equation (opt) of the paper.
+
+        The supremum is approached from below, so the bound holds as computed, never only up to rounding.
+
+        Privacy
+        -------
+        Item i's shrinkage depends on item i's target alone; that is what hides the weights.
+        """
+        wanted = np.broadcast_to(np.asarray(targets, dtype=np.float64), (self.size,))
+        shrinkage = np.clip(self._solve(wanted), 0.0, 1.0)
+        for _ in range(4):  # a closed form may be off by its rounding: step down to the feasible side
+            shrinkage = np.where(self.modular_sensitivities(shrinkage) > wanted, np.nextafter(shrinkage, 0), shrinkage)
+        return np.where(self.modular_sensitivities(shrinkage) > wanted, 0.0, shrinkage)
+
+    def _solve(self, targets: Floats) -> Floats:
+        """Solve S_i(w) = targets_i by bisection, returning the feasible end. Closed forms override this."""
+        low, high = np.zeros(self.size), np.ones(self.size)
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            fits = self.modular_sensitivities(middle) <= targets
+            low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+        return np.where(self.modular_sensitivities(np.ones(self.size)) <= targets, 1.0, low)
+
+    # -- distortion --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
+        """Return, per item, the largest |df/dx_i| on the segment from `start` to `end` (inf where there is none).
+
+        Privacy
+        -------
+        A function of private points is the owner's.
+        """
+
+    @abstractmethod
+    def lipschitz_bounds(self) -> Floats:
+        """Return, per item, the largest |df/dx_i| on the whole box (inf where there is none). Public."""
+
+    def gradient_norm_bound(self, start: Floats, end: Floats) -> float:
+        """Return a bound on the Euclidean norm of the gradient on the segment."""
+        return float(np.linalg.norm(self.gradient_bounds(start, end)))
+
+    def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return a bound on |f(d) - f(c + W(d - c))|, item by item; never larger than the paper's."""
+        start = self.domain.shrink(clamped, shrinkage)
+        moved = np.abs(clamped - start)
+        slopes = self.gradient_bounds(start, clamped)
+        item_by_item = float(np.multiply(moved, slopes, where=moved > 0, out=np.zeros(self.size)).sum())
+        return min(item_by_item, self.paper_distortion_bound(clamped, shrinkage))
+
+    def paper_distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return the paper's bound: (1 - min w) * ||d - c|| * the largest gradient norm on the segment."""
+        start = self.domain.shrink(clamped, shrinkage)
+        reach = (1.0 - float(shrinkage.min())) * float(np.linalg.norm(clamped - self.domain.center))
+        return reach * self.gradient_norm_bound(start, clamped) if reach else 0.0
+
+    def item_distortions(self, shrinkage: Floats) -> Floats:
+        """Return, per item, the most its own shrinkage can change the answer, whatever the values are.
+
+        Privacy
+        -------
+        Depends on weights, not on values.
+        """
+        reach = np.maximum(self.domain.upper - self.domain.center, self.domain.center - self.domain.lower)
+        moved = (1.0 - shrinkage) * reach
+        by_slope = np.multiply(moved, self.lipschitz_bounds(), where=moved > 0, out=np.zeros(self.size))
+        return np.minimum(by_slope, self.modular_sensitivities(1.0))
+
+    @property
+    def distortions_add_up(self) -> bool:
+        """Whether the distortions of the items add up (else the largest counts)."""
+        return True
+
+    # -- rounding ----------------------------------------------------------------------------------------------------
+
+    @property
+    def evaluation_error(self) -> float:
+        """Bound on the floating-point error of `stretched`, in the unit of the answer (slack queries)."""
+        return 0.0
+
+
+class ItemwiseQuery(Query):
+    """A query whose every item contributes a number of its own, combined by integer arithmetic.
+
+    The contribution of each item can be rounded to the grid by itself, before anything is added up; then the promise
+    to an item with a tiny weight is kept to the last bit, because no other item's rounding can interfere.
+    """
+
+    rounding: ClassVar[str] = "per item"
+
+    @property
+    def offset(self) -> float:
+        """The public part of the answer, which contributions come on top of."""
+        return 0.0
+
+    @abstractmethod
+    def contributions(self, points: Floats) -> Floats:
+        """Return each item's contribution at a point of the box."""
+
+    @abstractmethod
+    def lowest_contributions(self, shrinkage: Floats) -> Floats:
+        """Return the smallest contribution each item can make when shrunk."""
+
+    def combine(self, contributions: Floats) -> float | Floats:
+        """Return the answer (without offset) from the contributions: their sum, unless overridden."""
+        return math.fsum(contributions.tolist())
+
+    def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> int | list[int]:  # noqa: ARG002
+        """Return the exact answer in whole grid steps; `clamped` tells queries with several cells which one."""
+        return exact_sum(steps)
+
+    def contributed(self, clamped: Floats, shrinkage: Floats) -> Floats:
+        """Return each item's contribution on the shrunk profile."""
+        return self.contributions(self.domain.shrink(clamped, shrinkage))
+
+    def evaluate(self, points: Floats) -> float | Floats:
+        """Return f at a point of the box."""
+        return self.offset + self.combine(self.contributions(points))
+
+
+def exact_sum(steps: NDArray[np.int64]) -> int:
+    """Add 64-bit integers without overflow."""
+    low = np.uint32(0xFFFFFFFF)
+    return (int((steps >> 32).sum()) << 32) + int((steps & np.int64(low)).sum())

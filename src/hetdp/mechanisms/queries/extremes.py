@@ -1,0 +1,93 @@
+"""The largest and the smallest value."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
+from hetdp.mechanisms.queries.sums import linear_shrinkage
+from hetdp.profiles import Box
+
+__all__ = ["maximum", "minimum"]
+
+
+class _Extreme(ItemwiseQuery):
+    """max x_i (items shrink to their lower end) or min x_i (to their upper end); S_i(w) <= w r_i.
+
+    Shrinking toward the harmless end lets an item with weight 0 drop out; shrinking a minimum toward 0 would instead
+    make it the answer.
+    """
+
+    def __init__(self, name: str, domain: Box) -> None:
+        self._largest = name == "maximum"
+        super().__init__(name, domain.recentered(domain.lower if self._largest else domain.upper))
+
+    @property
+    def offset(self) -> float:
+        # A public reference near the values, so that contributions stay small numbers of grid steps.
+        return float(self.domain.center.max() if self._largest else self.domain.center.min())
+
+    def contributions(self, points: Floats) -> Floats:
+        return points - self.offset
+
+    def lowest_contributions(self, shrinkage: Floats) -> Floats:
+        low = self.domain.center + shrinkage * (self.domain.lower - self.domain.center)
+        return low - self.offset
+
+    def combine(self, contributions: Floats) -> float:
+        return float(contributions.max() if self._largest else contributions.min())
+
+    def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> int:  # noqa: ARG002  (one cell)
+        return int(steps.max() if self._largest else steps.min())
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        return np.asarray(shrinkage) * self.domain.ranges
+
+    def _solve(self, targets: Floats) -> Floats:
+        return linear_shrinkage(self.domain.ranges, targets)
+
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (1 for one item, 0 for others)
+        return self.lipschitz_bounds()
+
+    def lipschitz_bounds(self) -> Floats:
+        return np.ones(self.size)
+
+    def gradient_norm_bound(self, start: Floats, end: Floats) -> float:  # noqa: ARG002  (the gradient is one-hot)
+        return 1.0
+
+    def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return the largest move of any item: an extreme cannot move further than that."""
+        return float(np.abs(clamped - self.domain.shrink(clamped, shrinkage)).max())
+
+    @property
+    def distortions_add_up(self) -> bool:
+        return False
+
+
+def maximum(domain: Box) -> Query:
+    """Return the largest value. Items shrink toward their lower end, whatever the centre of the domain is.
+
+    Privacy
+    -------
+    S_i(w) = w r_i, so w_i = min(1, v_i S / r_i). Rounded per item.
+
+    Examples
+    --------
+    >>> maximum(Box.uniform(20, 80, size=3))([30, 50, 40])
+    50.0
+    """
+    return _Extreme("maximum", domain)
+
+
+def minimum(domain: Box) -> Query:
+    """Return the smallest value. Items shrink toward their upper end, whatever the centre of the domain is.
+
+    Privacy
+    -------
+    S_i(w) = w r_i, so w_i = min(1, v_i S / r_i). Rounded per item.
+
+    Examples
+    --------
+    >>> minimum(Box.uniform(20, 80, size=3))([30, 50, 40])
+    30.0
+    """
+    return _Extreme("minimum", domain)

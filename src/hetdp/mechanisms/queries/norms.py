@@ -1,0 +1,210 @@
+"""Norms and powers: sum of |x|^p, the Euclidean norm, and the number of non-zero items."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hetdp.checks import positive
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
+from hetdp.mechanisms.queries.sums import linear_shrinkage
+from hetdp.profiles import Box
+
+__all__ = ["l0", "norm", "power", "squared_norm"]
+
+_ULP = 2.0**-52
+
+
+def _interval(domain: Box, shrinkage: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest absolute value in each shrunk interval."""
+    factor = np.asarray(shrinkage)
+    low = domain.center + factor * (domain.lower - domain.center)
+    high = domain.center + factor * (domain.upper - domain.center)
+    smallest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
+    return smallest, np.maximum(np.abs(low), np.abs(high))
+
+
+class _SumOfPowers(ItemwiseQuery):
+    """sum |x_i|^p; S_i(w) = the spread of |x|^p over the shrunk interval, (w R_i)^p around 0."""
+
+    def __init__(self, name: str, domain: Box, exponent: float) -> None:
+        super().__init__(name, domain)
+        self.exponent = exponent
+
+    @property
+    def offset(self) -> float:
+        return math.fsum(self._power(self.domain.center).tolist())
+
+    def _power(self, points: Floats) -> Floats:
+        return np.abs(points) ** self.exponent
+
+    def contributions(self, points: Floats) -> Floats:
+        return self._power(points) - self._power(self.domain.center)
+
+    def lowest_contributions(self, shrinkage: Floats) -> Floats:
+        return self._power(_interval(self.domain, shrinkage)[0]) - self._power(self.domain.center)
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        smallest, largest = _interval(self.domain, shrinkage)
+        return self._power(largest) - self._power(smallest)
+
+    def _solve(self, targets: Floats) -> Floats:
+        if self.domain.center.any():
+            return super()._solve(targets)
+        return linear_shrinkage(self.modular_sensitivities(1.0), targets) ** (1 / self.exponent)
+
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
+        largest = np.maximum(np.abs(start), np.abs(end))
+        smallest = np.where(start * end <= 0, 0.0, np.minimum(np.abs(start), np.abs(end)))
+        return self._slope(smallest, largest)
+
+    def lipschitz_bounds(self) -> Floats:
+        return self._slope(*_interval(self.domain, 1.0))
+
+    def _slope(self, smallest: Floats, largest: Floats) -> Floats:
+        steepest = largest if self.exponent >= 1 else smallest
+        with np.errstate(divide="ignore"):  # below exponent 1 the slope at 0 is infinite, and that is the answer
+            slope: Floats = self.exponent * steepest ** (self.exponent - 1)
+        return slope
+
+
+def squared_norm(domain: Box) -> Query:
+    """Return the query sum x_i^2.
+
+    Privacy
+    -------
+    Around 0, S_i(w) = w^2 R_i^2 with R_i = max abs(x_i), so w_i = min(1, sqrt(v_i S / S_i)). Rounded per item.
+
+    Examples
+    --------
+    >>> squared_norm(Box.uniform(-1, 1, size=2))([0.5, -1])
+    1.25
+    """
+    return _SumOfPowers("squared_norm", domain, 2.0)
+
+
+def power(domain: Box, exponent: float) -> Query:
+    """Return the query sum x_i^p on a domain of non-negative values.
+
+    Privacy
+    -------
+    Around 0, S_i(w) = (w r_i)^p, so w_i = min(1, (v_i S / S_i)^(1/p)). Rounded per item.
+
+    Examples
+    --------
+    >>> power(Box.uniform(0, 2, size=2), exponent=3)([1, 2])
+    9.0
+    """
+    query = _SumOfPowers("power", domain, positive("exponent", exponent))
+    if (domain.lower < 0).any():
+        raise InvalidInput(f"domain of a power must have lower >= 0. Got {domain!r} instead.")
+    return query
+
+
+class _EuclideanNorm(Query):
+    """sqrt(sum x_i^2); S_i(w) <= the spread of |x_i| over the shrunk interval, w R_i around 0."""
+
+    def __init__(self, domain: Box) -> None:
+        super().__init__("norm", domain)
+
+    def evaluate(self, points: Floats) -> float:
+        return math.hypot(*points.tolist())
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        smallest, largest = _interval(self.domain, shrinkage)
+        return largest - smallest
+
+    def _solve(self, targets: Floats) -> Floats:
+        if self.domain.center.any():
+            return super()._solve(targets)
+        return linear_shrinkage(self.modular_sensitivities(1.0), targets)
+
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (at most 1 everywhere)
+        return self.lipschitz_bounds()
+
+    def lipschitz_bounds(self) -> Floats:
+        return np.ones(self.size)
+
+    def gradient_norm_bound(self, start: Floats, end: Floats) -> float:  # noqa: ARG002
+        return 1.0
+
+    @property
+    def evaluation_error(self) -> float:
+        # Moving each coordinate by two roundings moves the norm by at most their norm; hypot adds a few of its own.
+        return 8 * _ULP * math.hypot(*self.domain.radii.tolist())
+
+
+def norm(domain: Box, order: int = 2) -> Query:
+    """Return the L1 norm (order=1) or the Euclidean norm (order=2).
+
+    Privacy
+    -------
+    Around 0, S_i(w) = w R_i with R_i = max abs(x_i), so w_i = min(1, v_i S / R_i). Order 1 is rounded per item,
+    order 2 with slack.
+
+    Examples
+    --------
+    >>> norm(Box.uniform(-4, 4, size=2))([3, -4]), norm(Box.uniform(-4, 4, size=2), order=1)([3, -4])
+    (5.0, 7.0)
+    """
+    if order not in (1, 2):
+        raise InvalidInput(f"order must be 1 or 2. Got {order!r} instead.")
+    return _SumOfPowers("norm", domain, 1.0) if order == 1 else _EuclideanNorm(domain)
+
+
+class _NonZero(ItemwiseQuery):
+    """The number of items that are not 0; S_i(w) = 1 for every w > 0, so shrinking is all or nothing."""
+
+    #: Read by `stretch`, which warns with it when some weight is strictly between 0 and 1.
+    all_or_nothing = (
+        "l0 counts an item fully however little is left of it, so stretching drops every item whose weight is below 1. "
+        "Use hetdp.queries.count on indicators (1 where the item is not 0): there an item counts v_i."
+    )
+
+    def contributions(self, points: Floats) -> Floats:
+        return (points != 0).astype(np.float64)
+
+    def lowest_contributions(self, shrinkage: Floats) -> Floats:
+        return np.zeros_like(shrinkage)
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        return np.broadcast_to(np.asarray(shrinkage) > 0, (self.size,)).astype(np.float64)
+
+    def _solve(self, targets: Floats) -> Floats:
+        return (targets >= 1).astype(np.float64)
+
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (it jumps at 0)
+        return self.lipschitz_bounds()
+
+    def lipschitz_bounds(self) -> Floats:
+        return np.full(self.size, np.inf)
+
+    def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return the number of non-zero items that were dropped."""
+        return float(((clamped != 0) & (shrinkage == 0)).sum())
+
+    paper_distortion_bound = distortion_bound
+
+    def item_distortions(self, shrinkage: Floats) -> Floats:
+        return (shrinkage == 0).astype(np.float64)
+
+
+def l0(domain: Box) -> Query:
+    """Return the number of items that are not 0.
+
+    Privacy
+    -------
+    S_i(w) = 1 for every w > 0, so w_i = 1 only where v_i = 1, else 0; `stretch` warns and names `count`, which keeps
+    v_i of each item. Rounded per item.
+
+    Examples
+    --------
+    >>> l0(Box.uniform(0, 5, size=3))([0, 2, 5])
+    2.0
+    """
+    query = _NonZero("l0", domain)
+    if not domain.is_semi_balanced:
+        raise InvalidInput(f"domain of l0 must contain 0. Got {domain!r} instead.")
+    query.domain = domain.recentered(np.zeros(domain.size))
+    return query

@@ -1,0 +1,270 @@
+"""Sums over items: weighted sums, totals, means, counts, histograms and scalar products."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.checks import float_vector, one_of
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum
+from hetdp.profiles import Box
+
+__all__ = ["count", "histogram", "linear", "mean", "scalar_product", "total"]
+
+_ULP = 2.0**-52
+
+
+class _Linear(ItemwiseQuery):
+    """offset + sum of a_i * (x_i - c_i); S_i(w) = w * abs(a_i) * r_i."""
+
+    def __init__(self, name: str, coefficients: ArrayLike, domain: Box, *, homogeneous: bool) -> None:
+        super().__init__(name, domain)
+        self.coefficients = float_vector("coefficients", coefficients)
+        if self.coefficients.size != self.size:
+            raise InvalidInput(
+                f"coefficients must be as many as items in the domain ({self.size}). "
+                f"Got {self.coefficients.size} instead."
+            )
+        if not self.coefficients.any():
+            raise InvalidInput("coefficients must not all be 0. Got zeros only instead.")
+        #: Whether the answer scales with the mean shrinkage, so that dividing by its expectation makes sense.
+        self.homogeneous = homogeneous
+
+    @property
+    def offset(self) -> float:
+        return math.fsum((self.coefficients * self.domain.center).tolist())
+
+    def contributions(self, points: Floats) -> Floats:
+        return self.coefficients * (points - self.domain.center)
+
+    def lowest_contributions(self, shrinkage: Floats) -> Floats:
+        down = np.where(self.coefficients < 0, self.domain.upper, self.domain.lower) - self.domain.center
+        return shrinkage * self.coefficients * down
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        return np.asarray(shrinkage) * np.abs(self.coefficients) * self.domain.ranges
+
+    def _solve(self, targets: Floats) -> Floats:
+        return linear_shrinkage(self.modular_sensitivities(1.0), targets)
+
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (the same everywhere)
+        return np.abs(self.coefficients)
+
+    def lipschitz_bounds(self) -> Floats:
+        return np.abs(self.coefficients)
+
+
+def linear_shrinkage(whole: Floats, targets: Floats) -> Floats:
+    """Solve w * whole = targets; an item without influence needs no shrinking."""
+    return np.divide(targets, whole, out=np.ones_like(whole), where=whole > 0)
+
+
+def linear(coefficients: ArrayLike, domain: Box) -> Query:
+    """Return the query sum a_i x_i, with public coefficients.
+
+    Privacy
+    -------
+    S_i(w) = w * abs(a_i) * r_i, so w_i = min(1, v_i S / S_i). Rounded per item.
+
+    Examples
+    --------
+    >>> query = linear([2, 1, 0.5], Box([0, 0, 0], [1, 1, 1]))
+    >>> query.sensitivity, query([1, 1, 1])
+    (2.0, 3.5)
+    """
+    return _Linear("linear", coefficients, domain, homogeneous=False)
+
+
+def total(domain: Box) -> Query:
+    """Return the query sum x_i.
+
+    Privacy
+    -------
+    S_i(w) = w * r_i. Rounded per item.
+
+    Examples
+    --------
+    >>> total(Box([0, 0], [1, 10]))([1, 7])
+    8.0
+    """
+    return _Linear("total", np.ones(_size(domain)), domain, homogeneous=True)
+
+
+def mean(domain: Box) -> Query:
+    """Return the query (sum x_i) / n, where the number n of items is public.
+
+    Privacy
+    -------
+    S_i(w) = w * r_i / n. Rounded per item.
+
+    Examples
+    --------
+    >>> mean(Box([20, 20], [80, 80]))([30, 40])
+    35.0
+    """
+    return _Linear("mean", np.full(_size(domain), 1.0 / _size(domain)), domain, homogeneous=True)
+
+
+def count(domain: Box) -> Query:
+    """Return the number of items that are 1, for a domain [0, 1]^n of indicators.
+
+    Privacy
+    -------
+    S_i(w) = w: an item counts w_i = v_i instead of 1. Rounded per item.
+
+    Examples
+    --------
+    >>> count(Box.uniform(0, 1, size=4))([1, 0, 1, 1])
+    3.0
+    """
+    if _size(domain) and not ((domain.lower == 0).all() and (domain.upper == 1).all()):
+        raise InvalidInput(
+            "domain of a count must be [0, 1] for every item: pass indicators, 1 for what counts. "
+            f"Got {domain!r} instead."
+        )
+    return _Linear("count", np.ones(domain.size), domain.recentered(np.zeros(domain.size)), homogeneous=True)
+
+
+class _Histogram(ItemwiseQuery):
+    """Counts per bin; item i adds w_i to the bin of its value, and shrinking takes mass, not value."""
+
+    def __init__(self, domain: Box, edges: Floats, cells: int) -> None:
+        super().__init__("histogram", domain, cells=cells)
+        self.edges = edges
+
+    @property
+    def bins(self) -> int:
+        """How many bins there are."""
+        return self.edges.size - 1
+
+    def bin_of(self, clamped: Floats) -> NDArray[np.intp]:
+        """Return the bin of each value; a value outside all bins falls into the nearest."""
+        return np.clip(np.searchsorted(self.edges, clamped, side="right") - 1, 0, self.bins - 1)
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        return np.asarray(shrinkage) * np.full(self.size, float(self.cells))
+
+    def _solve(self, targets: Floats) -> Floats:
+        return targets / self.cells
+
+    def contributions(self, points: Floats) -> Floats:
+        return np.ones_like(points)
+
+    def contributed(self, clamped: Floats, shrinkage: Floats) -> Floats:  # noqa: ARG002  (mass is all that counts)
+        return shrinkage
+
+    def lowest_contributions(self, shrinkage: Floats) -> Floats:
+        return np.zeros_like(shrinkage)
+
+    def evaluate(self, points: Floats) -> Floats:
+        return self.stretched(points, np.ones(self.size))
+
+    def stretched(self, clamped: Floats, shrinkage: Floats) -> Floats:
+        return np.bincount(self.bin_of(clamped), weights=shrinkage, minlength=self.bins)
+
+    def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:
+        bins = self.bin_of(clamped)
+        return [exact_sum(steps[bins == place]) for place in range(self.bins)]
+
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (it jumps from bin to bin)
+        return np.full(self.size, np.inf)
+
+    def lipschitz_bounds(self) -> Floats:
+        return np.full(self.size, np.inf)
+
+    def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:  # noqa: ARG002
+        """Return the mass that shrinking takes away: the L1 distance of the two histograms."""
+        return float((1.0 - shrinkage).sum())
+
+    paper_distortion_bound = distortion_bound
+
+    def item_distortions(self, shrinkage: Floats) -> Floats:
+        return 1.0 - shrinkage
+
+
+def histogram(domain: Box, edges: ArrayLike, *, adjacency: str = "replace") -> Query:
+    """Return the vector-valued query that counts values per bin.
+
+    Parameters
+    ----------
+    domain
+        One row of the table per item.
+    edges
+        Public and increasing. Bin k holds edges[k] <= x < edges[k+1]; the last one holds its end too. Values outside
+        fall into the nearest bin.
+    adjacency
+        "replace": a neighbour has another value in row i (S = 2). "add-remove": a neighbour has row i or not (S = 1);
+        then replacing a row costs twice epsilon * v_i.
+
+    Privacy
+    -------
+    L1 sensitivity S_i(w) = 2w (replace) or w (add-remove), so w = v: an item counts v_i instead of 1. Rounded per item.
+
+    Examples
+    --------
+    >>> histogram(Box.uniform(0, 30, size=4), edges=[0, 10, 20, 30])([3, 5, 20, 30])
+    array([2., 0., 2.])
+    """
+    cells = {"replace": 2, "add-remove": 1}[one_of("adjacency", adjacency, ("replace", "add-remove"))]
+    limits = float_vector("edges", edges)
+    if limits.size < 2 or (np.diff(limits) <= 0).any():  # noqa: PLR2004  (a bin has two ends)
+        raise InvalidInput("edges must be at least two increasing numbers. Got another vector instead.")
+    return _Histogram(domain, limits, cells)
+
+
+class _ScalarProduct(Query):
+    """x . y for a profile (x, y); S_i(w) = w * r_i * the largest absolute value of the partner."""
+
+    def __init__(self, domain: Box) -> None:
+        super().__init__("scalar_product", domain)
+        if self.size % 2:
+            raise InvalidInput(
+                f"domain of a scalar product must hold two profiles of equal length. Got {self.size} items instead."
+            )
+
+    def partner(self, vector: Floats) -> Floats:
+        """Return the vector with x and y swapped."""
+        return np.roll(vector, self.size // 2)
+
+    def evaluate(self, points: Floats) -> float:
+        half = self.size // 2
+        return math.fsum((points[:half] * points[half:]).tolist())
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        return np.asarray(shrinkage) * self.domain.ranges * self.partner(self.domain.radii)
+
+    def _solve(self, targets: Floats) -> Floats:
+        return linear_shrinkage(self.modular_sensitivities(1.0), targets)
+
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
+        return self.partner(np.maximum(np.abs(start), np.abs(end)))
+
+    def lipschitz_bounds(self) -> Floats:
+        return self.partner(self.domain.radii)
+
+    @property
+    def evaluation_error(self) -> float:
+        # Each factor is off by at most 2 roundings, each product by one more; fsum adds one for the whole sum.
+        return 4 * _ULP * math.fsum((self.domain.radii * self.partner(self.domain.radii)).tolist())
+
+
+def scalar_product(domain: Box) -> Query:
+    """Return the scalar product x . y of two profiles, laid one after the other in one domain of 2n items.
+
+    Privacy
+    -------
+    On [0, 1] S_i(w) = w, on [-1, 1] S_i(w) = 2w; w = v in both. Both profiles are protected. Rounded with slack.
+
+    Examples
+    --------
+    >>> scalar_product(Box.uniform(0, 1, size=6))([1, 0, 1, 1, 1, 1])
+    2.0
+    """
+    return _ScalarProduct(domain)
+
+
+def _size(domain: object) -> int:
+    if not isinstance(domain, Box):
+        raise InvalidInput(f"domain must be a hetdp.Box. Got {type(domain).__name__} instead.")
+    return domain.size
