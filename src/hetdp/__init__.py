@@ -1,1 +1,37 @@
-"""hetdp."""
+"""Heterogeneous differential privacy: a privacy dial for every item.
+
+Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep count with `Ledger`.
+"""
+
+from hetdp import errors
+from hetdp._version import __version__
+from hetdp.accounting import Guarantee, Ledger, Release, plan, release, release_distortion_bound
+from hetdp.errors import BudgetExhausted
+from hetdp.mechanisms import queries
+from hetdp.mechanisms.estimation import best_multiplier
+from hetdp.mechanisms.noise import discrete_gaussian, discrete_laplace
+from hetdp.mechanisms.queries.falsification import falsify
+from hetdp.mechanisms.stretching import Stretched, stretch
+from hetdp.profiles import Box, PrivacyWeights, WeightPrior
+
+__all__ = [
+    "Box",
+    "BudgetExhausted",
+    "Guarantee",
+    "Ledger",
+    "PrivacyWeights",
+    "Release",
+    "Stretched",
+    "WeightPrior",
+    "__version__",
+    "best_multiplier",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "errors",
+    "falsify",
+    "plan",
+    "queries",
+    "release",
+    "release_distortion_bound",
+    "stretch",
+]

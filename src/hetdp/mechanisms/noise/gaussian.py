@@ -106,7 +106,7 @@ class _Design:
     @property
     def steepness(self) -> float:
         """1 / (2 * variance) as a float; cut off far beyond saturation, where only "large" matters."""
-        return float(min(1 / (2 * self.variance), Fraction(2) ** 1000))
+        return float(min(1 / (2 * self.variance), Fraction(2) ** 900))
 
     def exponent(self, candidate: int) -> Fraction:
         """Return g exactly."""
@@ -137,7 +137,8 @@ def _keep(design: _Design, candidates: NDArray[np.int64], stream: Stream) -> NDA
 
     distance = np.abs(candidates) - float(design.peak)
     rough = distance * distance * design.steepness - _ROUNDING
-    digits = np.clip(np.floor(rough * 2.0**_FRACTION_BITS), 0, _SATURATED).astype(np.int64)
+    rough = np.clip(rough, 0.0, 2.0**_WHOLE_BITS)
+    digits = np.minimum(np.floor(rough * 2.0**_FRACTION_BITS), _SATURATED).astype(np.int64)
     keep: NDArray[np.bool_] = (digits & kill) == 0
 
     unsure = keep & ((digits == _SATURATED) | (kill >> _DIGITS != 0))

@@ -42,6 +42,11 @@ class Query(ABC):
 
     #: How a release of this query rounds: see `hetdp.mechanisms.plan`.
     rounding: ClassVar[str] = "slack"
+    #: What may differ between two neighbouring profiles, in words, and how many such steps replacing a value takes.
+    neighbours: str = "replacing one item by any other value of its range"
+    steps_to_replace: int = 1
+    #: Whether the answer is a vector of cells rather than a number.
+    is_vector: ClassVar[bool] = False
 
     def __init__(self, name: str, domain: Box, *, cells: int = 1) -> None:
         if not isinstance(domain, Box):
@@ -97,12 +102,17 @@ class Query(ABC):
         """
         wanted = np.broadcast_to(np.asarray(targets, dtype=np.float64), (self.size,))
         shrinkage = np.clip(self._solve(wanted), 0.0, 1.0)
-        for _ in range(4):  # a closed form may be off by its rounding: step down to the feasible side
+        for _ in range(2):  # a closed form may be off by its rounding: step down to the feasible side
             shrinkage = np.where(self.modular_sensitivities(shrinkage) > wanted, np.nextafter(shrinkage, 0), shrinkage)
-        return np.where(self.modular_sensitivities(shrinkage) > wanted, 0.0, shrinkage)
+        infeasible = self.modular_sensitivities(shrinkage) > wanted
+        return np.where(infeasible, self._bisect(wanted), shrinkage) if infeasible.any() else shrinkage
 
     def _solve(self, targets: Floats) -> Floats:
-        """Solve S_i(w) = targets_i by bisection, returning the feasible end. Closed forms override this."""
+        """Solve S_i(w) = targets_i. Closed forms override this."""
+        return self._bisect(targets)
+
+    def _bisect(self, targets: Floats) -> Floats:
+        """Close in on the largest feasible shrinkage from below; what is returned has itself been found feasible."""
         low, high = np.zeros(self.size), np.ones(self.size)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
@@ -194,9 +204,9 @@ class ItemwiseQuery(Query):
         """Return the answer (without offset) from the contributions: their sum, unless overridden."""
         return math.fsum(contributions.tolist())
 
-    def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> int | list[int]:  # noqa: ARG002
-        """Return the exact answer in whole grid steps; `clamped` tells queries with several cells which one."""
-        return exact_sum(steps)
+    def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:  # noqa: ARG002
+        """Return the exact answer in whole grid steps, cell by cell; `clamped` tells a vector query which cell."""
+        return [exact_sum(steps)]
 
     def contributed(self, clamped: Floats, shrinkage: Floats) -> Floats:
         """Return each item's contribution on the shrunk profile."""

@@ -36,8 +36,8 @@ class _Extreme(ItemwiseQuery):
     def combine(self, contributions: Floats) -> float:
         return float(contributions.max() if self._largest else contributions.min())
 
-    def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> int:  # noqa: ARG002  (one cell)
-        return int(steps.max() if self._largest else steps.min())
+    def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:  # noqa: ARG002
+        return [int(steps.max() if self._largest else steps.min())]
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         return np.asarray(shrinkage) * self.domain.ranges

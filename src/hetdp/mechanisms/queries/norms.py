@@ -62,6 +62,13 @@ class _SumOfPowers(ItemwiseQuery):
     def lipschitz_bounds(self) -> Floats:
         return self._slope(*_interval(self.domain, 1.0))
 
+    def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return the slope bound, or below exponent 1, where slopes are infinite, the distance itself."""
+        if self.exponent >= 1:
+            return super().distortion_bound(clamped, shrinkage)
+        shrunk = self.domain.shrink(clamped, shrinkage)
+        return math.fsum(np.abs(self._power(clamped) - self._power(shrunk)).tolist())
+
     def _slope(self, smallest: Floats, largest: Floats) -> Floats:
         steepest = largest if self.exponent >= 1 else smallest
         with np.errstate(divide="ignore"):  # below exponent 1 the slope at 0 is infinite, and that is the answer

@@ -1,6 +1,7 @@
 """Sums over items: weighted sums, totals, means, counts, histograms and scalar products."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,12 +11,12 @@ from hetdp.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum
 from hetdp.profiles import Box
 
-__all__ = ["count", "histogram", "linear", "mean", "scalar_product", "total"]
+__all__ = ["LinearQuery", "count", "histogram", "linear", "mean", "scalar_product", "total"]
 
 _ULP = 2.0**-52
 
 
-class _Linear(ItemwiseQuery):
+class LinearQuery(ItemwiseQuery):
     """offset + sum of a_i * (x_i - c_i); S_i(w) = w * abs(a_i) * r_i."""
 
     def __init__(self, name: str, coefficients: ArrayLike, domain: Box, *, homogeneous: bool) -> None:
@@ -73,7 +74,7 @@ def linear(coefficients: ArrayLike, domain: Box) -> Query:
     >>> query.sensitivity, query([1, 1, 1])
     (2.0, 3.5)
     """
-    return _Linear("linear", coefficients, domain, homogeneous=False)
+    return LinearQuery("linear", coefficients, domain, homogeneous=False)
 
 
 def total(domain: Box) -> Query:
@@ -88,7 +89,7 @@ def total(domain: Box) -> Query:
     >>> total(Box([0, 0], [1, 10]))([1, 7])
     8.0
     """
-    return _Linear("total", np.ones(_size(domain)), domain, homogeneous=True)
+    return LinearQuery("total", np.ones(_size(domain)), domain, homogeneous=True)
 
 
 def mean(domain: Box) -> Query:
@@ -103,7 +104,7 @@ def mean(domain: Box) -> Query:
     >>> mean(Box([20, 20], [80, 80]))([30, 40])
     35.0
     """
-    return _Linear("mean", np.full(_size(domain), 1.0 / _size(domain)), domain, homogeneous=True)
+    return LinearQuery("mean", np.full(_size(domain), 1.0 / _size(domain)), domain, homogeneous=True)
 
 
 def count(domain: Box) -> Query:
@@ -123,15 +124,20 @@ def count(domain: Box) -> Query:
             "domain of a count must be [0, 1] for every item: pass indicators, 1 for what counts. "
             f"Got {domain!r} instead."
         )
-    return _Linear("count", np.ones(domain.size), domain.recentered(np.zeros(domain.size)), homogeneous=True)
+    return LinearQuery("count", np.ones(domain.size), domain.recentered(np.zeros(domain.size)), homogeneous=True)
 
 
 class _Histogram(ItemwiseQuery):
     """Counts per bin; item i adds w_i to the bin of its value, and shrinking takes mass, not value."""
 
+    is_vector: ClassVar[bool] = True
+
     def __init__(self, domain: Box, edges: Floats, cells: int) -> None:
         super().__init__("histogram", domain, cells=cells)
         self.edges = edges
+        if cells == 1:
+            self.neighbours = "adding or removing one row"
+            self.steps_to_replace = 2
 
     @property
     def bins(self) -> int:

@@ -1,0 +1,582 @@
+"""The ledger: what every item has lost so far, what it may lose at most, and whether the next release fits.
+
+Check all, then commit, then release: a charge is recorded before the value it pays for exists. Sums are
+rounded up, so a crash or a rounding error can only make the ledger count too much.
+"""
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.accounting.composition import UNITS, Charge, State, epsilon_delta_of_rho, group_loss, not_negative
+from hetdp.accounting.ledger_file import Entry, LedgerFile, identity
+from hetdp.checks import float_vector, one_of, whole
+from hetdp.errors import InvalidInput, LedgerError
+
+__all__ = ["Charge", "Entry", "Ledger", "LedgerReport"]
+
+_ON_EXHAUSTED = ("raise", "drop")
+_Scalar = TypeVar("_Scalar", np.float64, np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LedgerReport:
+    """The loss of every item so far, in three currencies.
+
+    Attributes
+    ----------
+    epsilon
+        Pure loss; infinite where a zCDP (Gaussian) charge was made.
+    rho
+        zCDP loss.
+    epsilon_delta
+        The epsilon of (epsilon, delta)-differential privacy: the smaller of `epsilon` and what `rho` converts
+        to.
+    delta
+        Probability with which the promise of `epsilon_delta` may fail.
+
+    Privacy
+    -------
+    Per item and against everybody who has seen all releases. The owner's eyes only; `repr` shows only counts.
+
+    Examples
+    --------
+    >>> ledger = Ledger(limits=[1.0, 1.0], unit="rho")
+    >>> _ = ledger.charge([0.1, 0.0], unit="rho")
+    >>> report = ledger.report(delta=1e-6)
+    >>> report
+    LedgerReport(2 items, delta=1e-06)
+    >>> report.epsilon, report.epsilon_delta.round(2)
+    (array([inf,  0.]), array([2.14, 0.  ]))
+    """
+
+    epsilon: NDArray[np.float64]
+    rho: NDArray[np.float64]
+    epsilon_delta: NDArray[np.float64]
+    delta: float
+
+    def __repr__(self) -> str:
+        return f"LedgerReport({_count(self.epsilon.size, 'item')}, delta={self.delta:g})"
+
+
+class Ledger:
+    """A privacy budget per item, in memory or in a file that survives crashes and is shared by processes.
+
+    Parameters
+    ----------
+    limits
+        The most that each item may ever lose, >= 0, in `unit`.
+    path
+        File of a durable ledger, created if missing. If it exists, limits, unit and items must be those
+        stored in it; `Ledger.open` takes them from the file. It needs a local disk: SQLite's log does not
+        work over NFS.
+    unit
+        "epsilon" (pure) or "rho" (zCDP). A pure charge e costs e^2/2 on a rho ledger; a rho charge on an
+        epsilon ledger is refused, for no finite epsilon covers it.
+    on_exhausted
+        "raise" refuses a charge that some item cannot pay. "drop" goes on without such items: they count with
+        weight 0 and are charged nothing, from then on and for good.
+    items
+        Optional labels, str or int, one per item and all different.
+
+    Privacy
+    -------
+    Losses add up per item (sequential composition), so an item never loses more than its limit, give or take
+    one part in a billion: that tolerance lets ten charges of 0.1 fit into 1.0. The bound holds against one
+    adversary who sees every release charged here. `limits`, `spent`, `remaining` and `active` depend on the
+    secret weights: they are for the owner's eyes. Restoring an old copy of the file forgets losses; nothing
+    can detect that.
+
+    Examples
+    --------
+    >>> ledger = Ledger(limits=[1.0, 1.0, 1.0])
+    >>> ledger.charge([0.25, 0.125, 0.05], description="mean", amount=0.5, weights_loss=0.5)
+    array([ True,  True,  True])
+    >>> ledger.spent
+    array([0.25 , 0.125, 0.05 ])
+    >>> ledger
+    Ledger(3 items, unit epsilon, 1 charge, in memory)
+    """
+
+    def __init__(
+        self,
+        limits: ArrayLike,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        unit: str = "epsilon",
+        on_exhausted: str = "raise",
+        items: Sequence[str | int] | None = None,
+    ) -> None:
+        checked = _checked_limits(limits)
+        one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
+        state = State.fresh(one_of("unit", unit, UNITS), _checked_items(items, checked.size), checked)
+        if path is None:
+            self._start(_Memory(state), None, on_exhausted)
+            return
+        place = _resolved(path)
+        if identity(place) is None:
+            LedgerFile.create(place, state)
+        file = LedgerFile(place)
+        try:
+            _refuse_other(file.read(), state, place)
+        except BaseException:
+            file.close()
+            raise
+        self._start(file, place, on_exhausted)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], on_exhausted: str = "raise") -> Self:
+        """Open the file of an existing ledger, with the limits, unit and items stored in it.
+
+        Privacy
+        -------
+        Never makes a new file: a mistyped name must not look like an unspent budget.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Ledger(limits=[1.0], path=f"{folder}/ledger.db").close()
+        ...     with Ledger.open(f"{folder}/ledger.db") as ledger:
+        ...         ledger
+        Ledger(1 item, unit epsilon, 0 charges, file ledger.db)
+        """
+        one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
+        place = _resolved(path)
+        if identity(place) is None:
+            raise LedgerError(
+                f"The ledger file {place} does not exist. Make it with Ledger(limits=..., path=...)."
+            )
+        ledger = cls.__new__(cls)
+        ledger._start(LedgerFile(place), place, on_exhausted)  # noqa: SLF001  (the second constructor)
+        return ledger
+
+    def _start(self, store: "_Store", path: Path | None, on_exhausted: str) -> None:
+        self.path = path
+        self._store: _Store | None = store
+        self._drop = on_exhausted == "drop"
+        self._lock = threading.RLock()
+        self._charging = False
+        _ledgers.add(self)
+
+    def __repr__(self) -> str:
+        place = "in memory" if self.path is None else f"file {self.path.name}"
+        try:
+            state = self._read()
+        except LedgerError:
+            return f"Ledger(closed or unreadable, {place})"
+        items, charges = _count(state.limits.size, "item"), _count(state.charges, "charge")
+        return f"Ledger({items}, unit {state.unit}, {charges}, {place})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self.path is None:
+            message = "a ledger in memory cannot be copied or pickled: each copy could spend the same budget"
+            raise TypeError(message)
+        return type(self).open, (self.path, _ON_EXHAUSTED[self._drop])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the ledger; it answers nothing from then on. Closing twice is harmless.
+
+        Privacy
+        -------
+        Spends nothing. Every charge of a durable ledger is on disk already.
+
+        Examples
+        --------
+        >>> ledger = Ledger(limits=[1.0])
+        >>> ledger.close()
+        >>> ledger
+        Ledger(closed or unreadable, in memory)
+        """
+        with self._lock:
+            store, self._store = self._store, None
+            if store is not None:
+                store.close()
+
+    @property
+    def size(self) -> int:
+        """How many items there are."""
+        return self._read().limits.size
+
+    @property
+    def unit(self) -> str:
+        """Unit of limits and losses: "epsilon" or "rho"."""
+        return self._read().unit
+
+    @property
+    def items(self) -> tuple[str | int, ...] | None:
+        """Labels of the items, if they were given."""
+        return self._read().items
+
+    @property
+    def limits(self) -> NDArray[np.float64]:
+        """The most each item may lose (read-only). For the owner's eyes only."""
+        return _copy(self._read().limits)
+
+    @property
+    def spent(self) -> NDArray[np.float64]:
+        """What each item has lost so far (read-only). For the owner's eyes only."""
+        return _copy(self._read().spent)
+
+    @property
+    def remaining(self) -> NDArray[np.float64]:
+        """What each item may still lose (read-only). For the owner's eyes only."""
+        return _copy(self._read().remaining)
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """False for items dropped because they could not pay (read-only). For the owner's eyes only."""
+        return _copy(self._read().active)
+
+    @property
+    def weights_spent(self) -> float:
+        """What each weight has lost by being used: the sum of `weights_loss`, in the unit of the ledger."""
+        return self._read().weights_spent
+
+    @property
+    def history(self) -> tuple[Entry, ...]:
+        """Every charge so far, oldest first, without anything about single items."""
+        with self._opened() as store:
+            return store.history()
+
+    def charge(
+        self,
+        losses: ArrayLike,
+        *,
+        unit: str = "epsilon",
+        description: str = "",
+        amount: float | None = None,
+        weights_loss: float = 0.0,
+    ) -> NDArray[np.bool_]:
+        """Charge one release; to be called before its value is made known to anybody.
+
+        Parameters
+        ----------
+        losses
+            What each item loses, >= 0: its realised loss S_i/scale, or rho_i for Gaussian noise.
+        unit
+            Unit of `losses`, `amount` and `weights_loss`.
+        description, amount
+            For the history: the query, and the public epsilon or rho of the release.
+        weights_loss
+            What each weight loses: weights are secret too, and a release reveals up to its epsilon about
+            each.
+
+        Returns
+        -------
+        array of bool
+            True for the items that paid. The release must give the others weight 0.
+
+        Raises
+        ------
+        BudgetExhausted
+            With on_exhausted="raise", if some item cannot pay. Nothing is spent.
+
+        Privacy
+        -------
+        Returns only after the charge is recorded, so a crash can lose a release but never its cost.
+
+        Examples
+        --------
+        >>> ledger = Ledger(limits=[1.0, 0.1], on_exhausted="drop")
+        >>> ledger.charge([0.5, 0.5])
+        array([ True, False])
+        >>> ledger.spent
+        array([0.5, 0. ])
+        """
+        return self.charge_all([Charge(losses, unit, description, amount, weights_loss)])[0]
+
+    def charge_all(self, charges: Iterable[Charge]) -> list[NDArray[np.bool_]]:
+        """Charge many releases in one transaction; one answer of `charge` for each.
+
+        The iterable is read once, one charge at a time, so a generator keeps memory small. Other processes
+        wait meanwhile. The ledger itself cannot be used from within the iterable.
+
+        Raises
+        ------
+        BudgetExhausted
+            With on_exhausted="raise", if the charges do not fit one after the other. Not one of them is
+            spent.
+
+        Privacy
+        -------
+        All or nothing.
+
+        Examples
+        --------
+        >>> ledger = Ledger(limits=[1.0, 1.0])
+        >>> keeps = ledger.charge_all(Charge([0.1, 0.05], description="mean") for _ in range(10))
+        >>> len(keeps), ledger.remaining
+        (10, array([0. , 0.5]))
+        """
+        keeps: list[NDArray[np.bool_]] = []
+
+        def pay_all(state: State) -> tuple[State, list[Entry]]:
+            entries = []
+            for charge in charges:
+                entries.append(_entry(charge))
+                state = state.pay(charge, drop=self._drop)
+                keeps.append(
+                    state.active.view()
+                )  # of a read-only array that all charges without a drop share
+            return state, entries
+
+        self._update(pay_all)
+        return keeps
+
+    def preview(self, losses: ArrayLike, *, unit: str = "epsilon") -> NDArray[np.bool_]:
+        """Return which items could pay such a charge.
+
+        Privacy
+        -------
+        Spends nothing. The answer is for the owner's eyes.
+
+        Examples
+        --------
+        >>> Ledger(limits=[1.0, 0.1]).preview([0.5, 0.5])
+        array([ True, False])
+        """
+        return self._read().affordable(losses, unit)
+
+    def group_spent(self, group: Iterable[int]) -> float:
+        """Return what a group of items, given by positions, has lost if all of them may change at once.
+
+        Privacy
+        -------
+        Pure losses add up over the group; for rho their square roots do, see `composition.group_loss`.
+
+        Examples
+        --------
+        >>> ledger = Ledger(limits=[1.0, 1.0, 1.0])
+        >>> _ = ledger.charge([0.25, 0.125, 0.05])
+        >>> ledger.group_spent([0, 1])
+        0.375
+        """
+        state = self._read()
+        positions = sorted({whole("group", position, minimum=0) for position in group})
+        if positions and positions[-1] >= state.limits.size:
+            raise InvalidInput(
+                f"group must hold positions below {state.limits.size}. Got {positions[-1]} instead."
+            )
+        return group_loss(state.spent[positions], state.unit)
+
+    def report(self, delta: float = 1e-6) -> LedgerReport:
+        """Return the losses so far in pure epsilon, in zCDP, and as (epsilon, delta).
+
+        Privacy
+        -------
+        Spends nothing. See `LedgerReport` for what the numbers promise.
+
+        Examples
+        --------
+        >>> ledger = Ledger(limits=[1.0])
+        >>> _ = ledger.charge([0.5])
+        >>> ledger.report(delta=1e-6).rho
+        array([0.125])
+        """
+        state = self._read()
+        converted = np.minimum(state.epsilon, epsilon_delta_of_rho(state.rho, delta))
+        return LedgerReport(_copy(state.epsilon), _copy(state.rho), _copy(converted), float(delta))
+
+    def extend(self, limits: ArrayLike, *, items: Sequence[str | int] | None = None) -> None:
+        """Add items at the end, with nothing spent.
+
+        Privacy
+        -------
+        Only for items that no earlier release has used; labels, if there are any, must be new.
+
+        Examples
+        --------
+        >>> ledger = Ledger(limits=[1.0], items=["diary"])
+        >>> ledger.extend([2.0], items=["recipes"])
+        >>> ledger.items, ledger.limits
+        (('diary', 'recipes'), array([1., 2.]))
+        """
+        added = _checked_limits(limits)
+
+        def lengthen(state: State) -> tuple[State, list[Entry]]:
+            if (items is None) != (state.items is None):
+                wanted, got = ("omitted", "labels") if state.items is None else ("given", "None")
+                raise InvalidInput(f"items must be {wanted}, as when the ledger was made. Got {got} instead.")
+            labels = None if items is None else (*(state.items or ()), *items)
+            fresh = State.fresh(state.unit, _checked_items(labels, state.limits.size + added.size), added)
+            longer = replace(
+                state,
+                items=fresh.items,
+                limits=np.concatenate([state.limits, fresh.limits]),
+                epsilon=np.concatenate([state.epsilon, fresh.epsilon]),
+                rho=np.concatenate([state.rho, fresh.rho]),
+                active=np.concatenate([state.active, fresh.active]),
+            )
+            return longer, []
+
+        self._update(lengthen)
+
+    @contextmanager
+    def _opened(self) -> Iterator["_Store"]:
+        with self._lock:
+            if self._charging:
+                raise LedgerError("The ledger cannot be used while it reads the charges given to charge_all.")
+            if self._store is None:
+                raise LedgerError("The ledger is closed. Open a durable one again with Ledger.open(path).")
+            yield self._store
+
+    def _read(self) -> State:
+        with self._opened() as store:
+            return store.read()
+
+    def _update(self, change: Callable[[State], tuple[State, list[Entry]]]) -> None:
+        with self._opened() as store:
+            self._charging = True
+            try:
+                store.update(change)
+            finally:
+                self._charging = False
+
+    def _after_fork(self) -> None:
+        # Another thread of the parent may have held the lock; that thread does not exist here.
+        self._lock = threading.RLock()
+        self._charging = False
+        if self._store is not None:
+            self._store.abandon()
+
+
+class _Store(Protocol):
+    """Where a ledger keeps its state; `LedgerFile` documents the methods."""
+
+    def read(self) -> State: ...
+
+    def history(self) -> tuple[Entry, ...]: ...
+
+    def update(self, change: Callable[[State], tuple[State, list[Entry]]]) -> None: ...
+
+    def abandon(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Memory:
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._history: list[Entry] = []
+        self._inherited = False
+
+    def read(self) -> State:
+        return self._state
+
+    def history(self) -> tuple[Entry, ...]:
+        return tuple(self._history)
+
+    def update(self, change: Callable[[State], tuple[State, list[Entry]]]) -> None:
+        state, entries = change(self._state)
+        if self._inherited:
+            raise LedgerError(
+                "A ledger in memory cannot be charged in a forked process: its parent would not know. "
+                "Give the ledger a path to share it."
+            )
+        self._state = state
+        self._history += entries
+
+    def abandon(self) -> None:
+        self._inherited = True
+
+    def close(self) -> None:
+        pass
+
+
+_ledgers: weakref.WeakSet[Ledger] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for ledger in tuple(_ledgers):
+        ledger._after_fork()  # noqa: SLF001  (same module)
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _entry(charge: Charge) -> Entry:
+    if not isinstance(charge, Charge):
+        raise InvalidInput(f"charges must be of type Charge. Got {type(charge).__name__} instead.")
+    try:
+        charge.description.encode()
+    except (AttributeError, UnicodeEncodeError):
+        kind = type(charge.description).__name__
+        raise InvalidInput(f"description must be a valid text. Got {kind} instead.") from None
+    return Entry(
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        description=charge.description,
+        unit=charge.unit,
+        amount=None if charge.amount is None else not_negative("amount", charge.amount),
+        weights_loss=not_negative("weights_loss", charge.weights_loss),
+    )
+
+
+def _checked_limits(limits: ArrayLike) -> NDArray[np.float64]:
+    if np.isscalar(limits) or (isinstance(limits, np.ndarray) and limits.ndim == 0):
+        raise InvalidInput("limits must be a vector with one limit per item. Got a single value instead.")
+    vector = float_vector("limits", limits)
+    if vector.min() < 0.0:
+        raise InvalidInput("limits must be >= 0. Got a negative limit instead.")
+    return vector
+
+
+def _checked_items(items: Iterable[str | int] | None, size: int) -> tuple[str | int, ...] | None:
+    if items is None:
+        return None
+    if isinstance(items, str):
+        raise InvalidInput("items must be a sequence of labels. Got a single text instead.")
+    labels = tuple(item.item() if isinstance(item, np.generic) else item for item in items)
+    if any(isinstance(label, bool) or not isinstance(label, str | int) for label in labels):
+        raise InvalidInput("items must be labels of type str or int. Got another type instead.")
+    if len(labels) != size:
+        raise InvalidInput(f"items must hold one label per item ({size}). Got {len(labels)} instead.")
+    if len(set(labels)) != size:
+        raise InvalidInput(f"items must be all different. Got {size - len(set(labels))} repeated instead.")
+    return labels
+
+
+def _refuse_other(stored: State, given: State, path: Path) -> None:
+    same = {
+        "limits": np.array_equal(stored.limits, given.limits),
+        "unit": stored.unit == given.unit,
+        "items": stored.items == given.items,
+    }
+    for name, equal in same.items():
+        if not equal:
+            raise InvalidInput(
+                f"{name} must be the same as in the ledger file {path.name}. Got other {name} instead. "
+                "Use Ledger.open(path) to take them from the file."
+            )
+
+
+def _resolved(path: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(os.path.realpath(os.fsdecode(path)))
+    except (TypeError, ValueError):
+        raise InvalidInput(f"path must be the name of a file. Got {type(path).__name__} instead.") from None
+
+
+def _copy(vector: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    copied = vector.copy()
+    copied.flags.writeable = False
+    return copied
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

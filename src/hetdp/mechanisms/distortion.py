@@ -1,0 +1,73 @@
+"""Publish how much stretching can have distorted an answer, at the expense of the weights."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from hetdp.checks import fraction
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.noise.laplace import laplace_integers
+from hetdp.mechanisms.queries.base import exact_sum
+from hetdp.mechanisms.rounding import choose_grid
+from hetdp.mechanisms.stretching import Stretched
+from hetdp.randomness import Stream
+
+__all__ = ["DistortionPlan", "plan_distortion"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DistortionPlan:
+    """A noisy upper bound on the distortion, planned; see `hetdp.release_distortion_bound`."""
+
+    stretched: Stretched
+    epsilon: float
+    confidence: float
+    grid: float
+    spread: Fraction
+    largest: int
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise, in the unit of the answer. Public."""
+        return float(self.spread) * self.grid
+
+    def answer(self, stream: Stream) -> float:
+        """Return the noisy bound.
+
+        Privacy
+        -------
+        Reads weights, not values. Each item adds between 0 and `largest` steps, so each weight pays epsilon.
+        """
+        distortions = self.stretched.query.item_distortions(self.stretched.shrinkage)
+        steps = np.clip(np.ceil(distortions / self.grid), 0, self.largest).astype(np.int64)
+        exact = exact_sum(steps) if self.stretched.query.distortions_add_up else int(steps.max())
+        # Raised by a public quantile of the noise, so that the bound holds with the promised confidence.
+        margin = math.ceil(float(self.spread) * math.log(1 / (2 * (1 - self.confidence))) + 1)
+        noisy = exact + int(laplace_integers(self.spread, 1, stream)[0]) + max(margin, 0)
+        return max(0, noisy) * self.grid
+
+
+def plan_distortion(stretched: Stretched, *, epsilon: object, confidence: float) -> DistortionPlan:
+    """Plan the release of a distortion bound.
+
+    Privacy
+    -------
+    Reads nothing private.
+
+    Examples
+    --------
+    >>> from hetdp.mechanisms import queries, stretching
+    >>> from hetdp.profiles import Box
+    >>> stretched = stretching.stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.0])
+    >>> plan_distortion(stretched, epsilon=0.1, confidence=0.95).scale
+    10.0
+    """
+    level = fraction("epsilon", epsilon)
+    if not 0 < confidence < 1:
+        raise InvalidInput(f"confidence must lie strictly between 0 and 1. Got {confidence!r} instead.")
+    worst = float(stretched.query.item_distortions(np.zeros(stretched.query.size)).max())
+    step = choose_grid(scale=worst / float(level), reach=worst, error=0.0, requested=None)
+    largest = math.ceil(worst / step)
+    return DistortionPlan(stretched, float(level), confidence, step, largest / level, largest)

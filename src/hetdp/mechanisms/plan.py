@@ -1,0 +1,183 @@
+"""A release, planned down to the last grid step before any private value is touched.
+
+All noise is drawn on integers. The plan fixes the public grid, the exact scale of the noise in grid steps, and for
+every item the number of steps its contribution may span: never more than v_i times the steps of the sensitivity. Two
+kinds of rounding lead there.
+
+- *Per item*: each contribution is rounded to the grid and kept inside its span by itself; sums, maxima and counts of
+  integers are exact. The span is floor(v_i * m * S) in steps.
+- *With slack*: the answer is evaluated in floating point and rounded down as a whole. That can move two neighbours
+  apart by one step and twice the evaluation error, so shrinking aims at v_i * m * S minus that much.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.checks import fraction
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.noise.gaussian import gaussian_integers
+from hetdp.mechanisms.noise.laplace import laplace_integers
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery
+from hetdp.mechanisms.rounding import choose_grid, floor_product
+from hetdp.mechanisms.stretching import Stretched
+from hetdp.randomness import Stream
+
+__all__ = ["Plan", "plan_release"]
+
+_LARGEST_SCALE = 2**1000
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Plan:
+    """What a release will do: public parameters, and the spans of the items, which are the owner's.
+
+    Attributes
+    ----------
+    stretched
+        What is released.
+    noise, amount
+        "laplace" with its epsilon, or "gaussian" with its rho.
+    grid
+        The step of the public grid.
+    spread
+        Of the noise, in steps: the scale of the Laplace, the variance of the Gaussian noise. Exact.
+    shrinkage, spans
+        Per item: the factor, and the most steps it can move each cell of the answer. The owner's.
+    """
+
+    stretched: Stretched
+    noise: str
+    amount: float
+    grid: float
+    spread: Fraction
+    shrinkage: Floats
+    spans: NDArray[np.int64]
+
+    @property
+    def unit(self) -> str:
+        """What is spent: "epsilon" or "rho"."""
+        return "epsilon" if self.noise == "laplace" else "rho"
+
+    @property
+    def scale(self) -> float:
+        """Scale of the Laplace noise, or standard deviation of the Gaussian, in the unit of the answer. Public."""
+        steps = float(self.spread) if self.noise == "laplace" else math.sqrt(self.spread)
+        return steps * self.grid
+
+    @property
+    def losses(self) -> Floats:
+        """What each item pays: its span over the scale of the noise, rounded up. The owner's."""
+        cells, weights = self.stretched.query.cells, self.stretched.weights.values
+        spans = self.spans.astype(np.float64)
+        if self.noise == "laplace":
+            paid, promised = spans * float(cells / self.spread), self.amount * weights
+        else:
+            paid, promised = spans**2 * float(cells / (2 * self.spread)), self.amount * weights**2
+        return np.where(self.spans > 0, np.minimum(np.nextafter(paid, np.inf), promised), 0.0)
+
+    def answer(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream) -> float | Floats:
+        """Return the noisy answer; items that are not kept count as if their weight were 0.
+
+        Privacy
+        -------
+        How many random words are drawn does not depend on the values.
+        """
+        (answer,) = self.answers(values, keep, stream, count=1)
+        return answer if self.stretched.query.is_vector else float(answer[0])
+
+    def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
+        """Return `count` independent noisy answers, one per row: for audits and simulations.
+
+        Privacy
+        -------
+        Each row costs as much as a release; they add up.
+        """
+        exact = self._exact_steps(values, keep)
+        draw = laplace_integers if self.noise == "laplace" else gaussian_integers
+        noise = draw(self.spread, count * len(exact), stream).reshape(count, len(exact))
+        # Python's integers do not overflow, and their product with a power of two stays on the grid.
+        steps = noise.astype(object) + np.array(exact, dtype=object)
+        return (steps * self.grid).astype(np.float64)
+
+    def _exact_steps(self, values: ArrayLike, keep: NDArray[np.bool_]) -> list[int]:
+        """The only place where private values meet the answer."""
+        query = self.stretched.query
+        clamped = query.domain.clamp(values)
+        shrinkage, spans = np.where(keep, self.shrinkage, 0.0), np.where(keep, self.spans, 0)
+        if isinstance(query, ItemwiseQuery):
+            lowest = _steps(query.lowest_contributions(shrinkage) / self.grid)
+            own = _steps(query.contributed(clamped, shrinkage) / self.grid)
+            cells = query.combine_integers(np.clip(own, lowest, lowest + spans), clamped)
+            offset = math.floor(query.offset / self.grid)
+            return [cell + offset for cell in cells]
+        return [math.floor(float(query.stretched(clamped, shrinkage)) / self.grid)]
+
+
+def plan_release(stretched: Stretched, *, noise: str, amount: object, grid: float | None = None) -> Plan:
+    """Plan a release of a stretched query.
+
+    Parameters
+    ----------
+    stretched
+        From `stretch`.
+    noise
+        "laplace" or "gaussian".
+    amount
+        Epsilon or rho. A `fractions.Fraction` is taken exactly.
+    grid
+        A public power of two; default: about 2**-40 of the noise scale.
+
+    Privacy
+    -------
+    Reads weights, not values. The losses it announces are what the release costs.
+
+    Examples
+    --------
+    >>> from hetdp.mechanisms import queries, stretching
+    >>> from hetdp.profiles import Box
+    >>> stretched = stretching.stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.0])
+    >>> plan_release(stretched, noise="laplace", amount=1.0).losses
+    array([0.5, 0. ])
+    """
+    query = stretched.query
+    name = "epsilon" if noise == "laplace" else "rho"
+    level = fraction(name, amount)
+    multiplier = Fraction(stretched.multiplier)
+    per_cell = query.sensitivity / query.cells
+    steepness = level if noise == "laplace" else _root_below(2 * level)
+    rough = multiplier * Fraction(query.sensitivity) / steepness
+    if rough > _LARGEST_SCALE:
+        raise InvalidInput(f"{name} must be large enough for finite noise. Got {amount!r} instead.")
+    reach = per_cell
+    if isinstance(query, ItemwiseQuery):
+        reach += float(np.abs(query.lowest_contributions(np.ones(query.size))).max())
+    step = choose_grid(scale=float(rough), reach=reach, error=query.evaluation_error, requested=grid)
+    steps = math.ceil(per_cell / step)
+    if noise == "laplace":
+        spread = multiplier * steps * query.cells / level
+    else:
+        spread = (multiplier * steps) ** 2 * query.cells / (2 * level)
+    if isinstance(query, ItemwiseQuery):
+        shrinkage = stretched.shrinkage
+        allowed = floor_product(stretched.weights.values, multiplier * steps)
+        used = np.ceil(query.modular_sensitivities(shrinkage) / query.cells / step).astype(np.int64)
+        spans = np.minimum(used, allowed)
+    else:
+        error = query.evaluation_error
+        shrinkage = stretched.shrinkage_with(slack=2 * step + 2 * error)
+        bounds = np.floor((query.modular_sensitivities(shrinkage) + 2 * error) / step) + 1
+        spans = np.where(shrinkage > 0, bounds, 0.0).astype(np.int64)
+    return Plan(stretched, noise, float(level), step, spread, shrinkage, spans)
+
+
+def _steps(ratio: Floats) -> NDArray[np.int64]:
+    return np.rint(ratio).astype(np.int64)
+
+
+def _root_below(value: Fraction) -> Fraction:
+    """Return a square root to 60 bits, rounded down; it only picks the grid."""
+    return Fraction(math.isqrt(value.numerator * value.denominator << 120), value.denominator << 60)

@@ -1,0 +1,52 @@
+"""Ready-made queries, and the way to bring your own.
+
+==================  ==============================  ====================
+query               S_i(w)                          rounded
+==================  ==============================  ====================
+linear              w |a_i| r_i                     per item
+total, mean, count  w r_i, w r_i / n, w             per item
+histogram           2w (replace), w (add-remove)    per item
+squared_norm        (w R_i)^2                       per item
+power               (w r_i)^p                       per item
+norm, order 1       w R_i                           per item
+maximum, minimum    w r_i                           per item
+l0                  1 for w > 0                     per item
+norm, order 2       w R_i                           with slack
+scalar_product      w r_i R_partner                 with slack
+variance            see `variance`                  with slack
+logistic            tanh(w |a_i| r_i / 4)           with slack
+custom              w L_i r_i, or as declared       with slack
+exhaustive          w S_i, computed                 with slack
+==================  ==============================  ====================
+
+"Per item": each item's contribution is rounded to the grid by itself, in integers; nobody's rounding touches anybody
+else's promise. "With slack": the target v_i S is lowered by the rounding of the whole answer, and an item whose target
+would be negative is dropped. Either way no item pays more than epsilon v_i, however small v_i is.
+"""
+
+from hetdp.mechanisms.queries.base import Query
+from hetdp.mechanisms.queries.declared import custom, exhaustive
+from hetdp.mechanisms.queries.extremes import maximum, minimum
+from hetdp.mechanisms.queries.norms import l0, norm, power, squared_norm
+from hetdp.mechanisms.queries.statistics import logistic, variance
+from hetdp.mechanisms.queries.sums import count, histogram, linear, mean, scalar_product, total
+
+__all__ = [
+    "Query",
+    "count",
+    "custom",
+    "exhaustive",
+    "histogram",
+    "l0",
+    "linear",
+    "logistic",
+    "maximum",
+    "mean",
+    "minimum",
+    "norm",
+    "power",
+    "scalar_product",
+    "squared_norm",
+    "total",
+    "variance",
+]

@@ -1,0 +1,250 @@
+"""Queries of the user's own: with declared bounds, or on a small finite domain where every bound can be computed."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hetdp.checks import finite, float_vector
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.queries.base import Floats, Query
+from hetdp.mechanisms.queries.sums import linear_shrinkage
+from hetdp.profiles import Box
+
+__all__ = ["custom", "exhaustive"]
+
+_DEFAULT_ERROR = 2.0**-30
+_LARGEST_TABLE = 2**20
+
+
+class _Custom(Query):
+    """A function with declared bounds. It must be total; where it fails, the answer at the centre stands in."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Floats], float],
+        domain: Box,
+        modular: Callable[[Floats], Floats],
+        slopes: Floats | None,
+        evaluation_error: float | None,
+    ) -> None:
+        super().__init__(name, domain)
+        self._function = function
+        self._modular = modular
+        self._slopes = slopes
+        whole = self.modular_sensitivities(1.0)
+        if self.sensitivity <= 0:
+            raise InvalidInput("the declared bounds must be > 0 for some item. Got zeros only instead.")
+        self._at_center = finite("function at the centre of the domain", function(domain.center.copy()))
+        self._reach = math.fsum(whole.tolist())
+        self._error = _DEFAULT_ERROR * self.sensitivity if evaluation_error is None else evaluation_error
+
+    def evaluate(self, points: Floats) -> float:
+        try:
+            answer = float(self._function(points.copy()))
+        except Exception:  # noqa: BLE001  (an exception about a private value would be a leak)
+            answer = self._at_center
+        if math.isnan(answer):
+            answer = self._at_center
+        # By the declared bounds no answer is further from the centre's than this.
+        return min(max(answer, self._at_center - self._reach), self._at_center + self._reach)
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        factor = np.broadcast_to(np.asarray(shrinkage, dtype=np.float64), (self.size,)).copy()
+        bounds = np.asarray(self._modular(factor), dtype=np.float64)
+        if bounds.shape != (self.size,) or not np.isfinite(bounds).all() or (bounds < 0).any():
+            raise InvalidInput(
+                f"modular_sensitivity must return one finite number >= 0 per item ({self.size}). "
+                f"Got shape {bounds.shape} or other numbers instead."
+            )
+        return np.where(factor > 0, bounds, 0.0)  # an item shrunk to nothing has no influence, whatever was declared
+
+    def _solve(self, targets: Floats) -> Floats:
+        if self._slopes is None:
+            return super()._solve(targets)
+        return linear_shrinkage(self.modular_sensitivities(1.0), targets)
+
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (declared for the whole box)
+        return self.lipschitz_bounds()
+
+    def lipschitz_bounds(self) -> Floats:
+        return np.full(self.size, np.inf) if self._slopes is None else self._slopes
+
+    def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return the smaller of the slope bound and the bound by moving the items one at a time."""
+        moved = clamped != self.domain.shrink(clamped, shrinkage)
+        one_at_a_time = math.fsum(self.modular_sensitivities(1.0)[moved].tolist())
+        return min(super().distortion_bound(clamped, shrinkage), one_at_a_time)
+
+    @property
+    def evaluation_error(self) -> float:
+        return self._error
+
+
+def custom(
+    function: Callable[[Floats], float],
+    domain: Box,
+    *,
+    lipschitz: ArrayLike | None = None,
+    modular_sensitivity: Callable[[Floats], Floats] | None = None,
+    evaluation_error: float | None = None,
+    name: str = "custom",
+) -> Query:
+    """Return a query for any function whose sensitivity you can bound.
+
+    Parameters
+    ----------
+    function
+        Takes the vector of values, returns a number. Deterministic and defined on the whole box; where it raises or
+        returns nan, its value at the centre is used instead, silently.
+    domain
+        The box.
+    lipschitz
+        Per item, a bound on the slope: S_i(w) = w * L_i * r_i.
+    modular_sensitivity
+        Instead of `lipschitz`: a function from the vector of shrinkages to the vector of S_i(w_i). It is inverted by
+        bisection, which returns the feasible end.
+    evaluation_error
+        Bound on the rounding error of `function`, in its own unit. Default: 2**-30 of the sensitivity.
+    name
+        Shown in releases.
+
+    Privacy
+    -------
+    The promise is only as good as the declared bounds. `hetdp.falsify` tries to refute them; it cannot prove them.
+    Rounded with slack.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> query = custom(lambda x: float(np.sin(x).sum()), Box.uniform(0, 1, size=3), lipschitz=[1, 1, 1])
+    >>> query.sensitivity
+    1.0
+    """
+    if (lipschitz is None) == (modular_sensitivity is None):
+        raise InvalidInput("exactly one of lipschitz and modular_sensitivity must be given. Got both or none instead.")
+    slopes = None
+    if lipschitz is not None:
+        declared = float_vector("lipschitz", np.broadcast_to(np.asarray(lipschitz), (domain.size,)))
+        if (declared < 0).any():
+            raise InvalidInput("lipschitz must be >= 0 for every item. Got a negative bound instead.")
+        slopes = declared
+
+        def modular_sensitivity(shrinkage: Floats) -> Floats:
+            return shrinkage * declared * domain.ranges
+
+    assert modular_sensitivity is not None  # noqa: S101  (for the type checker)
+    if evaluation_error is not None and finite("evaluation_error", evaluation_error) < 0:
+        raise InvalidInput(f"evaluation_error must be >= 0. Got {evaluation_error!r} instead.")
+    return _Custom(name, function, domain, modular_sensitivity, slopes, evaluation_error)
+
+
+class _Exhaustive(Query):
+    """Any function on a finite grid, tabulated. Shrinking mixes an item's level with the central one.
+
+    The stretched answer is the expectation of f when item i keeps its level with probability w_i and takes the central
+    one otherwise. For functions that are affine in each item this is the paper's stretching; for all others it is the
+    extension of f to the hull that makes S_i(w) = w S_i(1) true, which shrinking the values would not.
+    """
+
+    def __init__(self, table: Floats, levels: Sequence[Floats], center: Sequence[int], domain: Box, name: str) -> None:
+        super().__init__(name, domain)
+        self._table = table
+        self._levels = levels
+        self._center = center
+        self._whole = np.array([float(np.ptp(table, axis=axis).max()) for axis in range(table.ndim)])
+        if self.sensitivity <= 0:
+            raise InvalidInput("function must not be constant on its domain. Got the same value everywhere instead.")
+
+    def _places(self, points: Floats) -> list[int]:
+        return [int(np.abs(levels - point).argmin()) for levels, point in zip(self._levels, points, strict=True)]
+
+    def evaluate(self, points: Floats) -> float:
+        return self.stretched(points, np.ones(self.size))
+
+    def stretched(self, clamped: Floats, shrinkage: Floats) -> float:
+        mixture = self._table
+        for place, center, factor in zip(self._places(clamped), self._center, shrinkage, strict=True):
+            # An item of shrinkage 0 must not enter even as a product: 0 * x has a sign, and may one day be nan.
+            mixture = mixture[center] if factor == 0 else factor * mixture[place] + (1 - factor) * mixture[center]
+        return float(mixture)
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        return np.asarray(shrinkage) * self._whole
+
+    def _solve(self, targets: Floats) -> Floats:
+        return linear_shrinkage(self._whole, targets)
+
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (there is no slope on a grid)
+        return self.lipschitz_bounds()
+
+    def lipschitz_bounds(self) -> Floats:
+        return np.full(self.size, np.inf)
+
+    def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return the sum of (1 - w_i) S_i over the items off the centre."""
+        away = np.array(self._places(clamped)) != np.array(self._center)
+        return math.fsum(((1 - shrinkage) * self._whole)[away].tolist())
+
+    paper_distortion_bound = distortion_bound
+
+    def item_distortions(self, shrinkage: Floats) -> Floats:
+        return (1 - shrinkage) * self._whole
+
+    @property
+    def evaluation_error(self) -> float:
+        return 4 * self.size * 2.0**-52 * float(np.abs(self._table).max())
+
+
+def exhaustive(
+    function: Callable[[Floats], float],
+    levels: Sequence[ArrayLike],
+    *,
+    center: Sequence[float] | None = None,
+    name: str = "exhaustive",
+) -> Query:
+    """Return a query for any function on a small finite domain, its sensitivities computed by trying everything.
+
+    Parameters
+    ----------
+    function
+        Called once for every combination of levels (at most 2**20), never on private data.
+    levels
+        For each item, the values it can take. A private value counts as the nearest level.
+    center
+        For each item, the level that stands for "nothing known". Default: 0 where it is a level, else the middle one.
+    name
+        Shown in releases.
+
+    Privacy
+    -------
+    S_i(w) = w S_i(1) exactly, so w_i = min(1, v_i S / S_i). Rounded with slack.
+
+    Examples
+    --------
+    >>> majority = exhaustive(lambda x: float(x.sum() >= 2), levels=[[0, 1]] * 3)
+    >>> majority.sensitivity, majority([1, 1, 0])
+    (1.0, 1.0)
+    """
+    if len(levels) == 0:
+        raise InvalidInput("levels must name at least one item. Got none instead.")
+    grid = [np.unique(float_vector(f"levels[{item}]", values)) for item, values in enumerate(levels)]
+    if any(values.size < 2 for values in grid):  # noqa: PLR2004  (one value is a constant)
+        raise InvalidInput("levels must hold at least two values for every item. Got fewer instead.")
+    size = math.prod(values.size for values in grid)
+    if size > _LARGEST_TABLE:
+        raise InvalidInput(f"levels must have at most 2**20 combinations. Got {size} instead.")
+    if center is None:
+        center = [0.0 if 0.0 in values else float(values[values.size // 2]) for values in grid]
+    if len(center) != len(grid) or any(value not in values for value, values in zip(center, grid, strict=True)):
+        raise InvalidInput("center must be one of the levels of each item. Got something else instead.")
+    shape = tuple(values.size for values in grid)
+    table = np.empty(shape)
+    for place in np.ndindex(shape):
+        point = np.array([values[level] for values, level in zip(grid, place, strict=True)])
+        table[place] = finite("function on its domain", function(point))
+    domain = Box([values[0] for values in grid], [values[-1] for values in grid], center)
+    places = [int(np.flatnonzero(values == value)[0]) for value, values in zip(center, grid, strict=True)]
+    return _Exhaustive(table, grid, places, domain, name)
