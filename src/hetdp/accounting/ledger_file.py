@@ -110,10 +110,12 @@ class LedgerFile:
         self.path = path
         self._connection: sqlite3.Connection | None = None
         self._identity = identity(path)
+        # SQLite would open a read-only file and fail at the first charge; the log needs its folder writable.
+        if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            raise _read_only(path)
         self._cached = _inspected(path)
-        # Takes the write lock and lets it go, so that a read-only file or folder shows now, not at a charge.
         with self._transaction():
-            pass
+            pass  # The write lock can be had.
 
     @staticmethod
     def create(path: Path, state: State) -> None:
@@ -335,7 +337,8 @@ def _refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
 
 def _refuse_short(path: Path, connection: sqlite3.Connection) -> None:
     """SQLite itself overlooks a last page that is cut off and takes the rest of it for zeros."""
-    (pages,), (page_size,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size < pages * page_size:
         raise _damaged(path, "it is cut off")
 
@@ -436,9 +439,7 @@ def _explained(path: Path, error: Exception) -> LedgerError:
                 f"is locked by another process for more than {_BUSY_TIMEOUT_S:g} s. Nothing was charged."
             )
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
-            problem = (
-                "cannot be opened for writing: make the file and its folder writable. Nothing was charged."
-            )
+            return _read_only(path)
         case sqlite3.SQLITE_NOTADB:
             problem = "is not a ledger: it is not an SQLite file. It was left untouched."
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
@@ -446,6 +447,13 @@ def _explained(path: Path, error: Exception) -> LedgerError:
         case _:
             return _damaged(path, str(error))
     return LedgerError(f"The ledger file {path} {problem}")
+
+
+def _read_only(path: Path) -> LedgerError:
+    return LedgerError(
+        f"The ledger file {path} cannot be opened for writing. Nothing was charged. "
+        "Make the file and its folder readable and writable."
+    )
 
 
 def _damaged(path: Path, what: str) -> LedgerError:

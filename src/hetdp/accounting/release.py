@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp._version import __version__
 from hetdp.accounting.guarantee import Guarantee
-from hetdp.accounting.ledger import Ledger
+from hetdp.accounting.ledger_view import Chargeable
 from hetdp.checks import Real, one_of
 from hetdp.errors import InvalidInput, SimulatedResult
 from hetdp.mechanisms.distortion import plan_distortion
@@ -124,7 +124,7 @@ def release(
     epsilon: Real | None = None,
     rho: Real | None = None,
     noise: str = "laplace",
-    ledger: Ledger | None = None,
+    ledger: Chargeable | None = None,
     grid: float | None = None,
     random_state: RandomState = None,
 ) -> Release:
@@ -170,6 +170,7 @@ def release(
     >>> from hetdp.mechanisms import queries, stretching
     >>> from hetdp.profiles import Box
     >>> stretched = stretching.stretch(queries.linear([2, 1, 0.5], Box([0, 0, 0], [1, 1, 1])), [0.5, 0.25, 0.1])
+    >>> from hetdp.accounting import Ledger
     >>> ledger = Ledger(limits=[1.0, 1.0, 1.0])
     >>> answer = release(stretched, [1, 1, 1], epsilon=0.5, ledger=ledger)
     >>> answer.scale, answer.epsilon, answer.value % answer.grid
@@ -241,7 +242,7 @@ def release_distortion_bound(
     *,
     epsilon: Real,
     confidence: float = 0.95,
-    ledger: Ledger | None = None,
+    ledger: Chargeable | None = None,
     random_state: RandomState = None,
 ) -> Release:
     """Release an upper bound on the distortion |f(d) - R(d)| that stretching can have caused.

@@ -1,0 +1,87 @@
+"""How commands speak: options they share, tables, JSON, and files that are either whole or not there."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hetdp.errors import DataError
+
+__all__ = ["check_writable", "note", "output_options", "print_facts", "print_json", "print_rows", "write_whole"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def output_options(function: Command) -> Command:
+    """Give a command the options that every command has."""
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Say what it would do and spend; spend nothing."),
+        click.option("--quiet", "-q", is_flag=True, help="No remarks on standard error."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output."),
+    ):
+        function = option(function)
+    return function
+
+
+def note(message: str, *, quiet: bool) -> None:
+    """Say something on standard error."""
+    if not quiet:
+        click.echo(message, err=True)
+
+
+def print_json(data: Mapping[str, Any]) -> None:
+    """Print data as JSON on standard output."""
+    click.echo(json.dumps(data, indent=2))
+
+
+def print_facts(title: str, facts: Mapping[str, Any]) -> None:
+    """Print a two-column table of what is known."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in facts.items():
+        if value is not None:
+            table.add_row(f"[bold]{name}[/bold]", f"{value:.6g}" if isinstance(value, float) else str(value))
+    Console().print(table)
+
+
+def print_rows(title: str, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print a table with right-aligned numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for place, name in enumerate(header):
+        table.add_column(name, justify="left" if place == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse an output file that could not be written, before anything is spent."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise DataError(f"--output must be in an existing folder. Got {str(path)!r} instead.")
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        raise DataError(f"--output must be a writable file. Got {str(path)!r} instead.")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file under a temporary name, then rename it."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,141 @@
+"""`hetdp release`: a private answer from a table in which every person has set their own level."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, print_rows, write_whole
+
+if TYPE_CHECKING:
+    from hetdp.accounting import Release
+    from hetdp.app.release_inputs import ReleaseOptions
+    from hetdp.app.tables import Table
+    from hetdp.mechanisms.queries import Query
+    from hetdp.mechanisms.stretching import Stretched
+
+__all__ = ["release"]
+
+# Also in release_inputs, which is too slow to import for --help; a test keeps them equal.
+QUERIES = ("mean", "total", "count", "histogram", "variance", "maximum", "minimum")
+DEFAULT_LIMIT = 3.0
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--query", "query_name", type=click.Choice(QUERIES), required=True, help="What to ask.")
+@click.option("--column", required=True, help="Column of private values.")
+@click.option("--lower", type=float, help="Public lower end of the values.")
+@click.option("--upper", type=float, help="Public upper end of the values.")
+@click.option("--bins", type=click.IntRange(min=1), default=10, show_default=True, help="Bins of a histogram.")
+@click.option("--weight-column", help="Column of privacy weights in [0, 1]; empty cells take --default-weight.")
+@click.option("--default-weight", type=float, default=1.0, show_default=True, help="Weight where none is set.")
+@click.option("--epsilon", type=float, help="Privacy level of a release with Laplace noise.")
+@click.option("--rho", type=float, help="Instead of --epsilon: level of a release with Gaussian noise.")
+@click.option("--multiplier", default="1", show_default=True, help="Public factor >= 1, or 'best' (needs --westin).")
+@click.option("--westin", help="Public prior of weights: shares of the three groups, such as 0.34,0.43,0.23.")
+@click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), help="Ledger to charge; made if missing.")
+@click.option("--limit", type=float, help=f"Lifetime limit of every row in a new ledger.  [default: {DEFAULT_LIMIT:g}]")
+@click.option("--id-column", help="Column that identifies rows in the ledger; without it, by position.")
+@click.option(
+    "--on-exhausted",
+    type=click.Choice(["raise", "drop"]),
+    default="raise",
+    show_default=True,
+    help="Rows that cannot pay: refuse the release, or go on without them.",
+)
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the public release to a JSON file.")
+@output_options
+def release(
+    data: Path, *, output: Path | None, as_json: bool, quiet: bool, dry_run: bool, **options: Any  # noqa: ANN401
+) -> None:
+    """Release one private answer from DATA, a CSV or parquet file with one row per person.
+
+    \b
+    hetdp release people.csv --query mean --column hours --lower 0 --upper 80 \\
+        --weight-column privacy --epsilon 1 --ledger ledger.db
+    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    from hetdp.accounting import release as release_answer
+    from hetdp.app.release_inputs import ReleaseOptions
+
+    wanted = ReleaseOptions(**options, quiet=quiet)
+    noise = wanted.noise
+    table = wanted.read(data)
+    query, values = wanted.query(table)
+    stretched = wanted.stretched(query, table)
+    if output is not None:
+        check_writable(output)
+    if dry_run:
+        _show_plan(wanted, stretched, table, as_json=as_json)
+        return
+    ledger = wanted.open_ledger(table, create=True)
+    try:
+        answer = release_answer(stretched, values, ledger=wanted.charged(ledger, table), **noise)  # type: ignore[arg-type]
+    finally:
+        if ledger is not None:
+            ledger.close()
+    public = answer.public()
+    if output is not None:
+        write_whole(output, json.dumps(public, indent=2) + "\n")
+        note(f"Wrote {output}.", quiet=quiet)
+    if as_json:
+        print_json(public)
+    else:
+        _show(answer, query)
+    if ledger is None:
+        note("No --ledger was given: nobody keeps count of what these people have lost so far.", quiet=quiet)
+
+
+def _show(answer: "Release", query: "Query") -> None:
+    edges = getattr(query, "edges", None)
+    if edges is None:
+        facts = {query.name: answer.value, "estimate": answer.estimate}
+    else:
+        rows = [
+            (f"{low:g} to {high:g}", f"{count:.1f}")
+            for low, high, count in zip(edges[:-1], edges[1:], answer.value, strict=True)  # type: ignore[arg-type]
+        ]
+        print_rows("histogram", ("bin", "noisy count"), rows)
+        facts = {}
+    spread = "noise scale" if answer.noise == "laplace" else "noise standard deviation"
+    print_facts("", {**facts, spread: answer.scale, "guarantee": answer.guarantee.text})
+
+
+def _show_plan(wanted: "ReleaseOptions", stretched: "Stretched", table: "Table", *, as_json: bool) -> None:
+    """Say what a release would cost. Nothing is spent, nothing is written."""
+    from hetdp.accounting import plan
+
+    prepared = plan(stretched, **wanted.noise)  # type: ignore[arg-type]
+    ledger = wanted.open_ledger(table, create=False)
+    cannot_pay = 0
+    if ledger is not None:
+        with ledger:
+            known = set(ledger.items) if ledger.items is not None else None
+            labels = None if wanted.id_column is None else table.labels(wanted.id_column)
+            losses = prepared.losses
+            if known is not None and labels is not None and not known.issuperset(labels):
+                # Rows the ledger has not met yet start with the full limit; the known ones are asked.
+                limit = DEFAULT_LIMIT if wanted.limit is None else wanted.limit
+                met = [place for place, label in enumerate(labels) if label in known]
+                new = [place for place, label in enumerate(labels) if label not in known]
+                cannot_pay = int((losses[new] > limit).sum())
+                labels, losses = [labels[place] for place in met], losses[met]
+            from hetdp.accounting.ledger_view import LedgerView
+
+            view = ledger if labels is None else LedgerView(ledger, labels)
+            cannot_pay += int((~view.preview(losses, unit=prepared.unit)).sum())
+    facts = {
+        "dry_run": True,
+        "query": stretched.query.name,
+        "rows": table.rows,
+        prepared.unit: prepared.amount,
+        "noise_scale": prepared.scale,
+        "grid": prepared.grid,
+        "each_row_pays": f"at most {prepared.unit} * v" + ("**2" if prepared.unit == "rho" else ""),
+        "rows_that_cannot_pay": cannot_pay,
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts("Dry run: nothing was spent", {name.replace("_", " "): fact for name, fact in facts.items()})

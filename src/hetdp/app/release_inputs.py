@@ -1,0 +1,171 @@
+"""From options and a table to a stretched query and a ledger."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.accounting import Ledger
+from hetdp.accounting.ledger_view import LedgerView
+from hetdp.app.output import note
+from hetdp.app.tables import Table, read_table
+from hetdp.errors import DataError, InvalidInput
+from hetdp.mechanisms import queries
+from hetdp.mechanisms.estimation import best_multiplier
+from hetdp.mechanisms.stretching import Stretched, stretch
+from hetdp.profiles import Box, PrivacyWeights, WeightPrior
+
+__all__ = ["DEFAULT_LIMIT", "QUERIES", "ReleaseOptions"]
+
+QUERIES = ("mean", "total", "count", "histogram", "variance", "maximum", "minimum")
+DEFAULT_LIMIT = 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseOptions:
+    """The options of `hetdp release`, and what can be made of them."""
+
+    query_name: str
+    column: str
+    lower: float | None
+    upper: float | None
+    bins: int
+    weight_column: str | None
+    default_weight: float
+    epsilon: float | None
+    rho: float | None
+    multiplier: str
+    westin: str | None
+    ledger_path: Path | None
+    limit: float | None
+    id_column: str | None
+    on_exhausted: str
+    quiet: bool
+
+    @property
+    def noise(self) -> dict[str, float | str]:
+        """The noise arguments of `hetdp.release`."""
+        if (self.epsilon is None) == (self.rho is None):
+            raise click.UsageError("exactly one of --epsilon and --rho must be given.")
+        return {"noise": "gaussian", "rho": self.rho} if self.epsilon is None else {"epsilon": self.epsilon}  # type: ignore[dict-item]
+
+    def read(self, path: Path) -> Table:
+        """Read the columns that the options name."""
+        names = [self.column, self.weight_column, self.id_column]
+        return read_table(path, list(dict.fromkeys(name for name in names if name is not None)))
+
+    def query(self, table: Table) -> tuple[queries.Query, NDArray[np.float64]]:
+        """Return the query and the private values it will be asked on."""
+        if self.query_name == "count":
+            return queries.count(Box.uniform(0, 1, size=table.rows)), self._indicators(table)
+        if self.lower is None or self.upper is None:
+            raise click.UsageError(f"--lower and --upper must be given for --query {self.query_name}: the range is public.")
+        values = table.numbers(self.column)
+        if self.query_name == "variance":  # a midpoint centre keeps the most of a variance
+            middle = self.lower / 2 + self.upper / 2
+            return queries.variance(Box.uniform(self.lower, self.upper, size=table.rows, center=middle)), values
+        domain = Box.uniform(self.lower, self.upper, size=table.rows)
+        if self.query_name == "histogram":
+            return queries.histogram(domain, np.linspace(self.lower, self.upper, self.bins + 1)), values
+        return getattr(queries, self.query_name)(domain), values
+
+    def _indicators(self, table: Table) -> NDArray[np.float64]:
+        """Return 1 for every row that has a value, inside the range if there is one."""
+        if self.lower is None and self.upper is None:
+            return np.array([cell not in (None, "") for cell in table.columns[self.column]], dtype=np.float64)
+        values = table.numbers(self.column)
+        low = -np.inf if self.lower is None else self.lower
+        high = np.inf if self.upper is None else self.upper
+        return ((values >= low) & (values <= high)).astype(np.float64)
+
+    def stretched(self, query: queries.Query, table: Table) -> Stretched:
+        """Stretch the query to the weights in the table."""
+        prior = self._prior()
+        if self.multiplier != "best":
+            try:
+                factor = float(self.multiplier)
+            except ValueError:
+                raise click.UsageError(f"--multiplier must be a number >= 1 or 'best', not {self.multiplier!r}.") from None
+        elif prior is None or self.epsilon is None:
+            raise click.UsageError("--multiplier best needs --westin and --epsilon.")
+        else:
+            factor = best_multiplier(query, prior, self.epsilon)
+            note(f"The best multiplier for this prior is {factor:g}.", quiet=self.quiet)
+        return stretch(query, self._weights(table), multiplier=factor, prior=prior)
+
+    def _prior(self) -> WeightPrior | None:
+        if self.westin is None:
+            return None
+        try:
+            shares = [float(share) for share in self.westin.replace("/", ",").split(",")]
+            return WeightPrior.westin(*shares)
+        except (TypeError, ValueError) as error:
+            reason = f" ({error})" if isinstance(error, InvalidInput) else ""
+            raise click.UsageError(f"--westin must be three shares that sum to 1, such as 0.34,0.43,0.23{reason}.") from None
+
+    def _weights(self, table: Table) -> PrivacyWeights:
+        if not 0 <= self.default_weight <= 1:
+            raise click.UsageError(f"--default-weight must lie in [0, 1], not {self.default_weight:g}.")
+        if self.weight_column is None:
+            return PrivacyWeights(np.full(table.rows, self.default_weight))
+        cells = table.columns[self.weight_column]
+        absent = np.array([cell in (None, "") for cell in cells])
+        if absent.any():
+            note(
+                f"{int(absent.sum())} rows set no weight and take --default-weight {self.default_weight:g}.",
+                quiet=self.quiet,
+            )
+        weights = np.where(absent, self.default_weight, table.numbers(self.weight_column))
+        try:
+            return PrivacyWeights(weights)
+        except InvalidInput as error:
+            raise DataError(f"column {self.weight_column!r} of {table.path.name}: {error}") from None
+
+    def open_ledger(self, table: Table, *, create: bool) -> Ledger | None:
+        """Open the ledger, or make it; new rows of a ledger with identifiers are added to it."""
+        if self.ledger_path is None:
+            return None
+        labels = None if self.id_column is None else table.labels(self.id_column)
+        limit = DEFAULT_LIMIT if self.limit is None else self.limit
+        unit = "epsilon" if self.epsilon is not None else "rho"
+        if not self.ledger_path.exists():
+            path = self.ledger_path if create else None
+            ledger = Ledger(
+                np.full(table.rows, limit), path, unit=unit, on_exhausted=self.on_exhausted, items=labels
+            )
+            if create:
+                note(
+                    f"Made {self.ledger_path.name}: every row may lose {unit} = {limit:g} in its lifetime (--limit).",
+                    quiet=self.quiet,
+                )
+            return ledger
+        ledger = Ledger.open(self.ledger_path, on_exhausted=self.on_exhausted)
+        try:
+            self._match(ledger, table, labels, limit, create=create)
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
+
+    def _match(self, ledger: Ledger, table: Table, labels: list[str] | None, limit: float, *, create: bool) -> None:
+        if (labels is None) != (ledger.items is None):
+            have = "without" if ledger.items is None else "with"
+            raise DataError(f"--id-column must be used as when the ledger was made. Got a ledger {have} identifiers instead.")
+        if labels is None and ledger.size != table.rows:
+            raise DataError(
+                f"{table.path.name} must have as many rows as the ledger ({ledger.size}). Got {table.rows} instead. "
+                "A ledger made with --id-column lets rows come and go."
+            )
+        known = set(ledger.items or ())
+        new = [label for label in labels or () if label not in known]
+        if new and create:
+            ledger.extend(np.full(len(new), limit), items=new)
+            note(f"Added {len(new)} new rows to {ledger.path.name if ledger.path else 'the ledger'}.", quiet=self.quiet)
+
+    def charged(self, ledger: Ledger | None, table: Table) -> Ledger | LedgerView | None:
+        """Return the ledger as this table's rows see it."""
+        if ledger is None or self.id_column is None:
+            return ledger
+        return LedgerView(ledger, table.labels(self.id_column))
