@@ -57,9 +57,7 @@ def test_exhausted_budget_spends_nothing_and_tells_the_largest_shortfall():
     ledger = Ledger(limits=[1.0, 0.5, 0.25])
     ledger.charge([0.5, 0.25, 0.0], weights_loss=0.5)
     before = ledger.spent
-    with pytest.raises(
-        BudgetExhausted, match=r"2 items .*Requested: 1\. Remaining: 0\.25\. Short by: 0\.75"
-    ) as caught:
+    with pytest.raises(BudgetExhausted, match=r"2 items .*Requested: 1\. Remaining: 0\.25\. Short by: 0\.75") as caught:
         ledger.charge([0.5, 1.0, 0.5], weights_loss=1.0)
     assert (caught.value.requested, caught.value.remaining, caught.value.items) == (1.0, 0.25, 2)
     assert caught.value.short_by == 0.75
@@ -259,9 +257,7 @@ def test_no_item_ever_exceeds_its_limit_nor_is_counted_too_little(rounds, on_exh
             keep = ledger.charge(losses)
         except BudgetExhausted:
             continue
-        true = [
-            total + Fraction(loss) * bool(kept) for total, loss, kept in zip(true, losses, keep, strict=True)
-        ]
+        true = [total + Fraction(loss) * bool(kept) for total, loss, kept in zip(true, losses, keep, strict=True)]
     assert all(Fraction(spent) >= total for spent, total in zip(ledger.spent, true, strict=True))
     assert (ledger.spent <= ledger.limits * (1 + 1e-9)).all()
 
@@ -332,9 +328,7 @@ def test_a_ledger_in_memory_cannot_be_copied(duplicate):
 def test_threads_share_one_ledger():
     ledger = Ledger(limits=[1000.0] * 3)
     threads = [
-        threading.Thread(
-            target=lambda: [ledger.charge([0.25, 0.5, 1.0], weights_loss=0.5) for _ in range(50)]
-        )
+        threading.Thread(target=lambda: [ledger.charge([0.25, 0.5, 1.0], weights_loss=0.5) for _ in range(50)])
         for _ in range(4)
     ]
     for thread in threads:

@@ -420,9 +420,7 @@ def test_a_child_that_ends_normally_does_not_disturb_its_parent(charged):
 
 def test_threads_share_a_durable_ledger(path):
     with Ledger(limits=[1000.0], path=path) as ledger:
-        threads = [
-            threading.Thread(target=lambda: [ledger.charge([0.25]) for _ in range(10)]) for _ in range(4)
-        ]
+        threads = [threading.Thread(target=lambda: [ledger.charge([0.25]) for _ in range(10)]) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

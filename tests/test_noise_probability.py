@@ -56,7 +56,7 @@ def test_binary_digits_are_the_floor(exponent, bits):
 
 def test_large_exponents_and_zero():
     assert binary_digits(exponential(Fraction(10**9)), 128) == 0
-    assert exponential(Fraction(0))(64) [1] == 2**64
+    assert exponential(Fraction(0))(64)[1] == 2**64
     assert binary_digits(ratio(Fraction(3, 8)), 3) == 3
     assert binary_digits(magnify(ratio(Fraction(1, 1024)), 10), 8) == 256
 

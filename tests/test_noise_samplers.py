@@ -5,12 +5,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from statistics_helpers import FALSE_ALARM, fit_pvalue, gaussian_log_weights, laplace_log_weights
 
 import hetdp
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.noise import gaussian, laplace, slices
 from hetdp.randomness import seeded_stream
+from statistics_helpers import FALSE_ALARM, fit_pvalue, gaussian_log_weights, laplace_log_weights
 
 SAMPLES = 400_000
 SCALES = [Fraction(1, 10), Fraction(1, 2), 1, Fraction(10, 3), 10, 1000, 0.7]

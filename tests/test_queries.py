@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from catalogue import AGES, CATALOGUE, MIXED, SIGNED, UNIT, extreme_points
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hetdp
+from catalogue import AGES, CATALOGUE, MIXED, SIGNED, UNIT, extreme_points
 from hetdp import Box, errors, queries
 
 every_query = pytest.mark.parametrize("query", CATALOGUE.values(), ids=CATALOGUE.keys())
@@ -77,7 +77,10 @@ def test_falsify_finds_nothing_against_a_built_in_query(query):
 
 
 CLOSED_FORMS = {
-    "linear": (queries.linear([2, 1, 0.5], Box.uniform(0, 1, size=3)), lambda v: np.minimum(1, v * 2 / [2, 1, 0.5])),
+    "linear": (
+        queries.linear([2, 1, 0.5], Box.uniform(0, 1, size=3)),
+        lambda v: np.minimum(1, v * 2 / [2, 1, 0.5]),
+    ),
     "mean of ages": (queries.mean(AGES), lambda v: v),
     "count": (queries.count(UNIT), lambda v: v),
     "histogram": (queries.histogram(AGES, [20, 50, 80]), lambda v: v),
@@ -200,13 +203,22 @@ def test_variance_shrinkage_for_any_centre(low, length, place, weight, items):
         (lambda: queries.power(UNIT, 0), "exponent must be a finite number > 0"),
         (lambda: queries.l0(AGES), "domain of l0 must contain 0"),
         (lambda: queries.logistic([0] * 6, UNIT), "coefficients must not all be 0"),
-        (lambda: queries.logistic([1] * 6, UNIT, intercept=float("inf")), "intercept must be a finite number"),
+        (
+            lambda: queries.logistic([1] * 6, UNIT, intercept=float("inf")),
+            "intercept must be a finite number",
+        ),
         (lambda: queries.custom(sum, UNIT), "exactly one of lipschitz and modular_sensitivity"),
         (lambda: queries.custom(sum, UNIT, lipschitz=-1), "lipschitz must be >= 0"),
         (lambda: queries.custom(sum, UNIT, lipschitz=0), "declared bounds must be > 0"),
         (lambda: queries.custom(lambda _: float("nan"), UNIT, lipschitz=1), "function at the centre"),
-        (lambda: queries.custom(sum, UNIT, lipschitz=1, evaluation_error=-1), "evaluation_error must be >= 0"),
-        (lambda: queries.custom(sum, UNIT, modular_sensitivity=lambda _: 3.0), "modular_sensitivity must return"),
+        (
+            lambda: queries.custom(sum, UNIT, lipschitz=1, evaluation_error=-1),
+            "evaluation_error must be >= 0",
+        ),
+        (
+            lambda: queries.custom(sum, UNIT, modular_sensitivity=lambda _: 3.0),
+            "modular_sensitivity must return",
+        ),
         (lambda: queries.exhaustive(sum, []), "levels must name at least one item"),
         (lambda: queries.exhaustive(sum, [[1]]), "at least two values"),
         (lambda: queries.exhaustive(sum, [[0, 1]] * 21), r"at most 2\*\*20 combinations"),

@@ -42,6 +42,16 @@ def test_a_forked_child_draws_other_words():
     assert not np.isin(theirs, ours).any()
 
 
+def test_a_lock_held_at_the_fork_does_not_stop_the_child():
+    stream = secure_stream()
+    with stream._lock, randomness._secure_lock:
+        child = os.fork()
+        if child == 0:
+            secure_stream().words(1)
+            os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
 def test_threads_never_share_words():
     stream = Stream()
     drawn = []

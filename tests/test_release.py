@@ -5,13 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from catalogue import CATALOGUE, UNIT, extreme_points
-from statistics_helpers import loss_lower_bound
 
 import hetdp
+from catalogue import CATALOGUE, UNIT, extreme_points
 from hetdp import Box, errors, queries
 from hetdp.mechanisms.plan import plan_release
 from hetdp.randomness import seeded_stream
+from statistics_helpers import loss_lower_bound
 
 every_query = pytest.mark.parametrize("query", CATALOGUE.values(), ids=CATALOGUE.keys())
 pytestmark = pytest.mark.filterwarnings("ignore::hetdp.errors.StretchingWarning")
@@ -157,7 +157,11 @@ def test_the_grid_and_the_scale_do_not_depend_on_weights_or_values():
         (answer.scale, answer.grid)
         for answer in (
             hetdp.release(hetdp.stretch(queries.total(UNIT), weights), values, epsilon=0.3)
-            for weights, values in ((np.ones(6), np.ones(6)), (np.zeros(6), np.zeros(6)), (WEIGHTS, np.full(6, 0.5)))
+            for weights, values in (
+                (np.ones(6), np.ones(6)),
+                (np.zeros(6), np.zeros(6)),
+                (WEIGHTS, np.full(6, 0.5)),
+            )
         )
     }
     assert len(public) == 1
@@ -211,9 +215,7 @@ def test_dropped_items_no_longer_count():
     ledger = hetdp.Ledger(limits=[1.0, 100.0], on_exhausted="drop")
     stretched = hetdp.stretch(query, [1.0, 1.0])
     hetdp.release(stretched, [1, 1], epsilon=1.0, ledger=ledger)
-    answers = [
-        hetdp.release(stretched, [value, 1], epsilon=1.0, ledger=ledger, random_state=4) for value in (0.0, 1.0)
-    ]
+    answers = [hetdp.release(stretched, [value, 1], epsilon=1.0, ledger=ledger, random_state=4) for value in (0.0, 1.0)]
     assert answers[0].value == answers[1].value
     assert answers[0].losses[0] == 0
     assert ledger.spent == pytest.approx([1, 3])

@@ -1,4 +1,6 @@
-"""Checks of public parameters, with one message shape: "NAME must be CONSTRAINT. Got X instead."
+"""Checks of public parameters, all with one message shape.
+
+"NAME must be CONSTRAINT. Got X instead."
 
 Only public parameters come here. Private values are never checked: they are clamped (see `hetdp.profiles.Box.clamp`),
 because an exception about a private value would itself be a leak.

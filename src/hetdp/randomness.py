@@ -8,6 +8,7 @@ key is a hash of the seed, everything drawn from it is stamped `simulated`, and 
 import hashlib
 import os
 import threading
+import weakref
 from typing import TypeAlias
 
 import numpy as np
@@ -21,14 +22,19 @@ _REKEY_AFTER_WORDS = 2**28
 _ZEROS = memoryview(bytes(2**16))
 
 _forks = 0
+_streams: "weakref.WeakSet[Stream]" = weakref.WeakSet()
 
 
-def _count_fork() -> None:
-    global _forks  # noqa: PLW0603  (a fork happens to the whole process; so does this counter)
+def _after_fork_in_child() -> None:
+    global _forks, _secure_lock  # noqa: PLW0603  (a fork happens to the whole process; so does this)
     _forks += 1
+    # Another thread may have held a lock at the moment of the fork, and does not exist here to let it go.
+    _secure_lock = threading.Lock()
+    for stream in _streams:
+        stream.renew_lock()
 
 
-os.register_at_fork(after_in_child=_count_fork)
+os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class Stream:
@@ -54,9 +60,10 @@ class Stream:
 
     def __init__(self, key: bytes | None = None) -> None:
         self.simulated = key is not None
-        self._lock = threading.Lock()
+        self.renew_lock()
         self._drawn = 0
         self._start(key or os.urandom(32))
+        _streams.add(self)
 
     def __repr__(self) -> str:
         return f"Stream({'simulated' if self.simulated else 'secure'})"
@@ -77,8 +84,8 @@ class Stream:
         -------
         No word is ever handed out twice, in no thread and in no forked child.
         """
-        out = np.empty(count, dtype="<u8")
-        target = memoryview(out).cast("B") if count else memoryview(b"")
+        out = np.empty(count, dtype=np.uint64)
+        target = out.data.cast("B") if count else memoryview(b"")
         with self._lock:
             stale = self._generation != _forks or self._since_key > _REKEY_AFTER_WORDS
             if stale and not self.simulated:
@@ -89,6 +96,10 @@ class Stream:
             self._since_key += count
             self._drawn += count
         return out
+
+    def renew_lock(self) -> None:
+        """Replace the lock: for a forked child, in which nobody holds the old one any more."""
+        self._lock = threading.Lock()
 
     def _start(self, key: bytes) -> None:
         # Imported here because it takes longer than the rest of `import hetdp` together.

@@ -32,8 +32,7 @@ _EXPONENT_FACTORS = 2.0 ** np.linspace(-4.0, 2.0, 121)
 #: Covers the rounding of some ten operations with room to spare, relative to the largest of them.
 _ROUNDING = 1e-12
 #: Sums are rounded up and 0.1 is no binary fraction, so ten charges of 0.1 come to a little over 1.0. A limit
-#: gives way by one part in a billion, so that they fit; in terms of privacy that is nothing: exp(1e-9) =
-#: 1.000000001.
+#: gives way by one part in a billion so that they fit; exp(1e-9) is nothing in terms of privacy.
 _TOLERANCE = 1e-9
 _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
@@ -300,9 +299,7 @@ class State:
             )
         vector = float_vector("losses", losses)
         if vector.size != self.limits.size:
-            raise InvalidInput(
-                f"losses must hold one loss per item ({self.limits.size}). Got {vector.size} instead."
-            )
+            raise InvalidInput(f"losses must hold one loss per item ({self.limits.size}). Got {vector.size} instead.")
         if vector.min() < 0.0:
             raise InvalidInput("losses must be >= 0. Got a negative loss instead.")
         return vector

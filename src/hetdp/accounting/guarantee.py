@@ -66,13 +66,14 @@ class Guarantee:
         level = f"{self.unit} = {self.amount:g}"
         if self.protects == "weights":
             return (
-                f"{level} for each privacy weight; the weights pay, the values do not: the release is a function of the "
-                f"weights and public numbers only. Holds against {self.adversary}."
+                f"{level} for each privacy weight; the weights pay, the values do not: the release is a function of "
+                f"the weights and public numbers only. Holds against {self.adversary}."
             )
         if self.unit == "epsilon":
             promise = (
                 f"(epsilon, v)-differential privacy with {level}: {self.neighbours} changes the probability of any "
-                f"output by a factor of at most exp({self.amount:g} * v_i), where v_i in [0, 1] is the item's own weight."
+                f"output by a factor of at most exp({self.amount:g} * v_i), where v_i in [0, 1] is the item's own "
+                "weight."
             )
         else:
             promise = (

@@ -39,8 +39,7 @@ class LedgerReport:
     rho
         zCDP loss.
     epsilon_delta
-        The epsilon of (epsilon, delta)-differential privacy: the smaller of `epsilon` and what `rho` converts
-        to.
+        The epsilon of (epsilon, delta)-differential privacy: the smaller of `epsilon` and the converted `rho`.
     delta
         Probability with which the promise of `epsilon_delta` may fail.
 
@@ -153,9 +152,7 @@ class Ledger:
         one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
         place = _resolved(path)
         if identity(place) is None:
-            raise LedgerError(
-                f"The ledger file {place} does not exist. Make it with Ledger(limits=..., path=...)."
-            )
+            raise LedgerError(f"The ledger file {place} does not exist. Make it with Ledger(limits=..., path=...).")
         ledger = cls.__new__(cls)
         ledger._start(LedgerFile(place), place, on_exhausted)  # noqa: SLF001  (the second constructor)
         return ledger
@@ -274,8 +271,7 @@ class Ledger:
         description, amount
             For the history: the query, and the public epsilon or rho of the release.
         weights_loss
-            What each weight loses: weights are secret too, and a release reveals up to its epsilon about
-            each.
+            What each weight loses: weights are secret too; a release reveals up to its epsilon about each.
 
         Returns
         -------
@@ -310,8 +306,7 @@ class Ledger:
         Raises
         ------
         BudgetExhausted
-            With on_exhausted="raise", if the charges do not fit one after the other. Not one of them is
-            spent.
+            With on_exhausted="raise", if the charges do not all fit one after the other. Nothing is spent.
 
         Privacy
         -------
@@ -331,9 +326,7 @@ class Ledger:
             for charge in charges:
                 entries.append(_entry(charge))
                 state = state.pay(charge, drop=self._drop)
-                keeps.append(
-                    state.active.view()
-                )  # of a read-only array that all charges without a drop share
+                keeps.append(state.active.view())  # of a read-only array that all charges without a drop share
             return state, entries
 
         self._update(pay_all)
@@ -370,9 +363,7 @@ class Ledger:
         state = self._read()
         positions = sorted({whole("group", position, minimum=0) for position in group})
         if positions and positions[-1] >= state.limits.size:
-            raise InvalidInput(
-                f"group must hold positions below {state.limits.size}. Got {positions[-1]} instead."
-            )
+            raise InvalidInput(f"group must hold positions below {state.limits.size}. Got {positions[-1]} instead.")
         return group_loss(state.spent[positions], state.unit)
 
     def report(self, delta: float = 1e-6) -> LedgerReport:

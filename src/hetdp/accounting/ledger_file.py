@@ -126,8 +126,7 @@ class LedgerFile:
         The file appears under its name complete and on disk, or not at all.
         """
         for leftover in (_beside(path, "-wal"), _beside(path, "-journal")):
-            # SQLite would replay it into the new file. Checked again in case another process made both just
-            # now.
+            # SQLite would replay it into the new file. If there is a file now, another process made both.
             if leftover.exists() and identity(path) is None:
                 raise LedgerError(
                     f"The ledger file {path} is gone but its log {leftover.name} is still there. "
@@ -325,8 +324,7 @@ def _refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application_id != _APPLICATION_ID:
         raise LedgerError(
-            f"The ledger file {path} is not a ledger: it is a database of another application. "
-            "It was left untouched."
+            f"The ledger file {path} is not a ledger: it is a database of another application. It was left untouched."
         )
     if version != _VERSION:
         raise LedgerError(
@@ -359,9 +357,7 @@ def _checked_state(path: Path, connection: sqlite3.Connection) -> tuple[bytes, b
         if checksum != _checksum(chain, unit, items, charges, weights_spent, *blobs):
             raise _damaged(path, "its checksum does not match")
         labels = json.loads(items)
-        limits, epsilon, rho = (
-            np.frombuffer(blob, "<f8").astype(np.float64, copy=False) for blob in blobs[:3]
-        )
+        limits, epsilon, rho = (np.frombuffer(blob, "<f8").astype(np.float64, copy=False) for blob in blobs[:3])
         state = State(
             unit=unit,
             items=None if labels is None else tuple(labels),
@@ -435,9 +431,7 @@ def _explained(path: Path, error: Exception) -> LedgerError:
     primary = None if code is None else code & 0xFF
     match primary:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            problem = (
-                f"is locked by another process for more than {_BUSY_TIMEOUT_S:g} s. Nothing was charged."
-            )
+            problem = f"is locked by another process for more than {_BUSY_TIMEOUT_S:g} s. Nothing was charged."
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
             return _read_only(path)
         case sqlite3.SQLITE_NOTADB:

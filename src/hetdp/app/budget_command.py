@@ -62,11 +62,11 @@ def budget(ledger: Path, *, delta: float, items: bool, as_json: bool, quiet: boo
         rows = [(entry.time, entry.description, f"{entry.unit} = {entry.amount:g}") for entry in history[-20:]]
         print_rows("Releases (the last 20)", ("time", "query", "level"), rows)
     if items:
-        rows = [
-            (label, f"{limit:.6g}", f"{loss:.6g}", f"{left:.6g}")
+        listed = [
+            (str(label), f"{limit:.6g}", f"{loss:.6g}", f"{left:.6g}")
             for label, limit, loss, left in zip(labels, limits, spent, remaining, strict=True)
         ]
-        print_rows("Items", ("item", "limit", "spent", "remaining"), rows)
+        print_rows("Items", ("item", "limit", "spent", "remaining"), listed)
 
 
 def _number(value: float) -> float | None:

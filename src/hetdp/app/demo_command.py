@@ -29,7 +29,10 @@ def demo(*, as_json: bool, quiet: bool, dry_run: bool) -> None:
     from hetdp.randomness import seeded_stream
 
     if dry_run:
-        note("--dry-run: the demonstration would charge a ledger in memory only; nothing is spent.", quiet=quiet)
+        note(
+            "--dry-run: the demonstration would charge a ledger in memory only; nothing is spent.",
+            quiet=quiet,
+        )
         return
     generator = np.random.default_rng(2012)
     prior = WeightPrior.westin(*SHARES)
@@ -76,6 +79,6 @@ def demo(*, as_json: bool, quiet: bool, dry_run: bool) -> None:
     rows = [(f"{row['epsilon']:g}", f"{row['paper']:.3f}", f"{row['hetdp']:.3f}") for row in errors]
     header = ("epsilon", "paper's stretching", "hetdp's estimate")
     print_rows(f"How far off the mean is (root mean squared error in hours, {RUNS} simulated runs)", header, rows)
-    rows = [(name, str(loss.size), f"{loss.max():.3f}", f"{3.0 - loss.max():.3f}") for name, loss in charged.items()]
-    print_rows("Ledger after one release at epsilon = 1", ("dial", "people", "paid", "left of 3"), rows)
+    paid = [(name, str(loss.size), f"{loss.max():.3f}", f"{3.0 - loss.max():.3f}") for name, loss in charged.items()]
+    print_rows("Ledger after one release at epsilon = 1", ("dial", "people", "paid", "left of 3"), paid)
     note("Next: hetdp release --help, or the thirty-second example in README.md.", quiet=quiet)

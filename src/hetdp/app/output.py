@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +11,15 @@ import click
 
 from hetdp.errors import DataError
 
-__all__ = ["check_writable", "note", "output_options", "print_facts", "print_json", "print_rows", "write_whole"]
+__all__ = [
+    "check_writable",
+    "note",
+    "output_options",
+    "print_facts",
+    "print_json",
+    "print_rows",
+    "write_whole",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -50,7 +58,7 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     Console().print(table)
 
 
-def print_rows(title: str, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """Print a table with right-aligned numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, print_rows, write_whole
+from hetdp.app.output import (
+    check_writable,
+    note,
+    output_options,
+    print_facts,
+    print_json,
+    print_rows,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from hetdp.accounting import Release
@@ -48,7 +56,13 @@ DEFAULT_LIMIT = 3.0
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the public release to a JSON file.")
 @output_options
 def release(
-    data: Path, *, output: Path | None, as_json: bool, quiet: bool, dry_run: bool, **options: Any  # noqa: ANN401
+    data: Path,
+    *,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+    **options: Any,  # noqa: ANN401
 ) -> None:
     """Release one private answer from DATA, a CSV or parquet file with one row per person.
 

@@ -61,7 +61,9 @@ class ReleaseOptions:
         if self.query_name == "count":
             return queries.count(Box.uniform(0, 1, size=table.rows)), self._indicators(table)
         if self.lower is None or self.upper is None:
-            raise click.UsageError(f"--lower and --upper must be given for --query {self.query_name}: the range is public.")
+            raise click.UsageError(
+                f"--lower and --upper must be given for --query {self.query_name}: the range is public."
+            )
         values = table.numbers(self.column)
         if self.query_name == "variance":  # a midpoint centre keeps the most of a variance
             middle = self.lower / 2 + self.upper / 2
@@ -87,7 +89,9 @@ class ReleaseOptions:
             try:
                 factor = float(self.multiplier)
             except ValueError:
-                raise click.UsageError(f"--multiplier must be a number >= 1 or 'best', not {self.multiplier!r}.") from None
+                raise click.UsageError(
+                    f"--multiplier must be a number >= 1 or 'best', not {self.multiplier!r}."
+                ) from None
         elif prior is None or self.epsilon is None:
             raise click.UsageError("--multiplier best needs --westin and --epsilon.")
         else:
@@ -103,7 +107,9 @@ class ReleaseOptions:
             return WeightPrior.westin(*shares)
         except (TypeError, ValueError) as error:
             reason = f" ({error})" if isinstance(error, InvalidInput) else ""
-            raise click.UsageError(f"--westin must be three shares that sum to 1, such as 0.34,0.43,0.23{reason}.") from None
+            raise click.UsageError(
+                f"--westin must be three shares that sum to 1, such as 0.34,0.43,0.23{reason}."
+            ) from None
 
     def _weights(self, table: Table) -> PrivacyWeights:
         if not 0 <= self.default_weight <= 1:
@@ -132,9 +138,7 @@ class ReleaseOptions:
         unit = "epsilon" if self.epsilon is not None else "rho"
         if not self.ledger_path.exists():
             path = self.ledger_path if create else None
-            ledger = Ledger(
-                np.full(table.rows, limit), path, unit=unit, on_exhausted=self.on_exhausted, items=labels
-            )
+            ledger = Ledger(np.full(table.rows, limit), path, unit=unit, on_exhausted=self.on_exhausted, items=labels)
             if create:
                 note(
                     f"Made {self.ledger_path.name}: every row may lose {unit} = {limit:g} in its lifetime (--limit).",
@@ -152,7 +156,9 @@ class ReleaseOptions:
     def _match(self, ledger: Ledger, table: Table, labels: list[str] | None, limit: float, *, create: bool) -> None:
         if (labels is None) != (ledger.items is None):
             have = "without" if ledger.items is None else "with"
-            raise DataError(f"--id-column must be used as when the ledger was made. Got a ledger {have} identifiers instead.")
+            raise DataError(
+                f"--id-column must be used as when the ledger was made. Got a ledger {have} identifiers instead."
+            )
         if labels is None and ledger.size != table.rows:
             raise DataError(
                 f"{table.path.name} must have as many rows as the ledger ({ledger.size}). Got {table.rows} instead. "
@@ -162,7 +168,10 @@ class ReleaseOptions:
         new = [label for label in labels or () if label not in known]
         if new and create:
             ledger.extend(np.full(len(new), limit), items=new)
-            note(f"Added {len(new)} new rows to {ledger.path.name if ledger.path else 'the ledger'}.", quiet=self.quiet)
+            note(
+                f"Added {len(new)} new rows to {ledger.path.name if ledger.path else 'the ledger'}.",
+                quiet=self.quiet,
+            )
 
     def charged(self, ledger: Ledger | None, table: Table) -> Ledger | LedgerView | None:
         """Return the ledger as this table's rows see it."""

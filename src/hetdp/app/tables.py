@@ -56,7 +56,9 @@ def read_table(path: Path, names: list[str]) -> Table:
         raise DataError(f"the data file must exist. Got {str(path)!r}, which is not a file, instead.")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     try:
-        columns = _read_parquet(path, names) if ".parquet" in suffixes else _read_csv(path, names, tab=".tsv" in suffixes)
+        columns = (
+            _read_parquet(path, names) if ".parquet" in suffixes else _read_csv(path, names, tab=".tsv" in suffixes)
+        )
     except (OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise

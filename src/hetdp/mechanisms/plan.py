@@ -101,10 +101,11 @@ class Plan:
         noise = draw(self.spread, count * len(exact), stream).reshape(count, len(exact))
         # Python's integers do not overflow, and their product with a power of two stays on the grid.
         steps = noise.astype(object) + np.array(exact, dtype=object)
-        return (steps * self.grid).astype(np.float64)
+        answers: Floats = (steps * self.grid).astype(np.float64)
+        return answers
 
     def _exact_steps(self, values: ArrayLike, keep: NDArray[np.bool_]) -> list[int]:
-        """The only place where private values meet the answer."""
+        """Return the stretched answer in grid steps: the only place where private values meet the answer."""
         query = self.stretched.query
         clamped = query.domain.clamp(values)
         shrinkage, spans = np.where(keep, self.shrinkage, 0.0), np.where(keep, self.spans, 0)

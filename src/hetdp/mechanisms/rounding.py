@@ -42,7 +42,9 @@ def choose_grid(*, scale: float, reach: float, error: float, requested: float | 
         if not (math.isfinite(requested) and requested > 0 and math.frexp(requested)[0] == 0.5):  # noqa: PLR2004
             raise InvalidInput(f"grid must be a power of two. Got {requested!r} instead.")
         if scale / requested > 2.0**52 or reach / requested > 2.0**61:
-            raise InvalidInput(f"grid must be at least 2**-52 of the noise scale {scale:.3g}. Got {requested!r} instead.")
+            raise InvalidInput(
+                f"grid must be at least 2**-52 of the noise scale {scale:.3g}. Got {requested!r} instead."
+            )
         return requested
     exponent = max(
         math.frexp(scale)[1] - 1 - _STEPS_PER_SCALE,

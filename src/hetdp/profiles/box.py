@@ -45,7 +45,9 @@ class Box:
                 f"lower must be below upper for every item. Got lower={self.lower[where]:g} and "
                 f"upper={self.upper[where]:g} at position {where} instead."
             )
-        if not np.isfinite(self.upper - self.lower).all():
+        with np.errstate(over="ignore"):
+            bounded = np.isfinite(self.upper - self.lower).all()
+        if not bounded:
             raise InvalidInput("upper - lower must be finite for every item. Got a range that overflows instead.")
         if center is None:
             contains_zero = (self.lower <= 0.0) & (self.upper >= 0.0)
@@ -81,10 +83,7 @@ class Box:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Box):
             return NotImplemented
-        return all(
-            np.array_equal(mine, theirs)
-            for mine, theirs in zip(self._vectors, other._vectors, strict=True)  # noqa: SLF001  (same class)
-        )
+        return all(np.array_equal(mine, theirs) for mine, theirs in zip(self._vectors, other._vectors, strict=True))
 
     def __hash__(self) -> int:
         return hash(tuple(vector.tobytes() for vector in self._vectors))

@@ -43,7 +43,8 @@ class WeightPrior:
         if isinstance(weights, Mapping):
             if probabilities is not None:
                 raise InvalidInput("probabilities must be omitted with a dict of weights. Got both instead.")
-            weights, probabilities = list(weights.keys()), list(weights.values())
+            probabilities = list(weights.values())
+            weights = list(weights.keys())
         self.weights = float_vector("weights", weights)
         if ((self.weights < 0.0) | (self.weights > 1.0)).any():
             raise InvalidInput("weights of a prior must lie in [0, 1]. Got a weight outside instead.")
@@ -52,7 +53,8 @@ class WeightPrior:
         self.probabilities = float_vector("probabilities", probabilities)
         if self.probabilities.size != self.weights.size:
             raise InvalidInput(
-                f"probabilities must be as many as weights ({self.weights.size}). Got {self.probabilities.size} instead."
+                f"probabilities must be as many as weights ({self.weights.size}). "
+                f"Got {self.probabilities.size} instead."
             )
         total = float(self.probabilities.sum())
         if (self.probabilities < 0.0).any() or abs(total - 1.0) > 1e-9:  # noqa: PLR2004  (rounding of the sum)

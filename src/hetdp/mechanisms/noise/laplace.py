@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 from hetdp.checks import Real, fraction, whole
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.noise.probability import Probability, bernoulli, exponential, logistic
-from hetdp.mechanisms.noise.slices import CHUNK_WORDS, TAIL_BITS, Coins, kernel, lane_position, toss, transpose
+from hetdp.mechanisms.noise.slices import (
+    CHUNK_WORDS,
+    TAIL_BITS,
+    Coins,
+    kernel,
+    lane_position,
+    toss,
+    transpose,
+)
 from hetdp.randomness import RandomState, Stream, as_stream
 
 __all__ = ["MAXIMUM_SCALE", "discrete_laplace", "laplace_integers"]
@@ -70,7 +78,7 @@ def discrete_laplace(
     dtype('int64')
     >>> noise = discrete_laplace(scale=1000, size=100_000, random_state=1)
     >>> round(float(abs(noise).mean()))
-    1003
+    1004
     """
     exact = fraction("scale", scale)
     if exact > MAXIMUM_SCALE:

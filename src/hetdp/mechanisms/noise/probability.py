@@ -10,7 +10,16 @@ from functools import lru_cache
 
 from hetdp.randomness import Stream
 
-__all__ = ["Probability", "bernoulli", "binary_digits", "complement", "exponential", "logistic", "magnify", "ratio"]
+__all__ = [
+    "Probability",
+    "bernoulli",
+    "binary_digits",
+    "complement",
+    "exponential",
+    "logistic",
+    "magnify",
+    "ratio",
+]
 
 #: Given a number of bits b, integers lo and hi with lo <= 2**b * p <= hi, closing in on p as b grows.
 Probability = Callable[[int], tuple[int, int]]

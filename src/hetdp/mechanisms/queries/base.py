@@ -16,11 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.errors import InvalidInput
 from hetdp.profiles import Box
 
-__all__ = ["Floats", "ItemwiseQuery", "Query"]
+__all__ = ["Floats", "ItemwiseQuery", "Query", "exact_sum", "floats"]
 
 Floats = NDArray[np.float64]
 
 _BISECTIONS = 60
+
+
+def floats(values: ArrayLike) -> Floats:
+    """Return public numbers as an array of floats."""
+    return np.asarray(values, dtype=np.float64)
 
 
 class Query(ABC):
@@ -100,7 +105,7 @@ class Query(ABC):
         -------
         Item i's shrinkage depends on item i's target alone; that is what hides the weights.
         """
-        wanted = np.broadcast_to(np.asarray(targets, dtype=np.float64), (self.size,))
+        wanted = np.broadcast_to(floats(targets), (self.size,))
         shrinkage = np.clip(self._solve(wanted), 0.0, 1.0)
         for _ in range(2):  # a closed form may be off by its rounding: step down to the feasible side
             shrinkage = np.where(self.modular_sensitivities(shrinkage) > wanted, np.nextafter(shrinkage, 0), shrinkage)

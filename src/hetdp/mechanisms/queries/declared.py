@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from hetdp.checks import finite, float_vector
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.queries.base import Floats, Query
+from hetdp.mechanisms.queries.base import Floats, Query, floats
 from hetdp.mechanisms.queries.sums import linear_shrinkage
 from hetdp.profiles import Box
 
@@ -26,6 +26,7 @@ class _Custom(Query):
         name: str,
         function: Callable[[Floats], float],
         domain: Box,
+        *,
         modular: Callable[[Floats], Floats],
         slopes: Floats | None,
         evaluation_error: float | None,
@@ -138,7 +139,9 @@ def custom(
     assert modular_sensitivity is not None  # noqa: S101  (for the type checker)
     if evaluation_error is not None and finite("evaluation_error", evaluation_error) < 0:
         raise InvalidInput(f"evaluation_error must be >= 0. Got {evaluation_error!r} instead.")
-    return _Custom(name, function, domain, modular_sensitivity, slopes, evaluation_error)
+    return _Custom(
+        name, function, domain, modular=modular_sensitivity, slopes=slopes, evaluation_error=evaluation_error
+    )
 
 
 class _Exhaustive(Query):
@@ -172,7 +175,7 @@ class _Exhaustive(Query):
         return float(mixture)
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        return np.asarray(shrinkage) * self._whole
+        return floats(floats(shrinkage) * self._whole)
 
     def _solve(self, targets: Floats) -> Floats:
         return linear_shrinkage(self._whole, targets)
@@ -191,7 +194,7 @@ class _Exhaustive(Query):
     paper_distortion_bound = distortion_bound
 
     def item_distortions(self, shrinkage: Floats) -> Floats:
-        return (1 - shrinkage) * self._whole
+        return floats((1 - shrinkage) * self._whole)
 
     @property
     def evaluation_error(self) -> float:

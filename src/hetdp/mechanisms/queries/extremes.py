@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats
 from hetdp.mechanisms.queries.sums import linear_shrinkage
 from hetdp.profiles import Box
 
@@ -40,7 +40,7 @@ class _Extreme(ItemwiseQuery):
         return [int(steps.max() if self._largest else steps.min())]
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        return np.asarray(shrinkage) * self.domain.ranges
+        return floats(shrinkage) * self.domain.ranges
 
     def _solve(self, targets: Floats) -> Floats:
         return linear_shrinkage(self.domain.ranges, targets)

@@ -50,7 +50,7 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
     >>> falsify(wrong, random_state=0).refuted
     True
     >>> print(falsify(queries.total(Box.uniform(0, 1, size=3)), random_state=0).message)
-    No counterexample in 2000 tries. This proves nothing: only an argument can establish a sensitivity.
+    No counterexample in 2000 tries. This proves nothing: only a proof can establish a sensitivity.
     """
     attempts = whole("tries", tries, minimum=1)
     search = _Search(query, as_stream(random_state))
@@ -64,9 +64,9 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
     share, item, declared, observed = worst
     refuted = share > 1
     message = (
-        f"Refuted: two neighbours that differ in item {item} only are {observed:.6g} apart, the bound says {declared:.6g}."
+        f"Refuted: two neighbours that differ in item {item} are {observed:.6g} apart; the bound says {declared:.6g}."
         if refuted
-        else f"No counterexample in {attempts} tries. This proves nothing: only an argument can establish a sensitivity."
+        else f"No counterexample in {attempts} tries. This proves nothing: only a proof can establish a sensitivity."
     )
     return Falsification(refuted, item, declared, observed, message)
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from hetdp.checks import positive
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats
 from hetdp.mechanisms.queries.sums import linear_shrinkage
 from hetdp.profiles import Box
 
@@ -18,7 +18,7 @@ _ULP = 2.0**-52
 
 def _interval(domain: Box, shrinkage: ArrayLike) -> tuple[Floats, Floats]:
     """Return the smallest and the largest absolute value in each shrunk interval."""
-    factor = np.asarray(shrinkage)
+    factor = floats(shrinkage)
     low = domain.center + factor * (domain.lower - domain.center)
     high = domain.center + factor * (domain.upper - domain.center)
     smallest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
@@ -170,13 +170,13 @@ class _NonZero(ItemwiseQuery):
     )
 
     def contributions(self, points: Floats) -> Floats:
-        return (points != 0).astype(np.float64)
+        return floats((points != 0).astype(np.float64))
 
     def lowest_contributions(self, shrinkage: Floats) -> Floats:
         return np.zeros_like(shrinkage)
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        return np.broadcast_to(np.asarray(shrinkage) > 0, (self.size,)).astype(np.float64)
+        return np.broadcast_to(floats(shrinkage) > 0, (self.size,)).astype(np.float64)
 
     def _solve(self, targets: Floats) -> Floats:
         return (targets >= 1).astype(np.float64)
@@ -194,7 +194,7 @@ class _NonZero(ItemwiseQuery):
     paper_distortion_bound = distortion_bound
 
     def item_distortions(self, shrinkage: Floats) -> Floats:
-        return (shrinkage == 0).astype(np.float64)
+        return floats((shrinkage == 0).astype(np.float64))
 
 
 def l0(domain: Box) -> Query:

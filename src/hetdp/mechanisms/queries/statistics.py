@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from hetdp.checks import finite, float_vector
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.queries.base import Floats, Query
+from hetdp.mechanisms.queries.base import Floats, Query, floats
 from hetdp.profiles import Box
 
 __all__ = ["logistic", "variance"]
@@ -38,7 +38,7 @@ class _Variance(Query):
         return math.fsum(((near - mean) ** 2).tolist()) / self.size
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        factor = np.asarray(shrinkage)
+        factor = floats(shrinkage)
         low = self.domain.center + factor * (self.domain.lower - self.domain.center)
         high = self.domain.center + factor * (self.domain.upper - self.domain.center)
         length = factor * self.domain.ranges
@@ -62,11 +62,11 @@ class _Variance(Query):
 
     def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
         # x_i - mean is affine along the segment, so its absolute value is largest at an end.
-        return 2 / self.size * np.maximum(np.abs(start - start.mean()), np.abs(end - end.mean()))
+        return floats(2 / self.size * np.maximum(np.abs(start - start.mean()), np.abs(end - end.mean())))
 
     def lipschitz_bounds(self) -> Floats:
         apart = np.maximum(self.domain.upper - self._lowest_mean, self._highest_mean - self.domain.lower)
-        return 2 * self._factor * apart
+        return floats(2 * self._factor * apart)
 
     @property
     def evaluation_error(self) -> float:
@@ -124,12 +124,12 @@ class _Logistic(Query):
         return np.abs(self.coefficients) * self.domain.ranges
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        return np.tanh(np.asarray(shrinkage) * self._moves / 4)
+        return np.tanh(floats(shrinkage) * self._moves / 4)
 
     def _solve(self, targets: Floats) -> Floats:
         with np.errstate(divide="ignore"):  # atanh(1) = inf stands for "no need to shrink"
             moves = 4 * np.arctanh(np.minimum(targets, 1.0))
-        return np.divide(moves, self._moves, out=np.ones(self.size), where=self._moves > 0)
+        return floats(np.divide(moves, self._moves, out=np.ones(self.size), where=self._moves > 0))
 
     def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
         one, other = self._exponent(start), self._exponent(end)

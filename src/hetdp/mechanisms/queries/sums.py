@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.checks import float_vector, one_of
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats
 from hetdp.profiles import Box
 
 __all__ = ["LinearQuery", "count", "histogram", "linear", "mean", "scalar_product", "total"]
@@ -44,7 +44,7 @@ class LinearQuery(ItemwiseQuery):
         return shrinkage * self.coefficients * down
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        return np.asarray(shrinkage) * np.abs(self.coefficients) * self.domain.ranges
+        return floats(shrinkage) * np.abs(self.coefficients) * self.domain.ranges
 
     def _solve(self, targets: Floats) -> Floats:
         return linear_shrinkage(self.modular_sensitivities(1.0), targets)
@@ -149,7 +149,7 @@ class _Histogram(ItemwiseQuery):
         return np.clip(np.searchsorted(self.edges, clamped, side="right") - 1, 0, self.bins - 1)
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        return np.asarray(shrinkage) * np.full(self.size, float(self.cells))
+        return floats(floats(shrinkage) * np.full(self.size, float(self.cells)))
 
     def _solve(self, targets: Floats) -> Floats:
         return targets / self.cells
@@ -167,7 +167,7 @@ class _Histogram(ItemwiseQuery):
         return self.stretched(points, np.ones(self.size))
 
     def stretched(self, clamped: Floats, shrinkage: Floats) -> Floats:
-        return np.bincount(self.bin_of(clamped), weights=shrinkage, minlength=self.bins)
+        return floats(np.bincount(self.bin_of(clamped), weights=shrinkage, minlength=self.bins))
 
     def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:
         bins = self.bin_of(clamped)
@@ -238,7 +238,7 @@ class _ScalarProduct(Query):
         return math.fsum((points[:half] * points[half:]).tolist())
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        return np.asarray(shrinkage) * self.domain.ranges * self.partner(self.domain.radii)
+        return floats(shrinkage) * self.domain.ranges * self.partner(self.domain.radii)
 
     def _solve(self, targets: Floats) -> Floats:
         return linear_shrinkage(self.modular_sensitivities(1.0), targets)

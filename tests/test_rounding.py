@@ -1,0 +1,51 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hetdp.mechanisms.queries.base import exact_sum
+from hetdp.mechanisms.rounding import choose_grid, floor_product
+
+
+@settings(max_examples=500)
+@given(weight=st.floats(0, 1), cap=st.fractions(0, 2**53 - 1))
+@example(weight=0.1, cap=Fraction(10))
+@example(weight=0.1, cap=Fraction(2**52))
+@example(weight=math.nextafter(1, 0), cap=Fraction(2**53 - 1))
+@example(weight=5e-324, cap=Fraction(2**52))
+def test_floor_product_is_the_floor(weight, cap):
+    expected = math.floor(Fraction(weight) * math.floor(cap))
+    assert int(floor_product(np.array([weight]), cap)[0]) == expected
+
+
+def test_rounding_to_nearest_would_overpay():
+    """The float product of 0.1 and 10 is 1, the exact one is above 1; of 0.3 and 10 the exact one is below 3."""
+    assert int(floor_product(np.array([0.3]), Fraction(10))[0]) == 2
+    assert 0.3 * 10 == 3.0
+
+
+@given(steps=st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=30))
+def test_exact_sum_never_overflows(steps):
+    assert exact_sum(np.array(steps, dtype=np.int64)) == sum(steps)
+
+
+@given(
+    scale=st.floats(1e-200, 1e200),
+    reach=st.floats(1e-200, 1e200),
+    error=st.one_of(st.just(0.0), st.floats(1e-200, 1e200)),
+)
+def test_the_grid_is_a_power_of_two_that_fits(scale, reach, error):
+    grid = choose_grid(scale=scale, reach=reach, error=error, requested=None)
+    assert math.frexp(grid)[0] == 0.5
+    assert scale / grid < 2**41
+    assert reach / grid < 2**51
+    assert grid >= error
+
+
+def test_a_coarse_grid_is_the_users_choice():
+    assert choose_grid(scale=1.0, reach=1.0, error=0.0, requested=4.0) == 4.0
+    with pytest.raises(ValueError, match="grid must be a power of two"):
+        choose_grid(scale=1.0, reach=1.0, error=0.0, requested=3.0)
