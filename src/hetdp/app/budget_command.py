@@ -9,7 +9,7 @@ from hetdp.app.output import note, output_options, print_facts, print_json, prin
 __all__ = ["budget"]
 
 
-@click.command()
+@click.command(short_help="Show what a ledger has recorded.")
 @click.argument("ledger", type=click.Path(path_type=Path))
 @click.option("--delta", default=1e-6, show_default=True, help="For the (epsilon, delta) figure.")
 @click.option("--items", is_flag=True, help="Also list every item.")

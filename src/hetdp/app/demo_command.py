@@ -12,7 +12,7 @@ RUNS = 400
 SHARES = (0.34, 0.43, 0.23)
 
 
-@click.command()
+@click.command(short_help="Release a mean from generated people.")
 @output_options
 def demo(*, as_json: bool, quiet: bool, dry_run: bool) -> None:
     """Release a mean from 1,000 generated people, each with a privacy level of their own.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hetdp.accounting import Release
     from hetdp.app.release_inputs import ReleaseOptions
     from hetdp.app.tables import Table
+    from hetdp.mechanisms.plan import Plan
     from hetdp.mechanisms.queries import Query
-    from hetdp.mechanisms.stretching import Stretched
 
 __all__ = ["release"]
 
@@ -30,12 +30,13 @@ QUERIES = ("mean", "total", "count", "histogram", "variance", "maximum", "minimu
 DEFAULT_LIMIT = 3.0
 
 
-@click.command()
+@click.command(short_help="Release one private answer from a table.")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--query", "query_name", type=click.Choice(QUERIES), required=True, help="What to ask.")
 @click.option("--column", required=True, help="Column of private values.")
 @click.option("--lower", type=float, help="Public lower end of the values.")
 @click.option("--upper", type=float, help="Public upper end of the values.")
+@click.option("--center", type=float, help="Where items shrink to.  [default: 0 if in the range, else the midpoint]")
 @click.option("--bins", type=click.IntRange(min=1), default=10, show_default=True, help="Bins of a histogram.")
 @click.option("--weight-column", help="Column of privacy weights in [0, 1]; empty cells take --default-weight.")
 @click.option("--default-weight", type=float, default=1.0, show_default=True, help="Weight where none is set.")
@@ -70,6 +71,7 @@ def release(
     hetdp release people.csv --query mean --column hours --lower 0 --upper 80 \\
         --weight-column privacy --epsilon 1 --ledger ledger.db
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    from hetdp.accounting import plan
     from hetdp.accounting import release as release_answer
     from hetdp.app.release_inputs import ReleaseOptions
 
@@ -80,10 +82,11 @@ def release(
     stretched = wanted.stretched(query, table)
     if output is not None:
         check_writable(output)
+    prepared = plan(stretched, **noise)  # type: ignore[arg-type]
     if dry_run:
-        _show_plan(wanted, stretched, table, as_json=as_json)
+        _show_plan(wanted, prepared, table, as_json=as_json)
         return
-    ledger = wanted.open_ledger(table, create=True)
+    ledger = wanted.open_ledger(table)
     try:
         answer = release_answer(stretched, values, ledger=wanted.charged(ledger, table), **noise)  # type: ignore[arg-type]
     finally:
@@ -97,6 +100,8 @@ def release(
         print_json(public)
     else:
         _show(answer, query)
+    if answer.estimate is None and query.name in ("mean", "total", "count") and wanted.weight_column is not None:
+        note("Items with small weights pull this answer toward the centre; --westin adds an estimate.", quiet=quiet)
     if ledger is None:
         note("No --ledger was given: nobody keeps count of what these people have lost so far.", quiet=quiet)
 
@@ -116,38 +121,17 @@ def _show(answer: "Release", query: "Query") -> None:
     print_facts("", {**facts, spread: answer.scale, "guarantee": answer.guarantee.text})
 
 
-def _show_plan(wanted: "ReleaseOptions", stretched: "Stretched", table: "Table", *, as_json: bool) -> None:
+def _show_plan(wanted: "ReleaseOptions", prepared: "Plan", table: "Table", *, as_json: bool) -> None:
     """Say what a release would cost. Nothing is spent, nothing is written."""
-    from hetdp.accounting import plan
-
-    prepared = plan(stretched, **wanted.noise)  # type: ignore[arg-type]
-    ledger = wanted.open_ledger(table, create=False)
-    cannot_pay = 0
-    if ledger is not None:
-        with ledger:
-            known = set(ledger.items) if ledger.items is not None else None
-            labels = None if wanted.id_column is None else table.labels(wanted.id_column)
-            losses = prepared.losses
-            if known is not None and labels is not None and not known.issuperset(labels):
-                # Rows the ledger has not met yet start with the full limit; the known ones are asked.
-                limit = DEFAULT_LIMIT if wanted.limit is None else wanted.limit
-                met = [place for place, label in enumerate(labels) if label in known]
-                new = [place for place, label in enumerate(labels) if label not in known]
-                cannot_pay = int((losses[new] > limit).sum())
-                labels, losses = [labels[place] for place in met], losses[met]
-            from hetdp.accounting.ledger_view import LedgerView
-
-            view = ledger if labels is None else LedgerView(ledger, labels)
-            cannot_pay += int((~view.preview(losses, unit=prepared.unit)).sum())
     facts = {
         "dry_run": True,
-        "query": stretched.query.name,
+        "query": prepared.stretched.query.name,
         "rows": table.rows,
         prepared.unit: prepared.amount,
         "noise_scale": prepared.scale,
         "grid": prepared.grid,
         "each_row_pays": f"at most {prepared.unit} * v" + ("**2" if prepared.unit == "rho" else ""),
-        "rows_that_cannot_pay": cannot_pay,
+        "rows_that_cannot_pay": wanted.rows_that_cannot_pay(prepared, table),
     }
     if as_json:
         print_json(facts)

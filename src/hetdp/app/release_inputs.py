@@ -14,6 +14,7 @@ from hetdp.app.tables import Table, read_table
 from hetdp.errors import DataError, InvalidInput
 from hetdp.mechanisms import queries
 from hetdp.mechanisms.estimation import best_multiplier
+from hetdp.mechanisms.plan import Plan
 from hetdp.mechanisms.stretching import Stretched, stretch
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
@@ -31,6 +32,7 @@ class ReleaseOptions:
     column: str
     lower: float | None
     upper: float | None
+    center: float | None
     bins: int
     weight_column: str | None
     default_weight: float
@@ -66,9 +68,9 @@ class ReleaseOptions:
             )
         values = table.numbers(self.column)
         if self.query_name == "variance":  # a midpoint centre keeps the most of a variance
-            middle = self.lower / 2 + self.upper / 2
+            middle = self.lower / 2 + self.upper / 2 if self.center is None else self.center
             return queries.variance(Box.uniform(self.lower, self.upper, size=table.rows, center=middle)), values
-        domain = Box.uniform(self.lower, self.upper, size=table.rows)
+        domain = Box.uniform(self.lower, self.upper, size=table.rows, center=self.center)
         if self.query_name == "histogram":
             return queries.histogram(domain, np.linspace(self.lower, self.upper, self.bins + 1)), values
         return getattr(queries, self.query_name)(domain), values
@@ -129,52 +131,77 @@ class ReleaseOptions:
         except InvalidInput as error:
             raise DataError(f"column {self.weight_column!r} of {table.path.name}: {error}") from None
 
-    def open_ledger(self, table: Table, *, create: bool) -> Ledger | None:
-        """Open the ledger, or make it; new rows of a ledger with identifiers are added to it."""
+    def open_ledger(self, table: Table) -> Ledger | None:
+        """Open the ledger, or make it; rows that a ledger with identifiers has not met yet are added to it."""
         if self.ledger_path is None:
             return None
-        labels = None if self.id_column is None else table.labels(self.id_column)
-        limit = DEFAULT_LIMIT if self.limit is None else self.limit
-        unit = "epsilon" if self.epsilon is not None else "rho"
         if not self.ledger_path.exists():
-            path = self.ledger_path if create else None
-            ledger = Ledger(np.full(table.rows, limit), path, unit=unit, on_exhausted=self.on_exhausted, items=labels)
-            if create:
-                note(
-                    f"Made {self.ledger_path.name}: every row may lose {unit} = {limit:g} in its lifetime (--limit).",
-                    quiet=self.quiet,
-                )
-            return ledger
+            note(
+                f"Making {self.ledger_path.name}: every row may lose {self.unit} = {self.row_limit:g} in its lifetime.",
+                quiet=self.quiet,
+            )
+            return self._fresh_ledger(table, self.ledger_path)
         ledger = Ledger.open(self.ledger_path, on_exhausted=self.on_exhausted)
         try:
-            self._match(ledger, table, labels, limit, create=create)
+            new = self._unknown_rows(ledger, table)
+            if new:
+                ledger.extend(np.full(len(new), self.row_limit), items=new)
+                note(f"Added {len(new)} new rows to {self.ledger_path.name}.", quiet=self.quiet)
         except BaseException:
             ledger.close()
             raise
         return ledger
 
-    def _match(self, ledger: Ledger, table: Table, labels: list[str] | None, limit: float, *, create: bool) -> None:
-        if (labels is None) != (ledger.items is None):
-            have = "without" if ledger.items is None else "with"
-            raise DataError(
-                f"--id-column must be used as when the ledger was made. Got a ledger {have} identifiers instead."
-            )
-        if labels is None and ledger.size != table.rows:
-            raise DataError(
-                f"{table.path.name} must have as many rows as the ledger ({ledger.size}). Got {table.rows} instead. "
-                "A ledger made with --id-column lets rows come and go."
-            )
-        known = set(ledger.items or ())
-        new = [label for label in labels or () if label not in known]
-        if new and create:
-            ledger.extend(np.full(len(new), limit), items=new)
-            note(
-                f"Added {len(new)} new rows to {ledger.path.name if ledger.path else 'the ledger'}.",
-                quiet=self.quiet,
-            )
+    def rows_that_cannot_pay(self, plan: Plan, table: Table) -> int:
+        """Return how many rows could not pay for a planned release; nothing is spent, made or changed."""
+        if self.ledger_path is None:
+            return 0
+        if not self.ledger_path.exists():
+            return int((~self._fresh_ledger(table, None).preview(plan.losses, unit=plan.unit)).sum())
+        with Ledger.open(self.ledger_path) as ledger:
+            new = set(self._unknown_rows(ledger, table))
+            if self.id_column is None:
+                return int((~ledger.preview(plan.losses, unit=plan.unit)).sum())
+            labels = table.labels(self.id_column)
+            met = np.array([label not in new for label in labels])
+            view = LedgerView(ledger, [label for label in labels if label not in new])
+            unable = (~view.preview(plan.losses[met], unit=plan.unit)).sum()
+            return int(unable + (plan.losses[~met] > self.row_limit).sum())
 
     def charged(self, ledger: Ledger | None, table: Table) -> Ledger | LedgerView | None:
         """Return the ledger as this table's rows see it."""
         if ledger is None or self.id_column is None:
             return ledger
         return LedgerView(ledger, table.labels(self.id_column))
+
+    @property
+    def unit(self) -> str:
+        """Unit of a new ledger."""
+        return "epsilon" if self.epsilon is not None else "rho"
+
+    @property
+    def row_limit(self) -> float:
+        """Lifetime limit of a row that the ledger has not met yet."""
+        return DEFAULT_LIMIT if self.limit is None else self.limit
+
+    def _fresh_ledger(self, table: Table, path: Path | None) -> Ledger:
+        labels = None if self.id_column is None else table.labels(self.id_column)
+        limits = np.full(table.rows, self.row_limit)
+        return Ledger(limits, path, unit=self.unit, on_exhausted=self.on_exhausted, items=labels)
+
+    def _unknown_rows(self, ledger: Ledger, table: Table) -> list[str]:
+        """Return the identifiers that the ledger does not know, after checking that the two fit together."""
+        if (self.id_column is None) != (ledger.items is None):
+            have = "without" if ledger.items is None else "with"
+            raise DataError(
+                f"--id-column must be used as when the ledger was made. Got a ledger {have} identifiers instead."
+            )
+        if self.id_column is None:
+            if ledger.size != table.rows:
+                raise DataError(
+                    f"{table.path.name} must have as many rows as the ledger ({ledger.size}). "
+                    f"Got {table.rows} instead. A ledger made with --id-column lets rows come and go."
+                )
+            return []
+        known = set(ledger.items or ())
+        return [label for label in table.labels(self.id_column) if label not in known]

@@ -1,0 +1,29 @@
+"""Write the --help pages of every command into docs/cli.md, which a test keeps true."""
+
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from hetdp.app.cli import cli
+
+INTRODUCTION = """# Command line
+
+Data goes to standard output, everything else to standard error. Every command takes `--json`, `--quiet` and
+`--dry-run` (except `completion`, which prints a script). Exit codes: 0 done, 2 usage, 3 bad data, 4 budget exhausted,
+5 ledger unusable, 130 interrupted.
+
+Written by `docs/update_cli.py`; a test fails when it is behind.
+"""
+
+
+def render() -> str:
+    """Return what docs/cli.md should hold."""
+    pages = [INTRODUCTION]
+    for command in ((), *((name,) for name in cli.commands)):
+        result = CliRunner().invoke(cli, [*command, "--help"], prog_name="hetdp", terminal_width=100)
+        pages.append(f"## {' '.join(('hetdp', *command))}\n\n```text\n{result.output.strip()}\n```\n")
+    return "\n".join(pages)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "cli.md").write_text(render())

@@ -1,0 +1,280 @@
+"""The command line, run in this process through its real entry point, and where it matters in one of its own."""
+
+import gzip
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import hetdp
+from hetdp.app import release_command, release_inputs
+from hetdp.app.cli import main
+
+MEAN = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    rows = ["id,hours,privacy,city"]
+    rows += [f"p{i},{rng.uniform(20, 60):.2f},{rng.choice([0, 0.5, 1])},Oslo" for i in range(200)]
+    Path("people.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    def run_command(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return left.value.code, captured.out, captured.err
+
+    return run_command
+
+
+@pytest.mark.usefixtures("folder")
+class TestRelease:
+    def test_the_example_of_the_documentation(self, run):
+        code, out, err = run("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1,
+                             "--ledger", "ledger.db")  # fmt: skip
+        assert code == 0
+        assert "exp(1 * v_i)" in " ".join(out.split())
+        assert "Making ledger.db" in err
+        with hetdp.Ledger.open("ledger.db") as ledger:
+            weights = np.array([float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]])
+            assert ledger.spent == pytest.approx(weights)
+
+    @pytest.mark.parametrize("query", release_inputs.QUERIES)
+    def test_every_query_is_close_to_the_truth_at_a_huge_epsilon(self, run, query):
+        options = ("--column", "hours", "--lower", 0, "--upper", 80, "--bins", 4, "--epsilon", 1e6, "--json", "--quiet")
+        code, out, err = run("release", "people.csv", "--query", query, *options)
+        assert (code, err) == (0, "")
+        hours = np.array([float(line.split(",")[1]) for line in Path("people.csv").read_text().split()[1:]])
+        truth = {
+            "mean": hours.mean(),
+            "total": hours.sum(),
+            "count": 200,
+            "histogram": np.histogram(hours, [0, 20, 40, 60, 80])[0],
+            "variance": hours.var(),
+            "maximum": hours.max(),
+            "minimum": hours.min(),
+        }[query]
+        assert json.loads(out)["value"] == pytest.approx(truth, abs=0.05)
+
+    def test_parquet_and_compressed_csv(self, run):
+        table = pa.table({"hours": [10.0, None, 30.0], "privacy": [1.0, 0.5, None]})
+        parquet.write_table(table, "people.parquet")
+        arguments = (*MEAN, "--weight-column", "privacy", "--epsilon", 1e6, "--json", "--quiet")
+        code, out, _ = run("release", "people.parquet", *arguments)
+        assert code == 0
+        assert json.loads(out)["value"] == pytest.approx(40 / 3, abs=0.01)
+        Path("people.csv.gz").write_bytes(gzip.compress(b"hours,privacy\n10,1\n,0.5\n30,\n"))
+        code, out, _ = run("release", "people.csv.gz", *arguments)
+        assert code == 0
+        assert json.loads(out)["value"] == pytest.approx(40 / 3, abs=0.01)
+
+    def test_count_without_a_range_counts_what_is_there(self, run):
+        Path("gaps.csv").write_text("hours,other\n1,x\n,x\ntext,x\n")
+        code, out, _ = run("release", "gaps.csv", "--query", "count", "--column", "hours", "--epsilon", 1e6, "--json")
+        assert code == 0
+        assert json.loads(out)["value"] == pytest.approx(2, abs=0.01)
+
+    def test_private_values_never_cause_an_error(self, run):
+        Path("odd.csv").write_text('hours,other\n7,x\nsecret,x\n,x\n1e999,x\nnan,x\n"two\nlines",x\n')
+        code, out, err = run("release", "odd.csv", *MEAN, "--epsilon", 1e6, "--json")
+        assert code == 0
+        assert json.loads(out)["value"] == pytest.approx((7 + 80) / 6, abs=0.01)
+        assert "secret" not in out + err
+
+    def test_dry_run_spends_nothing_and_makes_nothing(self, run):
+        arguments = ("release", "people.csv", *MEAN, "--epsilon", 2, "--ledger", "ledger.db", "--json")
+        code, out, _ = run(*arguments, "--dry-run")
+        assert code == 0
+        assert json.loads(out)["rows_that_cannot_pay"] == 0
+        assert not Path("ledger.db").exists()
+        assert run(*arguments)[0] == 0
+        code, out, _ = run(*arguments, "--dry-run")
+        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 200)
+        with hetdp.Ledger.open("ledger.db") as ledger:
+            assert ledger.spent == pytest.approx(np.full(200, 2.0))
+
+    def test_exhausted_budget_is_exit_code_4_or_drops_rows(self, run):
+        arguments = ("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 2, "--ledger", "l.db")
+        assert run(*arguments)[0] == 0
+        code, out, err = run(*arguments)
+        assert (code, out) == (4, "")
+        assert "Short by: 1." in err
+        code, out, err = run(*arguments, "--on-exhausted", "drop")
+        assert code == 0
+
+    def test_rows_are_recognised_by_their_identifier(self, run):
+        arguments = (*MEAN, "--epsilon", 1, "--ledger", "ids.db", "--id-column", "id")
+        assert run("release", "people.csv", *arguments)[0] == 0
+        lines = Path("people.csv").read_text().split()
+        Path("later.csv").write_text("\n".join([lines[0], "new,40,1,Rome", lines[5], lines[3]]) + "\n")
+        code, out, _ = run("release", "later.csv", *arguments, "--dry-run", "--json")
+        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 0)
+        code, _, err = run("release", "later.csv", *arguments)
+        assert code == 0
+        assert "Added 1 new rows" in err
+        with hetdp.Ledger.open("ids.db") as ledger:
+            spent = dict(zip(ledger.items, ledger.spent, strict=True))
+        assert (spent["p4"], spent["p2"], spent["p0"], spent["new"]) == (2, 2, 1, 1)
+        code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "ids.db")
+        assert code == 3
+        assert "--id-column must be used as when the ledger was made" in err
+
+    def test_output_is_written_whole(self, run):
+        code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "-o", "answer.json")
+        assert code == 0
+        assert "Wrote answer.json" in err
+        assert json.loads(Path("answer.json").read_text())["query"] == "mean"
+        assert not list(Path().glob(".answer*"))
+
+    def test_prior_gives_an_estimate_and_the_best_multiplier(self, run):
+        code, out, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--westin", "0.34/0.43/0.23",
+                             "--multiplier", "best", "--json")  # fmt: skip
+        assert code == 0
+        assert "best multiplier" in err
+        assert json.loads(out)["estimate"] > json.loads(out)["value"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "message"),
+        [
+            ((*MEAN,), 2, "exactly one of --epsilon and --rho"),
+            ((*MEAN, "--epsilon", "1", "--rho", "1"), 2, "exactly one of --epsilon and --rho"),
+            ((*MEAN, "--epsilon", "0"), 2, "epsilon must be a finite number > 0. Got 0.0 instead"),
+            ((*MEAN, "--epsilon", "nan"), 2, "epsilon must be a finite number > 0"),
+            ((*MEAN, "--epsilon", "x"), 2, "not a valid float"),
+            (("--query", "mean", "--column", "hours", "--epsilon", "1"), 2, "--lower and --upper must be given"),
+            (("--query", "median", "--column", "hours", "--epsilon", "1"), 2, "'median' is not one of"),
+            ((*MEAN[:-1], "-5", "--epsilon", "1"), 2, "lower must be below upper"),
+            ((*MEAN, "--epsilon", "1", "--center", "99"), 2, "center must lie inside"),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "0.5"), 2, "multiplier must be >= 1"),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "most"), 2, "--multiplier must be a number"),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "best"), 2, "needs --westin"),
+            ((*MEAN, "--epsilon", "1", "--westin", "1,2"), 2, "--westin must be three shares"),
+            ((*MEAN, "--epsilon", "1", "--westin", "1,2,3"), 2, "sum to 1"),
+            ((*MEAN, "--epsilon", "1", "--default-weight", "2"), 2, "--default-weight must lie in"),
+            ((*MEAN, "--epsilon", "1", "--limit", "-1", "--ledger", "new.db"), 2, "limits must be >= 0"),
+            ((*MEAN, "--epsilon", "1", "--weight-column", "nope"), 3, "must have a column 'nope'"),
+            ((*MEAN, "--epsilon", "1", "--weight-column", "hours"), 3, "weights must lie in [0, 1]"),
+            ((*MEAN, "--epsilon", "1", "--id-column", "city", "--ledger", "new.db"), 3, "must identify each row"),
+            (("--query", "mean", "--column", "city", "--lower", "0", "--upper", "1", "--epsilon", "1"), 3, "numeric"),
+            ((*MEAN, "--epsilon", "1", "-o", "nowhere/answer.json"), 3, "--output must be in an existing folder"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "people.csv"), 5, "is not a ledger"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "nowhere/l.db"), 5, "cannot be created"),
+        ],
+    )
+    def test_bad_input(self, run, arguments, code, message):
+        before = Path("people.csv").read_bytes()
+        found, out, err = run("release", "people.csv", *arguments)
+        assert (found, out) == (code, "")
+        assert message in " ".join(err.split())
+        assert "Traceback" not in err
+        assert [path.name for path in Path().iterdir()] == ["people.csv"]
+        assert Path("people.csv").read_bytes() == before
+
+    def test_bad_files(self, run):
+        for name, content, message in (
+            ("missing.csv", None, "the data file must exist"),
+            ("empty.csv", "", "must be a readable CSV or parquet file"),
+            ("header.csv", "hours,other\n", "must hold at least one row"),
+            ("broken.parquet", "no parquet", "must be a readable CSV or parquet file"),
+            ("ragged.csv", "hours,other\n1\n2,3,4\n", "must be a readable CSV or parquet file"),
+        ):
+            if content is not None:
+                Path(name).write_text(content)
+            code, out, err = run("release", name, *MEAN, "--epsilon", 1, "--ledger", "ledger.db")
+            assert (code, out) == (3, "")
+            assert message in err
+        assert not Path("ledger.db").exists()
+
+    def test_a_table_of_another_length_is_refused(self, run):
+        assert run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "ledger.db")[0] == 0
+        Path("short.csv").write_text("hours,other\n1,1\n")
+        code, _, err = run("release", "short.csv", *MEAN, "--epsilon", 1, "--ledger", "ledger.db")
+        assert code == 3
+        assert "as many rows as the ledger (200). Got 1" in err
+
+
+@pytest.mark.usefixtures("folder")
+class TestBudget:
+    def test_what_is_left(self, run):
+        run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "ledger.db", "--id-column", "id")
+        code, out, err = run("budget", "ledger.db", "--json", "--items")
+        shown = json.loads(out)
+        assert (code, err) == (0, "")
+        assert (shown["items"], shown["releases"], shown["spent_max"], shown["remaining_min"]) == (200, 1, 1.0, 2.0)
+        assert shown["history"][0]["query"] == "mean"
+        assert shown["per_item"][0] == {"item": "p0", "limit": 3.0, "spent": 1.0, "remaining": 2.0}
+        code, out, _ = run("budget", "ledger.db", "--items", "--dry-run")
+        assert code == 0
+        assert "p199" in out
+
+    def test_gaussian_ledgers_have_no_pure_epsilon(self, run):
+        run("release", "people.csv", *MEAN, "--rho", 0.1, "--ledger", "ledger.db")
+        shown = json.loads(run("budget", "ledger.db", "--json")[1])
+        assert shown["epsilon_max"] is None
+        assert shown["rho_max"] == pytest.approx(0.1)
+
+    def test_missing_and_foreign_files(self, run):
+        code, _, err = run("budget", "nothing.db")
+        assert code == 5
+        assert "does not exist" in err
+        assert run("budget", "people.csv")[0] == 5
+
+
+def test_demo_prints_answer_errors_and_ledger(run):
+    code, out, _ = run("demo", "--json")
+    shown = json.loads(out)
+    assert code == 0
+    assert [row["epsilon"] for row in shown["rmse"]] == [0.1, 0.5, 1.0, 2.0]
+    assert all(row["hetdp"] < row["paper"] for row in shown["rmse"])
+    assert shown["ledger"]["never counts (v = 0)"]["paid"] == 0
+    code, out, _ = run("demo")
+    assert code == 0
+    assert "Ledger after one release" in out
+    assert run("demo", "--dry-run")[0] == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(run, shell):
+    code, out, _ = run("completion", shell)
+    assert code == 0
+    assert "_HETDP_COMPLETE" in out
+
+
+def test_interruption_is_exit_code_130(run, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hetdp.app.release_inputs.read_table", interrupted)
+    code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1)
+    assert code == 130
+    assert "Interrupted" in err
+
+
+def test_release_command_and_inputs_agree():
+    assert release_command.QUERIES == release_inputs.QUERIES
+    assert release_command.DEFAULT_LIMIT == release_inputs.DEFAULT_LIMIT
+
+
+def test_the_installed_command_works():
+    command = Path(sys.executable).parent / "hetdp"
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"hetdp, version {hetdp.__version__}"
+
+
+def test_help_in_the_documentation_is_true():
+    docs = Path(__file__).parent.parent / "docs"
+    written = (docs / "cli.md").read_text()
+    assert written == runpy.run_path(str(docs / "update_cli.py"))["render"](), "run docs/update_cli.py"
