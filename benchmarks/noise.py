@@ -34,7 +34,7 @@ def import_seconds(statement: str) -> float:
     script = f"import time; t = time.process_time(); {statement}; print(time.process_time() - t)"
     runs = [
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True) for _ in range(5)
-    ]  # noqa: S603
+    ]
     return min(float(run.stdout.strip().splitlines()[-1]) for run in runs)
 
 

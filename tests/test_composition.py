@@ -8,15 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetdp.accounting.composition import (
-    Charge,
-    State,
-    add_up,
-    epsilon_delta_of_rho,
-    group_loss,
-    not_negative,
-    rho_of_epsilon,
-)
+from hetdp.accounting.composition import add_up, epsilon_delta_of_rho, group_loss, rho_of_epsilon
+from hetdp.accounting.ledger_state import Charge, State
+from hetdp.checks import not_negative
 from hetdp.errors import InvalidInput
 
 losses = st.floats(min_value=0.0, max_value=1e300)

@@ -356,17 +356,19 @@ def test_a_forked_child_cannot_charge_a_ledger_in_memory():
 
 def test_the_ledger_needs_numpy_and_the_standard_library_only():
     folder = Path(hetdp.accounting.ledger.__file__).parent
-    for name in ("ledger.py", "ledger_file.py", "composition.py"):
-        for node in ast.walk(ast.parse((folder / name).read_text(encoding="utf-8"))):
+    parts = {file.stem for file in folder.glob("ledger*.py")} - {"ledger", "ledger_view"} | {"composition"}
+    for name in ("ledger", *parts):
+        for node in ast.walk(ast.parse((folder / f"{name}.py").read_text(encoding="utf-8"))):
             modules = [node.module] if isinstance(node, ast.ImportFrom) else []
             modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             ours = {module for module in modules if module.startswith("hetdp")}
-            allowed = {
-                "hetdp.errors",
-                "hetdp.checks",
-                "hetdp.accounting.composition",
-                "hetdp.accounting.ledger_file",
-            }
-            assert ours <= allowed
+            assert ours <= {"hetdp.errors", "hetdp.checks", *(f"hetdp.accounting.{part}" for part in parts)}
             foreign = {module.partition(".")[0] for module in modules} - {"hetdp", "numpy"}
             assert foreign <= set(sys.stdlib_module_names)
+
+
+def test_extending_with_one_text_instead_of_labels_is_refused():
+    ledger = Ledger(limits=[1.0], items=["diary"])
+    with pytest.raises(InvalidInput, match="items must be a sequence of labels"):
+        ledger.extend([1.0, 1.0], items="xy")
+    assert ledger.size == 1

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import hetdp.accounting.ledger
-from hetdp.accounting import ledger_file
+from hetdp.accounting import ledger_file, ledger_format
 from hetdp.accounting.ledger import Charge, Ledger
 from hetdp.errors import BudgetExhausted, InvalidInput, LedgerError
 
@@ -237,7 +237,7 @@ def test_a_failure_before_the_commit_spends_nothing(path, monkeypatch):
         raise OSError
 
     with Ledger(limits=[1.0], path=path) as ledger:
-        monkeypatch.setattr(ledger_file, "_write_state", fail)
+        monkeypatch.setattr(ledger_file, "write_state", fail)
         with pytest.raises(OSError, match=r"^$"):
             ledger.charge([0.5])
         monkeypatch.undo()
@@ -328,7 +328,7 @@ def test_opening_a_ledger_keeps_the_locks_of_another_one_in_the_same_process(cha
 
 
 def test_a_locked_ledger_gives_up_after_the_timeout(charged, monkeypatch):
-    monkeypatch.setattr(ledger_file, "_BUSY_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(ledger_format, "_BUSY_TIMEOUT_S", 0.01)
     with Ledger.open(charged) as ledger:
         with closing(sqlite3.connect(charged, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.errors import InvalidInput
 
-__all__ = ["Real", "finite", "float_vector", "fraction", "one_of", "positive", "whole"]
+__all__ = ["Real", "finite", "float_vector", "fraction", "not_negative", "one_of", "positive", "whole"]
 
 #: A public number. Fractions are kept exact all the way into the noise.
 Real = SupportsFloat | SupportsIndex | Fraction
@@ -44,6 +44,14 @@ def positive(name: str, value: object) -> float:
     if number <= 0.0:
         raise InvalidInput(f"{name} must be a finite number > 0. Got {value!r} instead.")
     return number
+
+
+def not_negative(name: str, value: object) -> float:
+    """Return `value` as a float, or explain that it is not a finite number of at least zero."""
+    number = finite(name, value)
+    if number < 0.0:
+        raise InvalidInput(f"{name} must be a finite number >= 0. Got {value!r} instead.")
+    return number + 0.0  # never -0.0: SQLite would lose its sign
 
 
 def fraction(name: str, value: object) -> Fraction:

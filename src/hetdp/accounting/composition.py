@@ -6,24 +6,14 @@ rounding; sums that a float can hold stay exact, so that 0 + 0.25 is 0.25.
 """
 
 import math
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import finite, float_vector, one_of, positive
-from hetdp.errors import BudgetExhausted, InvalidInput
+from hetdp.checks import positive
+from hetdp.errors import InvalidInput
 
-__all__ = [
-    "UNITS",
-    "Charge",
-    "State",
-    "add_up",
-    "epsilon_delta_of_rho",
-    "group_loss",
-    "not_negative",
-    "rho_of_epsilon",
-]
+__all__ = ["UNITS", "add_up", "epsilon_delta_of_rho", "group_loss", "rho_of_epsilon"]
 
 UNITS = ("epsilon", "rho")
 
@@ -31,9 +21,6 @@ UNITS = ("epsilon", "rho")
 _EXPONENT_FACTORS = 2.0 ** np.linspace(-4.0, 2.0, 121)
 #: Covers the rounding of some ten operations with room to spare, relative to the largest of them.
 _ROUNDING = 1e-12
-#: Sums are rounded up and 0.1 is no binary fraction, so ten charges of 0.1 come to a little over 1.0. A limit
-#: gives way by one part in a billion so that they fit; exp(1e-9) is nothing in terms of privacy.
-_TOLERANCE = 1e-9
 _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
@@ -146,181 +133,6 @@ def group_loss(losses: ArrayLike, unit: str) -> float:
         return _sum_up(members)
     roots = _sum_up(np.nextafter(np.sqrt(members), np.inf))
     return math.nextafter(roots * roots, math.inf)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Charge:
-    """One release to be paid for; the fields are the parameters of `Ledger.charge`.
-
-    Privacy
-    -------
-    Losses tell the weights, so `repr` leaves them out.
-
-    Examples
-    --------
-    >>> Charge([0.25, 0.05], description="mean", amount=0.5)
-    Charge(unit='epsilon', description='mean', amount=0.5, weights_loss=0.0)
-    """
-
-    losses: ArrayLike = field(repr=False)
-    unit: str = "epsilon"
-    description: str = ""
-    amount: float | None = None
-    weights_loss: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class State:
-    """Everything a ledger knows except its history. Vectors are replaced, never written to.
-
-    Privacy
-    -------
-    The owner's eyes only, so `repr` shows nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> State.fresh("epsilon", None, np.array([1.0, 0.25])).remaining
-    array([1.  , 0.25])
-    """
-
-    unit: str
-    items: tuple[str | int, ...] | None
-    limits: NDArray[np.float64]
-    epsilon: NDArray[np.float64]
-    rho: NDArray[np.float64]
-    active: NDArray[np.bool_]
-    weights_spent: float
-    charges: int
-
-    def __post_init__(self) -> None:
-        for vector in (self.limits, self.epsilon, self.rho, self.active):
-            vector.flags.writeable = False
-
-    @classmethod
-    def fresh(cls, unit: str, items: tuple[str | int, ...] | None, limits: NDArray[np.float64]) -> "State":
-        """Return the state of a ledger that was never charged.
-
-        Privacy
-        -------
-        Nothing is spent.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> State.fresh("rho", ("diary",), np.array([1.0])).rho
-        array([0.])
-        """
-        nothing = np.zeros(limits.size)
-        return cls(unit, items, limits, nothing, nothing, np.ones(limits.size, dtype=np.bool_), 0.0, 0)
-
-    @property
-    def spent(self) -> NDArray[np.float64]:
-        """What each item has lost, in the unit of the ledger."""
-        return self.epsilon if self.unit == "epsilon" else self.rho
-
-    @property
-    def remaining(self) -> NDArray[np.float64]:
-        """What each item may still lose, in the unit of the ledger."""
-        return np.maximum(self.limits - self.spent, 0.0)
-
-    def affordable(self, losses: ArrayLike, unit: str) -> NDArray[np.bool_]:
-        """Return which items could pay `losses`.
-
-        Privacy
-        -------
-        An item can pay as long as its total stays within its limit, give or take one part in a billion.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> State.fresh("epsilon", None, np.array([1.0, 0.25])).affordable([0.5, 0.5], "epsilon")
-        array([ True, False])
-        """
-        after = self._after(self._checked(losses, unit), unit)
-        return self.active & after._within_limits()  # noqa: SLF001  (same class)
-
-    def pay(self, charge: Charge, *, drop: bool) -> "State":
-        """Return the state after one charge, without (`drop`) or with an error about items that cannot pay.
-
-        Privacy
-        -------
-        Inactive items pay nothing, because a release gives them weight 0.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> state = State.fresh("epsilon", None, np.array([1.0, 0.25]))
-        >>> state.pay(Charge([0.5, 0.5]), drop=True).spent
-        array([0.5, 0. ])
-        """
-        losses = self._checked(charge.losses, charge.unit)
-        weights_loss = self._in_unit(not_negative("weights_loss", charge.weights_loss), charge.unit)
-        if not self.active.all():
-            losses = np.where(self.active, losses, 0.0)
-        paid, active = self._after(losses, charge.unit), self.active
-        fits = paid._within_limits()  # noqa: SLF001  (same class)
-        if not fits.all():
-            if not drop:
-                raise self._exhausted(self._in_unit(losses, charge.unit), fits)
-            paid, active = self._after(np.where(fits, losses, 0.0), charge.unit), active & fits
-        weights_spent = float(add_up(self.weights_spent, weights_loss))
-        return replace(paid, active=active, weights_spent=weights_spent, charges=self.charges + 1)
-
-    def _after(self, losses: NDArray[np.float64], unit: str) -> "State":
-        if unit == "epsilon":
-            epsilon, rho = add_up(self.epsilon, losses), add_up(self.rho, rho_of_epsilon(losses))
-        else:
-            epsilon, rho = np.where(losses > 0.0, np.inf, self.epsilon), add_up(self.rho, losses)
-        return replace(self, epsilon=epsilon, rho=rho)
-
-    def _within_limits(self) -> NDArray[np.bool_]:
-        with np.errstate(over="ignore"):  # a limit near the largest float is no limit
-            return self.spent <= self.limits * (1.0 + _TOLERANCE)
-
-    def _in_unit(self, losses: ArrayLike, unit: str) -> NDArray[np.float64]:
-        return np.asarray(losses) if unit == self.unit else rho_of_epsilon(losses)
-
-    def _exhausted(self, costs: NDArray[np.float64], fits: NDArray[np.bool_]) -> BudgetExhausted:
-        remaining = self.remaining
-        worst = int(np.argmax(np.where(fits, -np.inf, costs - remaining)))
-        return BudgetExhausted(
-            requested=float(costs[worst]),
-            remaining=float(remaining[worst]),
-            items=int(np.count_nonzero(~fits)),
-            unit=self.unit,
-        )
-
-    def _checked(self, losses: ArrayLike, unit: str) -> NDArray[np.float64]:
-        if one_of("unit", unit, UNITS) == "rho" and self.unit == "epsilon":
-            raise InvalidInput(
-                "unit must be 'epsilon' on an epsilon ledger, for no finite epsilon covers a zCDP loss. "
-                "Got 'rho' instead. Open a ledger with unit='rho' for Gaussian releases."
-            )
-        vector = float_vector("losses", losses)
-        if vector.size != self.limits.size:
-            raise InvalidInput(f"losses must hold one loss per item ({self.limits.size}). Got {vector.size} instead.")
-        if vector.min() < 0.0:
-            raise InvalidInput("losses must be >= 0. Got a negative loss instead.")
-        return vector
-
-
-def not_negative(name: str, value: object) -> float:
-    """Return `value` as a float, or explain that it is not a finite number of at least zero.
-
-    Privacy
-    -------
-    For public parameters only.
-
-    Examples
-    --------
-    >>> not_negative("amount", 0)
-    0.0
-    """
-    number = finite(name, value)
-    if number < 0.0:
-        raise InvalidInput(f"{name} must be a finite number >= 0. Got {value!r} instead.")
-    return number + 0.0  # SQLite would lose the sign of -0.0
 
 
 def _sum_up(terms: NDArray[np.float64]) -> float:

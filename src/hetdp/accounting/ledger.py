@@ -5,69 +5,29 @@ rounded up, so a crash or a rounding error can only make the ledger count too mu
 """
 
 import os
-import threading
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.accounting.composition import UNITS, Charge, State, epsilon_delta_of_rho, group_loss, not_negative
-from hetdp.accounting.ledger_file import Entry, LedgerFile, identity
-from hetdp.checks import float_vector, one_of, whole
+from hetdp.accounting.composition import UNITS, group_loss
+from hetdp.accounting.ledger_access import StoreAccess
+from hetdp.accounting.ledger_arguments import checked_items, checked_limits, entry_of, refuse_other, resolved
+from hetdp.accounting.ledger_file import LedgerFile, identity
+from hetdp.accounting.ledger_memory import Memory, Store
+from hetdp.accounting.ledger_report import LedgerReport, counted, report_of
+from hetdp.accounting.ledger_state import Charge, Entry, State, read_only_copy
+from hetdp.checks import one_of, whole
 from hetdp.errors import InvalidInput, LedgerError
 
 __all__ = ["Charge", "Entry", "Ledger", "LedgerReport"]
 
 _ON_EXHAUSTED = ("raise", "drop")
-_Scalar = TypeVar("_Scalar", np.float64, np.bool_)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LedgerReport:
-    """The loss of every item so far, in three currencies.
-
-    Attributes
-    ----------
-    epsilon
-        Pure loss; infinite where a zCDP (Gaussian) charge was made.
-    rho
-        zCDP loss.
-    epsilon_delta
-        The epsilon of (epsilon, delta)-differential privacy: the smaller of `epsilon` and the converted `rho`.
-    delta
-        Probability with which the promise of `epsilon_delta` may fail.
-
-    Privacy
-    -------
-    Per item and against everybody who has seen all releases. The owner's eyes only; `repr` shows only counts.
-
-    Examples
-    --------
-    >>> ledger = Ledger(limits=[1.0, 1.0], unit="rho")
-    >>> _ = ledger.charge([0.1, 0.0], unit="rho")
-    >>> report = ledger.report(delta=1e-6)
-    >>> report
-    LedgerReport(2 items, delta=1e-06)
-    >>> report.epsilon, report.epsilon_delta.round(2)
-    (array([inf,  0.]), array([2.14, 0.  ]))
-    """
-
-    epsilon: NDArray[np.float64]
-    rho: NDArray[np.float64]
-    epsilon_delta: NDArray[np.float64]
-    delta: float
-
-    def __repr__(self) -> str:
-        return f"LedgerReport({_count(self.epsilon.size, 'item')}, delta={self.delta:g})"
-
-
-class Ledger:
+class Ledger(StoreAccess):
     """A privacy budget per item, in memory or in a file that survives crashes and is shared by processes.
 
     Parameters
@@ -115,18 +75,18 @@ class Ledger:
         on_exhausted: str = "raise",
         items: Sequence[str | int] | None = None,
     ) -> None:
-        checked = _checked_limits(limits)
+        checked = checked_limits(limits)
         one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
-        state = State.fresh(one_of("unit", unit, UNITS), _checked_items(items, checked.size), checked)
+        state = State.fresh(one_of("unit", unit, UNITS), checked_items(items, checked.size), checked)
         if path is None:
-            self._start(_Memory(state), None, on_exhausted)
+            self._start(Memory(state), None, on_exhausted)
             return
-        place = _resolved(path)
+        place = resolved(path)
         if identity(place) is None:
             LedgerFile.create(place, state)
         file = LedgerFile(place)
         try:
-            _refuse_other(file.read(), state, place)
+            refuse_other(file.read(), state, place)
         except BaseException:
             file.close()
             raise
@@ -150,20 +110,17 @@ class Ledger:
         Ledger(1 item, unit epsilon, 0 charges, file ledger.db)
         """
         one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
-        place = _resolved(path)
+        place = resolved(path)
         if identity(place) is None:
             raise LedgerError(f"The ledger file {place} does not exist. Make it with Ledger(limits=..., path=...).")
         ledger = cls.__new__(cls)
         ledger._start(LedgerFile(place), place, on_exhausted)  # noqa: SLF001  (the second constructor)
         return ledger
 
-    def _start(self, store: "_Store", path: Path | None, on_exhausted: str) -> None:
+    def _start(self, store: Store, path: Path | None, on_exhausted: str) -> None:
         self.path = path
-        self._store: _Store | None = store
         self._drop = on_exhausted == "drop"
-        self._lock = threading.RLock()
-        self._charging = False
-        _ledgers.add(self)
+        super().__init__(store)
 
     def __repr__(self) -> str:
         place = "in memory" if self.path is None else f"file {self.path.name}"
@@ -171,7 +128,7 @@ class Ledger:
             state = self._read()
         except LedgerError:
             return f"Ledger(closed or unreadable, {place})"
-        items, charges = _count(state.limits.size, "item"), _count(state.charges, "charge")
+        items, charges = counted(state.limits.size, "item"), counted(state.charges, "charge")
         return f"Ledger({items}, unit {state.unit}, {charges}, {place})"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -179,31 +136,6 @@ class Ledger:
             message = "a ledger in memory cannot be copied or pickled: each copy could spend the same budget"
             raise TypeError(message)
         return type(self).open, (self.path, _ON_EXHAUSTED[self._drop])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the ledger; it answers nothing from then on. Closing twice is harmless.
-
-        Privacy
-        -------
-        Spends nothing. Every charge of a durable ledger is on disk already.
-
-        Examples
-        --------
-        >>> ledger = Ledger(limits=[1.0])
-        >>> ledger.close()
-        >>> ledger
-        Ledger(closed or unreadable, in memory)
-        """
-        with self._lock:
-            store, self._store = self._store, None
-            if store is not None:
-                store.close()
 
     @property
     def size(self) -> int:
@@ -223,22 +155,22 @@ class Ledger:
     @property
     def limits(self) -> NDArray[np.float64]:
         """The most each item may lose (read-only). For the owner's eyes only."""
-        return _copy(self._read().limits)
+        return read_only_copy(self._read().limits)
 
     @property
     def spent(self) -> NDArray[np.float64]:
         """What each item has lost so far (read-only). For the owner's eyes only."""
-        return _copy(self._read().spent)
+        return read_only_copy(self._read().spent)
 
     @property
     def remaining(self) -> NDArray[np.float64]:
         """What each item may still lose (read-only). For the owner's eyes only."""
-        return _copy(self._read().remaining)
+        return read_only_copy(self._read().remaining)
 
     @property
     def active(self) -> NDArray[np.bool_]:
         """False for items dropped because they could not pay (read-only). For the owner's eyes only."""
-        return _copy(self._read().active)
+        return read_only_copy(self._read().active)
 
     @property
     def weights_spent(self) -> float:
@@ -324,7 +256,7 @@ class Ledger:
         def pay_all(state: State) -> tuple[State, list[Entry]]:
             entries = []
             for charge in charges:
-                entries.append(_entry(charge))
+                entries.append(entry_of(charge))
                 state = state.pay(charge, drop=self._drop)
                 keeps.append(state.active.view())  # of a read-only array that all charges without a drop share
             return state, entries
@@ -380,9 +312,7 @@ class Ledger:
         >>> ledger.report(delta=1e-6).rho
         array([0.125])
         """
-        state = self._read()
-        converted = np.minimum(state.epsilon, epsilon_delta_of_rho(state.rho, delta))
-        return LedgerReport(_copy(state.epsilon), _copy(state.rho), _copy(converted), float(delta))
+        return report_of(self._read(), delta)
 
     def extend(self, limits: ArrayLike, *, items: Sequence[str | int] | None = None) -> None:
         """Add items at the end, with nothing spent.
@@ -398,176 +328,14 @@ class Ledger:
         >>> ledger.items, ledger.limits
         (('diary', 'recipes'), array([1., 2.]))
         """
-        added = _checked_limits(limits)
+        added = checked_limits(limits)
 
         def lengthen(state: State) -> tuple[State, list[Entry]]:
             if (items is None) != (state.items is None):
                 wanted, got = ("omitted", "labels") if state.items is None else ("given", "None")
                 raise InvalidInput(f"items must be {wanted}, as when the ledger was made. Got {got} instead.")
-            labels = None if items is None else (*(state.items or ()), *items)
-            fresh = State.fresh(state.unit, _checked_items(labels, state.limits.size + added.size), added)
-            longer = replace(
-                state,
-                items=fresh.items,
-                limits=np.concatenate([state.limits, fresh.limits]),
-                epsilon=np.concatenate([state.epsilon, fresh.epsilon]),
-                rho=np.concatenate([state.rho, fresh.rho]),
-                active=np.concatenate([state.active, fresh.active]),
-            )
-            return longer, []
+            labels = None if items is None else (*(state.items or ()), *(checked_items(items, added.size) or ()))
+            labels = checked_items(labels, state.limits.size + added.size)
+            return state.extended(added, labels), []
 
         self._update(lengthen)
-
-    @contextmanager
-    def _opened(self) -> Iterator["_Store"]:
-        with self._lock:
-            if self._charging:
-                raise LedgerError("The ledger cannot be used while it reads the charges given to charge_all.")
-            if self._store is None:
-                raise LedgerError("The ledger is closed. Open a durable one again with Ledger.open(path).")
-            yield self._store
-
-    def _read(self) -> State:
-        with self._opened() as store:
-            return store.read()
-
-    def _update(self, change: Callable[[State], tuple[State, list[Entry]]]) -> None:
-        with self._opened() as store:
-            self._charging = True
-            try:
-                store.update(change)
-            finally:
-                self._charging = False
-
-    def _after_fork(self) -> None:
-        # Another thread of the parent may have held the lock; that thread does not exist here.
-        self._lock = threading.RLock()
-        self._charging = False
-        if self._store is not None:
-            self._store.abandon()
-
-
-class _Store(Protocol):
-    """Where a ledger keeps its state; `LedgerFile` documents the methods."""
-
-    def read(self) -> State: ...
-
-    def history(self) -> tuple[Entry, ...]: ...
-
-    def update(self, change: Callable[[State], tuple[State, list[Entry]]]) -> None: ...
-
-    def abandon(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class _Memory:
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._history: list[Entry] = []
-        self._inherited = False
-
-    def read(self) -> State:
-        return self._state
-
-    def history(self) -> tuple[Entry, ...]:
-        return tuple(self._history)
-
-    def update(self, change: Callable[[State], tuple[State, list[Entry]]]) -> None:
-        state, entries = change(self._state)
-        if self._inherited:
-            raise LedgerError(
-                "A ledger in memory cannot be charged in a forked process: its parent would not know. "
-                "Give the ledger a path to share it."
-            )
-        self._state = state
-        self._history += entries
-
-    def abandon(self) -> None:
-        self._inherited = True
-
-    def close(self) -> None:
-        pass
-
-
-_ledgers: weakref.WeakSet[Ledger] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for ledger in tuple(_ledgers):
-        ledger._after_fork()  # noqa: SLF001  (same module)
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def _entry(charge: Charge) -> Entry:
-    if not isinstance(charge, Charge):
-        raise InvalidInput(f"charges must be of type Charge. Got {type(charge).__name__} instead.")
-    try:
-        charge.description.encode()
-    except (AttributeError, UnicodeEncodeError):
-        kind = type(charge.description).__name__
-        raise InvalidInput(f"description must be a valid text. Got {kind} instead.") from None
-    return Entry(
-        time=datetime.now(UTC).isoformat(timespec="seconds"),
-        description=charge.description,
-        unit=charge.unit,
-        amount=None if charge.amount is None else not_negative("amount", charge.amount),
-        weights_loss=not_negative("weights_loss", charge.weights_loss),
-    )
-
-
-def _checked_limits(limits: ArrayLike) -> NDArray[np.float64]:
-    if np.isscalar(limits) or (isinstance(limits, np.ndarray) and limits.ndim == 0):
-        raise InvalidInput("limits must be a vector with one limit per item. Got a single value instead.")
-    vector = float_vector("limits", limits)
-    if vector.min() < 0.0:
-        raise InvalidInput("limits must be >= 0. Got a negative limit instead.")
-    return vector
-
-
-def _checked_items(items: Iterable[str | int] | None, size: int) -> tuple[str | int, ...] | None:
-    if items is None:
-        return None
-    if isinstance(items, str):
-        raise InvalidInput("items must be a sequence of labels. Got a single text instead.")
-    labels = tuple(item.item() if isinstance(item, np.generic) else item for item in items)
-    if any(isinstance(label, bool) or not isinstance(label, str | int) for label in labels):
-        raise InvalidInput("items must be labels of type str or int. Got another type instead.")
-    if len(labels) != size:
-        raise InvalidInput(f"items must hold one label per item ({size}). Got {len(labels)} instead.")
-    if len(set(labels)) != size:
-        raise InvalidInput(f"items must be all different. Got {size - len(set(labels))} repeated instead.")
-    return labels
-
-
-def _refuse_other(stored: State, given: State, path: Path) -> None:
-    same = {
-        "limits": np.array_equal(stored.limits, given.limits),
-        "unit": stored.unit == given.unit,
-        "items": stored.items == given.items,
-    }
-    for name, equal in same.items():
-        if not equal:
-            raise InvalidInput(
-                f"{name} must be the same as in the ledger file {path.name}. Got other {name} instead. "
-                "Use Ledger.open(path) to take them from the file."
-            )
-
-
-def _resolved(path: str | os.PathLike[str]) -> Path:
-    try:
-        return Path(os.path.realpath(os.fsdecode(path)))
-    except (TypeError, ValueError):
-        raise InvalidInput(f"path must be the name of a file. Got {type(path).__name__} instead.") from None
-
-
-def _copy(vector: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    copied = vector.copy()
-    copied.flags.writeable = False
-    return copied
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
