@@ -5,7 +5,7 @@ import pytest
 
 import hetdp
 from hetdp import Box, WeightPrior, errors, queries
-from hetdp.mechanisms.estimation import expected_error, expected_shrinkage
+from hetdp.mechanisms.estimation import expected_error
 from hetdp.randomness import seeded_stream
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
@@ -22,7 +22,7 @@ def simulated_rmse(epsilon, *, multiplier, prior, runs=300):
         weights = generator.choice(PRIOR.weights, 1000, p=PRIOR.probabilities)
         stretched = hetdp.stretch(MEAN, weights, multiplier=multiplier, prior=prior)
         value = hetdp.plan(stretched, epsilon=epsilon).answer(values, keep, seeded_stream(run))
-        estimate = value if prior is None else value / expected_shrinkage(stretched)
+        estimate = value if prior is None else stretched.estimate(value)
         squares.append((estimate - values.mean()) ** 2)
     return float(np.sqrt(np.mean(squares)))
 

@@ -13,8 +13,7 @@ from hetdp.accounting.ledger_view import Chargeable
 from hetdp.checks import Real, one_of
 from hetdp.errors import InvalidInput, SimulatedResult
 from hetdp.mechanisms.distortion import plan_distortion
-from hetdp.mechanisms.estimation import normalised
-from hetdp.mechanisms.plan import Plan, plan_release
+from hetdp.mechanisms.mechanism import Mechanism, Plan
 from hetdp.mechanisms.stretching import Stretched
 from hetdp.randomness import RandomState, as_stream
 
@@ -28,9 +27,9 @@ class Release:
     Attributes
     ----------
     value
-        The noisy answer: a number, or an array for a histogram. Always a multiple of `grid`.
+        The noisy answer: a number, or an array for a histogram. A multiple of `grid`, where there is one.
     scale
-        Scale of the Laplace noise, or standard deviation of the Gaussian noise.
+        Scale of the Laplace noise, or standard deviation of the Gaussian noise; None for other randomness.
     epsilon, rho
         The level, whichever was used; the other is None.
     grid
@@ -51,8 +50,8 @@ class Release:
     """
 
     value: float | NDArray[np.float64]
-    scale: float
-    grid: float
+    scale: float | None
+    grid: float | None
     query: str
     noise: str
     guarantee: Guarantee
@@ -119,7 +118,7 @@ class Release:
 
 
 def release(
-    stretched: Stretched,
+    mechanism: Mechanism,
     values: ArrayLike,
     *,
     epsilon: Real | None = None,
@@ -129,12 +128,12 @@ def release(
     grid: float | None = None,
     random_state: RandomState = None,
 ) -> Release:
-    """Release a stretched query on private values.
+    """Release the answer of a mechanism on private values.
 
     Parameters
     ----------
-    stretched
-        From `hetdp.stretch`.
+    mechanism
+        From `hetdp.stretch`, or any other of `hetdp.mechanisms`.
     values
         One private value per item. Clamped into the domain; nan becomes the centre, without a word.
     epsilon
@@ -180,15 +179,15 @@ def release(
     array([0.25 , 0.125, 0.05 ])
     """
     stream = as_stream(random_state)
-    prepared = plan(stretched, epsilon=epsilon, rho=rho, noise=noise, grid=grid)
-    stretched.query.domain.clamp(values)  # the number of values is checked before anything is charged
+    prepared = plan(mechanism, epsilon=epsilon, rho=rho, noise=noise, grid=grid)
+    mechanism.domain.clamp(values)  # the number of values is checked before anything is charged
     losses = prepared.losses
     keep = np.ones(losses.size, dtype=bool)
     if ledger is not None:
         keep = ledger.charge(
             losses,
             unit=prepared.unit,
-            description=stretched.query.name,
+            description=mechanism.name,
             amount=prepared.amount,
             weights_loss=prepared.amount,
         )
@@ -197,19 +196,17 @@ def release(
         value=value,
         scale=prepared.scale,
         grid=prepared.grid,
-        query=stretched.query.name,
-        noise=noise,
-        guarantee=Guarantee(
-            prepared.unit, prepared.amount, neighbours=stretched.query.neighbours, weights=stretched.weights
-        ),
-        estimate=None if isinstance(value, np.ndarray) else normalised(stretched, value),
+        query=mechanism.name,
+        noise=prepared.noise,
+        guarantee=Guarantee(prepared.unit, prepared.amount, neighbours=mechanism.neighbours, weights=mechanism.weights),
+        estimate=None if isinstance(value, np.ndarray) else mechanism.estimate(value),
         simulated=stream.simulated,
         losses=np.where(keep, losses, 0.0),
     )
 
 
 def plan(
-    stretched: Stretched,
+    mechanism: Mechanism,
     *,
     epsilon: Real | None = None,
     rho: Real | None = None,
@@ -235,7 +232,7 @@ def plan(
     given = {"epsilon": epsilon, "rho": rho}
     if given[wanted] is None or given[other] is not None:
         raise InvalidInput(f"{wanted} must be given, and {other} must not, with noise={noise!r}. Got {given} instead.")
-    return plan_release(stretched, noise=noise, amount=given[wanted], grid=grid)
+    return mechanism.plan(noise=noise, amount=given[wanted], grid=grid)
 
 
 def release_distortion_bound(

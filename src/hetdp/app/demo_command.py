@@ -23,7 +23,7 @@ def demo(*, as_json: bool, quiet: bool, dry_run: bool) -> None:
 
     from hetdp.accounting import Ledger, plan, release
     from hetdp.mechanisms import queries
-    from hetdp.mechanisms.estimation import best_multiplier, normalised
+    from hetdp.mechanisms.estimation import best_multiplier
     from hetdp.mechanisms.stretching import stretch
     from hetdp.profiles import Box, WeightPrior
     from hetdp.randomness import seeded_stream
@@ -52,7 +52,7 @@ def demo(*, as_json: bool, quiet: bool, dry_run: bool) -> None:
         for name, multiplier in (("paper", 1.0), ("hetdp", best_multiplier(query, prior, epsilon))):
             stretched = stretch(query, weights, multiplier=multiplier, prior=None if name == "paper" else prior)
             values = plan(stretched, epsilon=epsilon).answers(hours, keep, seeded_stream(1), count=RUNS)[:, 0]
-            found = [value if name == "paper" else normalised(stretched, float(value)) for value in values]
+            found = [value if name == "paper" else stretched.estimate(float(value)) for value in values]
             row[name] = float(np.sqrt(np.mean((np.array(found) - truth) ** 2)))
         errors.append(row)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hetdp.accounting import Release
     from hetdp.app.release_inputs import ReleaseOptions
     from hetdp.app.tables import Table
-    from hetdp.mechanisms.plan import Plan
+    from hetdp.mechanisms.mechanism import Plan
     from hetdp.mechanisms.queries import Query
 
 __all__ = ["release"]
@@ -84,7 +84,7 @@ def release(
         check_writable(output)
     prepared = plan(stretched, **noise)  # type: ignore[arg-type]
     if dry_run:
-        _show_plan(wanted, prepared, table, as_json=as_json)
+        _show_plan(wanted, prepared, query, table, as_json=as_json)
         return
     ledger = wanted.open_ledger(table)
     try:
@@ -121,11 +121,11 @@ def _show(answer: "Release", query: "Query") -> None:
     print_facts("", {**facts, spread: answer.scale, "guarantee": answer.guarantee.text})
 
 
-def _show_plan(wanted: "ReleaseOptions", prepared: "Plan", table: "Table", *, as_json: bool) -> None:
+def _show_plan(wanted: "ReleaseOptions", prepared: "Plan", query: "Query", table: "Table", *, as_json: bool) -> None:
     """Say what a release would cost. Nothing is spent, nothing is written."""
     facts = {
         "dry_run": True,
-        "query": prepared.stretched.query.name,
+        "query": query.name,
         "rows": table.rows,
         prepared.unit: prepared.amount,
         "noise_scale": prepared.scale,

@@ -14,7 +14,7 @@ from hetdp.app.tables import Table, read_table
 from hetdp.errors import DataError, InvalidInput
 from hetdp.mechanisms import queries
 from hetdp.mechanisms.estimation import best_multiplier
-from hetdp.mechanisms.plan import Plan
+from hetdp.mechanisms.mechanism import Plan
 from hetdp.mechanisms.stretching import Stretched, stretch
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 

@@ -11,7 +11,6 @@ from hetdp.checks import Real, positive
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.mechanisms.queries.sums import LinearQuery
-from hetdp.mechanisms.stretching import Stretched
 from hetdp.profiles import WeightPrior
 
 __all__ = ["best_multiplier", "expected_error", "expected_shrinkage", "normalised"]
@@ -86,8 +85,8 @@ def expected_error(query: Query, weight_prior: WeightPrior, epsilon: float, *, m
     return float(np.sqrt(noise + np.sum(reach**2 * spread)) / average)
 
 
-def expected_shrinkage(stretched: Stretched) -> float | None:
-    """Return the public expectation of the mean shrinkage, or None without a prior or for another query.
+def expected_shrinkage(query: Query, weight_prior: WeightPrior, *, multiplier: float = 1.0) -> float:
+    """Return the public expectation of the mean shrinkage of a total, mean or count.
 
     Privacy
     -------
@@ -95,20 +94,16 @@ def expected_shrinkage(stretched: Stretched) -> float | None:
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries, stretching
+    >>> from hetdp.mechanisms import queries
     >>> from hetdp.profiles import Box
-    >>> query = queries.mean(Box.uniform(0, 1, size=2))
-    >>> expected_shrinkage(stretching.stretch(query, [1, 1], prior=WeightPrior([0.5, 1.0])))
+    >>> expected_shrinkage(queries.mean(Box.uniform(0, 1, size=2)), WeightPrior([0.5, 1.0]))
     0.75
     """
-    query = stretched.query
-    if stretched.prior is None or not (isinstance(query, LinearQuery) and query.homogeneous):
-        return None
-    shares, first, _ = _moments(query, stretched.prior, stretched.multiplier)
+    shares, first, _ = _moments(query, weight_prior, multiplier)
     return float(shares @ first)
 
 
-def normalised(stretched: Stretched, value: float) -> float | None:
+def normalised(query: Query, weight_prior: WeightPrior, value: float, *, multiplier: float = 1.0) -> float | None:
     """Return a released value with the expected shrinkage divided out, or None where that makes no sense.
 
     Privacy
@@ -117,17 +112,16 @@ def normalised(stretched: Stretched, value: float) -> float | None:
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries, stretching
+    >>> from hetdp.mechanisms import queries
     >>> from hetdp.profiles import Box
-    >>> query = queries.mean(Box.uniform(0, 1, size=2))
-    >>> normalised(stretching.stretch(query, [1, 1], prior=WeightPrior([0.5, 1.0])), 0.6)
-    0.7999999999999999
+    >>> query = queries.mean(Box.uniform(20, 80, size=2))  # centre 50
+    >>> normalised(query, WeightPrior([0.5]), 55.0)
+    60.0
     """
-    factor = expected_shrinkage(stretched)
-    if not factor:
+    if not (isinstance(query, LinearQuery) and query.homogeneous):
         return None
-    offset = _require_total(stretched.query).offset
-    return offset + (value - offset) / factor
+    factor = expected_shrinkage(query, weight_prior, multiplier=multiplier)
+    return query.offset + (value - query.offset) / factor if factor else None
 
 
 def _moments(query: Query, prior: WeightPrior, multiplier: float) -> tuple[Floats, Floats, Floats]:

@@ -13,27 +13,31 @@ kinds of rounding lead there.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hetdp.checks import fraction
 from hetdp.errors import InvalidInput
+from hetdp.mechanisms.mechanism import Plan
 from hetdp.mechanisms.noise.gaussian import gaussian_integers
 from hetdp.mechanisms.noise.laplace import laplace_integers
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery
 from hetdp.mechanisms.rounding import choose_grid, floor_product
-from hetdp.mechanisms.stretching import Stretched
 from hetdp.randomness import Stream
 
-__all__ = ["Plan", "plan_release"]
+if TYPE_CHECKING:
+    from hetdp.mechanisms.stretching import Stretched
+
+__all__ = ["StretchedPlan", "plan_stretched"]
 
 _LARGEST_SCALE = 2**1000
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Plan:
-    """What a release will do: public parameters, and the spans of the items, which are the owner's.
+class StretchedPlan(Plan):
+    """What a release of a stretched query will do: public parameters, and the spans of the items, the owner's.
 
     Attributes
     ----------
@@ -49,7 +53,7 @@ class Plan:
         Per item: the factor, and the most steps it can move each cell of the answer. The owner's.
     """
 
-    stretched: Stretched
+    stretched: "Stretched"
     noise: str
     amount: float
     grid: float
@@ -58,9 +62,14 @@ class Plan:
     spans: NDArray[np.int64]
 
     @property
-    def unit(self) -> str:
+    def unit(self) -> str:  # type: ignore[override]
         """What is spent: "epsilon" or "rho"."""
         return "epsilon" if self.noise == "laplace" else "rho"
+
+    @property
+    def is_vector(self) -> bool:  # type: ignore[override]
+        """Whether the answer has several cells."""
+        return self.stretched.query.is_vector
 
     @property
     def scale(self) -> float:
@@ -79,18 +88,8 @@ class Plan:
             paid, promised = spans**2 * float(cells / (2 * self.spread)), self.amount * weights**2
         return np.where(self.spans > 0, np.minimum(np.nextafter(paid, np.inf), promised), 0.0)
 
-    def answer(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream) -> float | Floats:
-        """Return the noisy answer; items that are not kept count as if their weight were 0.
-
-        Privacy
-        -------
-        How many random words are drawn does not depend on the values.
-        """
-        (answer,) = self.answers(values, keep, stream, count=1)
-        return answer if self.stretched.query.is_vector else float(answer[0])
-
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
-        """Return `count` independent noisy answers, one per row: for audits and simulations.
+        """Return `count` independent noisy answers, one per row.
 
         Privacy
         -------
@@ -118,7 +117,7 @@ class Plan:
         return [math.floor(float(query.stretched(clamped, shrinkage)) / self.grid)]
 
 
-def plan_release(stretched: Stretched, *, noise: str, amount: object, grid: float | None = None) -> Plan:
+def plan_stretched(stretched: "Stretched", *, noise: str, amount: object, grid: float | None = None) -> StretchedPlan:
     """Plan a release of a stretched query.
 
     Parameters
@@ -141,7 +140,7 @@ def plan_release(stretched: Stretched, *, noise: str, amount: object, grid: floa
     >>> from hetdp.mechanisms import queries, stretching
     >>> from hetdp.profiles import Box
     >>> stretched = stretching.stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.0])
-    >>> plan_release(stretched, noise="laplace", amount=1.0).losses
+    >>> plan_stretched(stretched, noise="laplace", amount=1.0).losses
     array([0.5, 0. ])
     """
     query = stretched.query
@@ -172,7 +171,7 @@ def plan_release(stretched: Stretched, *, noise: str, amount: object, grid: floa
         shrinkage = stretched.shrinkage_with(slack=2 * step + 2 * error)
         bounds = np.floor((query.modular_sensitivities(shrinkage) + 2 * error) / step) + 1
         spans = np.where(shrinkage > 0, bounds, 0.0).astype(np.int64)
-    return Plan(stretched, noise, float(level), step, spread, shrinkage, spans)
+    return StretchedPlan(stretched, noise, float(level), step, spread, shrinkage, spans)
 
 
 def _steps(ratio: Floats) -> NDArray[np.int64]:

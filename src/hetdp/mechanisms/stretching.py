@@ -9,14 +9,17 @@ from numpy.typing import ArrayLike
 
 from hetdp.checks import finite
 from hetdp.errors import InvalidInput, StretchingWarning
+from hetdp.mechanisms.estimation import normalised
+from hetdp.mechanisms.mechanism import Mechanism
+from hetdp.mechanisms.plan import StretchedPlan, plan_stretched
 from hetdp.mechanisms.queries.base import Floats, Query
-from hetdp.profiles import PrivacyWeights, WeightPrior
+from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
 __all__ = ["Stretched", "stretch"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Stretched:
+class Stretched(Mechanism):
     """A query stretched to fit the weights: R(d) = f(c + W(d - c)) with S_i(w_i) <= m v_i S.
 
     Attributes
@@ -38,6 +41,53 @@ class Stretched:
 
     def __repr__(self) -> str:
         return f"Stretched({self.query!r}, multiplier={self.multiplier:g})"
+
+    @property
+    def name(self) -> str:
+        """What is asked. Public."""
+        return self.query.name
+
+    @property
+    def domain(self) -> Box:
+        """The box of admissible values. Public."""
+        return self.query.domain
+
+    @property
+    def neighbours(self) -> str:  # type: ignore[override]
+        """What may differ between neighbouring profiles. Public."""
+        return self.query.neighbours
+
+    def plan(self, *, noise: str, amount: object, grid: float | None = None) -> StretchedPlan:
+        """Return what a release would do and cost; see `hetdp.plan`.
+
+        Privacy
+        -------
+        Reads no value and spends nothing.
+
+        Examples
+        --------
+        >>> from hetdp.mechanisms import queries
+        >>> stretched = stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.001])
+        >>> stretched.plan(noise="laplace", amount=0.5).scale
+        2.0
+        """
+        return plan_stretched(self, noise=noise, amount=amount, grid=grid)
+
+    def estimate(self, value: float) -> float | None:
+        """Return a released total, mean or count with the expected shrinkage divided out, if there is a prior.
+
+        Privacy
+        -------
+        Post-processing with public numbers; free.
+
+        Examples
+        --------
+        >>> from hetdp.mechanisms import queries
+        >>> query = queries.mean(Box.uniform(0, 1, size=2))
+        >>> stretch(query, [1, 1], prior=WeightPrior([0.5, 1.0])).estimate(0.6)
+        0.7999999999999999
+        """
+        return None if self.prior is None else normalised(self.query, self.prior, value, multiplier=self.multiplier)
 
     @property
     def sensitivity(self) -> float:
