@@ -8,7 +8,7 @@ import pytest
 
 import hetdp
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.noise import gaussian, laplace, slices
+from hetdp.mechanisms.noise import gaussian, laplace, slices, survival
 from hetdp.randomness import seeded_stream
 from statistics_helpers import FALSE_ALARM, fit_pvalue, gaussian_log_weights, laplace_log_weights
 
@@ -93,18 +93,16 @@ def test_dropping_the_overflow_would_be_noticed(monkeypatch):
 @pytest.mark.parametrize("rest", [2, 6])
 def test_the_gaussian_exact_rest_does_not_bend_the_distribution(monkeypatch, rest):
     # Pretend the exponent is known to `rest` bits only, so that exact arithmetic finishes most decisions.
-    monkeypatch.setattr(gaussian, "_REST", rest)
-    monkeypatch.setattr(gaussian, "_ROUNDING", 2.0 ** -(rest + 2))
-    gaussian._kill_coins.cache_clear()
-    gaussian._design.cache_clear()
+    monkeypatch.setattr(survival, "_REST", rest)
+    monkeypatch.setattr(survival, "_ROUNDING", 2.0 ** -(rest + 2))
+    survival._kill_coins.cache_clear()
     samples = hetdp.discrete_gaussian(3, 20_000, random_state=19)
-    gaussian._kill_coins.cache_clear()
-    gaussian._design.cache_clear()
+    survival._kill_coins.cache_clear()
     assert gaussian_pvalue(samples, 3) > FALSE_ALARM
 
 
 def test_ignoring_the_gaussian_rest_would_be_noticed(monkeypatch):
-    monkeypatch.setattr(gaussian, "_ROUNDING", 0.25)  # the exponent rounded down by up to a quarter, and left there
+    monkeypatch.setattr(survival, "_ROUNDING", 0.25)  # the exponent rounded down by up to a quarter, and left there
     samples = hetdp.discrete_gaussian(3, SAMPLES, random_state=20)
     assert gaussian_pvalue(samples, 3) < FALSE_ALARM
 
@@ -117,14 +115,12 @@ def test_tiny_parameters_give_zero():
 
 def test_saturated_exponents_are_still_exact(monkeypatch):
     # With one whole bit, exponents above 2 saturate and exact arithmetic decides the survivors.
-    monkeypatch.setattr(gaussian, "_WHOLE_BITS", 1)
-    monkeypatch.setattr(gaussian, "_DIGITS", gaussian._FRACTION_BITS + 1)
-    monkeypatch.setattr(gaussian, "_SATURATED", (1 << (gaussian._FRACTION_BITS + 1)) - 1)
-    gaussian._kill_coins.cache_clear()
-    gaussian._design.cache_clear()
+    monkeypatch.setattr(survival, "_WHOLE_BITS", 1)
+    monkeypatch.setattr(survival, "_DIGITS", survival._FRACTION_BITS + 1)
+    monkeypatch.setattr(survival, "_SATURATED", (1 << (survival._FRACTION_BITS + 1)) - 1)
+    survival._kill_coins.cache_clear()
     samples = hetdp.discrete_gaussian(2, 40_000, random_state=21)
-    gaussian._kill_coins.cache_clear()
-    gaussian._design.cache_clear()
+    survival._kill_coins.cache_clear()
     assert gaussian_pvalue(samples, 2) > FALSE_ALARM
 
 

@@ -97,6 +97,15 @@ class Stream:
             self._drawn += count
         return out
 
+    def uniforms(self, count: int) -> NDArray[np.float64]:
+        """Return floats in [0, 1), for simulations and searches. Never for noise: floats are not exact.
+
+        Privacy
+        -------
+        None is claimed.
+        """
+        return (self.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
     def renew_lock(self) -> None:
         """Replace the lock: for a forked child, in which nobody holds the old one any more."""
         self._lock = threading.Lock()

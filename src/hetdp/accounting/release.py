@@ -199,7 +199,7 @@ def release(
         query=mechanism.name,
         noise=prepared.noise,
         guarantee=Guarantee(prepared.unit, prepared.amount, neighbours=mechanism.neighbours, weights=mechanism.weights),
-        estimate=None if isinstance(value, np.ndarray) else mechanism.estimate(value),
+        estimate=None if isinstance(value, np.ndarray) else prepared.estimate(value),
         simulated=stream.simulated,
         losses=np.where(keep, losses, 0.0),
     )

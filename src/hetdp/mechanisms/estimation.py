@@ -6,23 +6,25 @@ multiplier trades one for the other.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hetdp.checks import Real, positive
+from hetdp.checks import Real, float_vector, positive
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.queries.base import Floats, Query
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
 from hetdp.mechanisms.queries.sums import LinearQuery
 from hetdp.profiles import WeightPrior
 
-__all__ = ["best_multiplier", "expected_error", "expected_shrinkage", "normalised"]
+__all__ = ["best_multiplier", "expected_error", "expected_shrinkage", "normalised", "undo_dropping"]
 
 _GRID = 400
 
 
-def best_multiplier(query: Query, weight_prior: WeightPrior, epsilon: Real) -> float:
+def best_multiplier(
+    query: Query, weight_prior: WeightPrior, epsilon: Real, *, values: ArrayLike | None = None
+) -> float:
     """Return the public multiplier that minimises the expected error of the normalised estimate.
 
-    The values are taken as independent of the weights and as large as they can be, so the choice is safe rather than
-    lucky.
+    The values are taken as independent of the weights.
 
     Parameters
     ----------
@@ -32,6 +34,8 @@ def best_multiplier(query: Query, weight_prior: WeightPrior, epsilon: Real) -> f
         What weights one expects, from public knowledge.
     epsilon
         Of the release to come.
+    values
+        A public sample of plausible values. Default: as far from the centre as they can be, which is safe.
 
     Privacy
     -------
@@ -54,12 +58,16 @@ def best_multiplier(query: Query, weight_prior: WeightPrior, epsilon: Real) -> f
     corners = np.outer(relative, 1 / weights).ravel()  # where another weight starts to count fully
     largest = max(1.0, float(corners.max()))
     candidates = np.concatenate([[1.0], corners[corners > 1], np.geomspace(1.0, largest, _GRID)])
-    errors = [expected_error(query, weight_prior, level, multiplier=float(factor)) for factor in candidates]
+    errors = [
+        expected_error(query, weight_prior, level, multiplier=float(factor), values=values) for factor in candidates
+    ]
     return float(candidates[int(np.argmin(errors))])
 
 
-def expected_error(query: Query, weight_prior: WeightPrior, epsilon: float, *, multiplier: float) -> float:
-    """Return the root mean squared error of the normalised estimate, for the largest possible values.
+def expected_error(
+    query: Query, weight_prior: WeightPrior, epsilon: float, *, multiplier: float, values: ArrayLike | None = None
+) -> float:
+    """Return the root mean squared error of the normalised estimate, for plausible or the largest possible values.
 
     Privacy
     -------
@@ -78,11 +86,14 @@ def expected_error(query: Query, weight_prior: WeightPrior, epsilon: float, *, m
     average = float(shares @ first)
     noise = 2 * (multiplier * query.sensitivity / epsilon) ** 2
     domain = query.domain
-    reach = np.abs(_require_total(query).coefficients) * np.maximum(
-        domain.upper - domain.center, domain.center - domain.lower
-    )
+    if values is None:
+        squares = np.maximum(domain.upper - domain.center, domain.center - domain.lower) ** 2
+    else:
+        # The mean squared distance to each item's centre, from the first two moments of the sample.
+        sample = float_vector("values", values)
+        squares = (sample**2).mean() - 2 * sample.mean() * domain.center + domain.center**2
     spread = second - 2 * average * first + average**2  # of w around the expectation it is divided by
-    return float(np.sqrt(noise + np.sum(reach**2 * spread)) / average)
+    return float(np.sqrt(noise + np.sum(_require_total(query).coefficients ** 2 * squares * spread)) / average)
 
 
 def expected_shrinkage(query: Query, weight_prior: WeightPrior, *, multiplier: float = 1.0) -> float:
@@ -122,6 +133,25 @@ def normalised(query: Query, weight_prior: WeightPrior, value: float, *, multipl
         return None
     factor = expected_shrinkage(query, weight_prior, multiplier=multiplier)
     return query.offset + (value - query.offset) / factor if factor else None
+
+
+def undo_dropping(query: Query, value: float, *, kept_share: float) -> float | None:
+    """Return a released sum over a random share of the items, scaled up to all of them; None for other queries.
+
+    Privacy
+    -------
+    Post-processing with public numbers; free.
+
+    Examples
+    --------
+    >>> from hetdp.mechanisms import queries
+    >>> from hetdp.profiles import Box
+    >>> undo_dropping(queries.l0(Box.uniform(0, 1, size=9)), 3.0, kept_share=0.5)
+    6.0
+    """
+    if not (isinstance(query, ItemwiseQuery) and query.additive and kept_share > 0):
+        return None
+    return query.offset + (value - query.offset) / kept_share
 
 
 def _moments(query: Query, prior: WeightPrior, multiplier: float) -> tuple[Floats, Floats, Floats]:

@@ -65,6 +65,15 @@ class Plan(ABC):
         (answer,) = self.answers(values, keep, stream, count=1)
         return answer if self.is_vector else float(answer[0])
 
+    def estimate(self, value: float) -> float | None:  # noqa: ARG002  (most plans have nothing to correct)
+        """Return a released value with the public part of its bias removed, or None where there is none.
+
+        Privacy
+        -------
+        Post-processing with public numbers; free.
+        """
+        return None
+
 
 class Mechanism(ABC):
     """A way to answer a question about a profile so that every item's weight is respected.
@@ -106,12 +115,3 @@ class Mechanism(ABC):
         -------
         Reads no value and spends nothing.
         """
-
-    def estimate(self, value: float) -> float | None:  # noqa: ARG002  (most mechanisms have nothing to correct)
-        """Return a released value with the public part of its bias removed, or None where there is none.
-
-        Privacy
-        -------
-        Post-processing with public numbers; free.
-        """
-        return None

@@ -88,6 +88,10 @@ class StretchedPlan(Plan):
             paid, promised = spans**2 * float(cells / (2 * self.spread)), self.amount * weights**2
         return np.where(self.spans > 0, np.minimum(np.nextafter(paid, np.inf), promised), 0.0)
 
+    def estimate(self, value: float) -> float | None:
+        """Return a released total, mean or count with the expected shrinkage divided out, if there is a prior."""
+        return self.stretched.estimate(value)
+
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
         """Return `count` independent noisy answers, one per row.
 

@@ -15,7 +15,7 @@ from hetdp.mechanisms.plan import StretchedPlan, plan_stretched
 from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
-__all__ = ["Stretched", "stretch"]
+__all__ = ["Stretched", "as_weights", "stretch"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -198,9 +198,7 @@ def stretch(
     >>> stretched.sensitivity, stretched.shrinkage, stretched([1, 1, 1])
     (2.0, array([0.5, 0.5, 0.4]), 1.7)
     """
-    secret = weights if isinstance(weights, PrivacyWeights) else PrivacyWeights(weights)
-    if secret.size != query.size:
-        raise InvalidInput(f"weights must be one per item ({query.size}). Got {secret.size} instead.")
+    secret = as_weights(weights, query.size)
     factor = finite("multiplier", multiplier)
     if factor < 1:
         raise InvalidInput(f"multiplier must be >= 1. Got {multiplier!r} instead.")
@@ -209,3 +207,11 @@ def stretch(
         # Warned about whatever the weights are: a warning that depended on them would tell about them.
         warnings.warn(advice, StretchingWarning, stacklevel=2)
     return Stretched(query, secret, factor, prior)
+
+
+def as_weights(weights: PrivacyWeights | ArrayLike, size: int) -> PrivacyWeights:
+    """Return weights as `PrivacyWeights`, one per item."""
+    secret = weights if isinstance(weights, PrivacyWeights) else PrivacyWeights(weights)
+    if secret.size != size:
+        raise InvalidInput(f"weights must be one per item ({size}). Got {secret.size} instead.")
+    return secret

@@ -1,12 +1,7 @@
 """The exact discrete Gaussian distribution: P[X = x] proportional to exp(-x**2 / (2 * variance)).
 
 A discrete Laplace candidate Y of scale t is kept with probability exp(-g), g = (|Y| - variance/t)**2 / (2 * variance),
-as Canonne, Kamath and Steinke do. The coin exp(-g) is tossed without an exponential: write g in binary; exp(-g) is the
-product of exp(-2**k) over its set digits. One word of independent "kill" coins per candidate, digit k being 1 with
-probability 1 - exp(-2**k), decides: keep if and only if `digits_of_g & kill == 0`.
-
-g itself is computed in floating point with basic operations only, and rounded down by more than their error. What was
-cut off is less than 2**-REST, so a coin with that probability tells when exact arithmetic must finish the decision.
+as Canonne, Kamath and Steinke do; `survival` tosses that coin exactly.
 """
 
 import math
@@ -21,19 +16,11 @@ from numpy.typing import NDArray
 from hetdp.checks import Real, fraction, whole
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.noise.laplace import MAXIMUM_SCALE, laplace_integers
-from hetdp.mechanisms.noise.probability import bernoulli, complement, exponential, magnify, ratio
-from hetdp.mechanisms.noise.slices import CHUNK_WORDS, TAIL_BITS, Coins, kernel, toss, transpose
+from hetdp.mechanisms.noise.slices import CHUNK_WORDS
+from hetdp.mechanisms.noise.survival import survive
 from hetdp.randomness import RandomState, Stream, as_stream
 
 __all__ = ["discrete_gaussian", "gaussian_integers"]
-
-_FRACTION_BITS = 40
-_WHOLE_BITS = 8
-_DIGITS = _FRACTION_BITS + _WHOLE_BITS
-#: The exponent is known to within 2**-_REST (docs/proofs/noise.md counts the roundings).
-_REST = 38
-_ROUNDING = 2.0**-40
-_SATURATED = (1 << _DIGITS) - 1
 
 
 @overload
@@ -92,11 +79,10 @@ def gaussian_integers(variance: Fraction, count: int, stream: Stream) -> NDArray
 
 @dataclass(frozen=True)
 class _Design:
-    """Constants of one variance, and the kill coins followed by the coin that calls for exact arithmetic."""
+    """Constants of one variance."""
 
     variance: Fraction
     candidate_scale: Fraction
-    kill: Coins
 
     @property
     def peak(self) -> Fraction:
@@ -115,38 +101,10 @@ class _Design:
 
 @lru_cache(maxsize=256)
 def _design(variance: Fraction) -> _Design:
-    return _Design(variance, Fraction(_whole_root(variance) + 1), _kill_coins(TAIL_BITS))
-
-
-@lru_cache(maxsize=4)
-def _kill_coins(tail_bits: int) -> Coins:
-    digits = [complement(exponential(Fraction(2) ** (place - _FRACTION_BITS))) for place in range(_DIGITS)]
-    return Coins.of([*digits, ratio(Fraction(1, 2**_REST))], tail_bits=tail_bits)
-
-
-def _whole_root(variance: Fraction) -> int:
-    return math.isqrt(variance.numerator // variance.denominator)
+    return _Design(variance, Fraction(math.isqrt(variance.numerator // variance.denominator) + 1))
 
 
 def _keep(design: _Design, candidates: NDArray[np.int64], stream: Stream) -> NDArray[np.bool_]:
-    words = candidates.size // 64
-    kill = np.empty(candidates.size, dtype=np.int64)
-    rows = np.zeros((64, words), dtype=np.uint64)
-    rows[: _DIGITS + 1] = toss(design.kill, words, stream)
-    kernel(transpose, words)(rows, kill)
-
     distance = np.abs(candidates) - float(design.peak)
-    rough = distance * distance * design.steepness - _ROUNDING
-    rough = np.clip(rough, 0.0, 2.0**_WHOLE_BITS)
-    digits = np.minimum(np.floor(rough * 2.0**_FRACTION_BITS), _SATURATED).astype(np.int64)
-    keep: NDArray[np.bool_] = (digits & kill) == 0
-
-    unsure = keep & ((digits == _SATURATED) | (kill >> _DIGITS != 0))
-    for position in np.flatnonzero(unsure):
-        rest = design.exponent(int(candidates[position])) - Fraction(int(digits[position]), 2**_FRACTION_BITS)
-        if digits[position] == _SATURATED:
-            keep[position] = bernoulli(exponential(rest), stream)
-        else:
-            # The coin of probability 2**-_REST has fallen; given that, death has 2**_REST times its chance.
-            keep[position] = not bernoulli(magnify(complement(exponential(rest)), _REST), stream)
-    return keep
+    rough = distance * distance * design.steepness
+    return survive(rough, lambda lane: design.exponent(int(candidates[lane])), stream)

@@ -191,6 +191,8 @@ class ItemwiseQuery(Query):
     """
 
     rounding: ClassVar[str] = "per item"
+    #: Whether the answer is offset + the sum of the contributions, so that dropping a share of the items scales it.
+    additive: ClassVar[bool] = True
 
     @property
     def offset(self) -> float:

@@ -1,5 +1,7 @@
 """The largest and the smallest value."""
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -16,6 +18,8 @@ class _Extreme(ItemwiseQuery):
     Shrinking toward the harmless end lets an item with weight 0 drop out; shrinking a minimum toward 0 would instead
     make it the answer.
     """
+
+    additive: ClassVar[bool] = False
 
     def __init__(self, name: str, domain: Box) -> None:
         self._largest = name == "maximum"

@@ -76,12 +76,8 @@ class _Search:
         self.query = query
         self.stream = stream
 
-    def uniform(self, count: int) -> Floats:
-        """Return uniform numbers in [0, 1), good enough for a search."""
-        return (self.stream.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
     def point(self, *, vertices: bool) -> Floats:
-        where = self.uniform(self.query.size)
+        where = self.stream.uniforms(self.query.size)
         if vertices:
             where = np.round(where)
         return self.query.domain.clamp(self.query.domain.lower + where * self.query.domain.ranges)
@@ -89,15 +85,15 @@ class _Search:
     def attempt(self, item: int, *, vertices: bool) -> tuple[float, float]:
         """Return S_i(w) and the largest change of the answer found for item i."""
         shrinkage = np.ones(self.query.size)
-        if self.uniform(1)[0] < 0.5:  # noqa: PLR2004  (half of the tries look at the unshrunk function)
-            shrinkage[item] = self.uniform(1)[0]
+        if self.stream.uniforms(1)[0] < 0.5:  # noqa: PLR2004  (half of the tries look at the unshrunk function)
+            shrinkage[item] = self.stream.uniforms(1)[0]
         point, ends = self.point(vertices=vertices), self.point(vertices=False)
         if vertices:
             point[item], other = self.query.domain.lower[item], self.query.domain.upper[item]
         else:
             other = ends[item]
         best = self.apart(point, item, other, shrinkage)
-        for mover in (self.uniform(8) * self.query.size).astype(int):
+        for mover in (self.stream.uniforms(8) * self.query.size).astype(int):
             if mover == item:
                 continue
             moved = point.copy()

@@ -131,6 +131,7 @@ class _Histogram(ItemwiseQuery):
     """Counts per bin; item i adds w_i to the bin of its value, and shrinking takes mass, not value."""
 
     is_vector: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
 
     def __init__(self, domain: Box, edges: Floats, cells: int) -> None:
         super().__init__("histogram", domain, cells=cells)

@@ -1,0 +1,154 @@
+"""Neighbouring profiles: which item two profiles differ in, and which pair shows an item's influence most."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.queries.base import Floats, Query
+from hetdp.profiles import Box
+from hetdp.randomness import seeded_stream
+
+__all__ = ["Pair", "differing_item", "search_pair", "worst_pair"]
+
+#: Two neighbouring profiles.
+Pair: TypeAlias = tuple[Any, Any]
+
+_STARTS = 6
+_MOVERS = 48
+
+
+def differing_item(one: object, two: object) -> Hashable:
+    """Return the one item in which two profiles differ: a position, a key, or a member of a set.
+
+    Privacy
+    -------
+    Errors tell how many items differ, never a value.
+
+    Examples
+    --------
+    >>> differing_item([0, 0, 1], [0, 1, 1]), differing_item({"a": 1}, {"a": 2}), differing_item({1, 2}, {1})
+    (1, 'a', 2)
+    """
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        missing = object()
+        keys = dict.fromkeys([*one, *two])
+        items: list[Hashable] = [key for key in keys if not _same(one.get(key, missing), two.get(key, missing))]
+    elif isinstance(one, Set) and isinstance(two, Set):
+        items = list(one ^ two)
+    elif _is_sequence(one) and _is_sequence(two):
+        first, second = list(one), list(two)  # type: ignore[call-overload]
+        if len(first) != len(second):
+            raise InvalidInput(
+                f"neighbors must be profiles of the same length. Got {len(first)} and {len(second)} items instead."
+            )
+        items = [place for place in range(len(first)) if not _same(first[place], second[place])]
+    else:
+        items = [] if _same(one, two) else [0]
+    if len(items) != 1:
+        raise InvalidInput(f"neighbors must differ in exactly one item. Got {len(items)} instead.")
+    return items[0]
+
+
+def worst_pair(query: Query, item: int, shrinkage: Floats) -> tuple[Floats, Floats]:
+    """Return two vertices that differ in one item and (nearly) attain its sensitivity S_i(w).
+
+    Greedy: from several starting vertices, flip one other item at a time while that moves the answers apart.
+
+    Parameters
+    ----------
+    query
+        What is asked.
+    item
+        The item that differs.
+    shrinkage
+        How much each item is shrunk.
+
+    Privacy
+    -------
+    Uses no private value. Greedy search may miss the worst pair; an audit that finds nothing proves nothing.
+
+    Examples
+    --------
+    >>> from hetdp.mechanisms import queries
+    >>> one, two = worst_pair(queries.scalar_product(Box.uniform(0, 1, size=4)), 0, np.ones(4))
+    >>> float(one[2]), sorted({float(one[0]), float(two[0])})
+    (1.0, [0.0, 1.0])
+    """
+
+    def apart(one: Floats, two: Floats) -> float:
+        first, second = query.stretched(one, shrinkage), query.stretched(two, shrinkage)
+        return float(np.abs(np.asarray(first) - np.asarray(second)).sum())
+
+    return search_pair(query.domain, item, apart, movers=_MOVERS)
+
+
+def search_pair(
+    domain: Box, item: int, apart: Callable[[Floats, Floats], float], *, movers: int
+) -> tuple[Floats, Floats]:
+    """Return the pair of vertices that differ in one item and are furthest apart by a measure of the caller's.
+
+    Privacy
+    -------
+    Uses no private value.
+
+    Examples
+    --------
+    >>> one, two = search_pair(Box.uniform(0, 1, size=2), 0, lambda one, two: float(one[1]), movers=4)
+    >>> one, two
+    (array([0., 1.]), array([1., 1.]))
+    """
+    best, distance = (domain.center, domain.center), -1.0
+    for start in _starts(domain, item):
+        point, found = start, apart(*_pair(domain, start, item))
+        for mover in _others(domain.size, item, movers):
+            flipped = point.copy()
+            flipped[mover] = domain.lower[mover] if point[mover] != domain.lower[mover] else domain.upper[mover]
+            gained = apart(*_pair(domain, flipped, item))
+            if gained > found:
+                point, found = flipped, gained
+        if found > distance:
+            best, distance = _pair(domain, point, item), found
+    return best
+
+
+def _pair(domain: Box, point: Floats, item: int) -> tuple[Floats, Floats]:
+    one, two = point.copy(), point.copy()
+    one[item], two[item] = domain.lower[item], domain.upper[item]
+    return one, two
+
+
+def _starts(domain: Box, item: int) -> list[Floats]:
+    corners = _bits(item, _STARTS - 3, domain.size)
+    random = [np.where(row, domain.upper, domain.lower) for row in corners]
+    return [domain.center.copy(), domain.lower.copy(), domain.upper.copy(), *random]
+
+
+def _others(size: int, item: int, movers: int) -> list[int]:
+    """Return the items that may be flipped: all others, or a sample of them, twice over."""
+    others = [place for place in range(size) if place != item]
+    if len(others) > movers:
+        chosen = seeded_stream(item, 1).words(movers) % np.uint64(len(others))
+        others = [others[int(place)] for place in chosen]
+    return others * 2
+
+
+def _bits(seed: int, rows: int, size: int) -> NDArray[np.bool_]:
+    return (seeded_stream(seed).words(rows * size) >> np.uint64(63)).astype(bool).reshape(rows, size)
+
+
+def _is_sequence(profile: object) -> bool:
+    return isinstance(profile, Sequence | np.ndarray) and not isinstance(profile, str | bytes) and np.ndim(profile) > 0  # type: ignore[arg-type]
+
+
+def _same(one: object, two: object) -> bool:
+    if one is two:
+        return True
+    try:
+        if one != one and two != two:  # noqa: PLR0124  (nan is the only thing that differs from itself)
+            return True
+        return bool(np.all(one == two))
+    except (TypeError, ValueError):
+        return False

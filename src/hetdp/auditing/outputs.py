@@ -1,0 +1,125 @@
+"""What a mechanism put out, in one of two shapes: rows of numbers, or labels that are only equal or not."""
+
+import numbers
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.accounting.release import Release
+from hetdp.errors import InvalidInput
+
+__all__ = ["OutputReader", "Outputs"]
+
+#: Numbers, one row per run and one column per cell; or an object array with one label per run.
+Outputs: TypeAlias = NDArray[Any]
+
+
+@dataclass
+class OutputReader:
+    """Reads what a mechanism returns, and insists that every run returns the same kind of thing.
+
+    Attributes
+    ----------
+    kind
+        "numbers" or "labels", from the first run on.
+    cells
+        How many numbers one output has; 0 for labels.
+
+    Privacy
+    -------
+    Errors tell types and shapes, never an output.
+
+    Examples
+    --------
+    >>> OutputReader().batch([[1.0, 2.0], [3.0, 4.0]], 2)
+    array([[1., 2.], [3., 4.]])
+    >>> OutputReader().singles(["red", "blue"])
+    array(['red', 'blue'], dtype=object)
+    """
+
+    kind: str | None = None
+    cells: int = 0
+
+    def batch(self, raw: object, count: int) -> Outputs:
+        """Read the outputs of a vectorised mechanism: an array or a sequence with one output per run.
+
+        Privacy
+        -------
+        Reads outputs, which a mechanism makes to be seen.
+        """
+        if not isinstance(raw, np.ndarray | Sequence) or isinstance(raw, str) or len(raw) != count:
+            got = f"{len(raw)} outputs" if hasattr(raw, "__len__") else type(raw).__name__
+            raise InvalidInput(f"mechanism must return one output for each of {count} runs. Got {got} instead.")
+        if isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf":
+            return self._numbers(raw.reshape(count, -1))
+        return self.singles(list(raw))
+
+    def singles(self, raw: Sequence[object]) -> Outputs:
+        """Read outputs that were made one by one.
+
+        Privacy
+        -------
+        Reads outputs, which a mechanism makes to be seen.
+        """
+        values = [output.value if isinstance(output, Release) else output for output in raw]
+        rows = [_row(value) for value in values]
+        if all(row is not None for row in rows):
+            lengths = {len(row) for row in rows if row is not None}
+            if len(lengths) > 1:
+                self._refuse(f"vectors of {min(lengths)} and {max(lengths)} numbers")
+            return self._numbers(np.array(rows, dtype=np.float64).reshape(len(rows), -1))
+        if any(row is not None for row in rows):
+            self._refuse("numbers and other things")
+        if self.kind == "numbers":
+            self._refuse("something that is not a number, after numbers")
+        for value in values:
+            if not isinstance(value, Hashable) or not _hashes(value):
+                raise InvalidInput(
+                    f"mechanism must return numbers, vectors or hashable labels. Got {type(value).__name__} instead."
+                )
+        self.kind = "labels"
+        labels = np.empty(len(values), dtype=object)
+        labels[:] = values
+        return labels
+
+    def _numbers(self, rows: NDArray[Any]) -> Outputs:
+        if self.kind == "labels":
+            self._refuse("numbers, after labels")
+        if self.kind == "numbers" and rows.shape[1] != self.cells:
+            self._refuse(f"{rows.shape[1]} numbers, after {self.cells}")
+        if rows.shape[1] == 0:
+            raise InvalidInput("mechanism must return at least one number. Got an empty vector instead.")
+        numbers_only = rows.astype(np.float64)
+        if np.isnan(numbers_only).any():
+            raise InvalidInput(
+                "mechanism must not return nan: nothing can be said about it. Got nan instead. "
+                "If only some profiles lead to nan, that is a leak; hetdp.auditing.replay_audit shows it."
+            )
+        self.kind, self.cells = "numbers", rows.shape[1]
+        return numbers_only
+
+    @staticmethod
+    def _refuse(got: str) -> None:
+        raise InvalidInput(f"mechanism must return the same type and shape in every run. Got {got} instead.")
+
+
+def _row(value: object) -> list[float] | None:
+    """Return a number or a vector of numbers as a list, anything else as None."""
+    if isinstance(value, np.ndarray):
+        return [float(cell) for cell in value.ravel()] if value.dtype.kind in "biuf" else None
+    if isinstance(value, numbers.Real | np.bool_):
+        return [float(value)]
+    if isinstance(value, list | tuple) and value and all(isinstance(cell, numbers.Real | np.bool_) for cell in value):
+        return [float(cell) for cell in value]
+    return None
+
+
+def _hashes(value: Hashable) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,191 @@
+"""What an audit says: rows with a lower bound beside each claim, and findings that every audit shares."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from html import escape
+from typing import Any
+
+__all__ = ["NOTHING", "REPORTED", "VIOLATED", "AuditInterrupted", "AuditReport", "AuditRow", "Finding"]
+
+#: The verdicts. There is no "private": runs can refute a promise, never prove it.
+VIOLATED, NOTHING, REPORTED = "violated", "no violation found", "reported"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one audit says about one subject.
+
+    Attributes
+    ----------
+    audit
+        "statistical", "replay", "sampler", "floating point" or "timing".
+    subject
+        What was audited.
+    verdict
+        "violated", "no violation found", or "reported" for what is measured but not judged.
+    words
+        The outcome in a sentence.
+    figures
+        The numbers behind it.
+
+    Privacy
+    -------
+    Names items, claims and bounds: the owner's, like the weights. No value and no exception text.
+    """
+
+    audit: str
+    subject: str
+    verdict: str
+    words: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.subject} ({self.audit} audit): {self.verdict}. {self.words}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding, ready for JSON.
+
+        Privacy
+        -------
+        As the finding itself: the owner's.
+
+        Examples
+        --------
+        >>> Finding("replay", "total", NOTHING, "12 pairs.").to_dict()["verdict"]
+        'no violation found'
+        """
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """What the runs say about one item.
+
+    Attributes
+    ----------
+    item
+        The item in which the two profiles differ.
+    claimed
+        The promised loss.
+    lower_bound
+        The largest certified loss; the true one is at least this, up to the false-alarm rate.
+    event
+        The event that certifies it, in words.
+    samples
+        Runs per side that the event was counted on.
+    detectable
+        The smallest true loss that so many runs were planned to find.
+    """
+
+    item: Hashable
+    claimed: float
+    lower_bound: float
+    event: str
+    samples: int
+    detectable: float
+
+    @property
+    def verdict(self) -> str:
+        """Whether the bound is above the claim."""
+        return VIOLATED if self.lower_bound > self.claimed else NOTHING
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row, ready for JSON.
+
+        Privacy
+        -------
+        Claims tell weights: the owner's.
+
+        Examples
+        --------
+        >>> AuditRow(0, 1.0, 2.0, "output >= 1", 1000, 1.1).to_dict()["verdict"]
+        'violated'
+        """
+        item = self.item if isinstance(self.item, str | int) else str(self.item)
+        return {**asdict(self), "item": item, "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """Lower bounds on the privacy loss of every audited item, beside what was claimed.
+
+    Attributes
+    ----------
+    subject
+        What was audited.
+    rows
+        One per audited pair of neighbours.
+    confidence
+        Chance that all bounds of this report hold together.
+    cost
+        What was planned, in words.
+    planned_rows
+        How many rows a complete audit has.
+
+    Privacy
+    -------
+    Claims and bounds tell weights: the report is the owner's. "No violation found" is not a proof.
+    """
+
+    subject: str
+    rows: Sequence[AuditRow]
+    confidence: float
+    cost: str = ""
+    planned_rows: int = 0
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of all rows."""
+        return VIOLATED if any(row.verdict == VIOLATED for row in self.rows) else NOTHING
+
+    @property
+    def finding(self) -> Finding:
+        """The report as a finding."""
+        if not self.rows:
+            return Finding("statistical", self.subject, self.verdict, "Nothing was measured.", {})
+        worst = max(self.rows, key=lambda row: row.lower_bound - row.claimed)
+        words = f"Item {worst.item}: loss at least {worst.lower_bound:.4g}, claimed {worst.claimed:.4g} ({worst.event})."
+        return Finding("statistical", self.subject, self.verdict, words, self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report, ready for JSON.
+
+        Privacy
+        -------
+        Claims tell weights: the owner's.
+
+        Examples
+        --------
+        >>> AuditReport("total", [], 0.999).to_dict()["verdict"]
+        'no violation found'
+        """
+        return {
+            "subject": self.subject,
+            "verdict": self.verdict,
+            "confidence": self.confidence,
+            "cost": self.cost,
+            "complete": len(self.rows) >= self.planned_rows,
+            "rows": [row.to_dict() for row in self.rows],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.subject}: {self.verdict} (confidence {self.confidence:.10g})"]
+        lines.append(f"{'item':>8}  {'claimed':>8}  {'at least':>8}  {'runs':>9}  {'verdict':<18}  event")
+        lines += [
+            f"{row.item!s:>8}  {row.claimed:8.4g}  {row.lower_bound:8.4g}  {row.samples:9,}  {row.verdict:<18}  {row.event}"
+            for row in self.rows
+        ]
+        if len(self.rows) < self.planned_rows:
+            lines.append(f"Interrupted after {len(self.rows)} of {self.planned_rows} pairs.")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+class AuditInterrupted(KeyboardInterrupt):
+    """Ctrl-C during an audit; `report` holds the rows that were complete by then."""
+
+    def __init__(self, report: AuditReport) -> None:
+        super().__init__("audit interrupted")
+        self.report = report

@@ -1,0 +1,262 @@
+"""One face for everything that can be audited: plans, mechanisms, and any function of a profile."""
+
+import inspect
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.auditing.events import apparent_loss
+from hetdp.auditing.neighbours import Pair, differing_item, search_pair, worst_pair
+from hetdp.auditing.outputs import OutputReader, Outputs
+from hetdp.checks import not_negative
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.plan import StretchedPlan
+from hetdp.profiles import Box
+from hetdp.randomness import Stream, seeded_stream
+
+__all__ = [
+    "Claims",
+    "Subject",
+    "accepts",
+    "claims_for",
+    "default_items",
+    "fresh_seed",
+    "pairs_for",
+    "planned",
+    "subject_of",
+]
+
+#: A promised loss for all items, one per item, or a dict from item to loss.
+Claims: TypeAlias = float | Sequence[float] | NDArray[np.float64] | Mapping[Hashable, float]
+
+#: More items than this are sampled evenly by their claim.
+_ITEMS = 8
+_PILOT_RUNS = 1_000
+
+
+@dataclass
+class Subject:
+    """Something to audit.
+
+    Attributes
+    ----------
+    name
+        For the report.
+    run
+        `run(profile, count, stream)` returns the raw outputs of `count` runs.
+    vectorised
+        Whether `run` returns them all at once.
+    claims
+        Promised loss per item where the subject knows it.
+    domain, plan
+        Where known: for finding the worst pair.
+
+    Privacy
+    -------
+    The profiles it is run on are public; its claims tell the weights of its owner.
+    """
+
+    name: str
+    run: Callable[[Any, int, Stream], Any]
+    vectorised: bool
+    claims: NDArray[np.float64] | None = None
+    domain: Box | None = None
+    plan: Plan | None = None
+    reader: OutputReader = field(default_factory=OutputReader)
+
+    def draw(self, profile: object, count: int, stream: Stream) -> Outputs:
+        """Return the outputs of `count` runs on a profile."""
+        raw = self.run(profile, count, stream)
+        return self.reader.batch(raw, count) if self.vectorised else self.reader.singles(raw)
+
+    def pair_for(self, item: int) -> Pair:
+        """Return the pair of neighbours that shows an item most."""
+        if isinstance(self.plan, StretchedPlan):
+            return worst_pair(self.plan.stretched.query, item, self.plan.shrinkage)
+        if self.domain is None:
+            raise InvalidInput("neighbors must be given for a plan without a stretched query. Got None instead.")
+        pilot = seeded_stream(item, 2)
+
+        def apart(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
+            return apparent_loss(self.draw(one, _PILOT_RUNS, pilot), self.draw(two, _PILOT_RUNS, pilot))
+
+        return search_pair(self.domain, item, apart, movers=4)
+
+
+def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
+    """Return a plan, a mechanism or a function as something to audit.
+
+    Parameters
+    ----------
+    mechanism
+        A plan; a mechanism together with `epsilon`; or a function of a profile. A function that takes `size` is called
+        with it and must return that many outputs; one that takes `random_state` gets a fresh seed with every call.
+    epsilon
+        With a mechanism only.
+
+    Privacy
+    -------
+    Runs nothing yet.
+
+    Examples
+    --------
+    >>> subject_of(lambda profile, size: [sum(profile)] * size).vectorised
+    True
+    """
+    if isinstance(mechanism, Plan | Mechanism):
+        plan = planned(mechanism, epsilon=epsilon)
+        if plan.unit != "epsilon":
+            raise InvalidInput(
+                f"mechanism must promise epsilon, a bound on every ratio. Got a plan in {plan.unit} instead; "
+                "hetdp.auditing.replay_audit and sampler_audit check those."
+            )
+        domain = mechanism.domain if isinstance(mechanism, Mechanism) else None
+        if isinstance(plan, StretchedPlan):
+            name, losses = plan.stretched.name, plan.amount * plan.stretched.weights.values
+            losses = losses * plan.stretched.query.steps_to_replace
+        elif isinstance(mechanism, Mechanism):
+            name, losses = mechanism.name, plan.amount * mechanism.weights.values
+        else:
+            name, losses = type(plan).__name__, plan.losses
+        keep = np.ones(losses.size, dtype=bool)
+        return Subject(
+            name=name,
+            run=lambda profile, count, stream: plan.answers(profile, keep, stream, count=count),
+            vectorised=True,
+            claims=losses,
+            domain=domain,
+            plan=plan,
+        )
+    if not callable(mechanism):
+        raise InvalidInput(
+            f"mechanism must be a plan, a mechanism or a function of a profile. Got {type(mechanism).__name__} instead."
+        )
+    if epsilon is not None:
+        raise InvalidInput(f"epsilon must come with a mechanism; give a function `claimed`. Got {epsilon!r} instead.")
+    return _function_subject(mechanism)
+
+
+def _function_subject(function: Callable[..., Any]) -> Subject:
+    seeded, vectorised = accepts(function, "random_state"), accepts(function, "size")
+
+    def keywords(stream: Stream) -> dict[str, Any]:
+        return {"random_state": fresh_seed(stream)} if seeded else {}
+
+    def run(profile: object, count: int, stream: Stream) -> object:
+        if vectorised:
+            return function(profile, size=count, **keywords(stream))
+        return [function(profile, **keywords(stream)) for _ in range(count)]
+
+    return Subject(name=getattr(function, "__name__", type(function).__name__), run=run, vectorised=vectorised)
+
+
+def planned(mechanism: Plan | Mechanism, *, epsilon: object = None, rho: object = None) -> Plan:
+    """Return the plan itself, or the plan of a mechanism at the given level.
+
+    Privacy
+    -------
+    Reads no value.
+
+    Examples
+    --------
+    >>> from hetdp.mechanisms import queries, stretching
+    >>> planned(stretching.stretch(queries.total(Box([0], [1])), [1.0]), epsilon=2.0).amount
+    2.0
+    """
+    if isinstance(mechanism, Plan):
+        if epsilon is not None or rho is not None:
+            raise InvalidInput(
+                f"epsilon must not be given with a plan, which has its own. Got {epsilon or rho!r} instead."
+            )
+        return mechanism
+    if (epsilon is None) == (rho is None):
+        raise InvalidInput("epsilon must be given with a mechanism (or rho, for a replay). Got both or none instead.")
+    if rho is not None:
+        return mechanism.plan(noise="gaussian", amount=rho)
+    return mechanism.plan(noise="laplace", amount=epsilon)
+
+
+def claims_for(claimed: Claims, item: Hashable) -> float:
+    """Return the loss that is claimed for an item.
+
+    Privacy
+    -------
+    Claims of a curator's mechanism tell weights; those of a test do not.
+
+    Examples
+    --------
+    >>> claims_for(0.5, "any"), claims_for([0.1, 0.2], 1), claims_for({"diary": 0.0}, "diary")
+    (0.5, 0.2, 0.0)
+    """
+    if isinstance(claimed, Mapping):
+        if item not in claimed:
+            raise InvalidInput(f"claimed must hold a loss for every audited item. Got none for {item!r} instead.")
+        return not_negative("claimed", claimed[item])
+    if isinstance(claimed, Sequence | np.ndarray) and np.ndim(claimed) == 1:
+        if not isinstance(item, int) or item >= len(claimed):
+            raise InvalidInput(f"claimed must hold a loss for every item. Got {len(claimed)}, none for {item!r}.")
+        value = claimed[item]
+        return not_negative("claimed", float(value) if isinstance(value, np.floating) else value)
+    return not_negative("claimed", claimed)
+
+
+def default_items(claims: NDArray[np.float64]) -> list[int]:
+    """Return all items, or an even sample from the strictest claim to the most relaxed.
+
+    Privacy
+    -------
+    Which items are chosen tells about weights: the owner's.
+
+    Examples
+    --------
+    >>> default_items(np.linspace(1, 0, 100))[:2]
+    [99, 85]
+    """
+    if claims.size <= _ITEMS:
+        return list(range(claims.size))
+    places = np.linspace(0, claims.size - 1, _ITEMS).astype(int)
+    return [int(item) for item in np.argsort(claims, kind="stable")[places]]
+
+
+def accepts(function: Callable[..., Any], parameter: str) -> bool:
+    """Return whether a function names a parameter."""
+    try:
+        return parameter in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def fresh_seed(stream: Stream) -> int:
+    """Return a seed that numpy, scikit-learn and hetdp accept alike."""
+    return int(stream.words(1)[0] >> np.uint64(33))
+
+
+def pairs_for(
+    subject: Subject, neighbors: Sequence[Pair] | None, items: Sequence[int] | None
+) -> list[tuple[Hashable, Pair]]:
+    """Return the pairs to audit, each with the item it is about: those given, or the worst that can be found.
+
+    Privacy
+    -------
+    Uses no private value.
+
+    Examples
+    --------
+    >>> pairs_for(subject_of(sum), [([0, 0], [0, 1])], None)
+    [(1, ([0, 0], [0, 1]))]
+    """
+    if neighbors is not None:
+        if not neighbors or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in neighbors):  # noqa: PLR2004
+            raise InvalidInput("neighbors must be a list of pairs of profiles. Got something else instead.")
+        found = [(differing_item(one, two), (one, two)) for one, two in neighbors]
+        return found if items is None else [(item, pair) for item, pair in found if item in items]
+    if subject.claims is None:
+        raise InvalidInput("neighbors must be given with a function: pairs of profiles that differ in one item.")
+    for item in items or ():
+        if not 0 <= item < subject.claims.size:
+            raise InvalidInput(f"items must be positions below {subject.claims.size}. Got {item!r} instead.")
+    return [(item, subject.pair_for(item)) for item in (default_items(subject.claims) if items is None else items)]

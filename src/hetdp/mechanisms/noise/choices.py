@@ -1,0 +1,42 @@
+"""Exact coins for many lanes, each with a probability of its own kind, and exact uniform choices."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.mechanisms.noise.probability import Probability, bernoulli, binary_digits
+from hetdp.randomness import Stream
+
+__all__ = ["choose_one", "toss_kinds"]
+
+_WORD_BITS = 64
+
+
+def toss_kinds(kinds: Sequence[Probability], which: NDArray[np.intp], stream: Stream) -> NDArray[np.bool_]:
+    """Toss one coin per lane; lane i has the probability `kinds[which[i]]`.
+
+    A random word is compared with the first 64 digits of the probability; where all agree, exact arithmetic goes on.
+    """
+    digits = [binary_digits(kind, _WORD_BITS) for kind in kinds]
+    certain = np.array([digit >> _WORD_BITS for digit in digits], dtype=np.bool_)
+    thresholds = np.array([digit & (2**_WORD_BITS - 1) for digit in digits], dtype=np.uint64)[which]
+    words = stream.words(which.size)
+    outcome: NDArray[np.bool_] = (words < thresholds) | certain[which]
+    for lane in np.flatnonzero((words == thresholds) & ~certain[which]):
+        outcome[lane] = bernoulli(kinds[which[lane]], stream, skip_bits=_WORD_BITS)
+    return outcome
+
+
+def choose_one(eligible: NDArray[np.bool_], stream: Stream) -> int:
+    """Return a uniformly random position among the eligible ones.
+
+    Every position draws a priority, eligible or not, so that the number of random words tells nothing; the largest
+    eligible priority wins. A tie for the largest, of probability below 2**-64 times a square, is drawn again.
+    """
+    while True:
+        priorities = stream.words(eligible.size)
+        candidates = priorities[eligible]
+        winners = np.flatnonzero(eligible & (priorities == candidates.max()))
+        if winners.size == 1:
+            return int(winners[0])

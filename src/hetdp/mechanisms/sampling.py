@@ -1,0 +1,188 @@
+"""Keep each item with a probability that fits its weight, then run any ordinary private mechanism on what is left.
+
+It needs nothing of the function but its ordinary sensitivity, so it works where stretching does not: l0, medians,
+black boxes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.checks import fraction
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.estimation import undo_dropping
+from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.noise.choices import toss_kinds
+from hetdp.mechanisms.noise.probability import Probability, exponential
+from hetdp.mechanisms.queries.base import Query
+from hetdp.mechanisms.stretching import Stretched, as_weights
+from hetdp.profiles import Box, PrivacyWeights, WeightPrior
+from hetdp.randomness import Stream
+
+__all__ = ["Sampled", "sample"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Sampled(Mechanism):
+    """A mechanism for equal weights, run on a random subset of the items.
+
+    Privacy
+    -------
+    Item i is kept with probability (exp(epsilon v_i) - 1) / (exp(epsilon) - 1) and otherwise counts as if its weight
+    were 0.
+    """
+
+    base: Mechanism
+    weights: PrivacyWeights
+    prior: WeightPrior | None = field(default=None)
+
+    def __repr__(self) -> str:
+        return f"Sampled({self.base!r})"
+
+    @property
+    def name(self) -> str:
+        """What is asked. Public."""
+        return self.base.name
+
+    @property
+    def domain(self) -> Box:
+        """The box of admissible values. Public."""
+        return self.base.domain
+
+    def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SampledPlan":
+        """Return what a release would do and cost; see `hetdp.plan`.
+
+        Privacy
+        -------
+        Reads no value and spends nothing.
+        """
+        if noise != "laplace":
+            raise InvalidInput(f"noise must be 'laplace' (with epsilon) for sampling. Got {noise!r} instead.")
+        inner = self.base.plan(noise=noise, amount=amount, grid=grid)
+        return SampledPlan(self, inner, fraction("epsilon", amount))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SampledPlan(Plan):
+    """A planned release of a sampled mechanism."""
+
+    mechanism: Sampled
+    inner: Plan
+    level: Fraction
+
+    @property
+    def noise(self) -> str:  # type: ignore[override]
+        """Sampling, then the noise of the mechanism inside."""
+        return f"sampling, then {self.inner.noise}"
+
+    @property
+    def amount(self) -> float:  # type: ignore[override]
+        """Epsilon."""
+        return float(self.level)
+
+    @property
+    def grid(self) -> float | None:  # type: ignore[override]
+        """Step of the public grid."""
+        return self.inner.grid
+
+    @property
+    def scale(self) -> float | None:
+        """Scale of the noise inside. Public."""
+        return self.inner.scale
+
+    @property
+    def is_vector(self) -> bool:  # type: ignore[override]
+        """Whether the answer has several cells."""
+        return self.inner.is_vector
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """What each item pays: epsilon * v_i. The owner's."""
+        return self.amount * self.mechanism.weights.values
+
+    def estimate(self, value: float) -> float | None:
+        """Return a released sum divided by the expected share of items kept, if there is a prior.
+
+        Privacy
+        -------
+        Post-processing with public numbers; free.
+        """
+        prior, base = self.mechanism.prior, self.mechanism.base
+        if prior is None or not isinstance(base, Stretched):
+            return None
+        share = prior.expect(np.expm1(self.amount * prior.weights) / np.expm1(self.amount))
+        return undo_dropping(base.query, value, kept_share=share)
+
+    def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
+        """Return `count` independent answers, each on a subset of its own.
+
+        Privacy
+        -------
+        Each row costs as much as a release.
+        """
+        weights, which = np.unique(self.mechanism.weights.values, return_inverse=True)
+        kinds = [kept_with(self.level, Fraction(float(weight))) for weight in weights]
+        return np.concatenate(
+            [self.inner.answers(values, keep & toss_kinds(kinds, which, stream), stream, count=1) for _ in range(count)]
+        )
+
+
+def kept_with(level: Fraction, weight: Fraction) -> Probability:
+    """Return the probability (exp(level * weight) - 1) / (exp(level) - 1), exactly.
+
+    Multiplied by exp(-level): (exp(-level (1 - weight)) - exp(-level)) / (1 - exp(-level)), which is increasing in the
+    first exponential and, as long as the quotient is below 1, decreasing in the second.
+    """
+    if weight in (0, 1):
+        return lambda bits: (int(weight) << bits, int(weight) << bits)
+    above, below = exponential(level * (1 - weight)), exponential(level)
+
+    def bounds(bits: int) -> tuple[int, int]:
+        # The denominator may be as small as the level; spare digits keep the quotient sharp.
+        spare = 8 + max(0, (level.denominator // level.numerator).bit_length())
+        one = 1 << (bits + 2 * spare)
+        (low, high), (least, most) = above(bits + 2 * spare), below(bits + 2 * spare)
+        smallest = (max(low - most, 0) << bits) // (one - least)
+        largest = -(-((high - least) << bits) // (one - most))
+        return smallest, min(largest, 1 << bits)
+
+    return bounds
+
+
+def sample(
+    base: Query | Callable[[PrivacyWeights], Mechanism],
+    weights: PrivacyWeights | ArrayLike,
+    *,
+    prior: WeightPrior | None = None,
+) -> Sampled:
+    """Keep each item with a probability that fits its weight, then answer as if all weights were 1.
+
+    Parameters
+    ----------
+    base
+        A query, answered with Laplace noise; or a function that makes a mechanism from weights (all 1 here), such as
+        `functools.partial(hetdp.mechanisms.median, domain)`.
+    weights
+        One secret weight per item.
+    prior
+        A public prior of weights; with it, releases of sums carry an `estimate`.
+
+    Privacy
+    -------
+    (epsilon, v)-differentially private for any mechanism that is epsilon-private when an item is replaced or left
+    out: docs/proofs/mechanisms.md. Exact coins.
+
+    Examples
+    --------
+    >>> from hetdp.mechanisms import queries
+    >>> mechanism = sample(queries.l0(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.0])
+    >>> mechanism.plan(noise="laplace", amount=2.0).losses
+    array([2., 1., 0.])
+    """
+    size = base.size if isinstance(base, Query) else PrivacyWeights(weights).size
+    equal = PrivacyWeights(np.ones(size))
+    mechanism = Stretched(base, equal) if isinstance(base, Query) else base(equal)
+    return Sampled(mechanism, as_weights(weights, mechanism.domain.size), prior)

@@ -1,0 +1,270 @@
+"""Choose one of many public candidates by a score in which every item has a say no larger than its weight.
+
+The personalised exponential mechanism, for what stretching cannot do well: medians, quantiles, extremes, modes. The
+candidate with the best score s* always gets a coin that lands True, another one a coin of probability
+exp(-(epsilon / 2) (s* - s)); a winner is drawn uniformly among the True ones ("permute and flip", as private as the
+exponential mechanism and never less accurate). All coins are exact, and their number does not depend on the data.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.checks import float_vector, fraction, whole
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.noise.choices import choose_one
+from hetdp.mechanisms.noise.survival import survive
+from hetdp.mechanisms.queries.base import Floats
+from hetdp.mechanisms.stretching import as_weights
+from hetdp.profiles import Box, PrivacyWeights
+from hetdp.randomness import Stream
+
+__all__ = ["Selection", "maximum", "median", "minimum", "mode", "quantile"]
+
+Steps = NDArray[np.int64]
+
+#: Weights and quantiles are counted in steps of 2**-20, rounded down; scores are exact integers below 2**62.
+_STEPS = 2**20
+_LARGEST_SIZE = 2**21
+#: How far inside the data an extreme is looked for, in units of 1 / epsilon: see `maximum`.
+_EXTREME_MARGIN = 10
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Selection(Mechanism):
+    """A choice among public candidates.
+
+    Attributes
+    ----------
+    candidates
+        What can be answered. Public.
+    score
+        From clamped values, weight steps and epsilon to one whole score per candidate, in steps of 2**-40. Replacing
+        item i must not move any score by more than its weight.
+
+    Privacy
+    -------
+    (epsilon, v)-differentially private: docs/proofs/mechanisms.md.
+    """
+
+    label: str
+    box: Box
+    weights: PrivacyWeights
+    candidates: Floats
+    score: Callable[[Floats, Steps, float], Steps]
+
+    def __repr__(self) -> str:
+        return f"Selection({self.label} of {self.box!r}, {self.candidates.size} candidates)"
+
+    @property
+    def name(self) -> str:
+        """What is asked. Public."""
+        return self.label
+
+    @property
+    def domain(self) -> Box:
+        """The box of admissible values. Public."""
+        return self.box
+
+    def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SelectionPlan":
+        """Return what a release would do and cost; see `hetdp.plan`.
+
+        Privacy
+        -------
+        Reads no value and spends nothing.
+        """
+        if noise != "laplace" or grid is not None:
+            raise InvalidInput(
+                "noise and grid must be left alone, and epsilon given, for a selection. Got more instead."
+            )
+        return SelectionPlan(self, fraction("epsilon", amount))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SelectionPlan(Plan):
+    """A planned selection."""
+
+    mechanism: Selection
+    level: Fraction
+    noise: str = "permute and flip"
+    grid: None = None
+
+    @property
+    def amount(self) -> float:  # type: ignore[override]
+        """Epsilon."""
+        return float(self.level)
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """What each item pays: epsilon * v_i. The owner's."""
+        return self.amount * self.mechanism.weights.values
+
+    def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
+        """Return `count` independent choices.
+
+        Privacy
+        -------
+        Each row costs as much as a release.
+        """
+        clamped = self.mechanism.domain.clamp(values)
+        steps = np.floor(np.where(keep, self.mechanism.weights.values, 0.0) * _STEPS).astype(np.int64)
+        scores = self.mechanism.score(clamped, steps, self.amount)
+        behind = scores.max() - scores
+        unit = self.level / (2 * _STEPS**2)
+        rough = np.tile(behind * float(unit), count)
+        alive = survive(rough, lambda lane: int(behind[lane % behind.size]) * unit, stream).reshape(count, -1)
+        return np.array([[self.mechanism.candidates[choose_one(row, stream)]] for row in alive])
+
+
+def quantile(
+    domain: Box, weights: PrivacyWeights | ArrayLike, *, share: float, candidates: int | ArrayLike = 1001
+) -> Selection:
+    """Choose the value below which a given share of the items lies, every item counting with its weight.
+
+    Parameters
+    ----------
+    domain
+        The box; candidates span it from its lowest to its highest value.
+    weights
+        One secret weight per item.
+    share
+        Which quantile, between 0 and 1. Public.
+    candidates
+        How many equally spaced candidates, or the candidates themselves. Public.
+
+    Privacy
+    -------
+    (epsilon, v)-differentially private: the score of a candidate is -|weight below * (1 - share) - weight above *
+    share|, and one item moves it by at most its weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mechanism = quantile(Box.uniform(0, 100, size=1000), np.ones(1000), share=0.9, candidates=101)
+    >>> plan = mechanism.plan(noise="laplace", amount=1.0)
+    >>> from hetdp.randomness import seeded_stream
+    >>> abs(plan.answer(np.arange(1000) / 10, np.ones(1000, dtype=bool), seeded_stream(0)) - 90) < 3
+    True
+    """
+    if not 0 <= share <= 1:
+        raise InvalidInput(f"share must lie in [0, 1]. Got {share!r} instead.")
+    target = round(share * _STEPS)
+    return _ranked(f"quantile {share:g}", domain, weights, candidates, lambda _: target)
+
+
+def median(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
+    """Choose the median, every item counting with its weight.
+
+    Privacy
+    -------
+    (epsilon, v)-differentially private; see `quantile`.
+
+    Examples
+    --------
+    >>> median(Box.uniform(0, 1, size=5), [1, 1, 0.5, 0.5, 0])
+    Selection(median of Box(5 items, 0 <= value <= 1, center 0), 1001 candidates)
+    """
+    return _ranked("median", domain, weights, candidates, lambda _: _STEPS // 2)
+
+
+def maximum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
+    """Choose a value near the maximum: the quantile with about 10 / epsilon items above it.
+
+    The largest value itself cannot be told from anything above it within one item's privacy; ten items' worth can.
+
+    Privacy
+    -------
+    (epsilon, v)-differentially private; see `quantile`. Which quantile depends on epsilon and the number of items.
+
+    Examples
+    --------
+    >>> maximum(Box.uniform(0, 1, size=5), [1, 1, 1, 1, 1]).name
+    'maximum'
+    """
+    return _ranked("maximum", domain, weights, candidates, lambda margin: _STEPS - margin)
+
+
+def minimum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
+    """Choose a value near the minimum: the quantile with about 10 / epsilon items below it.
+
+    Privacy
+    -------
+    (epsilon, v)-differentially private; see `maximum`.
+
+    Examples
+    --------
+    >>> minimum(Box.uniform(0, 1, size=5), [1, 1, 1, 1, 1]).name
+    'minimum'
+    """
+    return _ranked("minimum", domain, weights, candidates, lambda margin: margin)
+
+
+def mode(domain: Box, weights: PrivacyWeights | ArrayLike, *, categories: ArrayLike) -> Selection:
+    """Choose the most frequent category, every item counting with its weight.
+
+    Parameters
+    ----------
+    domain
+        The box that the category codes lie in.
+    weights
+        One secret weight per item.
+    categories
+        The public codes; a value counts for the nearest one.
+
+    Privacy
+    -------
+    (epsilon, v)-differentially private: the score of a category is the weight of its items; replacing an item takes
+    its weight from one and gives it to another.
+
+    Examples
+    --------
+    >>> mode(Box.uniform(0, 2, size=4), [1, 1, 1, 1], categories=[0, 1, 2]).candidates
+    array([0., 1., 2.])
+    """
+    codes = np.unique(float_vector("categories", categories))
+
+    def score(clamped: Floats, steps: Steps, epsilon: float) -> Steps:  # noqa: ARG001
+        nearest = np.abs(clamped[:, None] - codes[None, :]).argmin(axis=1)
+        totals = np.zeros(codes.size, dtype=np.int64)
+        np.add.at(totals, nearest, steps)
+        return totals * _STEPS
+
+    return Selection("mode", domain, _checked(domain, weights), codes, score)
+
+
+def _ranked(
+    label: str,
+    domain: Box,
+    weights: PrivacyWeights | ArrayLike,
+    candidates: int | ArrayLike,
+    target: Callable[[int], int],
+) -> Selection:
+    """Return a selection by weighted rank; `target` turns the margin of extremes into a share, in steps."""
+    if isinstance(candidates, int):
+        points = np.linspace(domain.lower.min(), domain.upper.max(), whole("candidates", candidates, minimum=2))
+    else:
+        points = np.unique(float_vector("candidates", candidates))
+
+    def score(clamped: Floats, steps: Steps, epsilon: float) -> Steps:
+        margin = min(_STEPS // 2, round(_STEPS * _EXTREME_MARGIN / (epsilon * domain.size)))
+        share = target(margin)
+        order = np.argsort(clamped, kind="stable")
+        cumulative = np.concatenate([[0], np.cumsum(steps[order])])
+        below = cumulative[np.searchsorted(clamped[order], points, side="left")]
+        above = cumulative[-1] - cumulative[np.searchsorted(clamped[order], points, side="right")]
+        scores: Steps = -np.abs(below * (_STEPS - share) - above * share)
+        return scores
+
+    return Selection(label, domain, _checked(domain, weights), points, score)
+
+
+def _checked(domain: Box, weights: PrivacyWeights | ArrayLike) -> PrivacyWeights:
+    if domain.size > _LARGEST_SIZE:
+        raise InvalidInput(
+            f"domain must have at most {_LARGEST_SIZE} items for a selection. Got {domain.size} instead."
+        )
+    return as_weights(weights, domain.size)

@@ -1,0 +1,135 @@
+"""Publish a whole set once: heterogeneous randomised response over a public catalogue.
+
+For each catalogue item the owner sets a bit: absent -> 1 with probability q = 1 / (1 + exp(epsilon)); present with
+weight v -> 1 with probability p(v) = q exp(epsilon v). So p(0) = q and p(1) = 1 - q.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.checks import fraction, whole
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.noise.choices import toss_kinds
+from hetdp.mechanisms.noise.probability import Probability, exponential
+from hetdp.mechanisms.stretching import as_weights
+from hetdp.profiles import Box, PrivacyWeights
+from hetdp.randomness import Stream
+
+__all__ = ["Sketch", "sketch"]
+
+_PRESENT = 0.5
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Sketch(Mechanism):
+    """One noisy bit per catalogue item.
+
+    Privacy
+    -------
+    Item i pays epsilon * v_i once, against everybody together, however many look.
+    """
+
+    weights: PrivacyWeights
+
+    def __repr__(self) -> str:
+        return f"Sketch({self.weights.size} items)"
+
+    @property
+    def name(self) -> str:
+        """What is asked. Public."""
+        return "sketch"
+
+    @property
+    def domain(self) -> Box:
+        """Indicators: 1 for items in the set."""
+        return Box.uniform(0, 1, size=self.weights.size)
+
+    def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SketchPlan":
+        """Return what a release would do and cost; see `hetdp.plan`.
+
+        Privacy
+        -------
+        Reads no value and spends nothing.
+        """
+        if noise != "laplace" or grid is not None:
+            raise InvalidInput("noise and grid must be left alone, and epsilon given, for a sketch. Got more instead.")
+        return SketchPlan(self, fraction("epsilon", amount))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SketchPlan(Plan):
+    """A planned sketch."""
+
+    mechanism: Sketch
+    level: Fraction
+    noise: str = "randomised response"
+    grid: None = None
+    is_vector: bool = True
+
+    @property
+    def amount(self) -> float:  # type: ignore[override]
+        """Epsilon."""
+        return float(self.level)
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """What each item pays: epsilon * v_i. The owner's."""
+        return self.amount * self.mechanism.weights.values
+
+    def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
+        """Return `count` independent sketches, one per row.
+
+        Privacy
+        -------
+        Each row costs as much as a release. One random word per item, whatever is in the set.
+        """
+        present = self.mechanism.domain.clamp(values) >= _PRESENT
+        weights, place = np.unique(np.append(0.0, self.mechanism.weights.values), return_inverse=True)
+        kinds = [one_with(self.level, Fraction(float(weight))) for weight in weights]
+        # An absent item behaves like a present one of weight 0, which is the first kind.
+        which = np.where(present & keep, place[1:], 0)
+        bits = toss_kinds(kinds, np.tile(which, count), stream)
+        return bits.reshape(count, -1).astype(np.float64)
+
+
+def one_with(level: Fraction, weight: Fraction) -> Probability:
+    """Return p(v) = exp(level v) / (1 + exp(level)) = exp(-level (1 - v)) / (1 + exp(-level)), exactly."""
+    above, below = exponential(level * (1 - weight)), exponential(level)
+
+    def bounds(bits: int) -> tuple[int, int]:
+        (low, high), (least, most) = above(bits + 4), below(bits + 4)
+        one = 1 << (bits + 4)
+        return (low << bits) // (one + most), -(-(high << bits) // (one + least))
+
+    return bounds
+
+
+def sketch(weights: PrivacyWeights | ArrayLike, *, size: int | None = None) -> Sketch:
+    """Return the mechanism that publishes a set of catalogue items once.
+
+    Parameters
+    ----------
+    weights
+        One secret weight per catalogue item; what is not in the set may have any.
+    size
+        Number of catalogue items, if it is to be checked.
+
+    Privacy
+    -------
+    Both likelihood ratios of every bit are at most exp(epsilon v_i), so the whole sketch is (epsilon, v)-private
+    (docs/proofs/mechanisms.md), and weights are hidden by the same argument. Values are indicators: at least 0.5 means
+    present.
+
+    Examples
+    --------
+    >>> from hetdp.randomness import seeded_stream
+    >>> plan = sketch([1.0, 0.5, 0.0]).plan(noise="laplace", amount=8.0)
+    >>> plan.answer([1, 0, 0], [True] * 3, seeded_stream(1))
+    array([1., 0., 0.])
+    """
+    count = PrivacyWeights(weights).size if size is None else whole("size", size, minimum=1)
+    return Sketch(as_weights(weights, count))

@@ -1,0 +1,118 @@
+"""The common practice, as a baseline: drop whoever is stricter than a public level, treat all others alike.
+
+With the level at the smallest weight anybody is expected to choose, this is "everyone at the strictest level".
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hetdp.checks import finite
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.estimation import undo_dropping
+from hetdp.mechanisms.queries.base import Floats, Query
+from hetdp.mechanisms.stretching import Stretched, as_weights
+from hetdp.profiles import PrivacyWeights, WeightPrior
+
+__all__ = ["Thresholded", "threshold", "uniform"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Thresholded(Stretched):
+    """A query in which items with v_i >= level count fully, others not at all; noise of scale S / (epsilon level).
+
+    Attributes
+    ----------
+    level
+        Public; the noise multiplier is its inverse.
+
+    Privacy
+    -------
+    An item that counts pays epsilon * level <= epsilon * v_i, another pays nothing.
+    """
+
+    level: float = 1.0
+
+    def shrinkage_with(self, *, slack: float) -> Floats:
+        """Return 1 for items at or above the level (less what rounding needs), 0 for the others. The owner's.
+
+        Privacy
+        -------
+        Which items count depends on each item's own weight alone.
+        """
+        kept = np.where(self.weights.values >= self.level, super().shrinkage_with(slack=slack), 0.0)
+        kept.flags.writeable = False
+        return kept
+
+    def estimate(self, value: float) -> float | None:
+        """Return a released sum divided by the expected share of items that count, if there is a prior.
+
+        Privacy
+        -------
+        Post-processing with public numbers; free.
+        """
+        if self.prior is None:
+            return None
+        share = self.prior.expect((self.prior.weights >= self.level).astype(np.float64))
+        return undo_dropping(self.query, value, kept_share=share)
+
+
+def threshold(
+    query: Query, weights: PrivacyWeights | ArrayLike, *, level: float, prior: WeightPrior | None = None
+) -> Thresholded:
+    """Drop items with a weight below a public level and treat all others alike.
+
+    Parameters
+    ----------
+    query
+        From `hetdp.queries`.
+    weights
+        One secret weight per item.
+    level
+        Public, in (0, 1].
+    prior
+        A public prior of weights; with it, releases of sums carry an `estimate`.
+
+    Privacy
+    -------
+    (epsilon, v)-differentially private: an item pays epsilon * level if v_i >= level, else nothing. Stretching with
+    multiplier 1 / level adds the same noise and keeps v_i / level of the others, so this is never better; it is here
+    to be compared with.
+
+    Examples
+    --------
+    >>> from hetdp.mechanisms import queries
+    >>> from hetdp.profiles import Box
+    >>> mechanism = threshold(queries.total(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.2], level=0.5)
+    >>> mechanism.shrinkage, mechanism.plan(noise="laplace", amount=1.0).losses
+    (array([1., 1., 0.]), array([0.5, 0.5, 0. ]))
+    """
+    secret = as_weights(weights, query.size)
+    public = finite("level", level)
+    if not 0 < public <= 1:
+        raise InvalidInput(f"level must lie in (0, 1]. Got {level!r} instead.")
+    return Thresholded(query, secret, 1.0 / public, prior, public)
+
+
+def uniform(query: Query, weights: PrivacyWeights | ArrayLike, *, prior: WeightPrior) -> Thresholded:
+    """Treat everyone at the smallest positive weight of a public prior.
+
+    The smallest weight actually in use would be a better level and a leak: the noise scale is public.
+
+    Privacy
+    -------
+    As for `threshold`; items stricter than anybody was expected to be are dropped.
+
+    Examples
+    --------
+    >>> from hetdp.mechanisms import queries
+    >>> from hetdp.profiles import Box
+    >>> prior = WeightPrior([0.0, 0.5, 1.0])
+    >>> uniform(queries.total(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.0], prior=prior).level
+    0.5
+    """
+    positive = prior.weights[(prior.weights > 0) & (prior.probabilities > 0)]
+    if positive.size == 0:
+        raise InvalidInput("prior must give some weight above 0 a chance. Got only zeros instead.")
+    return threshold(query, weights, level=float(positive.min()), prior=prior)
