@@ -7,23 +7,24 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hetdp.mechanisms.queries.base import exact_sum
-from hetdp.mechanisms.rounding import choose_grid, floor_product
+from hetdp.mechanisms.rounding import choose_grid, float_up, floor_product, product_up
 
 
 @settings(max_examples=500)
-@given(weight=st.floats(0, 1), cap=st.fractions(0, 2**53 - 1))
+@given(weight=st.floats(0, 1), cap=st.fractions(0, 2**70))
 @example(weight=0.1, cap=Fraction(10))
 @example(weight=0.1, cap=Fraction(2**52))
 @example(weight=math.nextafter(1, 0), cap=Fraction(2**53 - 1))
 @example(weight=5e-324, cap=Fraction(2**52))
+@example(weight=0.6766122572028866, cap=Fraction(1.3456977585392984) * 2**60)
 def test_floor_product_is_the_floor(weight, cap):
-    expected = math.floor(Fraction(weight) * math.floor(cap))
-    assert int(floor_product(np.array([weight]), cap)[0]) == expected
+    expected = min(2**52, math.floor(Fraction(weight) * math.floor(cap)))
+    assert int(floor_product(np.array([weight]), cap, limit=2**52)[0]) == expected
 
 
 def test_rounding_to_nearest_would_overpay():
     """The float product of 0.1 and 10 is 1, the exact one is above 1; of 0.3 and 10 the exact one is below 3."""
-    assert int(floor_product(np.array([0.3]), Fraction(10))[0]) == 2
+    assert int(floor_product(np.array([0.3]), Fraction(10), limit=10)[0]) == 2
     assert 0.3 * 10 == 3.0
 
 
@@ -49,3 +50,12 @@ def test_a_coarse_grid_is_the_users_choice():
     assert choose_grid(scale=1.0, reach=1.0, error=0.0, requested=4.0) == 4.0
     with pytest.raises(ValueError, match="grid must be a power of two"):
         choose_grid(scale=1.0, reach=1.0, error=0.0, requested=3.0)
+
+
+@settings(max_examples=300)
+@given(left=st.floats(1e-100, 1e100), right=st.fractions(Fraction(1, 10**9), 10**9))
+def test_products_are_rounded_up_but_not_further_than_needed(left, right):
+    product = Fraction(float(product_up(np.array([left]), right)[0]))
+    exact = Fraction(left) * right
+    assert exact <= product <= exact * (1 + Fraction(1, 2**51))
+    assert Fraction(float_up(right)) >= right

@@ -50,6 +50,8 @@ class LedgerView:
         missing = sum(label not in places for label in items)
         if missing:
             raise InvalidInput(f"items must be known to the ledger. Got {missing} unknown ones instead.")
+        if len(set(items)) != len(items):
+            raise InvalidInput(f"items must be all different. Got {len(items) - len(set(items))} repeated instead.")
         self._ledger = ledger
         self._places = np.array([places[label] for label in items], dtype=np.intp)
 

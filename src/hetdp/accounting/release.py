@@ -180,7 +180,7 @@ def release(
     """
     stream = as_stream(random_state)
     prepared = plan(mechanism, epsilon=epsilon, rho=rho, noise=noise, grid=grid)
-    mechanism.domain.clamp(values)  # the number of values is checked before anything is charged
+    clamped = mechanism.domain.clamp(values)  # read once; their number is checked before anything is charged
     losses = prepared.losses
     keep = np.ones(losses.size, dtype=bool)
     if ledger is not None:
@@ -191,7 +191,7 @@ def release(
             amount=prepared.amount,
             weights_loss=prepared.amount,
         )
-    value = prepared.answer(values, keep, stream)
+    value = prepared.answer(clamped, keep, stream)
     return Release(
         value=value,
         scale=prepared.scale,

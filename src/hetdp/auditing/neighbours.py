@@ -100,23 +100,27 @@ def search_pair(
     >>> one, two
     (array([0., 1.]), array([1., 1.]))
     """
+    low, middle, high = float(domain.lower[item]), float(domain.center[item]), float(domain.upper[item])
+    # A norm is largest from the centre to an end; most other queries from end to end.
+    ends = dict.fromkeys((one, two) for one, two in ((low, high), (middle, high), (low, middle)) if one != two)
     best, distance = (domain.center, domain.center), -1.0
     for start in _starts(domain, item):
-        point, found = start, apart(*_pair(domain, start, item))
-        for mover in _others(domain.size, item, movers):
-            flipped = point.copy()
-            flipped[mover] = domain.lower[mover] if point[mover] != domain.lower[mover] else domain.upper[mover]
-            gained = apart(*_pair(domain, flipped, item))
-            if gained > found:
-                point, found = flipped, gained
-        if found > distance:
-            best, distance = _pair(domain, point, item), found
+        for one, two in ends:
+            point, found = start, apart(*_pair(start, item, one, two))
+            for mover in _others(domain.size, item, movers):
+                flipped = point.copy()
+                flipped[mover] = domain.lower[mover] if point[mover] != domain.lower[mover] else domain.upper[mover]
+                gained = apart(*_pair(flipped, item, one, two))
+                if gained > found:
+                    point, found = flipped, gained
+            if found > distance:
+                best, distance = _pair(point, item, one, two), found
     return best
 
 
-def _pair(domain: Box, point: Floats, item: int) -> tuple[Floats, Floats]:
+def _pair(point: Floats, item: int, first: float, second: float) -> tuple[Floats, Floats]:
     one, two = point.copy(), point.copy()
-    one[item], two[item] = domain.lower[item], domain.upper[item]
+    one[item], two[item] = first, second
     return one, two
 
 

@@ -282,14 +282,15 @@ def plan_audit(
 def _pilot(subject: Subject, profile: object) -> float:
     """Return seconds per run, from as few runs as tell it."""
     count, stream = 10, as_stream(None)
-    subject.draw(profile, count, stream)  # what happens only once, such as compiling, is not part of the price
-    while True:
+
+    def taken() -> float:
         begin = time.perf_counter()
         subject.draw(profile, count, stream)
-        taken = time.perf_counter() - begin
-        if taken > _PILOT_S or count >= _CHUNK // max(subject.reader.cells, 1):
-            return taken / count
-        count *= 10
+        return time.perf_counter() - begin
+
+    while taken() < _PILOT_S and count * subject.reader.cells < _CHUNK:
+        count *= 4
+    return taken() / count  # once more: what happens only once, such as compiling, is not part of the price
 
 
 def _duration(seconds: float) -> str:

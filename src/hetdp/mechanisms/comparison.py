@@ -220,8 +220,7 @@ def _query_makers(
         if best > 1:
             yield (
                 "stretching, best multiplier",
-                f"adds {best:.3g} times the noise so that strict items shrink less, "
-                "and divides by the expected shrinkage",
+                f"adds {best:.3g} times the noise to shrink strict items less, and divides by the expected shrinkage",
                 lambda weights: Stretched(query, weights, best, prior),
             )
     yield "sampling", "keeps strict items now and then", lambda weights: sample(query, weights, prior=prior)

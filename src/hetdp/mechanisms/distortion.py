@@ -8,7 +8,7 @@ import numpy as np
 
 from hetdp.checks import fraction
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.noise.laplace import laplace_integers
+from hetdp.mechanisms.noise.laplace import MAXIMUM_SCALE, laplace_integers
 from hetdp.mechanisms.queries.base import exact_sum
 from hetdp.mechanisms.rounding import choose_grid
 from hetdp.mechanisms.stretching import Stretched
@@ -68,6 +68,10 @@ def plan_distortion(stretched: Stretched, *, epsilon: object, confidence: float)
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must lie strictly between 0 and 1. Got {confidence!r} instead.")
     worst = float(stretched.query.item_distortions(np.zeros(stretched.query.size)).max())
+    if not 0 < worst / float(level) < math.inf:
+        raise InvalidInput(f"epsilon must be large enough for finite noise. Got {epsilon!r} instead.")
     step = choose_grid(scale=worst / float(level), reach=worst, error=0.0, requested=None)
     largest = math.ceil(worst / step)
+    if largest / level >= MAXIMUM_SCALE:
+        raise InvalidInput(f"epsilon must be large enough for noise below 2**52 steps. Got {epsilon!r} instead.")
     return DistortionPlan(stretched, float(level), confidence, step, largest / level, largest)

@@ -22,9 +22,9 @@ from hetdp.checks import fraction
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.mechanism import Plan
 from hetdp.mechanisms.noise.gaussian import gaussian_integers
-from hetdp.mechanisms.noise.laplace import laplace_integers
+from hetdp.mechanisms.noise.laplace import MAXIMUM_SCALE, laplace_integers
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery
-from hetdp.mechanisms.rounding import choose_grid, floor_product
+from hetdp.mechanisms.rounding import choose_grid, float_up, floor_product, product_up
 from hetdp.randomness import Stream
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["StretchedPlan", "plan_stretched"]
 
 _LARGEST_SCALE = 2**1000
+_SMALLEST_SENSITIVITY = 1e-290
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -43,8 +44,8 @@ class StretchedPlan(Plan):
     ----------
     stretched
         What is released.
-    noise, amount
-        "laplace" with its epsilon, or "gaussian" with its rho.
+    noise, level
+        "laplace" with its epsilon, or "gaussian" with its rho, exactly.
     grid
         The step of the public grid.
     spread
@@ -55,11 +56,16 @@ class StretchedPlan(Plan):
 
     stretched: "Stretched"
     noise: str
-    amount: float
+    level: Fraction
     grid: float
     spread: Fraction
     shrinkage: Floats
     spans: NDArray[np.int64]
+
+    @property
+    def amount(self) -> float:  # type: ignore[override]
+        """Epsilon or rho as a float, rounded up."""
+        return float_up(self.level)
 
     @property
     def unit(self) -> str:  # type: ignore[override]
@@ -81,12 +87,14 @@ class StretchedPlan(Plan):
     def losses(self) -> Floats:
         """What each item pays: its span over the scale of the noise, rounded up. The owner's."""
         cells, weights = self.stretched.query.cells, self.stretched.weights.values
+        level = self.level
         spans = self.spans.astype(np.float64)
         if self.noise == "laplace":
-            paid, promised = spans * float(cells / self.spread), self.amount * weights
+            paid, promised = product_up(spans, cells / self.spread), product_up(weights, level)
         else:
-            paid, promised = spans**2 * float(cells / (2 * self.spread)), self.amount * weights**2
-        return np.where(self.spans > 0, np.minimum(np.nextafter(paid, np.inf), promised), 0.0)
+            paid = product_up(spans**2, cells / (2 * self.spread) * (1 + Fraction(1, 2**50)))
+            promised = np.nextafter(product_up(weights, level) * weights, np.inf)
+        return np.where(self.spans > 0, np.minimum(paid, promised), 0.0)
 
     def estimate(self, value: float) -> float | None:
         """Return a released total, mean or count with the expected shrinkage divided out, if there is a prior."""
@@ -111,6 +119,11 @@ class StretchedPlan(Plan):
         """Return the stretched answer in grid steps: the only place where private values meet the answer."""
         query = self.stretched.query
         clamped = query.domain.clamp(values)
+        with np.errstate(all="ignore"):  # a warning, or an error where warnings are errors, would depend on values
+            return self._steps_of(clamped, keep)
+
+    def _steps_of(self, clamped: Floats, keep: NDArray[np.bool_]) -> list[int]:
+        query = self.stretched.query
         shrinkage, spans = np.where(keep, self.shrinkage, 0.0), np.where(keep, self.spans, 0)
         if isinstance(query, ItemwiseQuery):
             lowest = _steps(query.lowest_contributions(shrinkage) / self.grid)
@@ -148,6 +161,10 @@ def plan_stretched(stretched: "Stretched", *, noise: str, amount: object, grid: 
     array([0.5, 0. ])
     """
     query = stretched.query
+    if not (math.isfinite(query.sensitivity) and query.sensitivity > _SMALLEST_SENSITIVITY):
+        raise InvalidInput(
+            f"the sensitivity of the query must be a finite number above 1e-290. Got {query.sensitivity:g} instead."
+        )
     name = "epsilon" if noise == "laplace" else "rho"
     level = fraction(name, amount)
     multiplier = Fraction(stretched.multiplier)
@@ -162,12 +179,14 @@ def plan_stretched(stretched: "Stretched", *, noise: str, amount: object, grid: 
     step = choose_grid(scale=float(rough), reach=reach, error=query.evaluation_error, requested=grid)
     steps = math.ceil(per_cell / step)
     if noise == "laplace":
-        spread = multiplier * steps * query.cells / level
+        spread, largest = multiplier * steps * query.cells / level, MAXIMUM_SCALE
     else:
-        spread = (multiplier * steps) ** 2 * query.cells / (2 * level)
+        spread, largest = (multiplier * steps) ** 2 * query.cells / (2 * level), MAXIMUM_SCALE**2
+    if spread >= largest:
+        raise InvalidInput(f"{name} must be large enough for noise below 2**52 steps. Got {amount!r} instead.")
     if isinstance(query, ItemwiseQuery):
         shrinkage = stretched.shrinkage
-        allowed = floor_product(stretched.weights.values, multiplier * steps)
+        allowed = floor_product(stretched.weights.values, multiplier * steps, limit=steps)
         used = np.ceil(query.modular_sensitivities(shrinkage) / query.cells / step).astype(np.int64)
         spans = np.minimum(used, allowed)
     else:
@@ -175,7 +194,7 @@ def plan_stretched(stretched: "Stretched", *, noise: str, amount: object, grid: 
         shrinkage = stretched.shrinkage_with(slack=2 * step + 2 * error)
         bounds = np.floor((query.modular_sensitivities(shrinkage) + 2 * error) / step) + 1
         spans = np.where(shrinkage > 0, bounds, 0.0).astype(np.int64)
-    return StretchedPlan(stretched, noise, float(level), step, spread, shrinkage, spans)
+    return StretchedPlan(stretched, noise, level, step, spread, shrinkage, spans)
 
 
 def _steps(ratio: Floats) -> NDArray[np.int64]:

@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from hetdp.errors import InvalidInput
 
-__all__ = ["choose_grid", "floor_product"]
+__all__ = ["choose_grid", "float_up", "floor_product", "product_error", "product_up"]
 
 _STEPS_PER_SCALE = 40
 _STEPS_PER_REACH = 50
 _SPLIT = 2.0**27 + 1
+_EXACT_FLOATS = 2**53
+_LARGEST_STEPS = 2.0**52
 
 
 def choose_grid(*, scale: float, reach: float, error: float, requested: float | None) -> float:
@@ -23,7 +25,7 @@ def choose_grid(*, scale: float, reach: float, error: float, requested: float | 
     scale
         Scale of the noise, in the unit of the answer.
     reach
-        Largest number the steps must count; keeps them within 64 bits.
+        Largest number the steps must count; keeps them within 51 bits, where floats are exact.
     error
         Rounding error of the evaluation; a finer grid would only pretend.
     requested
@@ -41,9 +43,10 @@ def choose_grid(*, scale: float, reach: float, error: float, requested: float | 
     if requested is not None:
         if not (math.isfinite(requested) and requested > 0 and math.frexp(requested)[0] == 0.5):  # noqa: PLR2004
             raise InvalidInput(f"grid must be a power of two. Got {requested!r} instead.")
-        if scale / requested > 2.0**52 or reach / requested > 2.0**61:
+        finest = max(scale / _LARGEST_STEPS, 2 * reach / _LARGEST_STEPS, error)
+        if requested < finest:
             raise InvalidInput(
-                f"grid must be at least 2**-52 of the noise scale {scale:.3g}. Got {requested!r} instead."
+                f"grid must be at least {finest:.3g} for this query and noise. Got {requested!r} instead."
             )
         return requested
     exponent = max(
@@ -55,11 +58,12 @@ def choose_grid(*, scale: float, reach: float, error: float, requested: float | 
     return math.ldexp(1.0, exponent)
 
 
-def floor_product(weights: NDArray[np.float64], cap: Fraction) -> NDArray[np.int64]:
-    """Return floor(weight * floor(cap)) exactly, for weights in [0, 1] and 0 <= cap < 2**53.
+def floor_product(weights: NDArray[np.float64], cap: Fraction, *, limit: int) -> NDArray[np.int64]:
+    """Return min(limit, floor(weight * floor(cap))) exactly, for weights in [0, 1] and 0 <= limit <= 2**52.
 
     The product of two floats is split into its rounded value and its rounding error (Dekker); only where the rounded
-    value is a whole number can the error decide, and then only downward.
+    value is a whole number can the error decide, and then only downward. A cap too large for a float to hold exactly is
+    multiplied in fractions instead.
 
     Privacy
     -------
@@ -67,20 +71,57 @@ def floor_product(weights: NDArray[np.float64], cap: Fraction) -> NDArray[np.int
 
     Examples
     --------
-    >>> floor_product(np.array([1.0, 0.1, 1 / 3]), Fraction(2**40))
+    >>> floor_product(np.array([1.0, 0.1, 1 / 3]), Fraction(2**40), limit=2**40)
     array([1099511627776,  109951162777,  366503875925])
     """
-    whole = float(math.floor(cap))
-    product = weights * whole
-    error = _product_error(weights, whole, product)
+    whole = math.floor(cap)
+    if whole >= _EXACT_FLOATS:
+        kinds, kind = np.unique(weights, return_inverse=True)
+        floors = [min(limit, math.floor(Fraction(float(weight)) * whole)) for weight in kinds]
+        return np.array(floors, dtype=np.int64)[kind]
+    product = weights * float(whole)
     steps = np.floor(product)
-    steps -= (steps == product) & (error < 0)
+    steps -= (steps == product) & (product_error(weights, float(whole), product) < 0)
     # Below 2**-900 the error itself might underflow; such a weight cannot pay for a single step anyway.
-    return np.where(weights < 2.0**-900, 0.0, np.maximum(steps, 0.0)).astype(np.int64)
+    steps = np.where(weights < 2.0**-900, 0.0, np.maximum(steps, 0.0))
+    return np.minimum(steps, float(limit)).astype(np.int64)
 
 
-def _product_error(left: NDArray[np.float64], right: float, product: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return left * right - product, exactly."""
+def product_up(left: NDArray[np.float64], right: Fraction) -> NDArray[np.float64]:
+    """Return an upper bound on left * right, for left >= 0: the exact product where a float can hold it.
+
+    Privacy
+    -------
+    For losses, which must not be counted too small.
+
+    Examples
+    --------
+    >>> product_up(np.array([0.5, 0.1]), Fraction(1, 2))
+    array([0.25, 0.05])
+    """
+    factor = float_up(right)
+    product = left * factor
+    return np.where(product_error(left, factor, product) > 0, np.nextafter(product, np.inf), product)
+
+
+def float_up(value: Fraction) -> float:
+    """Return the smallest float that is not below a fraction.
+
+    Privacy
+    -------
+    For losses, which must not be counted too small.
+
+    Examples
+    --------
+    >>> Fraction(float_up(Fraction(2, 3))) >= Fraction(2, 3)
+    True
+    """
+    nearest = float(value)
+    return math.nextafter(nearest, math.inf) if Fraction(nearest) < value else nearest
+
+
+def product_error(left: NDArray[np.float64], right: float, product: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return left * right - product, exactly (Dekker), barring overflow and underflow."""
     left_high = _SPLIT * left - (_SPLIT * left - left)
     left_low = left - left_high
     right_high = _SPLIT * right - (_SPLIT * right - right)

@@ -18,6 +18,7 @@ from hetdp.mechanisms.mechanism import Mechanism, Plan
 from hetdp.mechanisms.noise.choices import toss_kinds
 from hetdp.mechanisms.noise.probability import Probability, exponential
 from hetdp.mechanisms.queries.base import Query
+from hetdp.mechanisms.rounding import float_up, product_up
 from hetdp.mechanisms.stretching import Stretched, as_weights
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 from hetdp.randomness import Stream
@@ -80,8 +81,8 @@ class SampledPlan(Plan):
 
     @property
     def amount(self) -> float:  # type: ignore[override]
-        """Epsilon."""
-        return float(self.level)
+        """Epsilon, rounded up to a float."""
+        return float_up(self.level)
 
     @property
     def grid(self) -> float | None:  # type: ignore[override]
@@ -101,7 +102,7 @@ class SampledPlan(Plan):
     @property
     def losses(self) -> NDArray[np.float64]:
         """What each item pays: epsilon * v_i. The owner's."""
-        return self.amount * self.mechanism.weights.values
+        return product_up(self.mechanism.weights.values, self.level)
 
     def estimate(self, value: float) -> float | None:
         """Return a released sum divided by the expected share of items kept, if there is a prior.

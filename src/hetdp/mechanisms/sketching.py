@@ -15,6 +15,7 @@ from hetdp.errors import InvalidInput
 from hetdp.mechanisms.mechanism import Mechanism, Plan
 from hetdp.mechanisms.noise.choices import toss_kinds
 from hetdp.mechanisms.noise.probability import Probability, exponential
+from hetdp.mechanisms.rounding import float_up, product_up
 from hetdp.mechanisms.stretching import as_weights
 from hetdp.profiles import Box, PrivacyWeights
 from hetdp.randomness import Stream
@@ -72,13 +73,13 @@ class SketchPlan(Plan):
 
     @property
     def amount(self) -> float:  # type: ignore[override]
-        """Epsilon."""
-        return float(self.level)
+        """Epsilon, rounded up to a float."""
+        return float_up(self.level)
 
     @property
     def losses(self) -> NDArray[np.float64]:
         """What each item pays: epsilon * v_i. The owner's."""
-        return self.amount * self.mechanism.weights.values
+        return product_up(self.mechanism.weights.values, self.level)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
         """Return `count` independent sketches, one per row.

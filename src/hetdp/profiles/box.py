@@ -1,5 +1,6 @@
 """The public domain of a profile: one closed interval per item, and the centre that items shrink toward."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Self
 
@@ -52,7 +53,7 @@ class Box:
         if center is None:
             contains_zero = (self.lower <= 0.0) & (self.upper >= 0.0)
             center = np.where(contains_zero, 0.0, self.lower / 2 + self.upper / 2)
-        self.center = float_vector("center", center)
+        self.center = float_vector("center", np.asarray(center, dtype=np.float64) + 0.0)  # no negative zeros
         _same_length("center", self.center, self.lower)
         if not ((self.lower <= self.center) & (self.center <= self.upper)).all():
             raise InvalidInput("center must lie inside the box. Got a center outside [lower, upper] instead.")
@@ -157,17 +158,23 @@ class Box:
         array([ 0.5, 50. ])
         """
         moved = self.center + shrinkage * (clamped - self.center)
-        return np.clip(moved, self.lower, self.upper)
+        return np.where(shrinkage == 0, self.center, np.clip(moved, self.lower, self.upper))
 
 
 def _private_floats(values: ArrayLike) -> NDArray[np.float64]:
-    try:
-        return np.array(values, dtype=np.float64, ndmin=1)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    # Some value is not a number. Which one is nobody's business: it becomes nan, and nan becomes the centre.
-    cells = np.array(values, dtype=object, ndmin=1)
-    return np.array([_private_float(cell) for cell in cells.ravel()], dtype=np.float64).reshape(cells.shape)
+    """Return private cells as floats, nan for what is not a number, so that no cell changes how another is read."""
+    if not isinstance(values, list | tuple | np.ndarray):
+        try:
+            values = np.asarray(values)  # a column of some data frame
+        except Exception:  # noqa: BLE001  (its message might quote a value)
+            raise InvalidInput("values must be a sequence of numbers. Got something else instead.") from None
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if isinstance(values, np.ndarray):
+            plain = values.dtype.kind in "biuf" and values.dtype.itemsize <= np.float64().itemsize
+            if plain or values.ndim != 1:
+                return values.astype(np.float64) if plain else np.empty(values.shape)
+        return np.array([_private_float(cell) for cell in values], dtype=np.float64)
 
 
 def _private_float(cell: object) -> float:

@@ -95,7 +95,7 @@ class PrivacyWeights:
 def _as_vector(weights: object) -> NDArray[np.float64]:
     try:
         vector = np.array(weights, dtype=np.float64, ndmin=1)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput("weights must be numbers in [0, 1]. Got something that is not a number instead.") from None
     if vector.ndim != 1 or vector.size == 0:
         raise InvalidInput(f"weights must be a non-empty vector. Got shape {vector.shape} instead.")

@@ -65,6 +65,10 @@ def discrete_gaussian(
 
 def gaussian_integers(variance: Fraction, count: int, stream: Stream) -> NDArray[np.int64]:
     """Draw `count` exact samples of the given rational variance (the core of `discrete_gaussian`)."""
+    if not 0 < variance < MAXIMUM_SCALE**2:
+        raise InvalidInput(
+            "the standard deviation of the noise must be above 0 and below 2**52 steps. Got another instead."
+        )
     design = _design(variance)
     out = np.empty(count, dtype=np.int64)
     filled = 0

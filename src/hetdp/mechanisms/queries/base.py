@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.errors import InvalidInput
 from hetdp.profiles import Box
 
-__all__ = ["Floats", "ItemwiseQuery", "Query", "exact_sum", "floats"]
+__all__ = ["Floats", "ItemwiseQuery", "Query", "exact_sum", "floats", "require_finite"]
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +26,12 @@ _BISECTIONS = 60
 def floats(values: ArrayLike) -> Floats:
     """Return public numbers as an array of floats."""
     return np.asarray(values, dtype=np.float64)
+
+
+def require_finite(largest: float, name: str) -> None:
+    """Refuse a domain on which the arithmetic could overflow: that would depend on the values."""
+    if not math.isfinite(largest):
+        raise InvalidInput(f"domain of {name} must be small enough for finite arithmetic. Got larger numbers instead.")
 
 
 class Query(ABC):

@@ -1,6 +1,7 @@
 """Queries of the user's own: with declared bounds, or on a small finite domain where every bound can be computed."""
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -42,9 +43,27 @@ class _Custom(Query):
         self._reach = math.fsum(whole.tolist())
         self._error = _DEFAULT_ERROR * self.sensitivity if evaluation_error is None else evaluation_error
 
+    def stretched(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return the answer on the shrunk profile, kept strictly inside the shrunk box whatever the rounding.
+
+        The declared bounds say nothing about points a rounding error outside of it.
+        """
+        low, high = (self._inward(end, shrinkage) for end in (self.domain.lower, self.domain.upper))
+        shrunk = np.clip(self.domain.shrink(clamped, shrinkage), low, np.maximum(low, high))
+        return self.evaluate(np.where((shrinkage == 0) | (low > high), self.domain.center, shrunk))
+
+    def _inward(self, end: Floats, shrinkage: Floats) -> Floats:
+        """Return an end of the shrunk interval, moved toward the centre by more than its three roundings."""
+        way = shrinkage * (end - self.domain.center)
+        margin = np.where(shrinkage < 1, 2.0**-51 * (np.abs(self.domain.center) + np.abs(way)), 0.0)
+        inward: Floats = np.where(shrinkage < 1, self.domain.center + way, end) - np.sign(way) * margin
+        return inward
+
     def evaluate(self, points: Floats) -> float:
         try:
-            answer = float(self._function(points.copy()))
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                answer = float(self._function(points.copy()))
         except Exception:  # noqa: BLE001  (an exception about a private value would be a leak)
             answer = self._at_center
         if math.isnan(answer):
@@ -99,7 +118,7 @@ def custom(
     ----------
     function
         Takes the vector of values, returns a number. Deterministic and defined on the whole box; where it raises or
-        returns nan, its value at the centre is used instead, silently.
+        returns nan, its value at the centre is used instead, silently, and the declared bounds must hold for that.
     domain
         The box.
     lipschitz

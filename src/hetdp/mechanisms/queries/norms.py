@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from hetdp.checks import positive
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats, require_finite
 from hetdp.mechanisms.queries.sums import linear_shrinkage
 from hetdp.profiles import Box
 
@@ -31,6 +31,8 @@ class _SumOfPowers(ItemwiseQuery):
     def __init__(self, name: str, domain: Box, exponent: float) -> None:
         super().__init__(name, domain)
         self.exponent = exponent
+        with np.errstate(over="ignore"):
+            require_finite(float(self._power(domain.radii).sum()), self.name)
 
     @property
     def offset(self) -> float:
@@ -114,6 +116,8 @@ class _EuclideanNorm(Query):
 
     def __init__(self, domain: Box) -> None:
         super().__init__("norm", domain)
+        with np.errstate(over="ignore"):
+            require_finite(float((domain.radii**2).sum()), self.name)
 
     def evaluate(self, points: Floats) -> float:
         return math.hypot(*points.tolist())

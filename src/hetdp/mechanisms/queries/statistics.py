@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from hetdp.checks import finite, float_vector
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.queries.base import Floats, Query, floats
+from hetdp.mechanisms.queries.base import Floats, Query, floats, require_finite
 from hetdp.profiles import Box
 
 __all__ = ["logistic", "variance"]
@@ -30,6 +30,9 @@ class _Variance(Query):
         others = self.size - 1
         self._lowest_mean = (domain.lower.sum() - domain.lower) / others
         self._highest_mean = (domain.upper.sum() - domain.upper) / others
+        with np.errstate(over="ignore"):
+            spread = np.ptp(np.concatenate([domain.lower, domain.upper]))
+            require_finite(float(self.size * spread**2), self.name)
 
     def evaluate(self, points: Floats) -> float:
         shift = self.domain.center.min()  # a variance does not mind, and small numbers round less
@@ -112,6 +115,8 @@ class _Logistic(Query):
         if not self.coefficients.any():
             raise InvalidInput("coefficients must not all be 0. Got zeros only instead.")
         self.intercept = finite("intercept", intercept)
+        with np.errstate(over="ignore"):
+            require_finite(float(np.abs(self.coefficients) @ domain.radii) + abs(self.intercept), self.name)
 
     def _exponent(self, points: Floats) -> float:
         return math.fsum([*(self.coefficients * points).tolist(), self.intercept])

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.checks import float_vector, one_of
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
 from hetdp.profiles import Box
 
 __all__ = ["LinearQuery", "count", "histogram", "linear", "mean", "scalar_product", "total"]
@@ -29,6 +29,8 @@ class LinearQuery(ItemwiseQuery):
             )
         if not self.coefficients.any():
             raise InvalidInput("coefficients must not all be 0. Got zeros only instead.")
+        with np.errstate(over="ignore"):
+            require_finite(float(np.abs(self.coefficients) @ domain.radii), self.name)
         #: Whether the answer scales with the mean shrinkage, so that dividing by its expectation makes sense.
         self.homogeneous = homogeneous
 
@@ -229,6 +231,8 @@ class _ScalarProduct(Query):
             raise InvalidInput(
                 f"domain of a scalar product must hold two profiles of equal length. Got {self.size} items instead."
             )
+        with np.errstate(over="ignore"):
+            require_finite(float(domain.radii @ self.partner(domain.radii)), self.name)
 
     def partner(self, vector: Floats) -> Floats:
         """Return the vector with x and y swapped."""
