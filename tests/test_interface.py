@@ -8,7 +8,7 @@ import typing
 import pytest
 
 import hetdp
-from hetdp import errors, queries
+from hetdp import errors, mechanisms, queries
 
 EXPECTED_NAMES = [
     "Box",
@@ -21,10 +21,12 @@ EXPECTED_NAMES = [
     "WeightPrior",
     "__version__",
     "best_multiplier",
+    "compare",
     "discrete_gaussian",
     "discrete_laplace",
     "errors",
     "falsify",
+    "mechanisms",
     "plan",
     "queries",
     "release",
@@ -35,7 +37,7 @@ EXPECTED_NAMES = [
 
 def public_callables():
     """Every public function and class, and every public method that one of them defines."""
-    for module in (hetdp, queries):
+    for module in (hetdp, queries, mechanisms):
         for name in module.__all__:
             thing = getattr(module, name)
             if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, Exception)):

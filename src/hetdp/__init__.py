@@ -3,11 +3,12 @@
 Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep count with `Ledger`.
 """
 
-from hetdp import errors
+from hetdp import errors, mechanisms
 from hetdp._version import __version__
 from hetdp.accounting import Guarantee, Ledger, Release, plan, release, release_distortion_bound
 from hetdp.errors import BudgetExhausted
 from hetdp.mechanisms import queries
+from hetdp.mechanisms.comparison import compare
 from hetdp.mechanisms.estimation import best_multiplier
 from hetdp.mechanisms.noise import discrete_gaussian, discrete_laplace
 from hetdp.mechanisms.queries.falsification import falsify
@@ -25,10 +26,12 @@ __all__ = [
     "WeightPrior",
     "__version__",
     "best_multiplier",
+    "compare",
     "discrete_gaussian",
     "discrete_laplace",
     "errors",
     "falsify",
+    "mechanisms",
     "plan",
     "queries",
     "release",

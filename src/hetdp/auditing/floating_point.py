@@ -1,7 +1,7 @@
 """The floating-point audit: noise that is not on a public grid tells the answer by its last bits (Mironov 2012)."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,11 +9,10 @@ from hetdp.auditing.features import precision_feature
 from hetdp.auditing.neighbours import Pair
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.statistical import plan_audit
-from hetdp.auditing.subjects import Claims
+from hetdp.auditing.subjects import Claims, Subject
 from hetdp.checks import Real, positive
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.mechanism import Mechanism, Plan
-from hetdp.randomness import RandomState
+from hetdp.randomness import RandomState, Stream
 
 __all__ = ["floating_point_audit"]
 
@@ -74,22 +73,15 @@ def floating_point_audit(
     )
     if plan.subject.reader.kind != "numbers":
         raise InvalidInput("mechanism must return numbers for a floating-point audit. Got labels instead.")
-    step = grid if grid is not None else _known_grid(plan.subject.plan)
-    outside = 0
+    known = plan.subject.plan
+    step = known.grid if grid is None and known is not None else grid
+    off_grid: list[int] = [0]
     if step is not None:
-        step = positive("grid", step)
-        original = plan.subject.draw
-
-        def watched(profile: Any, count: int, stream: Any) -> Any:  # noqa: ANN401  (whatever the subject takes)
-            nonlocal outside
-            outputs = original(profile, count, stream)
-            outside += int((np.remainder(outputs, step) != 0).sum())
-            return outputs
-
-        plan.subject.draw = watched  # type: ignore[method-assign]
+        plan = replace(plan, subject=_watched(plan.subject, positive("grid", step), off_grid))
     report = plan.run(random_state, progress)
+    outside = sum(off_grid)
     worst = max(report.rows, key=lambda row: row.lower_bound - row.claimed)
-    violated = outside > 0 or report.rows[0].verdict == VIOLATED or report.verdict == VIOLATED
+    violated = outside > 0 or report.verdict == VIOLATED
     words = f"Loss shown by the last bits: at least {worst.lower_bound:.4g}, claimed {worst.claimed:.4g}"
     words += f" ({worst.event})." if worst.lower_bound else "."
     if step is not None:
@@ -98,5 +90,12 @@ def floating_point_audit(
     return Finding("floating point", report.subject, VIOLATED if violated else NOTHING, words, figures)
 
 
-def _known_grid(plan: Plan | Mechanism | None) -> float | None:
-    return plan.grid if isinstance(plan, Plan) else None
+def _watched(subject: Subject, grid: float, off_grid: list[int]) -> Subject:
+    """Return the subject with every output checked against the grid on its way out."""
+
+    def run(profile: object, count: int, stream: Stream) -> object:
+        raw = subject.run(profile, count, stream)
+        off_grid.append(int((np.remainder(np.asarray(raw, dtype=np.float64), grid) != 0).sum()))
+        return raw
+
+    return replace(subject, run=run)

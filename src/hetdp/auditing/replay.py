@@ -181,22 +181,32 @@ def _watch(run: Callable[..., Any], profile: object, stream: Stream) -> _Outcome
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            output = OutputReader().singles([run(profile, stream)])
+            raw = run(profile, stream)
         except Exception as error:  # noqa: BLE001  (whatever it is, it can be seen)
-            raised = type(error).__name__
+            raised = f"raises {type(error).__name__}"
+        else:
+            with np.errstate(invalid="ignore"):
+                output, raised = _read(raw)
     return _Outcome(output, stream.drawn, raised, tuple(sorted(entry.category.__name__ for entry in caught)))
+
+
+def _read(raw: object) -> tuple[Outputs | None, str | None]:
+    try:
+        return OutputReader().singles([raw]), None
+    except InvalidInput:
+        return None, "returns nan or nothing usable"
 
 
 def _fault(one: _Outcome, two: _Outcome, limit: float | None, *, same_draws: bool) -> str | None:
     """Return what tells the two apart, in words."""
     if one.raised != two.raised:
-        return f"one profile raises {one.raised or two.raised}, its neighbour does not"
+        return f"one profile {one.raised or two.raised}, its neighbour does not"
     if one.warned != two.warned:
         return "one profile warns, its neighbour does not"
     if same_draws and one.drawn != two.drawn:
         return "the number of random words depends on the value"
     if one.output is None or two.output is None:
-        raise InvalidInput(f"mechanism must run on the neighbors given. Got {one.raised} on both of a pair instead.")
+        raise InvalidInput(f"mechanism must run on the neighbors given. A run on both of a pair {one.raised} instead.")
     if one.output.shape != two.output.shape or one.output.dtype != two.output.dtype:
         return "the type or shape of the output depends on the value"
     if limit == 0:

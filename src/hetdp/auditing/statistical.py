@@ -254,7 +254,7 @@ def plan_audit(
     Examples
     --------
     >>> str(plan_audit(lambda profile: 0.0, neighbors=[([0], [1])], claimed=1.0))
-    '1 item x 2 x 77,610 runs, about ...'
+    '1 item x 2 x 58,605 runs, about ...'
     """
     check_confidence("confidence", confidence)
     if samples is not None:

@@ -144,8 +144,8 @@ def compare(
     --------
     >>> prior = WeightPrior.westin(0.34, 0.43, 0.23)
     >>> result = compare("mean", prior, 1.0, 1000, values=[0] * 7 + [1] * 3, runs=50)
-    >>> result.recommended.name
-    'stretching, best multiplier'
+    >>> result.recommended.rmse < 0.008
+    True
     >>> {contender.name: round(contender.rmse, 2) for contender in result.contenders}["stretching (paper)"]
     0.08
     """

@@ -1,0 +1,134 @@
+"""What a mutant is: a mechanism broken on purpose, its repaired twin, and the audit that must tell them apart."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.auditing.floating_point import floating_point_audit
+from hetdp.auditing.neighbours import Pair
+from hetdp.auditing.replay import replay_audit
+from hetdp.auditing.report import VIOLATED, Finding
+from hetdp.auditing.samplers import sampler_audit
+from hetdp.auditing.statistical import audit
+from hetdp.auditing.subjects import Claims
+from hetdp.mechanisms.noise.laplace import laplace_integers
+from hetdp.randomness import RandomState, Stream, as_stream
+
+__all__ = ["Mutant", "by_floating_point", "by_replay", "by_sampler", "by_statistics", "laplace"]
+
+Floats = NDArray[np.float64]
+#: Makes the mechanism, broken or repaired.
+Build: TypeAlias = Callable[[bool], Callable[..., Any]]
+#: Audits the mechanism, broken or repaired.
+Attack: TypeAlias = Callable[[bool, Stream], Finding]
+
+GRID = 2.0**-20
+#: Enough to see every statistical mutant, all of which break their promise by a factor of sqrt(2) or more.
+SAMPLES = 60_000
+#: False-alarm rate of one attack 1e-9: a repaired twin is accused less than once in ten million test runs.
+CONFIDENCE = 1 - 1e-9
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A mechanism that is broken on purpose.
+
+    Attributes
+    ----------
+    name
+        Short.
+    wrong
+        What is wrong with it, in a sentence.
+    caught_by
+        The audit that must catch it.
+    attack
+        Runs that audit on the broken mechanism, or on its repaired twin.
+
+    Privacy
+    -------
+    Never use one. They exist so that the audits are tested themselves.
+    """
+
+    name: str
+    wrong: str
+    caught_by: str
+    attack: Attack = field(repr=False)
+
+    def examine(self, random_state: RandomState = None, *, broken: bool = True) -> Finding:
+        """Return what its audit finds, in the mutant or in its repaired twin.
+
+        Privacy
+        -------
+        Runs on made-up profiles.
+        """
+        found = self.attack(broken, as_stream(random_state))
+        name = self.name if broken else f"{self.name}, repaired"
+        return Finding(found.audit, name, found.verdict, found.words, found.figures)
+
+    def is_caught(self, finding: Finding) -> bool:
+        """Return whether the named audit found a violation.
+
+        Privacy
+        -------
+        Reads a finding.
+        """
+        return finding.verdict == VIOLATED and finding.audit == self.caught_by
+
+
+def laplace(scale: float, size: int | tuple[int, ...], stream: RandomState) -> Floats:
+    """Return exact Laplace noise on a grid of 2**-20."""
+    steps = laplace_integers(Fraction(scale) / Fraction(GRID), int(np.prod(size)), as_stream(stream))
+    return steps.reshape(size) * GRID
+
+
+def by_statistics(build: Build, neighbors: Sequence[Pair], claimed: Claims) -> Attack:
+    """Return the attack by the statistical audit."""
+
+    def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001  (the type of an attack)
+        return audit(
+            build(broken),
+            neighbors=neighbors,
+            claimed=claimed,
+            samples=SAMPLES,
+            confidence=CONFIDENCE,
+            random_state=stream,
+        ).finding
+
+    return attack
+
+
+def by_replay(
+    build: Build, neighbors: Sequence[Pair], limits: Claims | None, *, odd_values: bool = True
+) -> Attack:
+    """Return the attack by the replay audit."""
+
+    def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001
+        return replay_audit(
+            build(broken), neighbors=neighbors, limits=limits, odd_values=odd_values, random_state=stream
+        )
+
+    return attack
+
+
+def by_sampler(build: Build, scale: float) -> Attack:
+    """Return the attack by the sampler audit."""
+
+    def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001
+        return sampler_audit(build(broken), scale=scale, false_alarm=1e-9, random_state=stream)
+
+    return attack
+
+
+def by_floating_point(build: Build, neighbors: Sequence[Pair], claimed: Claims) -> Attack:
+    """Return the attack by the floating-point audit."""
+
+    def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001
+        return floating_point_audit(
+            build(broken), neighbors=neighbors, claimed=claimed, confidence=CONFIDENCE, random_state=stream
+        )
+
+    return attack

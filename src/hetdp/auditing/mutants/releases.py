@@ -1,0 +1,158 @@
+"""Mutants that release too much: uncharged repetitions, shared noise, side answers, and choices that are too eager."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.auditing.mutants.base import Floats, Mutant, by_replay, by_statistics, laplace
+from hetdp.randomness import Stream, as_stream
+
+__all__ = ["RELEASE_MUTANTS"]
+
+Mechanism = Callable[..., Any]
+
+_PAIR = [([0.0, 1.0], [1.0, 1.0])]
+
+
+def _uniform(size: int, stream: Stream) -> Floats:
+    """Uniform numbers, for choices whose exactness is not what is tested here."""
+    return (stream.words(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _fresh_noise(broken: bool) -> Mechanism:  # noqa: FBT001  (every build has this shape)
+    """Trap 4: the same question ten times, with fresh noise each time, charged once."""
+    repetitions = 10 if broken else 1
+
+    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
+        noise = laplace(1.0, (size, repetitions), as_stream(random_state))  # type: ignore[arg-type]
+        answers: Floats = math.fsum(profile) + noise.mean(axis=1)
+        return answers
+
+    return mechanism
+
+
+def _seed_reused(broken: bool) -> Mechanism:  # noqa: FBT001
+    """Two releases, at epsilon = 1 each; their difference has no noise at all when they share a seed."""
+
+    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
+        stream = as_stream(random_state)  # type: ignore[arg-type]
+        first = laplace(1.0, size, stream)
+        second = first if broken else laplace(1.0, size, stream)
+        return np.stack([profile[0] + profile[1] + first, profile[1] + second], axis=1)
+
+    return mechanism
+
+
+def _distortion(broken: bool) -> Mechanism:  # noqa: FBT001
+    """Trap 7: the distortion of the answer is released with the same epsilon, whatever the weights are."""
+    weights = np.array([0.0, 1.0])
+
+    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
+        stream = as_stream(random_state)  # type: ignore[arg-type]
+        answer = float(weights @ profile) + laplace(1.0, size, stream)
+        actual, worst = float((1 - weights) @ profile), float((1 - weights).sum())
+        return np.stack([answer, (actual if broken else worst) + laplace(1.0, size, stream)], axis=1)
+
+    return mechanism
+
+
+def _histogram(broken: bool) -> Mechanism:  # noqa: FBT001
+    """Replacing a row moves two bins by 1 each; noise for adding or removing one is half of what that takes."""
+    scale = 1.0 if broken else 2.0
+
+    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
+        counts, _ = np.histogram(profile, bins=[0.0, 0.25, 0.5, 0.75, 1.0])
+        return counts + laplace(scale, (size, 4), as_stream(random_state))  # type: ignore[arg-type]
+
+    return mechanism
+
+
+def _draws_by_value(broken: bool) -> Mechanism:  # noqa: FBT001
+    """Noise is drawn for the items that are there, so that the stream tells how many there are."""
+
+    def mechanism(profile: list[Any], size: int, random_state: object) -> Floats:
+        stream = as_stream(random_state)  # type: ignore[arg-type]
+        present = sum(value == 1.0 for value in profile)
+        noise = laplace(1.0, (len(profile), size), stream)
+        if broken:
+            stream.words(present)
+        return present + noise[0]
+
+    return mechanism
+
+
+def _eager_response(broken: bool) -> Mechanism:  # noqa: FBT001
+    """Randomised response with the larger of the two admissible probabilities instead of the smaller."""
+    weight = 0.5
+    quiet = 1 / (1 + math.e)
+    choose = max if broken else min
+    loud = choose(quiet * math.exp(weight), 1 - (1 - quiet) * math.exp(-weight))
+
+    def mechanism(profile: list[float], size: int, random_state: object) -> NDArray[np.bool_]:
+        uniform = _uniform(2 * size, as_stream(random_state)).reshape(size, 2)  # type: ignore[arg-type]
+        chances = np.where(np.asarray(profile) > 0, [loud, 1 - quiet], quiet)  # the second item has weight 1
+        return uniform < chances
+
+    return mechanism
+
+
+def _eager_choice(broken: bool) -> Mechanism:  # noqa: FBT001
+    """The exponential mechanism with exp(epsilon * score) instead of exp(epsilon * score / 2)."""
+    colours, half = ("red", "green", "blue"), 1.0 if broken else 0.5
+
+    def mechanism(profile: list[str], size: int, random_state: object) -> list[str]:
+        scores = np.array([profile.count(colour) for colour in colours])
+        shares = np.exp(half * scores) / np.exp(half * scores).sum()
+        places = np.searchsorted(np.cumsum(shares)[:-1], _uniform(size, as_stream(random_state)), side="right")  # type: ignore[arg-type]
+        return [colours[place] for place in places]
+
+    return mechanism
+
+
+RELEASE_MUTANTS = (
+    Mutant(
+        "fresh noise for a repeated query",
+        "The same answer is given ten times with fresh noise and charged once; the average has little noise left.",
+        "statistical",
+        by_statistics(_fresh_noise, _PAIR, 1.0),
+    ),
+    Mutant(
+        "seed reused",
+        "Two releases share a seed; the noise cancels in their difference.",
+        "statistical",
+        by_statistics(_seed_reused, _PAIR, [1.0, 2.0]),
+    ),
+    Mutant(
+        "distortion with the same epsilon",
+        "The distortion of the actual values is released too, which voids v = 0.",
+        "statistical",
+        by_statistics(_distortion, _PAIR, [0.0, 1.0]),
+    ),
+    Mutant(
+        "add-remove noise under replacement",
+        "A histogram promises epsilon for replacing a row with the noise for removing one.",
+        "statistical",
+        by_statistics(_histogram, [([0.1, 0.6], [0.3, 0.6])], 1.0),
+    ),
+    Mutant(
+        "draws that depend on the value",
+        "How many random words are drawn depends on the data; the time taken and the next noise show it.",
+        "replay",
+        by_replay(_draws_by_value, _PAIR, 1.0),
+    ),
+    Mutant(
+        "eager randomised response",
+        "A present item is reported with the larger of the two admissible probabilities.",
+        "statistical",
+        by_statistics(_eager_response, [([0.0, 1.0], [1.0, 1.0])], [0.5, 1.0]),
+    ),
+    Mutant(
+        "eager exponential mechanism",
+        "Scores are weighted with epsilon instead of epsilon / 2.",
+        "statistical",
+        by_statistics(_eager_choice, [(["red"] * 4, ["red", "red", "red", "green"])], 1.0),
+    ),
+)
