@@ -24,7 +24,7 @@ def exact_loss(plan, one, two, size):
 
 @pytest.mark.parametrize(("multiplier", "epsilon"), [(1e6, 1e-12), (1e10, 1e-8), (1.0, 1e-18)])
 def test_noise_too_wide_for_64_bits_is_refused_instead_of_left_out(multiplier, epsilon):
-    with pytest.raises(errors.InvalidInput, match="large enough for noise below"):
+    with pytest.raises(errors.InvalidInput, match="large enough, and the multiplier small enough"):
         hetdp.release(hetdp.stretch(ONE, [1.0], multiplier=multiplier), [1], epsilon=epsilon)
     with pytest.raises(errors.InvalidInput, match="large enough"):
         hetdp.release(hetdp.stretch(ONE, [1.0], multiplier=multiplier), [1], noise="gaussian", rho=epsilon**2 * 1e-12)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -169,6 +170,12 @@ class TestRelease:
             ((*MEAN, "--epsilon", "1", "--weight-column", "hours"), 3, "weights must lie in [0, 1]"),
             ((*MEAN, "--epsilon", "1", "--id-column", "city", "--ledger", "new.db"), 3, "must identify each row"),
             (("--query", "mean", "--column", "city", "--lower", "0", "--upper", "1", "--epsilon", "1"), 3, "numeric"),
+            ((*MEAN, "--epsilon", "1", "-o", "people.csv"), 2, "--output must not be the data"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "new.db", "--limit", "0"), 4, "budget of 200 items is exhausted"),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "1e20", "--ledger", "new.db"), 2, "multiplier small enough"),
+            ((*MEAN, "--rho", "5e-324", "--ledger", "new.db"), 2, "rho must be large enough"),
+            ((*MEAN, "--epsilon", "1e-300", "--ledger", "new.db"), 2, "epsilon must be large enough"),
+            ((*MEAN[:-1], "5e-324", "--epsilon", "1", "--ledger", "new.db"), 2, "sensitivity of the query"),
             ((*MEAN, "--epsilon", "1", "-o", "nowhere/answer.json"), 3, "--output must be in an existing folder"),
             ((*MEAN, "--epsilon", "1", "--ledger", "people.csv"), 5, "is not a ledger"),
             ((*MEAN, "--epsilon", "1", "--ledger", "nowhere/l.db"), 5, "cannot be created"),
@@ -186,10 +193,10 @@ class TestRelease:
     def test_bad_files(self, run):
         for name, content, message in (
             ("missing.csv", None, "the data file must exist"),
-            ("empty.csv", "", "must be a readable CSV or parquet file"),
+            ("empty.csv", "", "must be a readable CSV file"),
             ("header.csv", "hours,other\n", "must hold at least one row"),
-            ("broken.parquet", "no parquet", "must be a readable CSV or parquet file"),
-            ("ragged.csv", "hours,other\n1\n2,3,4\n", "must be a readable CSV or parquet file"),
+            ("broken.parquet", "no parquet", "must be a readable CSV file"),
+            ("ragged.csv", "hours,other\n1\n2,3,4\n", "must be a readable CSV file"),
         ):
             if content is not None:
                 Path(name).write_text(content)
@@ -197,6 +204,48 @@ class TestRelease:
             assert (code, out) == (3, "")
             assert message in err
         assert not Path("ledger.db").exists()
+
+    def test_odd_tables(self, run):
+        for content, message in (
+            ("hours,hours\n1,2\n", "must have one column 'hours'. Got 2"),
+            ("hours;privacy\n1;2\n", "Is its separator a semicolon?"),
+            ("id,hours\n,1\nb,2\n", "Got an empty cell instead"),
+        ):
+            Path("odd.csv").write_text(content)
+            label = "id" if content.startswith("id,") else "hours"
+            code, _, err = run("release", "odd.csv", *MEAN, "--epsilon", 1, "--id-column", label, "--ledger", "odd.db")
+            assert code == 3
+            assert message in err
+        Path("flags.csv").write_text("hours,privacy\ntrue,1\nFalse,1\n")
+        arguments = ("--query", "mean", "--column", "hours", "--lower", 0, "--upper", 1, "--epsilon", 1e6, "--json")
+        assert json.loads(run("release", "flags.csv", *arguments)[1])["value"] == pytest.approx(0.5, abs=0.01)
+
+    def test_a_refused_release_adds_no_rows(self, run):
+        arguments = (*MEAN, "--epsilon", 2, "--ledger", "ids.db", "--id-column", "id")
+        assert run("release", "people.csv", *arguments)[0] == 0
+        Path("later.csv").write_text("id,hours\np1,40\nnew,30\n")
+        assert run("release", "later.csv", *arguments)[0] == 4
+        with hetdp.Ledger.open("ids.db") as ledger:
+            assert ledger.size == 200
+        assert run("release", "later.csv", *arguments, "--on-exhausted", "drop")[0] == 0
+        code, out, _ = run("release", "later.csv", *MEAN, "--epsilon", 0.5, "--ledger", "ids.db", "--id-column", "id",
+                           "--dry-run", "--json")  # fmt: skip
+        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 0)
+
+    def test_histograms_say_where_their_bins_are(self, run):
+        _, out, _ = run(
+            "release", "people.csv", "--query", "histogram", *MEAN[2:], "--bins", 2, "--epsilon", 1, "--json"
+        )
+        assert json.loads(out)["edges"] == [0, 40, 80]
+        assert json.loads(out)["rows"] == 200
+
+    def test_a_full_disk_is_no_traceback(self):
+        command = [sys.executable, "-m", "hetdp", "release", "people.csv", *MEAN, "--epsilon", "1", "--json"]
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 1
+        assert "could not be written" in done.stderr
+        assert "Traceback" not in done.stderr
 
     def test_a_table_of_another_length_is_refused(self, run):
         assert run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "ledger.db")[0] == 0
@@ -246,6 +295,12 @@ def test_demo_prints_answer_errors_and_ledger(run):
     assert run("demo", "--dry-run")[0] == 0
 
 
+@pytest.mark.usefixtures("folder")
+def test_demo_saves_people_that_release_can_read(run):
+    assert run("demo", "--save", "generated.csv", "--quiet")[0] == 0
+    assert run("release", "generated.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1)[0] == 0
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(run, shell):
     code, out, _ = run("completion", shell)
@@ -265,7 +320,9 @@ def test_interruption_is_exit_code_130(run, monkeypatch):
 
 def test_release_command_and_inputs_agree():
     assert release_command.QUERIES == release_inputs.QUERIES
-    assert release_command.DEFAULT_LIMIT == release_inputs.DEFAULT_LIMIT
+    assert "epsilon {epsilon:g}, rho {rho:g}".format(**release_inputs.DEFAULT_LIMITS) in str(
+        [option.help for option in release_command.release.params if isinstance(option, click.Option)]
+    )
 
 
 def test_the_installed_command_works():
@@ -278,3 +335,19 @@ def test_help_in_the_documentation_is_true():
     docs = Path(__file__).parent.parent / "docs"
     written = (docs / "cli.md").read_text()
     assert written == runpy.run_path(str(docs / "update_cli.py"))["render"](), "run docs/update_cli.py"
+
+
+@pytest.mark.usefixtures("folder")
+def test_compare_recommends_and_draws(run):
+    arguments = ("compare", "--query", "mean", "--epsilon", 1, "-n", 200, "--runs", 10, "--values", "0,0,1")
+    code, out, err = run(*arguments, "-o", "chart.svg")
+    assert code == 0
+    assert "Recommended: " in out
+    assert "Wrote chart.svg" in err
+    assert Path("chart.svg").read_text().startswith("<svg")
+    shown = json.loads(run(*arguments, "--json", "--quiet")[1])
+    assert shown["recommended"] == shown["mechanisms"][0]["mechanism"]
+    assert run(*arguments, "--dry-run")[0] == 0
+    assert run("compare", "--query", "mean", "--epsilon", 1, "--values", "a")[0] == 2
+    assert run("compare", "--query", "mean", "--epsilon", -1)[0] == 2
+    assert run("compare", "--query", "mean", "--epsilon", 1, "--westin", "1")[0] == 2

@@ -131,11 +131,15 @@ def test_compiled_and_interpreted_kernels_agree_bit_for_bit(monkeypatch):
             gaussian.gaussian_integers(Fraction(1000), 500, seeded_stream(3)),
         )
 
-    compiled = {name: slices.kernel(getattr(slices, name), 10**6) for name in ("compare", "settle", "transpose")}
-    monkeypatch.setattr(slices, "_compiled", compiled)
+    kernels = slices._Kernels()
+    for name in ("compare", "settle", "transpose"):
+        kernels.get(getattr(slices, name), 10**6)
+    monkeypatch.setattr(slices, "_kernels", kernels)
     fast = draw()
-    monkeypatch.setattr(slices, "_compiled", {})
+    monkeypatch.setattr(slices, "_kernels", slices._Kernels())
+    monkeypatch.setattr(slices, "_INTERPRET_TOTAL", 10**9)
     slow = draw()
+    assert not slices._kernels.compiled
     for one, two in zip(fast, slow, strict=True):
         assert np.array_equal(one, two)
 

@@ -6,6 +6,7 @@ Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep cou
 from hetdp import errors, mechanisms
 from hetdp._version import __version__
 from hetdp.accounting import Guarantee, Ledger, Release, plan, release, release_distortion_bound
+from hetdp.auditing import audit
 from hetdp.errors import BudgetExhausted
 from hetdp.mechanisms import queries
 from hetdp.mechanisms.comparison import compare
@@ -25,6 +26,7 @@ __all__ = [
     "Stretched",
     "WeightPrior",
     "__version__",
+    "audit",
     "best_multiplier",
     "compare",
     "discrete_gaussian",

@@ -78,6 +78,17 @@ class LedgerView:
         """
         return self._ledger.preview(self._spread(losses), unit=unit)[self._places]
 
+    @property
+    def remaining(self) -> NDArray[np.float64]:
+        """What each named item may still lose; without end for a dropped one, which pays nothing. The owner's."""
+        left = np.where(self._ledger.active, self._ledger.remaining, np.finfo(np.float64).max)
+        return left[self._places]
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """False for items dropped because they could not pay. The owner's."""
+        return self._ledger.active[self._places]
+
     def _spread(self, losses: ArrayLike) -> NDArray[np.float64]:
         everyone = np.zeros(self._ledger.size)
         everyone[self._places] = losses

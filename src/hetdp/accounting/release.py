@@ -123,7 +123,7 @@ def release(
     *,
     epsilon: Real | None = None,
     rho: Real | None = None,
-    noise: str = "laplace",
+    noise: str | None = None,
     ledger: Chargeable | None = None,
     grid: float | None = None,
     random_state: RandomState = None,
@@ -139,9 +139,9 @@ def release(
     epsilon
         Level of a Laplace release.
     rho
-        Level of a Gaussian release (`noise="gaussian"`); item i pays rho * v_i**2.
+        Level of a Gaussian release; item i pays rho * v_i**2.
     noise
-        "laplace" (default) or "gaussian".
+        "laplace" or "gaussian". Default: what goes with the level that is given.
     ledger
         Charged with what each item loses before the values are looked at. Without one, keeping count is up to you.
     grid
@@ -181,6 +181,8 @@ def release(
     stream = as_stream(random_state)
     prepared = plan(mechanism, epsilon=epsilon, rho=rho, noise=noise, grid=grid)
     clamped = mechanism.domain.clamp(values)  # read once; their number is checked before anything is charged
+    if ledger is not None and not hasattr(ledger, "charge"):
+        raise InvalidInput(f"ledger must be a hetdp.Ledger. Got {type(ledger).__name__} instead.")
     losses = prepared.losses
     keep = np.ones(losses.size, dtype=bool)
     if ledger is not None:
@@ -210,7 +212,7 @@ def plan(
     *,
     epsilon: Real | None = None,
     rho: Real | None = None,
-    noise: str = "laplace",
+    noise: str | None = None,
     grid: float | None = None,
 ) -> Plan:
     """Return what `release` with the same arguments would do and cost, without doing it.
@@ -227,6 +229,13 @@ def plan(
     >>> plan(stretched, epsilon=0.1).scale, plan(stretched, noise="gaussian", rho=0.5).scale
     (10.0, 1.0)
     """
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidInput(
+            "mechanism must be a stretched query, hetdp.stretch(query, weights), or another of hetdp.mechanisms. "
+            f"Got {type(mechanism).__name__} instead."
+        )
+    if noise is None:
+        noise = "gaussian" if epsilon is None and rho is not None else "laplace"
     one_of("noise", noise, ("laplace", "gaussian"))
     wanted, other = ("epsilon", "rho") if noise == "laplace" else ("rho", "epsilon")
     given = {"epsilon": epsilon, "rho": rho}

@@ -1,7 +1,8 @@
 """The `hetdp` command: its groups, its errors and its exit codes.
 
-Data goes to standard output, everything else to standard error. Exit codes: 0 done, 2 usage, 3 bad data, 4 budget
-exhausted, 5 ledger unusable, 130 interrupted. Commands import what they need when they run, so that `--help` is quick.
+Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 an audit found a violation,
+2 usage, 3 bad data, 4 budget exhausted, 5 ledger unusable, 130 interrupted. Commands import what they need when they
+run, so that `--help` is quick.
 """
 
 import sys
@@ -10,7 +11,9 @@ from collections.abc import Sequence
 import click
 
 from hetdp._version import __version__
+from hetdp.app.audit_command import audit
 from hetdp.app.budget_command import budget
+from hetdp.app.compare_command import compare
 from hetdp.app.completion_command import completion
 from hetdp.app.demo_command import demo
 from hetdp.app.release_command import release
@@ -18,7 +21,7 @@ from hetdp.errors import BudgetExhausted, DataError, HetdpError, LedgerError
 
 __all__ = ["cli", "main"]
 
-USAGE, BAD_DATA, EXHAUSTED, LEDGER, INTERRUPTED = 2, 3, 4, 5, 130
+FAILED, USAGE, BAD_DATA, EXHAUSTED, LEDGER, INTERRUPTED = 1, 2, 3, 4, 5, 130
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -27,7 +30,7 @@ def cli() -> None:
     """Heterogeneous differential privacy: a privacy dial for every item."""
 
 
-for command in (release, budget, demo, completion):
+for command in (release, compare, audit, budget, demo, completion):
     cli.add_command(command)
 
 
@@ -49,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except HetdpError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(exit_code(error))
+    except OSError as error:  # a full disk or a closed pipe behind standard output
+        click.echo(f"Error: the output could not be written: {error.strerror}.", err=True)
+        sys.exit(FAILED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -1,8 +1,10 @@
 """`hetdp demo`: release a mean in which every person has set their own level, on generated people."""
 
+from pathlib import Path
+
 import click
 
-from hetdp.app.output import note, output_options, print_facts, print_json, print_rows
+from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, print_rows, write_whole
 
 __all__ = ["demo"]
 
@@ -13,8 +15,9 @@ SHARES = (0.34, 0.43, 0.23)
 
 
 @click.command(short_help="Release a mean from generated people.")
+@click.option("--save", type=click.Path(path_type=Path), help="Also write the generated people to a CSV file.")
 @output_options
-def demo(*, as_json: bool, quiet: bool, dry_run: bool) -> None:
+def demo(*, save: Path | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
     """Release a mean from 1,000 generated people, each with a privacy level of their own.
 
     Shows one answer with its promise, how far off answers are at several epsilons, and what the ledger recorded.
@@ -40,6 +43,12 @@ def demo(*, as_json: bool, quiet: bool, dry_run: bool) -> None:
     weights = generator.choice(prior.weights, size=PEOPLE, p=prior.probabilities)
     query = queries.mean(Box.uniform(0, 80, size=PEOPLE))
     truth = float(query(hours))
+    if save is not None:
+        check_writable(save)
+        people = enumerate(zip(hours, weights, strict=True))
+        lines = [f"person{place},{hour:.1f},{weight:g}" for place, (hour, weight) in people]
+        write_whole(save, "\n".join(["id,hours,privacy", *lines, ""]))
+        note(f"Wrote {save}.", quiet=quiet)
 
     ledger = Ledger(np.full(PEOPLE, 3.0))
     chosen = best_multiplier(query, prior, 1.0)

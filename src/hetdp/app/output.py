@@ -59,21 +59,23 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
 
 
 def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """Print a table with right-aligned numbers."""
+    """Print a table with right-aligned numbers; the first column and one without a name are text."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for place, name in enumerate(header):
-        table.add_column(name, justify="left" if place == 0 else "right")
+        table.add_column(name, justify="left" if place == 0 or not name else "right")
     for row in rows:
         table.add_row(*row)
     Console().print(table)
 
 
-def check_writable(path: Path) -> None:
-    """Refuse an output file that could not be written, before anything is spent."""
+def check_writable(path: Path, *, keep: Sequence[Path | None] = ()) -> None:
+    """Refuse an output file that could not be written or is one of those to keep, before anything is spent."""
+    if any(other is not None and path.resolve() == other.resolve() for other in keep):
+        raise click.UsageError(f"--output must not be the data or the ledger: {str(path)!r} would be overwritten.")
     folder = path.parent
     if not folder.is_dir():
         raise DataError(f"--output must be in an existing folder. Got {str(path)!r} instead.")

@@ -27,7 +27,7 @@ __all__ = ["release"]
 
 # Also in release_inputs, which is too slow to import for --help; a test keeps them equal.
 QUERIES = ("mean", "total", "count", "histogram", "variance", "maximum", "minimum")
-DEFAULT_LIMIT = 3.0
+DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
 
 
 @click.command(short_help="Release one private answer from a table.")
@@ -45,7 +45,7 @@ DEFAULT_LIMIT = 3.0
 @click.option("--multiplier", default="1", show_default=True, help="Public factor >= 1, or 'best' (needs --westin).")
 @click.option("--westin", help="Public prior of weights: shares of the three groups, such as 0.34,0.43,0.23.")
 @click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), help="Ledger to charge; made if missing.")
-@click.option("--limit", type=float, help=f"Lifetime limit of every row in a new ledger.  [default: {DEFAULT_LIMIT:g}]")
+@click.option("--limit", type=float, help="Lifetime limit of rows new to the ledger.  [default: epsilon 3, rho 0.25]")
 @click.option("--id-column", help="Column that identifies rows in the ledger; without it, by position.")
 @click.option(
     "--on-exhausted",
@@ -70,6 +70,9 @@ def release(
     \b
     hetdp release people.csv --query mean --column hours --lower 0 --upper 80 \\
         --weight-column privacy --epsilon 1 --ledger ledger.db
+
+    Cells outside the range are moved to its nearest end, and cells that are no number ("n/a", "1,000") count as the
+    centre, without a word: an error would tell about a person.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.accounting import plan
     from hetdp.accounting import release as release_answer
@@ -81,18 +84,20 @@ def release(
     query, values = wanted.query(table)
     stretched = wanted.stretched(query, table)
     if output is not None:
-        check_writable(output)
+        check_writable(output, keep=(data, wanted.ledger_path))
     prepared = plan(stretched, **noise)  # type: ignore[arg-type]
     if dry_run:
         _show_plan(wanted, prepared, query, table, as_json=as_json)
         return
-    ledger = wanted.open_ledger(table)
+    ledger = wanted.open_ledger(table, prepared)
     try:
         answer = release_answer(stretched, values, ledger=wanted.charged(ledger, table), **noise)  # type: ignore[arg-type]
     finally:
         if ledger is not None:
             ledger.close()
-    public = answer.public()
+    public = {**answer.public(), "rows": table.rows, "lower": wanted.lower, "upper": wanted.upper}
+    if answer.query == "histogram":
+        public["edges"] = query.edges.tolist()  # type: ignore[attr-defined]
     if output is not None:
         write_whole(output, json.dumps(public, indent=2) + "\n")
         note(f"Wrote {output}.", quiet=quiet)
@@ -123,6 +128,7 @@ def _show(answer: "Release", query: "Query") -> None:
 
 def _show_plan(wanted: "ReleaseOptions", prepared: "Plan", query: "Query", table: "Table", *, as_json: bool) -> None:
     """Say what a release would cost. Nothing is spent, nothing is written."""
+    unable = wanted.rows_that_cannot_pay(prepared, table)
     facts = {
         "dry_run": True,
         "query": query.name,
@@ -130,8 +136,10 @@ def _show_plan(wanted: "ReleaseOptions", prepared: "Plan", query: "Query", table
         prepared.unit: prepared.amount,
         "noise_scale": prepared.scale,
         "grid": prepared.grid,
-        "each_row_pays": f"at most {prepared.unit} * v" + ("**2" if prepared.unit == "rho" else ""),
-        "rows_that_cannot_pay": wanted.rows_that_cannot_pay(prepared, table),
+        "largest_loss": float(prepared.losses.max()),
+        "mean_loss": float(prepared.losses.mean()),
+        "rows_that_cannot_pay": unable,
+        "would": "release" if unable == 0 or wanted.on_exhausted == "drop" else "be refused (exit code 4)",
     }
     if as_json:
         print_json(facts)

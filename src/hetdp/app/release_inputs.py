@@ -18,10 +18,21 @@ from hetdp.mechanisms.mechanism import Plan
 from hetdp.mechanisms.stretching import Stretched, stretch
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
-__all__ = ["DEFAULT_LIMIT", "QUERIES", "ReleaseOptions"]
+__all__ = ["DEFAULT_LIMITS", "QUERIES", "ReleaseOptions", "parse_westin"]
 
 QUERIES = ("mean", "total", "count", "histogram", "variance", "maximum", "minimum")
-DEFAULT_LIMIT = 3.0
+DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
+
+
+def parse_westin(text: str) -> WeightPrior:
+    """Return the prior that `--westin 0.34,0.43,0.23` stands for."""
+    try:
+        return WeightPrior.westin(*(float(share) for share in text.replace("/", ",").split(",")))
+    except (TypeError, ValueError) as error:
+        reason = f" ({error})" if isinstance(error, InvalidInput) else ""
+        raise click.UsageError(
+            f"--westin must be three shares that sum to 1, such as 0.34,0.43,0.23{reason}."
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +97,7 @@ class ReleaseOptions:
 
     def stretched(self, query: queries.Query, table: Table) -> Stretched:
         """Stretch the query to the weights in the table."""
-        prior = self._prior()
+        prior = None if self.westin is None else parse_westin(self.westin)
         if self.multiplier != "best":
             try:
                 factor = float(self.multiplier)
@@ -100,18 +111,6 @@ class ReleaseOptions:
             factor = best_multiplier(query, prior, self.epsilon)
             note(f"The best multiplier for this prior is {factor:g}.", quiet=self.quiet)
         return stretch(query, self._weights(table), multiplier=factor, prior=prior)
-
-    def _prior(self) -> WeightPrior | None:
-        if self.westin is None:
-            return None
-        try:
-            shares = [float(share) for share in self.westin.replace("/", ",").split(",")]
-            return WeightPrior.westin(*shares)
-        except (TypeError, ValueError) as error:
-            reason = f" ({error})" if isinstance(error, InvalidInput) else ""
-            raise click.UsageError(
-                f"--westin must be three shares that sum to 1, such as 0.34,0.43,0.23{reason}."
-            ) from None
 
     def _weights(self, table: Table) -> PrivacyWeights:
         if not 0 <= self.default_weight <= 1:
@@ -131,11 +130,15 @@ class ReleaseOptions:
         except InvalidInput as error:
             raise DataError(f"column {self.weight_column!r} of {table.path.name}: {error}") from None
 
-    def open_ledger(self, table: Table) -> Ledger | None:
-        """Open the ledger, or make it; rows that a ledger with identifiers has not met yet are added to it."""
+    def open_ledger(self, table: Table, plan: Plan) -> Ledger | None:
+        """Open the ledger, or make it; rows that a ledger with identifiers has not met yet are added to it.
+
+        Neither happens for a release that the ledger will refuse.
+        """
         if self.ledger_path is None:
             return None
         if not self.ledger_path.exists():
+            self._fresh_ledger(table, None).charge(plan.losses, unit=plan.unit)  # in memory: refused before it is made
             note(
                 f"Making {self.ledger_path.name}: every row may lose {self.unit} = {self.row_limit:g} in its lifetime.",
                 quiet=self.quiet,
@@ -143,14 +146,27 @@ class ReleaseOptions:
             return self._fresh_ledger(table, self.ledger_path)
         ledger = Ledger.open(self.ledger_path, on_exhausted=self.on_exhausted)
         try:
-            new = self._unknown_rows(ledger, table)
-            if new:
-                ledger.extend(np.full(len(new), self.row_limit), items=new)
-                note(f"Added {len(new)} new rows to {self.ledger_path.name}.", quiet=self.quiet)
+            self._admit(ledger, table, plan)
         except BaseException:
             ledger.close()
             raise
         return ledger
+
+    def _admit(self, ledger: Ledger, table: Table, plan: Plan) -> None:
+        """Add the rows that the ledger has not met yet, unless the release would be refused."""
+        new = self._unknown_rows(ledger, table)
+        if self.limit is not None and not new:
+            note("--limit is for rows new to the ledger; there are none.", quiet=self.quiet)
+        if not new or self.id_column is None:
+            return
+        if self.on_exhausted == "raise":
+            known = [label for label in table.labels(self.id_column) if label not in set(new)]
+            met = np.isin(table.labels(self.id_column), known)
+            limits = np.concatenate([LedgerView(ledger, known).remaining, np.full(len(new), self.row_limit)])
+            losses = np.concatenate([plan.losses[met], plan.losses[~met]])
+            Ledger(limits, unit=ledger.unit).charge(losses, unit=plan.unit)  # in memory: raises if it does not fit
+        ledger.extend(np.full(len(new), self.row_limit), items=new)
+        note(f"Added {len(new)} new rows to {ledger.path.name if ledger.path else 'the ledger'}.", quiet=self.quiet)
 
     def rows_that_cannot_pay(self, plan: Plan, table: Table) -> int:
         """Return how many rows could not pay for a planned release; nothing is spent, made or changed."""
@@ -161,12 +177,12 @@ class ReleaseOptions:
         with Ledger.open(self.ledger_path) as ledger:
             new = set(self._unknown_rows(ledger, table))
             if self.id_column is None:
-                return int((~ledger.preview(plan.losses, unit=plan.unit)).sum())
+                return int((~ledger.preview(plan.losses, unit=plan.unit) & ledger.active).sum())
             labels = table.labels(self.id_column)
             met = np.array([label not in new for label in labels])
             view = LedgerView(ledger, [label for label in labels if label not in new])
-            unable = (~view.preview(plan.losses[met], unit=plan.unit)).sum()
-            return int(unable + (plan.losses[~met] > self.row_limit).sum())
+            unable = ~view.preview(plan.losses[met], unit=plan.unit) & view.active
+            return int(unable.sum() + (plan.losses[~met] > self.row_limit).sum())
 
     def charged(self, ledger: Ledger | None, table: Table) -> Ledger | LedgerView | None:
         """Return the ledger as this table's rows see it."""
@@ -182,7 +198,7 @@ class ReleaseOptions:
     @property
     def row_limit(self) -> float:
         """Lifetime limit of a row that the ledger has not met yet."""
-        return DEFAULT_LIMIT if self.limit is None else self.limit
+        return DEFAULT_LIMITS[self.unit] if self.limit is None else self.limit
 
     def _fresh_ledger(self, table: Table, path: Path | None) -> Ledger:
         labels = None if self.id_column is None else table.labels(self.id_column)

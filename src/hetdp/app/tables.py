@@ -42,6 +42,8 @@ class Table:
     def labels(self, name: str) -> list[str]:
         """Return a column of identifiers, each different."""
         labels = ["" if cell is None else str(cell) for cell in self.columns[name]]
+        if "" in labels:
+            raise DataError(f"column {name!r} of {self.path.name} must identify each row. Got an empty cell instead.")
         if len(set(labels)) != len(labels):
             raise DataError(
                 f"column {name!r} of {self.path.name} must identify each row. "
@@ -63,7 +65,10 @@ def read_table(path: Path, names: list[str]) -> Table:
         if isinstance(error, DataError):
             raise
         # The reader's own message may quote a row; it stays out.
-        raise DataError(f"{path.name} must be a readable CSV or parquet file. Got something else instead.") from None
+        raise DataError(
+            f"{path.name} must be a readable CSV file (UTF-8, commas, rows as long as the header) or parquet file. "
+            "Got something else instead."
+        ) from None
     table = Table(path, columns)
     if table.rows == 0:
         raise DataError(f"{path.name} must hold at least one row. Got none instead.")
@@ -96,10 +101,16 @@ def _read_parquet(path: Path, names: list[str]) -> dict[str, list[Any]]:
 def _require(path: Path, names: list[str], present: list[str]) -> None:
     for name in names:
         if name not in present:
-            raise DataError(f"{path.name} must have a column {name!r}. Got the columns {', '.join(present)} instead.")
+            hint = " Is its separator a semicolon?" if any(";" in column for column in present) else ""
+            columns = ", ".join(repr(column) for column in present)
+            raise DataError(f"{path.name} must have a column {name!r}. Got the columns {columns} instead.{hint}")
+        if present.count(name) > 1:
+            raise DataError(f"{path.name} must have one column {name!r}. Got {present.count(name)} instead.")
 
 
 def _number(cell: object) -> float:
+    if isinstance(cell, str) and cell.strip().lower() in ("true", "false"):
+        return float(cell.strip().lower() == "true")  # as parquet reads its booleans
     try:
         return float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):

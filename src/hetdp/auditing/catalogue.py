@@ -6,21 +6,27 @@ A new mechanism is added in one place: write a function that yields `Shipped` an
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.errors import StretchingWarning
-from hetdp.mechanisms import queries
+from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.mechanism import Mechanism
 from hetdp.mechanisms.queries import Query
+from hetdp.mechanisms.sampling import sample
+from hetdp.mechanisms.sketching import sketch
 from hetdp.mechanisms.stretching import Stretched, stretch
-from hetdp.profiles import Box
+from hetdp.mechanisms.thresholding import threshold, uniform
+from hetdp.profiles import Box, WeightPrior
 
 __all__ = ["SOURCES", "Shipped", "shipped_mechanisms", "shipped_queries"]
 
 #: From "never counts" to ordinary; the audits look at small weights as well as large ones.
 WEIGHTS = (0.8, 0.0, 0.25, 1.0, 0.5, 0.3)
+#: An ordinary item, one that never counts, and the most relaxed one.
+_SOME = (0, 1, 3)
 
 
 @dataclass(frozen=True)
@@ -37,12 +43,16 @@ class Shipped:
         Whether it can be planned with Gaussian noise too.
     same_draws
         Whether the number of random words never depends on a value.
+    samples, items
+        For slow mechanisms: runs per side, and which items to audit. Else chosen from the claims, and all.
     """
 
     name: str
     mechanism: Mechanism
     gaussian: bool = False
     same_draws: bool = True
+    samples: int | None = None
+    items: tuple[int, ...] | None = None
 
 
 def shipped_queries() -> dict[str, Query]:
@@ -100,8 +110,45 @@ def _stretched_queries() -> Iterator[Shipped]:
     yield Shipped("total, multiplier 2.5", _stretched(total, multiplier=2.5), gaussian=True)
 
 
+def _thresholds() -> Iterator[Shipped]:
+    query = queries.total(Box.uniform(0, 1, size=6))
+    yield Shipped("threshold, total", threshold(query, WEIGHTS, level=0.5), gaussian=True)
+    yield Shipped("uniform, total", uniform(query, WEIGHTS, prior=WeightPrior([0.0, 0.25, 1.0])), gaussian=True)
+
+
+def _selections() -> Iterator[Shipped]:
+    """Choose among few candidates, so that each has a probability worth measuring."""
+    box, few = Box.uniform(0, 1, size=6), 11
+    for name, mechanism in (
+        ("median", selection.median(box, WEIGHTS, candidates=few)),
+        ("quantile 0.25", selection.quantile(box, WEIGHTS, share=0.25, candidates=few)),
+        ("maximum", selection.maximum(box, WEIGHTS, candidates=few)),
+        ("minimum", selection.minimum(box, WEIGHTS, candidates=few)),
+        ("mode", selection.mode(Box.uniform(0, 3, size=6), WEIGHTS, categories=[0, 1, 2, 3])),
+    ):
+        yield Shipped(f"exponential {name}", mechanism, samples=40_000, items=_SOME)
+
+
+def _samplings() -> Iterator[Shipped]:
+    """Slow: every run is a release of its own subset."""
+    box = Box.uniform(0, 1, size=6)
+    yield Shipped("sampled total", sample(queries.total(box), WEIGHTS), samples=6_000, items=_SOME)
+    median = sample(partial(selection.median, box, candidates=11), WEIGHTS)
+    yield Shipped("sampled median", median, samples=4_000, items=_SOME)
+
+
+def _sketches() -> Iterator[Shipped]:
+    yield Shipped("sketch", sketch(WEIGHTS))
+
+
 #: Everything that can be released. One function per family; each yields `Shipped`.
-SOURCES: Sequence[Callable[[], Iterator[Shipped]]] = (_stretched_queries,)
+SOURCES: Sequence[Callable[[], Iterator[Shipped]]] = (
+    _stretched_queries,
+    _thresholds,
+    _selections,
+    _samplings,
+    _sketches,
+)
 
 
 def shipped_mechanisms() -> list[Shipped]:

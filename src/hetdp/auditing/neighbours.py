@@ -1,6 +1,7 @@
 """Neighbouring profiles: which item two profiles differ in, and which pair shows an item's influence most."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,7 +37,7 @@ def differing_item(one: object, two: object) -> Hashable:
         missing = object()
         keys = dict.fromkeys([*one, *two])
         items: list[Hashable] = [key for key in keys if not _same(one.get(key, missing), two.get(key, missing))]
-    elif isinstance(one, Set) and isinstance(two, Set):
+    elif isinstance(one, AbstractSet) and isinstance(two, AbstractSet):
         items = list(one ^ two)
     elif _is_sequence(one) and _is_sequence(two):
         first, second = list(one), list(two)  # type: ignore[call-overload]
@@ -144,7 +145,7 @@ def _bits(seed: int, rows: int, size: int) -> NDArray[np.bool_]:
 
 
 def _is_sequence(profile: object) -> bool:
-    return isinstance(profile, Sequence | np.ndarray) and not isinstance(profile, str | bytes) and np.ndim(profile) > 0  # type: ignore[arg-type]
+    return isinstance(profile, Sequence | np.ndarray) and not isinstance(profile, str | bytes) and np.ndim(profile) > 0
 
 
 def _same(one: object, two: object) -> bool:

@@ -144,7 +144,9 @@ class AuditReport:
         if not self.rows:
             return Finding("statistical", self.subject, self.verdict, "Nothing was measured.", {})
         worst = max(self.rows, key=lambda row: row.lower_bound - row.claimed)
-        words = f"Item {worst.item}: loss at least {worst.lower_bound:.4g}, claimed {worst.claimed:.4g} ({worst.event})."
+        words = (
+            f"Item {worst.item}: loss at least {worst.lower_bound:.4g}, claimed {worst.claimed:.4g} ({worst.event})."
+        )
         return Finding("statistical", self.subject, self.verdict, words, self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,7 +174,8 @@ class AuditReport:
         lines = [f"{self.subject}: {self.verdict} (confidence {self.confidence:.10g})"]
         lines.append(f"{'item':>8}  {'claimed':>8}  {'at least':>8}  {'runs':>9}  {'verdict':<18}  event")
         lines += [
-            f"{row.item!s:>8}  {row.claimed:8.4g}  {row.lower_bound:8.4g}  {row.samples:9,}  {row.verdict:<18}  {row.event}"
+            f"{row.item!s:>8}  {row.claimed:8.4g}  {row.lower_bound:8.4g}  {row.samples:9,}  "
+            f"{row.verdict:<18}  {row.event}"
             for row in self.rows
         ]
         if len(self.rows) < self.planned_rows:

@@ -100,7 +100,7 @@ def _gaussian_below(sigma: float) -> Callable[[NDArray[np.float64], float], NDAr
     from scipy import stats  # noqa: PLC0415
 
     if sigma > _SUMMED_SIGMA:
-        return lambda edges, scale: stats.norm.cdf((edges + 0.5) / scale)  # type: ignore[no-any-return]
+        return lambda edges, scale: stats.norm.cdf((edges + 0.5) / scale)
     reach = math.ceil(40 * sigma) + 2
     support = np.arange(-reach, reach + 1)
     weights = np.exp(-(support.astype(np.float64) ** 2) / (2 * sigma**2))

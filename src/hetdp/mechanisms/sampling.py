@@ -126,9 +126,9 @@ class SampledPlan(Plan):
         """
         weights, which = np.unique(self.mechanism.weights.values, return_inverse=True)
         kinds = [kept_with(self.level, Fraction(float(weight))) for weight in weights]
-        return np.concatenate(
-            [self.inner.answers(values, keep & toss_kinds(kinds, which, stream), stream, count=1) for _ in range(count)]
-        )
+        subsets = toss_kinds(kinds, np.tile(which, count), stream).reshape(count, -1)
+        clamped = self.mechanism.domain.clamp(values)
+        return np.concatenate([self.inner.answers(clamped, keep & subset, stream, count=1) for subset in subsets])
 
 
 def kept_with(level: Fraction, weight: Fraction) -> Probability:

@@ -198,6 +198,8 @@ def stretch(
     >>> stretched.sensitivity, stretched.shrinkage, stretched([1, 1, 1])
     (2.0, array([0.5, 0.5, 0.4]), 1.7)
     """
+    if not isinstance(query, Query):
+        raise InvalidInput(f"query must come from hetdp.queries. Got {type(query).__name__} instead.")
     secret = as_weights(weights, query.size)
     factor = finite("multiplier", multiplier)
     if factor < 1:

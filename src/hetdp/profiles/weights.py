@@ -106,8 +106,9 @@ def _from_mapping(
     weights: Mapping[Hashable, float], items: Sequence[Hashable] | None, default: float
 ) -> NDArray[np.float64]:
     if items is None:
-        return _as_vector(list(weights.values()))
+        return _as_vector([default if weight is None else weight for weight in weights.values()])
     unknown = len(weights.keys() - set(items))
     if unknown:
         raise InvalidInput(f"weights must name known items only. Got {unknown} that are not in items instead.")
-    return _as_vector([weights.get(item, default) for item in items])
+    found = [weights.get(item) for item in items]
+    return _as_vector([default if weight is None else weight for weight in found])

@@ -18,7 +18,7 @@ from hetdp.auditing.subjects import Claims
 from hetdp.mechanisms.noise.laplace import laplace_integers
 from hetdp.randomness import RandomState, Stream, as_stream
 
-__all__ = ["Mutant", "by_floating_point", "by_replay", "by_sampler", "by_statistics", "laplace"]
+__all__ = ["Mutant", "by_floating_point", "by_replay", "by_sampler", "by_statistics", "laplace", "on_grid"]
 
 Floats = NDArray[np.float64]
 #: Makes the mechanism, broken or repaired.
@@ -82,7 +82,12 @@ class Mutant:
 def laplace(scale: float, size: int | tuple[int, ...], stream: RandomState) -> Floats:
     """Return exact Laplace noise on a grid of 2**-20."""
     steps = laplace_integers(Fraction(scale) / Fraction(GRID), int(np.prod(size)), as_stream(stream))
-    return steps.reshape(size) * GRID
+    return on_grid(steps.reshape(size))
+
+
+def on_grid(steps: NDArray[np.int64]) -> Floats:
+    """Return whole steps of the grid as numbers."""
+    return np.asarray(steps * GRID, dtype=np.float64)
 
 
 def by_statistics(build: Build, neighbors: Sequence[Pair], claimed: Claims) -> Attack:
@@ -101,9 +106,7 @@ def by_statistics(build: Build, neighbors: Sequence[Pair], claimed: Claims) -> A
     return attack
 
 
-def by_replay(
-    build: Build, neighbors: Sequence[Pair], limits: Claims | None, *, odd_values: bool = True
-) -> Attack:
+def by_replay(build: Build, neighbors: Sequence[Pair], limits: Claims | None, *, odd_values: bool = True) -> Attack:
     """Return the attack by the replay audit."""
 
     def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001

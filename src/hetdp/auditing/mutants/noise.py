@@ -16,10 +16,12 @@ from hetdp.auditing.mutants.base import (
     by_sampler,
     by_statistics,
     laplace,
+    on_grid,
 )
+from hetdp.auditing.subjects import fresh_seed
 from hetdp.mechanisms.noise.gaussian import gaussian_integers
 from hetdp.mechanisms.noise.laplace import laplace_integers
-from hetdp.randomness import Stream, as_stream
+from hetdp.randomness import RandomState, Stream, as_stream
 
 __all__ = ["NOISE_MUTANTS"]
 
@@ -31,8 +33,8 @@ _WEIGHTS = np.array([0.25, 0.5])
 
 
 def _noisy_sum(noise: Callable[[int, Stream], Floats]) -> Mechanism:
-    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
-        return math.fsum(profile) + noise(size, as_stream(random_state))  # type: ignore[arg-type]
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
+        return math.fsum(profile) + noise(size, as_stream(random_state))
 
     return mechanism
 
@@ -45,8 +47,8 @@ def _scale_as_deviation(broken: bool) -> Mechanism:  # noqa: FBT001  (every buil
 def _scale_from_weights(broken: bool) -> Mechanism:  # noqa: FBT001
     scale = float(_WEIGHTS.max()) if broken else 1.0
 
-    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
-        return float(_WEIGHTS @ profile) + laplace(scale, size, as_stream(random_state))  # type: ignore[arg-type]
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
+        return float(_WEIGHTS @ profile) + laplace(scale, size, as_stream(random_state))
 
     return mechanism
 
@@ -55,9 +57,9 @@ def _multiplier_forgotten(broken: bool) -> Mechanism:  # noqa: FBT001
     multiplier = 2.0
     scale = 1.0 if broken else multiplier
 
-    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
         shrunk = np.minimum(1.0, multiplier * _WEIGHTS) @ profile
-        return float(shrunk) + laplace(scale, size, as_stream(random_state))  # type: ignore[arg-type]
+        return float(shrunk) + laplace(scale, size, as_stream(random_state))
 
     return mechanism
 
@@ -77,13 +79,13 @@ def _gaussian_as_pure(broken: bool) -> Mechanism:  # noqa: FBT001
     if not broken:
         return _noisy_sum(lambda size, stream: laplace(1.0, size, stream))
     variance = Fraction(2) / Fraction(GRID) ** 2
-    return _noisy_sum(lambda size, stream: gaussian_integers(variance, size, stream) * GRID)
+    return _noisy_sum(lambda size, stream: on_grid(gaussian_integers(variance, size, stream)))
 
 
 def _local_sensitivity(broken: bool) -> Mechanism:  # noqa: FBT001
-    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
         scale = max(profile) if broken else 1.0
-        return math.fsum(profile) + laplace(scale, size, as_stream(random_state))  # type: ignore[arg-type]
+        return math.fsum(profile) + laplace(scale, size, as_stream(random_state))
 
     return mechanism
 
@@ -98,10 +100,10 @@ def _off_by_one(broken: bool) -> Mechanism:  # noqa: FBT001
 
 
 def _textbook(broken: bool) -> Mechanism:  # noqa: FBT001
-    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
         if broken:
-            return profile[0] + np.random.default_rng(random_state).laplace(0.0, 1.0, size)  # type: ignore[arg-type]
-        return profile[0] + laplace(1.0, size, as_stream(random_state))  # type: ignore[arg-type]
+            return profile[0] + np.random.default_rng(fresh_seed(as_stream(random_state))).laplace(0.0, 1.0, size)
+        return profile[0] + laplace(1.0, size, as_stream(random_state))
 
     return mechanism
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.auditing.mutants.base import Floats, Mutant, by_replay, by_statistics, laplace
-from hetdp.randomness import Stream, as_stream
+from hetdp.randomness import RandomState, Stream, as_stream
 
 __all__ = ["RELEASE_MUTANTS"]
 
@@ -26,8 +26,8 @@ def _fresh_noise(broken: bool) -> Mechanism:  # noqa: FBT001  (every build has t
     """Trap 4: the same question ten times, with fresh noise each time, charged once."""
     repetitions = 10 if broken else 1
 
-    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
-        noise = laplace(1.0, (size, repetitions), as_stream(random_state))  # type: ignore[arg-type]
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
+        noise = laplace(1.0, (size, repetitions), as_stream(random_state))
         answers: Floats = math.fsum(profile) + noise.mean(axis=1)
         return answers
 
@@ -37,8 +37,8 @@ def _fresh_noise(broken: bool) -> Mechanism:  # noqa: FBT001  (every build has t
 def _seed_reused(broken: bool) -> Mechanism:  # noqa: FBT001
     """Two releases, at epsilon = 1 each; their difference has no noise at all when they share a seed."""
 
-    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
-        stream = as_stream(random_state)  # type: ignore[arg-type]
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
+        stream = as_stream(random_state)
         first = laplace(1.0, size, stream)
         second = first if broken else laplace(1.0, size, stream)
         return np.stack([profile[0] + profile[1] + first, profile[1] + second], axis=1)
@@ -50,8 +50,8 @@ def _distortion(broken: bool) -> Mechanism:  # noqa: FBT001
     """Trap 7: the distortion of the answer is released with the same epsilon, whatever the weights are."""
     weights = np.array([0.0, 1.0])
 
-    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
-        stream = as_stream(random_state)  # type: ignore[arg-type]
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
+        stream = as_stream(random_state)
         answer = float(weights @ profile) + laplace(1.0, size, stream)
         actual, worst = float((1 - weights) @ profile), float((1 - weights).sum())
         return np.stack([answer, (actual if broken else worst) + laplace(1.0, size, stream)], axis=1)
@@ -60,12 +60,13 @@ def _distortion(broken: bool) -> Mechanism:  # noqa: FBT001
 
 
 def _histogram(broken: bool) -> Mechanism:  # noqa: FBT001
-    """Replacing a row moves two bins by 1 each; noise for adding or removing one is half of what that takes."""
+    """Replace a row, and two bins move by 1 each; the noise for removing one is half of what that takes."""
     scale = 1.0 if broken else 2.0
 
-    def mechanism(profile: list[float], size: int, random_state: object) -> Floats:
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
         counts, _ = np.histogram(profile, bins=[0.0, 0.25, 0.5, 0.75, 1.0])
-        return counts + laplace(scale, (size, 4), as_stream(random_state))  # type: ignore[arg-type]
+        answers: Floats = counts + laplace(scale, (size, 4), as_stream(random_state))
+        return answers
 
     return mechanism
 
@@ -73,13 +74,14 @@ def _histogram(broken: bool) -> Mechanism:  # noqa: FBT001
 def _draws_by_value(broken: bool) -> Mechanism:  # noqa: FBT001
     """Noise is drawn for the items that are there, so that the stream tells how many there are."""
 
-    def mechanism(profile: list[Any], size: int, random_state: object) -> Floats:
-        stream = as_stream(random_state)  # type: ignore[arg-type]
+    def mechanism(profile: list[Any], size: int, random_state: RandomState) -> Floats:
+        stream = as_stream(random_state)
         present = sum(value == 1.0 for value in profile)
         noise = laplace(1.0, (len(profile), size), stream)
         if broken:
             stream.words(present)
-        return present + noise[0]
+        answers: Floats = present + noise[0]
+        return answers
 
     return mechanism
 
@@ -91,8 +93,8 @@ def _eager_response(broken: bool) -> Mechanism:  # noqa: FBT001
     choose = max if broken else min
     loud = choose(quiet * math.exp(weight), 1 - (1 - quiet) * math.exp(-weight))
 
-    def mechanism(profile: list[float], size: int, random_state: object) -> NDArray[np.bool_]:
-        uniform = _uniform(2 * size, as_stream(random_state)).reshape(size, 2)  # type: ignore[arg-type]
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> NDArray[np.bool_]:
+        uniform = _uniform(2 * size, as_stream(random_state)).reshape(size, 2)
         chances = np.where(np.asarray(profile) > 0, [loud, 1 - quiet], quiet)  # the second item has weight 1
         return uniform < chances
 
@@ -100,13 +102,14 @@ def _eager_response(broken: bool) -> Mechanism:  # noqa: FBT001
 
 
 def _eager_choice(broken: bool) -> Mechanism:  # noqa: FBT001
-    """The exponential mechanism with exp(epsilon * score) instead of exp(epsilon * score / 2)."""
+    """Choose with exp(epsilon * score) instead of exp(epsilon * score / 2)."""
     colours, half = ("red", "green", "blue"), 1.0 if broken else 0.5
 
-    def mechanism(profile: list[str], size: int, random_state: object) -> list[str]:
+    def mechanism(profile: list[str], size: int, random_state: RandomState) -> list[str]:
         scores = np.array([profile.count(colour) for colour in colours])
         shares = np.exp(half * scores) / np.exp(half * scores).sum()
-        places = np.searchsorted(np.cumsum(shares)[:-1], _uniform(size, as_stream(random_state)), side="right")  # type: ignore[arg-type]
+        edges: Floats = np.cumsum(shares)[:-1]
+        places = np.searchsorted(edges, _uniform(size, as_stream(random_state)))
         return [colours[place] for place in places]
 
     return mechanism

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hetdp.auditing.mutants.base import Floats, Mutant, by_replay, by_statistics, laplace
-from hetdp.randomness import as_stream
+from hetdp.randomness import RandomState, as_stream
 
 __all__ = ["SHRINKING_MUTANTS"]
 
@@ -24,8 +24,8 @@ def _clamp(profile: list[Any]) -> Floats:
 
 
 def _released(exact: Callable[[list[Any]], float], scale: float = 1.0) -> Mechanism:
-    def mechanism(profile: list[Any], size: int, random_state: object) -> Floats:
-        return exact(profile) + laplace(scale, size, as_stream(random_state))  # type: ignore[arg-type]
+    def mechanism(profile: list[Any], size: int, random_state: RandomState) -> Floats:
+        return exact(profile) + laplace(scale, size, as_stream(random_state))
 
     return mechanism
 
@@ -50,8 +50,8 @@ def _rounded_as_a_whole(broken: bool) -> Mechanism:  # noqa: FBT001
         parts = weights * _clamp(profile)
         return grid * (math.floor(parts.sum() / grid) if broken else float(np.floor(parts / grid).sum()))
 
-    def mechanism(profile: list[Any], size: int, random_state: object) -> Floats:
-        noise = laplace(1.0, size, as_stream(random_state))  # type: ignore[arg-type]
+    def mechanism(profile: list[Any], size: int, random_state: RandomState) -> Floats:
+        noise = laplace(1.0, size, as_stream(random_state))
         return exact(profile) + np.rint(noise / grid) * grid
 
     return mechanism
@@ -62,9 +62,9 @@ def _raw_sizes(broken: bool) -> Mechanism:  # noqa: FBT001
     weights = np.array([0.0, 1.0, 1.0])
     other = np.ones(3)
 
-    def mechanism(profile: list[Any], size: int, random_state: object) -> Floats:
+    def mechanism(profile: list[Any], size: int, random_state: RandomState) -> Floats:
         values = _clamp(profile)
-        noisy = float((weights * values) @ other) + laplace(1.0, size, as_stream(random_state))  # type: ignore[arg-type]
+        noisy = float((weights * values) @ other) + laplace(1.0, size, as_stream(random_state))
         return noisy / math.sqrt(max(values.sum(), 1.0) * other.sum()) if broken else noisy
 
     return mechanism

@@ -30,6 +30,7 @@ TAIL_BITS = 64
 CHUNK_WORDS = 256
 #: Up to here the interpreter is quicker than loading the compiled kernels.
 _INTERPRET_WORDS = 16
+_INTERPRET_TOTAL = 600
 
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE = np.uint64(1)
@@ -164,15 +165,27 @@ def _settle_exactly(coins: Coins, bits: Words, tied: Words, stream: Stream) -> N
                 bits[coin, word] |= mark
 
 
-_compiled: dict[str, Callable[..., Any]] = {}
+class _Kernels:
+    """The kernels, compiled when the work is worth the wait: for one large draw, or after many small ones."""
+
+    def __init__(self) -> None:
+        self.compiled: dict[str, Callable[..., Any]] = {}
+        self.interpreted_words = 0
+
+    def get(self, function: Callable[..., Any], words: int) -> Callable[..., Any]:
+        if function.__name__ in self.compiled:
+            return self.compiled[function.__name__]
+        self.interpreted_words += words
+        if words <= _INTERPRET_WORDS and self.interpreted_words <= _INTERPRET_TOTAL:
+            return function
+        from numba import njit  # noqa: PLC0415  (takes longer to import than a small release takes)
+
+        return self.compiled.setdefault(function.__name__, njit(cache=True)(function))
+
+
+_kernels = _Kernels()
 
 
 def kernel(function: Callable[..., Any], words: int) -> Callable[..., Any]:
-    """Return the kernel, compiled if the work is worth it or the compiler is loaded anyway."""
-    if words <= _INTERPRET_WORDS and function.__name__ not in _compiled:
-        return function
-    if function.__name__ not in _compiled:
-        from numba import njit  # noqa: PLC0415  (takes longer to import than a small release takes)
-
-        _compiled[function.__name__] = njit(cache=True)(function)
-    return _compiled[function.__name__]
+    """Return the kernel to use for so many words: as it is, or compiled."""
+    return _kernels.get(function, words)

@@ -113,8 +113,8 @@ class Query(ABC):
         """
         wanted = np.broadcast_to(floats(targets), (self.size,))
         shrinkage = np.clip(self._solve(wanted), 0.0, 1.0)
-        for _ in range(2):  # a closed form may be off by its rounding: step down to the feasible side
-            shrinkage = np.where(self.modular_sensitivities(shrinkage) > wanted, np.nextafter(shrinkage, 0), shrinkage)
+        for factor in (1 - 2.0**-52, 1 - 2.0**-40):  # a closed form may be off by its rounding: step down a little
+            shrinkage = np.where(self.modular_sensitivities(shrinkage) > wanted, factor * shrinkage, shrinkage)
         infeasible = self.modular_sensitivities(shrinkage) > wanted
         return np.where(infeasible, self._bisect(wanted), shrinkage) if infeasible.any() else shrinkage
 

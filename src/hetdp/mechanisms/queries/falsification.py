@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetdp.checks import whole
+from hetdp.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.randomness import RandomState, Stream, as_stream
 
@@ -52,6 +53,8 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
     >>> print(falsify(queries.total(Box.uniform(0, 1, size=3)), random_state=0).message)
     No counterexample in 2000 tries. This proves nothing: only a proof can establish a sensitivity.
     """
+    if not isinstance(query, Query):
+        raise InvalidInput(f"query must come from hetdp.queries. Got {type(query).__name__} instead.")
     attempts = whole("tries", tries, minimum=1)
     search = _Search(query, as_stream(random_state))
     worst = (0.0, 0, 0.0, 0.0)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import float_vector, one_of
+from hetdp.checks import float_vector, one_of, whole
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
 from hetdp.profiles import Box
@@ -192,7 +192,7 @@ class _Histogram(ItemwiseQuery):
         return 1.0 - shrinkage
 
 
-def histogram(domain: Box, edges: ArrayLike, *, adjacency: str = "replace") -> Query:
+def histogram(domain: Box, edges: int | ArrayLike, *, adjacency: str = "replace") -> Query:
     """Return the vector-valued query that counts values per bin.
 
     Parameters
@@ -200,8 +200,8 @@ def histogram(domain: Box, edges: ArrayLike, *, adjacency: str = "replace") -> Q
     domain
         One row of the table per item.
     edges
-        Public and increasing. Bin k holds edges[k] <= x < edges[k+1]; the last one holds its end too. Values outside
-        fall into the nearest bin.
+        Public and increasing, or how many equal bins to cut the domain into. Bin k holds edges[k] <= x < edges[k+1];
+        the last one holds its end too. Values outside fall into the nearest bin.
     adjacency
         "replace": a neighbour has another value in row i (S = 2). "add-remove": a neighbour has row i or not (S = 1);
         then replacing a row costs twice epsilon * v_i.
@@ -216,6 +216,9 @@ def histogram(domain: Box, edges: ArrayLike, *, adjacency: str = "replace") -> Q
     array([2., 0., 2.])
     """
     cells = {"replace": 2, "add-remove": 1}[one_of("adjacency", adjacency, ("replace", "add-remove"))]
+    if isinstance(edges, int):
+        bins = whole("edges", edges, minimum=1)
+        edges = np.linspace(domain.lower.min(), domain.upper.max(), bins + 1)
     limits = float_vector("edges", edges)
     if limits.size < 2 or (np.diff(limits) <= 0).any():  # noqa: PLR2004  (a bin has two ends)
         raise InvalidInput("edges must be at least two increasing numbers. Got another vector instead.")
