@@ -1,14 +1,17 @@
 """What every mechanism is: secret weights and a way to plan a release before any private value is touched."""
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hetdp.errors import InvalidInput
+from hetdp.mechanisms.rounding import float_up, product_up
 from hetdp.profiles import Box, PrivacyWeights
 from hetdp.randomness import Stream
 
-__all__ = ["Mechanism", "Plan"]
+__all__ = ["FullPricePlan", "Mechanism", "Plan", "require_plain_epsilon"]
 
 
 class Plan(ABC):
@@ -115,3 +118,38 @@ class Mechanism(ABC):
         -------
         Reads no value and spends nothing.
         """
+
+
+class FullPricePlan(Plan):
+    """A plan in which every item pays exactly what it is promised: epsilon * v_i.
+
+    Attributes
+    ----------
+    mechanism
+        What is released.
+    level
+        Epsilon, exactly.
+
+    Privacy
+    -------
+    The losses are the owner's.
+    """
+
+    mechanism: Mechanism
+    level: Fraction
+
+    @property
+    def amount(self) -> float:  # type: ignore[override]
+        """Epsilon, rounded up to a float."""
+        return float_up(self.level)
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """What each item pays: epsilon * v_i. The owner's."""
+        return product_up(self.mechanism.weights.values, self.level)
+
+
+def require_plain_epsilon(noise: str, grid: float | None, what: str) -> None:
+    """Refuse noise and grid for a mechanism that adds no noise to a number."""
+    if noise != "laplace" or grid is not None:
+        raise InvalidInput(f"noise and grid must be left alone, and epsilon given, for a {what}. Got more instead.")

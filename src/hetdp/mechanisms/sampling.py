@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.checks import fraction
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.estimation import undo_dropping
-from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, Plan
 from hetdp.mechanisms.noise.choices import toss_kinds
 from hetdp.mechanisms.noise.probability import Probability, exponential
 from hetdp.mechanisms.queries.base import Query
-from hetdp.mechanisms.rounding import float_up, product_up
 from hetdp.mechanisms.stretching import Stretched, as_weights
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 from hetdp.randomness import Stream
@@ -67,7 +66,7 @@ class Sampled(Mechanism):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SampledPlan(Plan):
+class SampledPlan(FullPricePlan):
     """A planned release of a sampled mechanism."""
 
     mechanism: Sampled
@@ -78,11 +77,6 @@ class SampledPlan(Plan):
     def noise(self) -> str:  # type: ignore[override]
         """Sampling, then the noise of the mechanism inside."""
         return f"sampling, then {self.inner.noise}"
-
-    @property
-    def amount(self) -> float:  # type: ignore[override]
-        """Epsilon, rounded up to a float."""
-        return float_up(self.level)
 
     @property
     def grid(self) -> float | None:  # type: ignore[override]
@@ -98,11 +92,6 @@ class SampledPlan(Plan):
     def is_vector(self) -> bool:  # type: ignore[override]
         """Whether the answer has several cells."""
         return self.inner.is_vector
-
-    @property
-    def losses(self) -> NDArray[np.float64]:
-        """What each item pays: epsilon * v_i. The owner's."""
-        return product_up(self.mechanism.weights.values, self.level)
 
     def estimate(self, value: float) -> float | None:
         """Return a released sum divided by the expected share of items kept, if there is a prior.

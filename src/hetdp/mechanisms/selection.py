@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.checks import float_vector, fraction, whole
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.noise.choices import choose_one
 from hetdp.mechanisms.noise.survival import survive
 from hetdp.mechanisms.queries.base import Floats
-from hetdp.mechanisms.rounding import float_up, product_up
 from hetdp.mechanisms.stretching import as_weights
 from hetdp.profiles import Box, PrivacyWeights
 from hetdp.randomness import Stream
@@ -78,31 +77,18 @@ class Selection(Mechanism):
         -------
         Reads no value and spends nothing.
         """
-        if noise != "laplace" or grid is not None:
-            raise InvalidInput(
-                "noise and grid must be left alone, and epsilon given, for a selection. Got more instead."
-            )
+        require_plain_epsilon(noise, grid, "selection")
         return SelectionPlan(self, fraction("epsilon", amount))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SelectionPlan(Plan):
+class SelectionPlan(FullPricePlan):
     """A planned selection."""
 
     mechanism: Selection
     level: Fraction
     noise: str = "permute and flip"
     grid: None = None
-
-    @property
-    def amount(self) -> float:  # type: ignore[override]
-        """Epsilon, rounded up to a float."""
-        return float_up(self.level)
-
-    @property
-    def losses(self) -> NDArray[np.float64]:
-        """What each item pays: epsilon * v_i. The owner's."""
-        return product_up(self.mechanism.weights.values, self.level)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
         """Return `count` independent choices.

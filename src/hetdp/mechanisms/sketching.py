@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hetdp.checks import fraction, whole
-from hetdp.errors import InvalidInput
-from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.noise.choices import toss_kinds
 from hetdp.mechanisms.noise.probability import Probability, exponential
-from hetdp.mechanisms.rounding import float_up, product_up
 from hetdp.mechanisms.stretching import as_weights
 from hetdp.profiles import Box, PrivacyWeights
 from hetdp.randomness import Stream
@@ -56,13 +54,12 @@ class Sketch(Mechanism):
         -------
         Reads no value and spends nothing.
         """
-        if noise != "laplace" or grid is not None:
-            raise InvalidInput("noise and grid must be left alone, and epsilon given, for a sketch. Got more instead.")
+        require_plain_epsilon(noise, grid, "sketch")
         return SketchPlan(self, fraction("epsilon", amount))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SketchPlan(Plan):
+class SketchPlan(FullPricePlan):
     """A planned sketch."""
 
     mechanism: Sketch
@@ -70,16 +67,6 @@ class SketchPlan(Plan):
     noise: str = "randomised response"
     grid: None = None
     is_vector: bool = True
-
-    @property
-    def amount(self) -> float:  # type: ignore[override]
-        """Epsilon, rounded up to a float."""
-        return float_up(self.level)
-
-    @property
-    def losses(self) -> NDArray[np.float64]:
-        """What each item pays: epsilon * v_i. The owner's."""
-        return product_up(self.mechanism.weights.values, self.level)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
         """Return `count` independent sketches, one per row.

@@ -5,9 +5,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hetdp.checks import finite, float_vector
+from hetdp.checks import finite
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, Query, floats, require_finite
+from hetdp.mechanisms.queries.sums import checked_coefficients
 from hetdp.profiles import Box
 
 __all__ = ["logistic", "variance"]
@@ -106,14 +107,7 @@ class _Logistic(Query):
 
     def __init__(self, coefficients: ArrayLike, domain: Box, intercept: float) -> None:
         super().__init__("logistic", domain)
-        self.coefficients = float_vector("coefficients", coefficients)
-        if self.coefficients.size != self.size:
-            raise InvalidInput(
-                f"coefficients must be as many as items in the domain ({self.size}). "
-                f"Got {self.coefficients.size} instead."
-            )
-        if not self.coefficients.any():
-            raise InvalidInput("coefficients must not all be 0. Got zeros only instead.")
+        self.coefficients = checked_coefficients(coefficients, self.size)
         self.intercept = finite("intercept", intercept)
         with np.errstate(over="ignore"):
             require_finite(float(np.abs(self.coefficients) @ domain.radii) + abs(self.intercept), self.name)

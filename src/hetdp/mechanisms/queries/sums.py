@@ -11,7 +11,7 @@ from hetdp.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
 from hetdp.profiles import Box
 
-__all__ = ["LinearQuery", "count", "histogram", "linear", "mean", "scalar_product", "total"]
+__all__ = ["LinearQuery", "checked_coefficients", "count", "histogram", "linear", "mean", "scalar_product", "total"]
 
 _ULP = 2.0**-52
 
@@ -21,14 +21,7 @@ class LinearQuery(ItemwiseQuery):
 
     def __init__(self, name: str, coefficients: ArrayLike, domain: Box, *, homogeneous: bool) -> None:
         super().__init__(name, domain)
-        self.coefficients = float_vector("coefficients", coefficients)
-        if self.coefficients.size != self.size:
-            raise InvalidInput(
-                f"coefficients must be as many as items in the domain ({self.size}). "
-                f"Got {self.coefficients.size} instead."
-            )
-        if not self.coefficients.any():
-            raise InvalidInput("coefficients must not all be 0. Got zeros only instead.")
+        self.coefficients = checked_coefficients(coefficients, self.size)
         with np.errstate(over="ignore"):
             require_finite(float(np.abs(self.coefficients) @ domain.radii), self.name)
         #: Whether the answer scales with the mean shrinkage, so that dividing by its expectation makes sense.
@@ -56,6 +49,16 @@ class LinearQuery(ItemwiseQuery):
 
     def lipschitz_bounds(self) -> Floats:
         return np.abs(self.coefficients)
+
+
+def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
+    """Return public coefficients, one per item and not all 0."""
+    vector = float_vector("coefficients", coefficients)
+    if vector.size != size:
+        raise InvalidInput(f"coefficients must be as many as items in the domain ({size}). Got {vector.size} instead.")
+    if not vector.any():
+        raise InvalidInput("coefficients must not all be 0. Got zeros only instead.")
+    return vector
 
 
 def linear_shrinkage(whole: Floats, targets: Floats) -> Floats:
