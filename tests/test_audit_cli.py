@@ -97,7 +97,7 @@ def small(monkeypatch):
     """A battery of one case and a few mutants."""
 
     def make(verdict, mutants=auditing.MUTANTS[9:13]):
-        monkeypatch.setattr(auditing, "battery", lambda size: [finding(verdict)])
+        monkeypatch.setattr(auditing, "battery", lambda _: [finding(verdict)])
         monkeypatch.setattr(auditing, "MUTANTS", mutants)
         monkeypatch.setattr(auditing, "catch_all", lambda **options: _catch(mutants, **options))
 

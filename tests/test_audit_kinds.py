@@ -89,7 +89,7 @@ def test_sampler_audit_sees_low_bits_and_short_tails():
 @pytest.mark.parametrize(
     ("sampler", "message"),
     [
-        (lambda size: np.zeros(size), "sampler must return 400000 integers"),
+        (lambda size: np.full(size, 0.5), "sampler must return 400000 integers"),
         (lambda size: np.zeros(size - 1, dtype=int), "sampler must return 400000 integers"),
     ],
 )

@@ -20,6 +20,7 @@ EXPECTED_NAMES = [
     "Stretched",
     "WeightPrior",
     "__version__",
+    "audit",
     "best_multiplier",
     "compare",
     "discrete_gaussian",

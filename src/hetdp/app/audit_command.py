@@ -212,8 +212,20 @@ def _run_all(
 
 def _show_findings(findings: "Sequence[Finding]", caught: dict[str, str | None]) -> None:
     if findings:
-        rows = [(finding.subject, finding.audit, finding.verdict, finding.words) for finding in findings]
-        print_rows("What the package ships", ("subject", "audit", "verdict", "detail"), rows)
+        rows = [(finding.subject, finding.audit, _bound(finding), finding.verdict) for finding in findings]
+        print_rows("What the package ships", ("subject", "audit", "loss at least", "verdict"), rows)
+        for finding in findings:
+            if finding.verdict != "no violation found":
+                click.echo(str(finding))
     if caught:
         mutants = [(name, by or "NOBODY: the audits cannot be relied on") for name, by in caught.items()]
         print_rows("Mutants, broken on purpose", ("mutant", "caught by"), mutants)
+
+
+def _bound(finding: "Finding") -> str:
+    """Return the certified loss that comes closest to its claim, beside the claim."""
+    measured = [(row["lower_bound"], row["claimed"]) for row in finding.figures.get("rows", ()) if row["claimed"]]
+    if not measured:
+        return ""
+    bound, claimed = max(measured, key=lambda pair: pair[0] / pair[1])
+    return f"{bound:.3f} of {claimed:.3g}"

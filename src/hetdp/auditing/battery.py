@@ -20,6 +20,7 @@ from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import Finding
 from hetdp.auditing.samplers import sampler_audit
 from hetdp.auditing.statistical import audit
+from hetdp.auditing.statistics import MINIMUM_SAMPLES
 from hetdp.auditing.subjects import fresh_seed
 from hetdp.auditing.timing import timing_audit
 from hetdp.checks import one_of
@@ -33,8 +34,8 @@ __all__ = ["BUILDERS", "Case", "battery", "planned_cost", "run_cases"]
 
 CONFIDENCE = 1 - 1e-9
 #: Seconds that each took on one machine, and that its pilot took there; for the planned cost on another.
-_REFERENCE_S = {"full": 100.0, "quick": 15.0, "mutants": 5.0}
-_REFERENCE_PILOT_S = 0.01
+_REFERENCE_S = {"full": 150.0, "quick": 20.0, "mutants": 5.0}
+_REFERENCE_PILOT_S = 0.003
 _QUICK_SAMPLES = 20_000
 _PAIRS = [([0.0, 1.0, 1.0], [1.0, 1.0, 1.0]), ([1.0, 1.0, 0.0], [1.0, 1.0, 1.0]), ([1.0, 0.0, 1.0], [1.0, 1.0, 1.0])]
 
@@ -103,10 +104,12 @@ def planned_cost(cases: int, mutants: int, *, size: str) -> str:
     >>> planned_cost(10, 2, size="quick")
     '10 audits and 2 mutants, about ...'
     """
-    discrete_laplace(2**20, 10_000)  # what happens only once, such as compiling, is not part of the price
-    begin = time.perf_counter()
-    discrete_laplace(2**20, 200_000)
-    speed = (time.perf_counter() - begin) / _REFERENCE_PILOT_S
+    taken = []
+    for _ in range(5):  # what happens only once, such as compiling, is not part of the price: the fastest counts
+        begin = time.perf_counter()
+        discrete_laplace(2**20, 200_000)
+        taken.append(time.perf_counter() - begin)
+    speed = min(taken) / _REFERENCE_PILOT_S
     seconds = speed * (_REFERENCE_S[size] * bool(cases) + _REFERENCE_S["mutants"])
     return f"{cases} audits and {mutants} mutants, about {max(10, 10 * round(seconds / 10))} s"
 
@@ -127,11 +130,15 @@ def _statistical(shipped: Shipped, *, quick: bool) -> Callable[[int], Finding]:
             epsilon=1.0,
             confidence=CONFIDENCE,
             items=[0] if quick else shipped.items,
-            samples=min(_QUICK_SAMPLES, (shipped.samples or _QUICK_SAMPLES) // 4) if quick else shipped.samples,
+            samples=_quick_samples(shipped) if quick else shipped.samples,
             random_state=seed,
         ).finding
 
     return run
+
+
+def _quick_samples(shipped: Shipped) -> int:
+    return _QUICK_SAMPLES if shipped.samples is None else max(shipped.samples // 8, MINIMUM_SAMPLES)
 
 
 def _replay(shipped: Shipped, **level: float) -> Callable[[int], Finding]:

@@ -143,7 +143,7 @@ class AuditReport:
         """The report as a finding."""
         if not self.rows:
             return Finding("statistical", self.subject, self.verdict, "Nothing was measured.", {})
-        worst = max(self.rows, key=lambda row: row.lower_bound - row.claimed)
+        worst = max(self.rows, key=lambda row: (row.verdict == VIOLATED, row.lower_bound / max(row.claimed, 1e-9)))
         words = (
             f"Item {worst.item}: loss at least {worst.lower_bound:.4g}, claimed {worst.claimed:.4g} ({worst.event})."
         )
