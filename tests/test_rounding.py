@@ -41,7 +41,9 @@ def test_exact_sum_never_overflows(steps):
 def test_the_grid_is_a_power_of_two_that_fits(scale, reach, error):
     grid = choose_grid(scale=scale, reach=reach, error=error, requested=None)
     assert math.frexp(grid)[0] == 0.5
-    assert scale / grid < 2**41
+    assert scale / grid < 2**51
+    if scale / 2**20 < reach:  # unless the noise dwarfs the answer
+        assert scale / grid < 2**41
     assert reach / grid < 2**51
     assert grid >= error
 

@@ -1,7 +1,10 @@
-"""What is protected: the domain of the values and the weight of every item."""
+"""What is protected: the domain of the values, the weight of every item, and the profiles of many users."""
 
+from hetdp.profiles import policies
 from hetdp.profiles.box import Box
 from hetdp.profiles.priors import WeightPrior
+from hetdp.profiles.splitting import split
+from hetdp.profiles.user_items import Profiles
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = ["Box", "PrivacyWeights", "WeightPrior"]
+__all__ = ["Box", "PrivacyWeights", "Profiles", "WeightPrior", "policies", "split"]

@@ -1,0 +1,216 @@
+"""Turn ids of users or items (texts or whole numbers) into consecutive codes, and codes back into the same ids."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.errors import InvalidInput
+
+__all__ = ["IdEncoder", "Ids", "as_ids"]
+
+#: Ids as they are kept: int64 numbers, or Python strings in an object array.
+Ids = NDArray[np.int64] | NDArray[np.object_]
+
+_WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_MOST_CODES = 2**31 - 1
+
+
+class IdEncoder:
+    """Codes for ids that arrive in batches: one hash lookup per distinct id and batch, no Python loop per id.
+
+    Parameters
+    ----------
+    name
+        What the ids identify, for messages: "user" or "item".
+
+    Privacy
+    -------
+    Ids are not shown in any message: that somebody is in the data may itself be private.
+
+    Examples
+    --------
+    >>> encoder = IdEncoder("user")
+    >>> encoder.encode(["bob", "ann"]), encoder.encode(["ann", "eve"])
+    (array([0, 1], dtype=int32), array([1, 2], dtype=int32))
+    >>> encoder.finish()
+    (array(['ann', 'bob', 'eve'], dtype=object), array([1, 0, 2], dtype=int32))
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._known: Any = None  # a pyarrow array of distinct ids, in order of appearance
+
+    def encode(self, values: object) -> NDArray[np.int32]:
+        """Return one code per id, in order of first appearance over all batches.
+
+        Privacy
+        -------
+        Errors give the kind of the ids and counts, never an id.
+        """
+        import pyarrow as pa  # noqa: PLC0415  (heavy, and `import hetdp` must stay light)
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        column = _as_column(self.name, values)
+        if self._known is None or not len(self._known):
+            self._known = pa.array([], type=column.type)
+        if self._known.type != column.type:
+            if not len(column):
+                return np.empty(0, dtype=np.int32)
+            raise InvalidInput(f"{self.name} ids must be all texts or all whole numbers. Got both instead.")
+        encoded = column.dictionary_encode().unify_dictionaries()
+        if not encoded.num_chunks:
+            return np.empty(0, dtype=np.int32)
+        distinct = encoded.chunk(0).dictionary
+        codes = pc.index_in(distinct, value_set=self._known)
+        fresh = distinct.filter(codes.is_null())
+        position = codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        position[position < 0] = len(self._known) + np.arange(len(fresh))
+        self._known = pa.concat_arrays([self._known, fresh])
+        if len(self._known) > _MOST_CODES:
+            raise InvalidInput(f"{self.name} ids must be at most {_MOST_CODES} different ones. Got more instead.")
+        indices = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+        return position.astype(np.int32)[indices]
+
+    def has(self, text: str) -> bool:
+        """Return whether an id that is a text was seen."""
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        texts = self._known is not None and self._known.type == pa.large_string()
+        return bool(texts and pc.any(pc.equal(self._known, text)).as_py())
+
+    def finish(self, declared: object = None, *, read_as_text: bool = False) -> tuple[Ids, NDArray[np.int32]]:
+        """Return the final ids and, for each code handed out, its position among them.
+
+        Parameters
+        ----------
+        declared
+            All ids in the order wanted. Default: those seen, sorted, so that the order of the pairs does not matter.
+        read_as_text
+            Whether the ids come from a text file: then whole numbers are numbers again, unless declared as texts.
+
+        Privacy
+        -------
+        Sorting removes what the order of arrival tells.
+        """
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        known = pa.array([], type=pa.int64()) if self._known is None else self._known
+        wanted = None if declared is None else _as_column(self.name, declared).combine_chunks()
+        if read_as_text and (wanted is None or wanted.type == pa.int64()):
+            known = _as_numbers(self.name, known)
+        if wanted is None:
+            order = pc.array_sort_indices(known)
+            rank = np.empty(len(known), dtype=np.int32)
+            rank[order.to_numpy()] = np.arange(len(known), dtype=np.int32)
+            return _as_numpy(known.take(order)), rank
+        _check_different(self.name, wanted)
+        same_kind = known.type == wanted.type
+        found = pc.index_in(known, value_set=wanted) if same_kind else pa.nulls(len(known), pa.int32())
+        if found.null_count:
+            hint = "" if same_kind else " One side is text, the other whole numbers."
+            raise InvalidInput(
+                f"{self.name} ids must be among those declared ({self.name}_ids, or the dims line of a file). "
+                f"Got {found.null_count} of {len(known)} that are not instead.{hint}"
+            )
+        return _as_numpy(wanted), found.to_numpy(zero_copy_only=False).astype(np.int32)
+
+
+def as_ids(name: str, values: object) -> Ids:
+    """Return ids as they are kept, read-only, or explain what is wrong with them.
+
+    Privacy
+    -------
+    No message shows an id.
+
+    Examples
+    --------
+    >>> as_ids("user", ["ann", "bob"]), as_ids("item", range(3))
+    (array(['ann', 'bob'], dtype=object), array([0, 1, 2]))
+    """
+    column = _as_column(name, values).combine_chunks()
+    _check_different(name, column)
+    return _as_numpy(column)
+
+
+def _check_different(name: str, column: Any) -> None:  # noqa: ANN401  (pyarrow has no types)
+    repeated = len(column) - len(column.unique())
+    if repeated:
+        raise InvalidInput(f"{name}_ids must all be different. Got {repeated} repeated instead.")
+
+
+def _as_column(name: str, values: object) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    """Return ids as a chunked arrow array of int64 or large_string without gaps."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise InvalidInput(f"{name} ids must be a vector. Got shape {values.shape} instead.")
+    try:
+        if isinstance(values, pa.ChunkedArray):
+            column = values
+        elif isinstance(values, pa.Array):
+            column = pa.chunked_array([values])
+        elif hasattr(values, "__arrow_c_stream__"):
+            column = pa.chunked_array(values)  # a column of some data frame, without a copy
+        else:
+            array = pa.array(values)
+            column = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # The message of arrow may quote an id; it stays out.
+        raise InvalidInput(
+            f"{name} ids must be all texts or all whole numbers below 2**63. Got something else instead."
+        ) from None
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    missing = column.null_count
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.int64())
+    elif pa.types.is_integer(column.type):
+        try:
+            column = column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise InvalidInput(f"{name} ids must be below 2**63. Got a larger number instead.") from None
+    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or str(column.type) == "string_view":
+        column = column.cast(pa.large_string())
+        missing += _count_empty(column)
+    else:
+        hint = " A missing id turns whole numbers into floats." if pa.types.is_floating(column.type) else ""
+        raise InvalidInput(f"{name} ids must be texts or whole numbers. Got {column.type} instead.{hint}")
+    if missing:
+        raise InvalidInput(f"{name} ids must not be missing or empty. Got {missing} such instead.")
+    return column
+
+
+def _count_empty(column: Any) -> int:  # noqa: ANN401
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    return int(pc.sum(pc.equal(pc.binary_length(column), 0)).as_py() or 0)
+
+
+def _as_numbers(name: str, texts: Any) -> Any:  # noqa: ANN401
+    """Return ids read as text as int64 if every one of them is a whole number that prints the same again."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if not len(texts) or not pc.all(pc.match_substring_regex(texts, _NUMBER)).as_py():
+        return texts
+    if pc.any(pc.match_substring(texts, ".")).as_py():
+        raise InvalidInput(
+            f"{name} ids must be texts or whole numbers. Got numbers with a decimal point instead. "
+            "If they are meant as texts, read the file into a data frame with text columns and use Profiles.from_frame."
+        )
+    if not pc.all(pc.match_substring_regex(texts, _WHOLE)).as_py():
+        return texts  # such as 007: as a number it would not survive the round trip
+    try:
+        return texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return texts
+
+
+def _as_numpy(array: Any) -> Ids:  # noqa: ANN401
+    ids: Ids = np.array(array.to_numpy(zero_copy_only=False))  # a copy: arrow's memory is not ours to freeze
+    ids.flags.writeable = False
+    return ids

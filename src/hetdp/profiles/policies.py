@@ -1,0 +1,326 @@
+"""How people choose privacy weights, as assumptions for simulations: slices, three groups, or all alike.
+
+A policy draws weights for given profiles and knows the public prior that it stands for.
+"""
+
+import dataclasses
+import math
+from fractions import Fraction
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.checks import finite, one_of, whole
+from hetdp.errors import InvalidInput
+from hetdp.profiles.priors import _GROUPS, WeightPrior
+from hetdp.profiles.splitting import simulation_stream
+from hetdp.profiles.user_items import Profiles
+from hetdp.randomness import RandomState, Stream
+
+__all__ = ["Constant", "Policy", "Slices", "Westin", "constant", "slices", "westin"]
+
+_PURPOSE = "policy"
+
+
+class Policy(Protocol):
+    """What every policy can do.
+
+    Privacy
+    -------
+    A policy is public: an assumption about people, not a summary of their weights.
+    """
+
+    def draw(self, profiles: Profiles, random_state: RandomState, per: Literal["item", "user"] = "item") -> Profiles:
+        """Return the profiles with weights drawn by this policy."""
+        ...
+
+    def prior(self) -> WeightPrior:
+        """Return the distribution of one weight."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Slices:
+    """Weights drawn from `n` equally spaced values; see `slices`.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> Slices(0.5, 1.0, 3).values
+    array([0.5 , 0.75, 1.  ])
+    """
+
+    lower: float
+    upper: float
+    n: int
+
+    def __post_init__(self) -> None:
+        lower, upper = finite("lower", self.lower), finite("upper", self.upper)
+        if not 0.0 <= lower <= upper <= 1.0:
+            raise InvalidInput(
+                f"lower and upper must satisfy 0 <= lower <= upper <= 1. Got {lower:g}, {upper:g} instead."
+            )
+        # For n = 1 the formula of the paper divides by zero; a single value is what `constant` is for.
+        whole("n", self.n, minimum=2)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The possible weights, ends included."""
+        return np.linspace(self.lower, self.upper, self.n)
+
+    def draw(self, profiles: Profiles, random_state: RandomState, per: Literal["item", "user"] = "item") -> Profiles:
+        """Return the profiles with a uniformly drawn slice per pair, or one per user.
+
+        Privacy
+        -------
+        For simulation: people choose their own weights.
+
+        Examples
+        --------
+        >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "a"])
+        >>> slices(0, 1, 2).draw(profiles, random_state=0)
+        Profiles(2 users, 2 items, 3 pairs)
+        """
+        groups = np.zeros(profiles.n_users, dtype=np.int64)
+        return _draw(profiles, [self.values], groups, simulation_stream(random_state, _PURPOSE), per)
+
+    def prior(self) -> WeightPrior:
+        """Return the uniform distribution over the slices.
+
+        Privacy
+        -------
+        Public.
+
+        Examples
+        --------
+        >>> slices(0, 1, 3).prior().mean()
+        0.5
+        """
+        return WeightPrior(self.values)
+
+
+@dataclasses.dataclass(frozen=True)
+class Westin:
+    """Three groups of users, after the polls of Alan Westin; see `westin`.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> Westin(0.34, 0.43, 0.23).group_sizes(10)
+    (3, 4, 3)
+    """
+
+    fundamentalists: float
+    pragmatists: float
+    unconcerned: float
+
+    def __post_init__(self) -> None:
+        shares = [finite(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
+        if min(shares) < 0.0 or abs(sum(shares) - 1.0) > 1e-9:  # noqa: PLR2004  (rounding of the sum)
+            listed = ", ".join(f"{share:g}" for share in shares)
+            raise InvalidInput(
+                f"fundamentalists, pragmatists and unconcerned must be >= 0 and sum to 1. Got {listed} instead."
+            )
+
+    def group_sizes(self, n_users: int) -> tuple[int, int, int]:
+        """Return how many of `n_users` users belong to each group: exact shares, rounded by largest remainder.
+
+        Privacy
+        -------
+        Public.
+
+        Examples
+        --------
+        >>> westin(0.5, 0.5, 0).group_sizes(5)
+        (3, 2, 0)
+        """
+        users = whole("n_users", n_users, minimum=0)
+        # 0.29 * 100 is below 29 in floating point; as the fraction that was meant it is 29.
+        exact = [Fraction(float(share)).limit_denominator(10**9) * users for share in dataclasses.astuple(self)]
+        sizes = [math.floor(part) for part in exact]
+        by_remainder = sorted(range(3), key=lambda group: sizes[group] - exact[group])  # ties: the stricter group
+        for group in by_remainder[: users - sum(sizes)]:
+            sizes[group] += 1
+        return sizes[0], sizes[1], sizes[2]
+
+    def groups(self, profiles: Profiles, random_state: RandomState) -> NDArray[np.int64]:
+        """Return the group of each user (0 fundamentalist, 1 pragmatist, 2 unconcerned), as `draw` with this seed does.
+
+        Privacy
+        -------
+        For simulation. Somebody's real group would be as private as their weights.
+
+        Examples
+        --------
+        >>> profiles = Profiles.from_pairs(range(4), ["a"] * 4)
+        >>> sorted(westin(0.5, 0.25, 0.25).groups(profiles, random_state=0).tolist())
+        [0, 0, 1, 2]
+        """
+        return self._groups(profiles.n_users, simulation_stream(random_state, _PURPOSE))
+
+    def _groups(self, n_users: int, stream: Stream) -> NDArray[np.int64]:
+        groups = np.empty(n_users, dtype=np.int64)
+        groups[np.argsort(stream.uniforms(n_users), kind="stable")] = np.repeat(np.arange(3), self.group_sizes(n_users))
+        return groups
+
+    def draw(self, profiles: Profiles, random_state: RandomState, per: Literal["item", "user"] = "item") -> Profiles:
+        """Return the profiles with weights drawn from the values of each user's group, per pair or once per user.
+
+        Privacy
+        -------
+        For simulation: people choose their own weights.
+
+        Examples
+        --------
+        >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "a"])
+        >>> westin(0, 0, 1).draw(profiles, random_state=0).profile(1)
+        {'a': 1.0, 'b': 1.0}
+        """
+        stream = simulation_stream(random_state, _PURPOSE)
+        groups = self._groups(profiles.n_users, stream)
+        values = [np.array(_GROUPS[field.name]) for field in dataclasses.fields(self)]
+        return _draw(profiles, values, groups, stream, per)
+
+    def prior(self) -> WeightPrior:
+        """Return `WeightPrior.westin` with the same shares.
+
+        Privacy
+        -------
+        Public.
+
+        Examples
+        --------
+        >>> westin(0.34, 0.43, 0.23).prior().mean()
+        0.7225
+        """
+        return WeightPrior.westin(self.fundamentalists, self.pragmatists, self.unconcerned)
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """The same weight for everything; see `constant`.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> Constant(0.5)
+    Constant(value=0.5)
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= finite("value", self.value) <= 1.0:
+            raise InvalidInput(f"value must lie in [0, 1]. Got {self.value!r} instead.")
+
+    def draw(
+        self, profiles: Profiles, random_state: RandomState = 0, per: Literal["item", "user"] = "item"
+    ) -> Profiles:
+        """Return the profiles with this weight everywhere; nothing is drawn, whatever the seed.
+
+        Privacy
+        -------
+        Homogeneous differential privacy with `value` times epsilon.
+
+        Examples
+        --------
+        >>> constant(0.5).draw(Profiles.from_pairs([1], ["a"])).profile(1)
+        {'a': 0.5}
+        """
+        simulation_stream(random_state, _PURPOSE)  # a bad seed is refused here as by every other policy
+        one_of("per", per, ("item", "user"))
+        return profiles.with_weights(self.value)
+
+    def prior(self) -> WeightPrior:
+        """Return the distribution with this one weight.
+
+        Privacy
+        -------
+        Public.
+
+        Examples
+        --------
+        >>> constant(0.5).prior().mean()
+        0.5
+        """
+        return WeightPrior([self.value])
+
+
+def slices(lower: float, upper: float, n: int) -> Slices:
+    """Return the policy that draws from `n` equally spaced weights between `lower` and `upper`, ends included.
+
+    Parameters
+    ----------
+    lower, upper
+        Ends, `0 <= lower <= upper <= 1`.
+    n
+        How many values, at least 2.
+
+    Privacy
+    -------
+    The values are public; who got which is not.
+
+    Examples
+    --------
+    >>> slices(0.5, 1, 3).values
+    array([0.5 , 0.75, 1.  ])
+    """
+    return Slices(lower, upper, n)
+
+
+def westin(fundamentalists: float, pragmatists: float, unconcerned: float) -> Westin:
+    """Return the paper's policy of three groups, given as shares of the users.
+
+    Fundamentalists draw from {0, 0.5, 1}, pragmatists from {0.5, 0.75, 1}, the unconcerned take 1. Group sizes are
+    exact shares of the users, who are assigned without replacement.
+
+    Privacy
+    -------
+    Shares come from a public poll, such as 34/43/23 %.
+
+    Examples
+    --------
+    >>> westin(0.34, 0.43, 0.23).group_sizes(100)
+    (34, 43, 23)
+    """
+    return Westin(fundamentalists, pragmatists, unconcerned)
+
+
+def constant(value: float) -> Constant:
+    """Return the policy that gives every item the same weight.
+
+    Privacy
+    -------
+    With `value` 1 this is ordinary differential privacy.
+
+    Examples
+    --------
+    >>> constant(1).draw(Profiles.from_pairs([1], ["a"])).profile(1)
+    {'a': 1.0}
+    """
+    return Constant(value)
+
+
+def _draw(
+    profiles: Profiles, values: list[NDArray[np.float64]], groups: NDArray[np.int64], stream: Stream, per: str
+) -> Profiles:
+    """Return the profiles with weights drawn uniformly from the values of each user's group."""
+    one_of("per", per, ("item", "user"))
+    owners = profiles.owners
+    count = np.array([options.size for options in values])
+    begin = np.cumsum(count) - count
+    drawn = stream.uniforms(profiles.n_pairs) if per == "item" else stream.uniforms(profiles.n_users)[owners]
+    group = groups[owners]
+    # The product can round up to `count` itself.
+    place = np.minimum((drawn * count[group]).astype(np.int64), count[group] - 1)
+    return profiles.with_weights(np.concatenate(values)[begin[group] + place])
