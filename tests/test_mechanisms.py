@@ -11,7 +11,7 @@ from scipy import stats
 import hetdp
 from hetdp import Box, WeightPrior, errors, mechanisms, queries
 from hetdp.mechanisms import selection
-from hetdp.mechanisms.noise.choices import choose_one, toss_kinds
+from hetdp.mechanisms.noise.choices import choose_one, toss_kinds, weight_kinds
 from hetdp.mechanisms.noise.probability import ratio
 from hetdp.mechanisms.noise.survival import survive
 from hetdp.mechanisms.sampling import kept_with
@@ -270,3 +270,19 @@ def test_estimates_undo_what_was_dropped():
 def test_bad_parameters_are_named(make, message):
     with pytest.raises(errors.InvalidInput, match=message):
         make()
+
+
+def test_many_different_weights_are_rounded_down():
+    weights = np.random.default_rng(1).random(20_000)
+    kinds, which = weight_kinds(weights)
+    rounded = np.array([float(kind) for kind in kinds])[which]
+    assert len(kinds) <= 4096
+    assert (rounded <= weights).all()
+    assert (rounded > weights - 1 / 4096).all()
+    assert hetdp.release(mechanisms.sketch(weights), np.ones(20_000), epsilon=1.0).value.size == 20_000
+
+
+def test_a_sampled_histogram_promises_what_its_query_does():
+    query = queries.histogram(UNIT, [0, 0.5, 1], adjacency="add-remove")
+    answer = hetdp.release(mechanisms.sample(query, WEIGHTS), [0, 1, 0, 1], epsilon=1.0)
+    assert "adding or removing one row" in answer.guarantee.text

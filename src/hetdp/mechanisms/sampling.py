@@ -15,7 +15,7 @@ from hetdp.checks import fraction
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.estimation import undo_dropping
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, Plan
-from hetdp.mechanisms.noise.choices import toss_kinds
+from hetdp.mechanisms.noise.choices import toss_kinds, weight_kinds
 from hetdp.mechanisms.noise.probability import Probability, exponential
 from hetdp.mechanisms.queries.base import Query
 from hetdp.mechanisms.stretching import Stretched, as_weights
@@ -51,6 +51,11 @@ class Sampled(Mechanism):
     def domain(self) -> Box:
         """The box of admissible values. Public."""
         return self.base.domain
+
+    @property
+    def neighbours(self) -> str:  # type: ignore[override]
+        """What may differ between neighbouring profiles: what the mechanism inside protects. Public."""
+        return self.base.neighbours
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SampledPlan":
         """Return what a release would do and cost; see `hetdp.plan`.
@@ -113,8 +118,8 @@ class SampledPlan(FullPricePlan):
         -------
         Each row costs as much as a release.
         """
-        weights, which = np.unique(self.mechanism.weights.values, return_inverse=True)
-        kinds = [kept_with(self.level, Fraction(float(weight))) for weight in weights]
+        weights, which = weight_kinds(self.mechanism.weights.values)
+        kinds = [kept_with(self.level, weight) for weight in weights]
         subsets = toss_kinds(kinds, np.tile(which, count), stream).reshape(count, -1)
         clamped = self.mechanism.domain.clamp(values)
         return np.concatenate([self.inner.answers(clamped, keep & subset, stream, count=1) for subset in subsets])

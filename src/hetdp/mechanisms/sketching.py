@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.checks import fraction, whole
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
-from hetdp.mechanisms.noise.choices import toss_kinds
+from hetdp.mechanisms.noise.choices import toss_kinds, weight_kinds
 from hetdp.mechanisms.noise.probability import Probability, exponential
 from hetdp.mechanisms.stretching import as_weights
 from hetdp.profiles import Box, PrivacyWeights
@@ -76,8 +76,8 @@ class SketchPlan(FullPricePlan):
         Each row costs as much as a release. One random word per item, whatever is in the set.
         """
         present = self.mechanism.domain.clamp(values) >= _PRESENT
-        weights, place = np.unique(np.append(0.0, self.mechanism.weights.values), return_inverse=True)
-        kinds = [one_with(self.level, Fraction(float(weight))) for weight in weights]
+        weights, place = weight_kinds(np.append(0.0, self.mechanism.weights.values))
+        kinds = [one_with(self.level, weight) for weight in weights]
         # An absent item behaves like a present one of weight 0, which is the first kind.
         which = np.where(present & keep, place[1:], 0)
         bits = toss_kinds(kinds, np.tile(which, count), stream)

@@ -243,7 +243,8 @@ class Profiles:
 
     def __repr__(self) -> str:
         counts = {"user": self.n_users, "item": self.n_items, "pair": self.n_pairs}
-        return f"Profiles({', '.join(f'{count:,} {noun}{"s" * (count != 1)}' for noun, count in counts.items())})"
+        shown = [f"{count:,} {noun}" + "s" * (count != 1) for noun, count in counts.items()]
+        return f"Profiles({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Profiles):

@@ -1,6 +1,7 @@
 """Exact coins for many lanes, each with a probability of its own kind, and exact uniform choices."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +9,22 @@ from numpy.typing import NDArray
 from hetdp.mechanisms.noise.probability import Probability, bernoulli, binary_digits
 from hetdp.randomness import Stream
 
-__all__ = ["choose_one", "toss_kinds"]
+__all__ = ["choose_one", "toss_kinds", "weight_kinds"]
 
 _WORD_BITS = 64
+_MOST_KINDS = 4096
+
+
+def weight_kinds(weights: NDArray[np.float64]) -> tuple[list[Fraction], NDArray[np.intp]]:
+    """Return the different weights and which of them each item has.
+
+    Each kind costs an exact probability, so where there are more than 4096 of them weights are rounded down to
+    multiples of 1/4096: an item then counts for a little less than it might, never for more.
+    """
+    kinds, which = np.unique(weights, return_inverse=True)
+    if kinds.size > _MOST_KINDS:
+        kinds, which = np.unique(np.floor(weights * _MOST_KINDS) / _MOST_KINDS, return_inverse=True)
+    return [Fraction(float(kind)) for kind in kinds], which
 
 
 def toss_kinds(kinds: Sequence[Probability], which: NDArray[np.intp], stream: Stream) -> NDArray[np.bool_]:
