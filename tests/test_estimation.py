@@ -75,6 +75,9 @@ def test_bad_priors_and_queries_are_refused():
         hetdp.best_multiplier(queries.variance(Box.uniform(0, 1, size=3)), PRIOR, 1.0)
     with pytest.raises(errors.InvalidInput, match="some weight above 0"):
         hetdp.best_multiplier(MEAN, WeightPrior([0.0]), 1.0)
+    with pytest.raises(errors.InvalidInput, match="a prior must be public"):
+        hetdp.best_multiplier(MEAN, hetdp.PrivacyWeights([0.5, 1.0]), 1.0)
+    assert hetdp.best_multiplier(MEAN, [0.5, 1.0], 100.0) == 2.0
     with pytest.raises(errors.InvalidInput, match="epsilon must be"):
         hetdp.best_multiplier(MEAN, PRIOR, 0.0)
 

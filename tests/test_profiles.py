@@ -135,3 +135,12 @@ def test_westin_prior_of_the_paper():
 def test_bad_priors_are_refused(arguments, message):
     with pytest.raises(errors.InvalidInput, match=message):
         WeightPrior(*arguments)
+
+
+def test_priors_from_what_makes_one():
+    assert WeightPrior.of([0.5, 1.0]).mean() == 0.75
+    assert WeightPrior.of({0.0: 0.5, 1.0: 0.5}).mean() == 0.5
+    prior = WeightPrior([1.0])
+    assert WeightPrior.of(prior) is prior
+    with pytest.raises(errors.InvalidInput, match="a prior must be public"):
+        WeightPrior.of(PrivacyWeights([0.5]))

@@ -1,7 +1,7 @@
 """Which mechanism is best for this question, this crowd and this epsilon? Simulated from public knowledge alone."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -108,7 +108,7 @@ class Comparison:
 
 def compare(
     query: Query | str,
-    weight_prior: WeightPrior,
+    weight_prior: WeightPrior | ArrayLike | Mapping[float, float],
     epsilon: Real,
     n: int | None = None,
     *,
@@ -124,7 +124,7 @@ def compare(
         A query of `hetdp.queries`, or one of the names mean, total, count, median, maximum, minimum, l0, squared_norm
         and variance, which stand for values in [0, 1].
     weight_prior
-        What weights one expects, from public knowledge.
+        What weights one expects, from public knowledge: a `WeightPrior`, or what makes one.
     epsilon
         Of the release to come.
     n
@@ -149,14 +149,14 @@ def compare(
     >>> {contender.name: round(contender.rmse, 2) for contender in result.contenders}["stretching (paper)"]
     0.08
     """
-    level = positive("epsilon", epsilon)
+    level, prior = positive("epsilon", epsilon), WeightPrior.of(weight_prior)
     plausible = None if values is None else float_vector("values", values)
     name, box, truth, made = _question(query, n, plausible)
-    contenders = list(made(weight_prior, level))
+    contenders = list(made(prior, level))
     errors = np.empty((whole("runs", runs, minimum=2), len(contenders)))
     for run in range(runs):
         stream = seeded_stream(random_state, run, 0)
-        crowd, weights = _crowd(box, plausible, stream), _weights(weight_prior, box.size, stream)
+        crowd, weights = _crowd(box, plausible, stream), _weights(prior, box.size, stream)
         right = truth(crowd)
         for place, (_, _, maker) in enumerate(contenders):
             plan = maker(weights).plan(noise="laplace", amount=level)

@@ -5,6 +5,7 @@ expectation, so dividing by it removes the bias; what stays is the noise, and th
 multiplier trades one for the other.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,11 @@ _GRID = 400
 
 
 def best_multiplier(
-    query: Query, weight_prior: WeightPrior, epsilon: Real, *, values: ArrayLike | None = None
+    query: Query,
+    weight_prior: WeightPrior | ArrayLike | Mapping[float, float],
+    epsilon: Real,
+    *,
+    values: ArrayLike | None = None,
 ) -> float:
     """Return the public multiplier that minimises the expected error of the normalised estimate.
 
@@ -33,7 +38,7 @@ def best_multiplier(
     query
         A total, mean or count.
     weight_prior
-        What weights one expects, from public knowledge.
+        What weights one expects, from public knowledge: a `WeightPrior`, or what makes one.
     epsilon
         Of the release to come.
     values
@@ -52,10 +57,9 @@ def best_multiplier(
     1.94
     """
     level = positive("epsilon", epsilon)
-    if not isinstance(weight_prior, WeightPrior):
-        raise InvalidInput(f"weight_prior must be a hetdp.WeightPrior. Got {type(weight_prior).__name__} instead.")
+    prior = WeightPrior.of(weight_prior)
     _require_total(query)
-    weights = weight_prior.weights[(weight_prior.weights > 0) & (weight_prior.probabilities > 0)]
+    weights = prior.weights[(prior.weights > 0) & (prior.probabilities > 0)]
     if weights.size == 0:
         raise InvalidInput("weight_prior must give some weight above 0 a chance. Got only zeros instead.")
     relative = np.unique(query.modular_sensitivities(1.0)) / query.sensitivity
@@ -63,7 +67,7 @@ def best_multiplier(
     largest = max(1.0, float(corners.max()))
     candidates = np.concatenate([[1.0], corners[corners > 1], np.geomspace(1.0, largest, _GRID)])
     summary = _Summary.of(query, values)
-    errors = [summary.error(weight_prior, level, float(factor)) for factor in candidates]
+    errors = [summary.error(prior, level, float(factor)) for factor in candidates]
     return float(candidates[int(np.argmin(errors))])
 
 

@@ -1,6 +1,7 @@
 """The Stretching Mechanism's first half: shrink each item until its sensitivity fits its weight."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -169,7 +170,7 @@ def stretch(
     weights: PrivacyWeights | ArrayLike,
     *,
     multiplier: float = 1.0,
-    prior: WeightPrior | None = None,
+    prior: WeightPrior | ArrayLike | Mapping[float, float] | None = None,
 ) -> Stretched:
     """Shrink a query until every item's sensitivity fits its weight.
 
@@ -208,7 +209,7 @@ def stretch(
     if advice is not None:
         # Warned about whatever the weights are: a warning that depended on them would tell about them.
         warnings.warn(advice, StretchingWarning, stacklevel=2)
-    return Stretched(query, secret, factor, prior)
+    return Stretched(query, secret, factor, None if prior is None else WeightPrior.of(prior))
 
 
 def as_weights(weights: PrivacyWeights | ArrayLike, size: int) -> PrivacyWeights:

@@ -71,7 +71,8 @@ class IdEncoder:
         if len(self._known) > _MOST_CODES:
             raise InvalidInput(f"{self.name} ids must be at most {_MOST_CODES} different ones. Got more instead.")
         indices = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-        return position.astype(np.int32)[indices]
+        codes_of: NDArray[np.int32] = position.astype(np.int32)[indices]
+        return codes_of
 
     def has(self, text: str) -> bool:
         """Return whether an id that is a text was seen."""
@@ -149,39 +150,41 @@ def _as_column(name: str, values: object) -> Any:  # noqa: ANN401  (pyarrow has 
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InvalidInput(f"{name} ids must be a vector. Got shape {values.shape} instead.")
     try:
-        if isinstance(values, pa.ChunkedArray):
-            column = values
-        elif isinstance(values, pa.Array):
-            column = pa.chunked_array([values])
-        elif hasattr(values, "__arrow_c_stream__"):
-            column = pa.chunked_array(values)  # a column of some data frame, without a copy
-        else:
-            array = pa.array(values)
-            column = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+        column = _as_arrow(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # The message of arrow may quote an id; it stays out.
         raise InvalidInput(
             f"{name} ids must be all texts or all whole numbers below 2**63. Got something else instead."
         ) from None
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    kind = column.type
     missing = column.null_count
-    if pa.types.is_null(column.type):
-        column = column.cast(pa.int64())
-    elif pa.types.is_integer(column.type):
+    if pa.types.is_integer(kind) or pa.types.is_null(kind):
         try:
             column = column.cast(pa.int64())
         except pa.ArrowInvalid:
             raise InvalidInput(f"{name} ids must be below 2**63. Got a larger number instead.") from None
-    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or str(column.type) == "string_view":
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
         column = column.cast(pa.large_string())
         missing += _count_empty(column)
     else:
-        hint = " A missing id turns whole numbers into floats." if pa.types.is_floating(column.type) else ""
-        raise InvalidInput(f"{name} ids must be texts or whole numbers. Got {column.type} instead.{hint}")
+        hint = " A missing id turns whole numbers into floats." if pa.types.is_floating(kind) else ""
+        raise InvalidInput(f"{name} ids must be texts or whole numbers. Got {kind} instead.{hint}")
     if missing:
         raise InvalidInput(f"{name} ids must not be missing or empty. Got {missing} such instead.")
     return column
+
+
+def _as_arrow(values: object) -> Any:  # noqa: ANN401
+    import pyarrow as pa  # noqa: PLC0415
+
+    if isinstance(values, pa.ChunkedArray):
+        column = values
+    elif hasattr(values, "__arrow_c_stream__"):
+        column = pa.chunked_array(values)  # a column of some data frame, without a copy
+    else:
+        array = pa.array(values)  # chunked by itself when the texts are long
+        column = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _count_empty(column: Any) -> int:  # noqa: ANN401

@@ -1,5 +1,6 @@
 """Read pairs from data frames and from files, in batches, without showing a cell in any message."""
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -66,7 +67,7 @@ def frame_columns(frame: object, *, user: str, item: str, weight: str | None) ->
     import narwhals.stable.v1 as nw  # noqa: PLC0415  (only those who pass a frame pay for it)
 
     try:
-        table: Any = nw.from_native(frame)  # type: ignore[call-overload]
+        table: Any = nw.from_native(frame)
         names = list(table.collect_schema().names())
     except TypeError:
         raise DataError(f"frame must be a pandas, polars or arrow table. Got {type(frame).__name__} instead.") from None
@@ -108,26 +109,17 @@ def read_pairs(
     hetdp.errors.DataError: the data file must exist. Got 'likes.xlsx', which is not a file, instead.
     """
     file = Path(path)
-    if not file.is_file():
-        raise DataError(f"the data file must exist. Got {str(file)!r}, which is not a file, instead.")
-    stem, compression = file, None
-    if file.suffix.lower() in _COMPRESSIONS:
-        stem, compression = file.with_suffix(""), _COMPRESSIONS[file.suffix.lower()]
-    kind = stem.suffix.lower()
-    if kind not in (".csv", ".tsv", ".parquet", *_PLAIN) or (kind == ".parquet" and compression):
-        raise DataError(f"the name of the data file must end in {_ENDINGS}. Got {file.name!r} instead.")
-    if file.stat().st_size == 0:
-        raise _no_pairs(file)
-    columns = _Columns(user, item, weight)
-    collector = PairCollector()
+    kind, compression = _kind(file)
     dims: list[int] = []
-    try:
-        if kind == ".parquet":
-            batches = _parquet(file, columns)
-        elif kind in _PLAIN:
-            batches = _plain(file, compression, dims)
-        else:
-            batches = _csv(file, compression, columns, delimiter="\t" if kind == ".tsv" else ",")
+    if kind == ".parquet":
+        batches = _parquet(file, _Columns(user, item, weight))
+    elif kind in _PLAIN:
+        batches = _plain(file, compression, dims)
+    else:
+        delimiter = "\t" if kind == ".tsv" else ","
+        batches = _csv(file, compression, _Columns(user, item, weight), delimiter=delimiter)
+    collector = PairCollector()
+    with _without_quoting(file, kind):
         for batch in batches:
             collector.add(*batch)
         if not collector.n_pairs:
@@ -137,6 +129,26 @@ def read_pairs(
             user_ids = np.arange(first, first + dims[0]) if user_ids is None else user_ids
             item_ids = np.arange(first, first + dims[1]) if item_ids is None else item_ids
         return collector.finish(user_ids, item_ids, read_as_text=kind != ".parquet")
+
+
+def _kind(file: Path) -> tuple[str, str | None]:
+    """Return the ending that tells the format, and the compression."""
+    if not file.is_file():
+        raise DataError(f"the data file must exist. Got {str(file)!r}, which is not a file, instead.")
+    compression = _COMPRESSIONS.get(file.suffix.lower())
+    kind = (file.with_suffix("") if compression else file).suffix.lower()
+    if kind not in (".csv", ".tsv", ".parquet", *_PLAIN) or (kind == ".parquet" and compression):
+        raise DataError(f"the name of the data file must end in {_ENDINGS}. Got {file.name!r} instead.")
+    if file.stat().st_size == 0:
+        raise _no_pairs(file)
+    return kind, compression
+
+
+@contextlib.contextmanager
+def _without_quoting(file: Path, kind: str) -> Iterator[None]:
+    """Turn whatever goes wrong while reading into an error that names the file and quotes no row."""
+    try:
+        yield
     except DataError:
         raise
     except InvalidInput as error:
@@ -147,12 +159,13 @@ def read_pairs(
             "Got more than there is instead. Read fewer users, or use a machine with more memory."
         ) from None
     except (OSError, EOFError, ValueError):
-        # The reader's own message may quote a row; it stays out.
-        shape = "a line 'user item' or 'user item weight' per pair" if kind in _PLAIN else "rows as long as the header"
-        raise DataError(
-            f"{file.name} must be a readable {kind or 'text'} file ({'' if kind == '.parquet' else 'UTF-8, '}{shape}). "
-            "Got something else instead."
-        ) from None
+        if kind == ".parquet":
+            form = "parquet file"
+        elif kind in _PLAIN:
+            form = "text file (UTF-8, a line 'user item' or 'user item weight' per pair)"
+        else:
+            form = f"{kind} file (UTF-8, rows as long as the header)"
+        raise DataError(f"{file.name} must be a readable {form}. Got something else instead.") from None
 
 
 def _no_pairs(file: Path) -> DataError:
@@ -193,7 +206,8 @@ def _plain(file: Path, compression: str | None, dims: list[int]) -> Iterator[lis
     """Yield the columns of a file without a header; a dims line, if there is one, is put into `dims`."""
     import pyarrow as pa  # noqa: PLC0415
 
-    rest, names = b"", []
+    rest = b""
+    names: list[str] = []
     with pa.input_stream(str(file), compression) as stream:
         while True:
             block = stream.read(_BLOCK)

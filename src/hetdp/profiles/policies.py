@@ -114,7 +114,7 @@ class Westin:
     Examples
     --------
     >>> Westin(0.34, 0.43, 0.23).group_sizes(10)
-    (3, 4, 3)
+    (4, 4, 2)
     """
 
     fundamentalists: float

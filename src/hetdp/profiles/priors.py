@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.checks import finite, float_vector
 from hetdp.errors import InvalidInput
+from hetdp.profiles.weights import PrivacyWeights
 
 __all__ = ["WeightPrior"]
 
@@ -59,6 +60,23 @@ class WeightPrior:
         total = float(self.probabilities.sum())
         if (self.probabilities < 0.0).any() or abs(total - 1.0) > 1e-9:  # noqa: PLR2004  (rounding of the sum)
             raise InvalidInput(f"probabilities must be >= 0 and sum to 1. Got a sum of {total:g} instead.")
+
+    @classmethod
+    def of(cls, prior: "WeightPrior | ArrayLike | Mapping[float, float]") -> "WeightPrior":
+        """Return a prior as it is, or made from weights (all as likely) or a dict from weight to probability.
+
+        Privacy
+        -------
+        Refuses `PrivacyWeights`: the weights in use are secret, and a prior is not.
+
+        Examples
+        --------
+        >>> WeightPrior.of({0.5: 0.2, 1.0: 0.8}).mean()
+        0.9
+        """
+        if isinstance(prior, PrivacyWeights):
+            raise InvalidInput("a prior must be public. Got the secret weights in use instead.")
+        return prior if isinstance(prior, WeightPrior) else cls(prior)
 
     @classmethod
     def westin(cls, fundamentalists: float, pragmatists: float, unconcerned: float) -> "WeightPrior":

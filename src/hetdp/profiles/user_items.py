@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hetdp.errors import HetdpWarning, InvalidInput
 from hetdp.profiles.identifiers import Ids, as_ids
+from hetdp.profiles.matrices import matrix_pairs, matrix_weights
 from hetdp.profiles.pairs import PairCollector, Rows, Weights, merge_pairs, weight_vector
 
 __all__ = ["Profiles"]
@@ -185,7 +186,7 @@ class Profiles:
         >>> Profiles.from_csr(csr_array([[1, 0, 4], [0, 0, 0]]), item_ids=["a", "b", "c"]).profile(0)
         {'a': 1.0, 'c': 1.0}
         """
-        keys, _, shape = _matrix_keys("matrix", matrix, drop_zeros=True)
+        keys, shape = matrix_pairs(matrix)
         ids = (
             as_ids(name, np.arange(size, dtype=np.int64) if given is None else given)
             for name, given, size in (("user", user_ids, shape[0]), ("item", item_ids, shape[1]))
@@ -210,7 +211,7 @@ class Profiles:
         user_ids: object = None,
         item_ids: object = None,
     ) -> Self:
-        """Return the profiles in a .csv, .tsv, .parquet or plain text file, compressed (.gz, .bz2, .zst) or not.
+        r"""Return the profiles in a .csv, .tsv, .parquet or plain text file, compressed (.gz, .bz2, .zst) or not.
 
         Parameters
         ----------
@@ -231,7 +232,7 @@ class Profiles:
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "likes.csv")
-        ...     _ = path.write_text("user,item,weight\\nann,tea,0.5\\nbob,tea,1\\n")
+        ...     _ = path.write_text("user,item,weight\nann,tea,0.5\nbob,tea,1\n")
         ...     Profiles.read(path)
         Profiles(2 users, 1 item, 2 pairs)
         """
@@ -332,26 +333,12 @@ class Profiles:
         >>> Profiles.from_pairs([1, 1], ["a", "b"]).with_weights([0.5, 0]).profile(1)
         {'a': 0.5, 'b': 0.0}
         """
-        vector = self._looked_up(weights) if hasattr(weights, "tocoo") else weight_vector(weights, self.n_pairs)
+        if hasattr(weights, "tocoo"):
+            pairs = self.owners.astype(np.int64) * self.n_items + self.indices
+            vector = matrix_weights(weights, pairs, (self.n_users, self.n_items))
+        else:
+            vector = weight_vector(weights, self.n_pairs)
         return self._trusted(Rows(self.indptr, self.indices, vector, 0), self.user_ids, self.item_ids)
-
-    def _looked_up(self, matrix: object) -> Weights:
-        """Return the weight of each pair in a sparse matrix; what is not stored there is 0, as everywhere in scipy."""
-        keys, values, shape = _matrix_keys("weights", matrix, drop_zeros=False)
-        if shape != (self.n_users, self.n_items):
-            raise InvalidInput(f"weights must be {self.n_users} x {self.n_items}. Got {shape[0]} x {shape[1]} instead.")
-        vector = weight_vector(values, keys.size)
-        order = np.argsort(keys)
-        keys, vector = keys[order], vector[order]
-        pairs = self.owners.astype(np.int64) * self.n_items + self.indices
-        place = np.searchsorted(pairs, keys)
-        known = np.append(pairs, -1)[place] == keys
-        if vector[~known].any():
-            raise InvalidInput("weights must belong to pairs that exist. Got a weight above 0 for another one instead.")
-        result = np.zeros(self.n_pairs, dtype=vector.dtype)
-        np.maximum.at(result, place[known], vector[known])
-        result.flags.writeable = False
-        return result
 
     def keep(self, chosen: NDArray[np.bool_]) -> Self:
         """Return the profiles with only the pairs where `chosen`, a vector of one bool per pair, is true.
@@ -412,17 +399,3 @@ class Profiles:
             csr_array((data, self.indices, self.indptr), shape=shape, copy=True) for data in (ones, self.weights)
         )
         return presence, weights
-
-
-def _matrix_keys(
-    name: str, matrix: object, *, drop_zeros: bool
-) -> tuple[NDArray[np.int64], NDArray[Any], tuple[int, int]]:
-    """Return `row * columns + column` and the value of each stored entry of a sparse matrix, and its shape."""
-    from scipy.sparse import issparse  # noqa: PLC0415
-
-    if not issparse(matrix) or getattr(matrix, "ndim", 0) != 2:  # noqa: PLR2004
-        raise InvalidInput(f"{name} must be a scipy sparse matrix. Got {type(matrix).__name__} instead.")
-    stored: Any = matrix.tocoo()  # type: ignore[attr-defined]
-    keys = stored.row.astype(np.int64) * stored.shape[1] + stored.col
-    there = stored.data != 0 if drop_zeros else slice(None)
-    return keys[there], stored.data[there], (int(stored.shape[0]), int(stored.shape[1]))
