@@ -2,12 +2,13 @@
 
 import warnings
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
 import hetdp
-from hetdp import Box, errors, queries
+from hetdp import Box, errors, mechanisms, queries
 from hetdp.accounting.ledger_view import LedgerView
 from hetdp.mechanisms.noise.gaussian import gaussian_integers
 from hetdp.mechanisms.noise.laplace import laplace_integers
@@ -154,3 +155,45 @@ def test_a_view_with_a_repeated_item_is_refused():
 def test_absurd_weights_are_refused_like_others():
     with pytest.raises(errors.InvalidInput, match="weights must be numbers"):
         hetdp.PrivacyWeights([10**400])
+
+
+@pytest.mark.parametrize("kind", ["sketch", "sample"])
+def test_one_secret_weight_cannot_change_the_coins_of_others(kind):
+    """Rounding that set in with the 4097th different weight let one dial move everybody's coins."""
+    size = 5000
+    weights = (np.arange(size) % 4095 + 0.999) / 4096
+    other = weights.copy()
+    weights[0], other[0] = 0.0, 0.123456
+    box = Box.uniform(0, 1, size=size)
+    make = {
+        "sketch": mechanisms.sketch,
+        "sample": lambda dials: mechanisms.sample(queries.histogram(box, size), dials),
+    }[kind]
+    plans = [make(dials).plan(noise="laplace", amount=1.0) for dials in (weights, other)]
+    answers = [plan.answers(box.upper, np.ones(size, dtype=bool), seeded_stream(3), count=1) for plan in plans]
+    assert np.count_nonzero(answers[0] != answers[1]) <= 2
+
+
+@pytest.mark.parametrize("epsilon", [1e-310, 1e-300, 1e-9, 700.0, 1e6, 1e18])
+@pytest.mark.parametrize("kind", ["median", "maximum", "mode", "sketch", "sample"])
+def test_absurd_epsilons_neither_crash_nor_hang(kind, epsilon):
+    box = Box.uniform(0, 1, size=3)
+    mechanism = {
+        "median": lambda: mechanisms.median(box, [1, 0.5, 0], candidates=5),
+        "maximum": lambda: mechanisms.maximum(box, [1, 0.5, 0], candidates=5),
+        "mode": lambda: mechanisms.mode(box, [1, 0.5, 0], categories=[0, 1]),
+        "sketch": lambda: mechanisms.sketch([1, 0.5, 0]),
+        "sample": lambda: mechanisms.sample(partial(mechanisms.median, box, candidates=5), [1, 0.5, 0]),
+    }[kind]()
+    ledger = hetdp.Ledger(limits=np.full(3, 1e30))
+    hetdp.release(mechanism, [0.1, 0.9, 0.4], epsilon=epsilon, ledger=ledger)
+    assert ledger.spent[0] >= epsilon
+    assert ledger.spent[1] > 0
+
+
+def test_estimates_of_sampling_survive_a_huge_epsilon():
+    prior = hetdp.WeightPrior([0.0, 0.5, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan = mechanisms.sample(ONE, [1.0], prior=prior).plan(noise="laplace", amount=1000.0)
+        assert plan.estimate(1.0) == pytest.approx(3.0)

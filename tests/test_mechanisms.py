@@ -85,7 +85,7 @@ def test_release_and_ledger_are_the_same_as_for_stretching(make):
     assert ledger.spent[3] > 0
     assert answer.public()["epsilon"] == 1.0
     assert "exp(1 * v_i)" in answer.guarantee.text
-    assert "0.3" not in repr(make(WEIGHTS))
+    assert "0.7" not in repr(make(WEIGHTS))
 
 
 @every_mechanism
@@ -259,7 +259,13 @@ def test_estimates_undo_what_was_dropped():
         (lambda: mechanisms.threshold(queries.total(UNIT), WEIGHTS, level=0), r"level must lie in \(0, 1\]"),
         (lambda: mechanisms.uniform(queries.total(UNIT), WEIGHTS, prior=WeightPrior([0.0])), "some weight above 0"),
         (lambda: mechanisms.quantile(UNIT, WEIGHTS, share=2), r"share must lie in \[0, 1\]"),
+        (lambda: mechanisms.threshold(queries.total(UNIT), WEIGHTS, level=1e-310), "not below 1e-09"),
+        (lambda: mechanisms.quantile(UNIT, WEIGHTS, share="a"), "share must be a finite number"),
         (lambda: mechanisms.median(UNIT, WEIGHTS, candidates=1), "candidates must be a whole number >= 2"),
+        (lambda: mechanisms.median(UNIT, WEIGHTS, candidates=101.0), "candidates must be a whole number >= 2"),
+        (lambda: mechanisms.sample(3, WEIGHTS), "base must be a query, or a function"),
+        (lambda: mechanisms.sample(mechanisms.median(UNIT, WEIGHTS), WEIGHTS), "base must be a query, or a function"),
+        (lambda: mechanisms.sample(lambda _: 3, WEIGHTS), "base must make a mechanism"),
         (lambda: mechanisms.mode(UNIT, WEIGHTS, categories=[]), "categories must be a non-empty vector"),
         (lambda: mechanisms.sketch(WEIGHTS, size=3), r"weights must be one per item \(3\)"),
         (lambda: mechanisms.median(UNIT, WEIGHTS).plan(noise="gaussian", amount=1.0), "must be left alone"),

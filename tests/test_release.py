@@ -75,6 +75,26 @@ def test_the_promise_is_kept_in_exact_arithmetic(query):
 
 
 @every_query
+@pytest.mark.parametrize("multiplier", [1.0, 2.5])
+def test_each_weight_is_protected_with_epsilon_in_exact_arithmetic(query, multiplier):
+    """Changing one weight moves the integer answer by no more than the noise hides at epsilon."""
+    rng = np.random.default_rng(7)
+    for turn, point in enumerate(extreme_points(query, rng, 16)):
+        weights = weights_for(query, turn)
+        item = int(rng.integers(query.size))
+        other = weights.copy()
+        other[item] = rng.choice([0.0, 1.0, rng.random()])
+        plans = [
+            plan_stretched(hetdp.stretch(query, dials, multiplier=multiplier), noise="laplace", amount=1.0)
+            for dials in (weights, other)
+        ]
+        assert plans[0].spread == plans[1].spread
+        steps = [plan._exact_steps(point, np.ones(query.size, dtype=bool)) for plan in plans]
+        apart = sum(abs(a - b) for a, b in zip(*steps, strict=True))
+        assert Fraction(apart) / plans[0].spread <= 1
+
+
+@every_query
 def test_measured_loss_stays_below_the_promise(query):
     """Statistical lower bound at an extreme pair of neighbours; false-alarm rate 1e-6 per query."""
     item = 1

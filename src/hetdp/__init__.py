@@ -14,7 +14,7 @@ from hetdp.mechanisms.estimation import best_multiplier
 from hetdp.mechanisms.noise import discrete_gaussian, discrete_laplace
 from hetdp.mechanisms.queries.falsification import falsify
 from hetdp.mechanisms.stretching import Stretched, stretch
-from hetdp.profiles import Box, PrivacyWeights, WeightPrior
+from hetdp.profiles import Box, PrivacyWeights, Profiles, WeightPrior, policies, split
 
 __all__ = [
     "Box",
@@ -22,6 +22,7 @@ __all__ = [
     "Guarantee",
     "Ledger",
     "PrivacyWeights",
+    "Profiles",
     "Release",
     "Stretched",
     "WeightPrior",
@@ -35,8 +36,10 @@ __all__ = [
     "falsify",
     "mechanisms",
     "plan",
+    "policies",
     "queries",
     "release",
     "release_distortion_bound",
+    "split",
     "stretch",
 ]

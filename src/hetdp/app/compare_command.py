@@ -22,7 +22,7 @@ NAMES = ("mean", "total", "count", "median", "maximum", "minimum", "l0", "square
     help="Public prior of weights: shares of the three groups.",
 )
 @click.option("--values", help="Public sample of plausible values in [0, 1], such as 0,0,1.  [default: uniform]")
-@click.option("--runs", type=click.IntRange(min=2), default=200, show_default=True, help="Simulated crowds.")
+@click.option("--runs", type=click.IntRange(min=2), default=1000, show_default=True, help="Simulated crowds.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the chart to an SVG file.")
 @output_options
 def compare(
@@ -50,6 +50,8 @@ def compare(
         plausible = None if values is None else [float(value) for value in values.split(",")]
     except ValueError:
         raise click.UsageError(f"--values must be numbers separated by commas, not {values!r}.") from None
+    if plausible is not None and not all(0 <= value <= 1 for value in plausible):
+        raise click.UsageError("--values must lie in [0, 1].")
     if output is not None:
         check_writable(output)
     if dry_run:
@@ -58,12 +60,16 @@ def compare(
             quiet=quiet,
         )
         return
+    note(f"Simulating {runs} crowds of {items} items ...", quiet=quiet)
     result = simulate(query_name, prior, epsilon, items, values=plausible, runs=runs)
     if output is not None:
         write_whole(output, result.svg())
         note(f"Wrote {output}.", quiet=quiet)
     if as_json:
-        contenders = [{"mechanism": found.name, "rmse": found.rmse, "bias": found.bias} for found in result.contenders]
+        contenders = [
+            {"mechanism": one.name, "rmse": one.rmse, "uncertainty": one.uncertainty, "bias": one.bias}
+            for one in result.contenders
+        ]
         print_json(
             {
                 "query": result.query,
@@ -77,7 +83,7 @@ def compare(
         return
     largest = max(found.rmse for found in result.contenders)
     rows = [
-        (found.name, f"{found.rmse:.4g}", f"{found.bias:+.4g}", _bar(found.rmse / largest))
+        (found.name, f"{found.rmse:.3g} ± {found.uncertainty:.1g}", f"{found.bias:+.4g}", _bar(found.rmse / largest))
         for found in result.contenders
     ]
     title = f"Error of the {result.query} of {result.items} items at epsilon = {result.epsilon:g} ({runs} crowds)"

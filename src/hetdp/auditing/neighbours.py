@@ -1,6 +1,6 @@
 """Neighbouring profiles: which item two profiles differ in, and which pair shows an item's influence most."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
@@ -46,6 +46,9 @@ def differing_item(one: object, two: object) -> Hashable:
                 f"neighbors must be profiles of the same length. Got {len(first)} and {len(second)} items instead."
             )
         items = [place for place in range(len(first)) if not _same(first[place], second[place])]
+    elif any(isinstance(profile, Sized) and not isinstance(profile, str | bytes) for profile in (one, two)):
+        kinds = " and ".join(sorted({type(profile).__name__ for profile in (one, two)}))
+        raise InvalidInput(f"neighbors must be two sequences, two columns, two dicts or two sets. Got {kinds} instead.")
     else:
         items = [] if _same(one, two) else [0]
     if len(items) != 1:
@@ -145,7 +148,10 @@ def _bits(seed: int, rows: int, size: int) -> NDArray[np.bool_]:
 
 
 def _is_sequence(profile: object) -> bool:
-    return isinstance(profile, Sequence | np.ndarray) and not isinstance(profile, str | bytes) and np.ndim(profile) > 0
+    if isinstance(profile, str | bytes):
+        return False
+    column = hasattr(profile, "to_numpy") and getattr(profile, "ndim", 1) == 1  # of some data frame
+    return column or (isinstance(profile, Sequence | np.ndarray) and np.ndim(profile) > 0)
 
 
 def _same(one: object, two: object) -> bool:

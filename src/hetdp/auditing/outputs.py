@@ -1,5 +1,6 @@
 """What a mechanism put out, in one of two shapes: rows of numbers, or labels that are only equal or not."""
 
+import math
 import numbers
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class OutputReader:
 
     kind: str | None = None
     cells: int = 0
+    label: type | None = None
 
     def batch(self, raw: object, count: int) -> Outputs:
         """Read the outputs of a vectorised mechanism: an array or a sequence with one output per run.
@@ -50,12 +52,13 @@ class OutputReader:
         -------
         Reads outputs, which a mechanism makes to be seen.
         """
-        if not isinstance(raw, np.ndarray | Sequence) or isinstance(raw, str) or len(raw) != count:
-            got = f"{len(raw)} outputs" if hasattr(raw, "__len__") else type(raw).__name__
+        sized = isinstance(raw, np.ndarray | Sequence) and not isinstance(raw, str) and getattr(raw, "ndim", 1) > 0
+        if not sized or len(raw) != count:  # type: ignore[arg-type]
+            got = f"{len(raw)} outputs" if sized else type(raw).__name__  # type: ignore[arg-type]
             raise InvalidInput(f"mechanism must return one output for each of {count} runs. Got {got} instead.")
         if isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf":
             return self._numbers(raw.reshape(count, -1))
-        return self.singles(list(raw))
+        return self.singles(list(raw))  # type: ignore[call-overload]
 
     def singles(self, raw: Sequence[object]) -> Outputs:
         """Read outputs that were made one by one.
@@ -70,6 +73,9 @@ class OutputReader:
             lengths = {len(row) for row in rows if row is not None}
             if len(lengths) > 1:
                 self._refuse(f"vectors of {min(lengths)} and {max(lengths)} numbers")
+            shapes = {np.ndim(value) for value in values}  # type: ignore[arg-type]
+            if len(shapes) > 1:
+                self._refuse("numbers and vectors")
             return self._numbers(np.array(rows, dtype=np.float64).reshape(len(rows), -1))
         if any(row is not None for row in rows):
             self._refuse("numbers and other things")
@@ -80,7 +86,12 @@ class OutputReader:
                 raise InvalidInput(
                     f"mechanism must return numbers, vectors or hashable labels. Got {type(value).__name__} instead."
                 )
-        self.kind = "labels"
+            if _holds_nan(value):
+                raise InvalidInput("mechanism must not return nan, not even inside a label. Got nan instead.")
+        kinds = {type(value) for value in values} | ({self.label} if self.label is not None else set())
+        if len(kinds) > 1:
+            self._refuse(" and ".join(sorted(kind.__name__ for kind in kinds)))
+        self.kind, self.label = "labels", kinds.pop()
         labels = np.empty(len(values), dtype=object)
         labels[:] = values
         return labels
@@ -111,10 +122,24 @@ def _row(value: object) -> list[float] | None:
     if isinstance(value, np.ndarray):
         return [float(cell) for cell in value.ravel()] if value.dtype.kind in "biuf" else None
     if isinstance(value, numbers.Real | np.bool_):
-        return [float(value)]
+        return [_float(value)]
     if isinstance(value, list | tuple) and value and all(isinstance(cell, numbers.Real | np.bool_) for cell in value):
-        return [float(cell) for cell in value]
+        return [_float(cell) for cell in value]
     return None
+
+
+def _float(value: Any) -> float:  # noqa: ANN401  (a real number of any make)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _holds_nan(value: object) -> bool:
+    """Return whether a label is nan or holds one, directly or in a tuple."""
+    if isinstance(value, tuple | frozenset):
+        return any(_holds_nan(part) for part in value)
+    return isinstance(value, complex | float) and value != value  # noqa: PLR0124  (only nan differs from itself)
 
 
 def _hashes(value: Hashable) -> bool:

@@ -17,7 +17,17 @@ import numpy as np
 from hetdp.auditing.neighbours import Pair
 from hetdp.auditing.outputs import OutputReader, Outputs
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
-from hetdp.auditing.subjects import Claims, accepts, claims_for, default_items, pairs_for, planned, subject_of
+from hetdp.auditing.subjects import (
+    Claims,
+    accepts,
+    checked_pairs,
+    claims_for,
+    default_items,
+    mechanism_of,
+    pairs_for,
+    planned,
+    subject_of,
+)
 from hetdp.checks import Real
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.mechanism import Mechanism, Plan
@@ -124,16 +134,16 @@ def _plan_subject(
     mechanism: object, plan: Plan, neighbors: Sequence[Pair] | None
 ) -> tuple[str, Callable[..., Any], list[tuple[Hashable, Pair]], Claims | None]:
     """Return name, run, pairs and limits of a plan; a weight of 0 must leave no trace in any mechanism."""
-    stretched = plan.stretched if isinstance(plan, StretchedPlan) else mechanism
-    name = stretched.name if isinstance(stretched, Mechanism) else type(plan).__name__
-    weights = stretched.weights.values if isinstance(stretched, Mechanism) else np.sign(plan.losses)
+    origin = mechanism_of(plan) or mechanism_of(mechanism)
+    name = type(plan).__name__ if origin is None else origin.name
+    weights = np.sign(plan.losses) if origin is None else origin.weights.values
     keep = np.ones(weights.size, dtype=bool)
     if neighbors is None:
-        if not isinstance(stretched, Mechanism):
+        if origin is None:
             raise InvalidInput("neighbors must be given for a plan without its mechanism. Got None instead.")
-        pairs = _pairs(stretched.domain, default_items(weights))
+        pairs = _pairs(origin.domain, default_items(weights))
     else:
-        pairs = pairs_for(subject_of(sum), neighbors, None)
+        pairs = checked_pairs(neighbors)
     limits = {item: 0.0 if isinstance(item, int) and weights[item] == 0 else math.inf for item, _ in pairs}
 
     def run(profile: object, stream: Stream) -> object:

@@ -45,6 +45,9 @@ class SampleSize:
     capped: bool
 
 
+_SMALLEST_EXCESS = 1e-12
+
+
 def plan_samples(
     claim: float,
     *,
@@ -158,6 +161,8 @@ def _quantiles(false_alarm: float, miss: float) -> tuple[float, float]:
 def _needed(claim: float, loss: float, quantiles: tuple[float, float]) -> float:
     """Return how many runs per side tell a loss from the claim (the formula of `plan_samples`)."""
     z_confidence, z_power = quantiles
+    if loss - claim < _SMALLEST_EXCESS:  # too small for any number of runs, and for the square below
+        return math.inf
     other = math.sqrt(2 * math.exp(min(loss, 600.0)) - 1)
     return ((z_confidence * (1 + other) + z_power * math.hypot(1, other)) / (loss - claim)) ** 2
 

@@ -13,7 +13,7 @@ from hetdp.auditing.neighbours import Pair, differing_item, search_pair, worst_p
 from hetdp.auditing.outputs import OutputReader, Outputs
 from hetdp.checks import not_negative
 from hetdp.errors import InvalidInput
-from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, Plan
 from hetdp.mechanisms.plan import StretchedPlan
 from hetdp.profiles import Box
 from hetdp.randomness import Stream, seeded_stream
@@ -22,9 +22,11 @@ __all__ = [
     "Claims",
     "Subject",
     "accepts",
+    "checked_pairs",
     "claims_for",
     "default_items",
     "fresh_seed",
+    "mechanism_of",
     "pairs_for",
     "planned",
     "subject_of",
@@ -70,7 +72,16 @@ class Subject:
 
     def draw(self, profile: object, count: int, stream: Stream) -> Outputs:
         """Return the outputs of `count` runs on a profile."""
-        raw = self.run(profile, count, stream)
+        try:
+            raw = self.run(profile, count, stream)
+        except InvalidInput:
+            raise
+        except Exception as error:
+            # Its message may quote a profile; the traceback still leads a programmer there.
+            raise InvalidInput(
+                f"mechanism must return on every profile. Got {type(error).__name__} instead. "
+                "If only some profiles lead to it, that is a leak; hetdp.auditing.replay_audit shows it."
+            ) from error
         return self.reader.batch(raw, count) if self.vectorised else self.reader.singles(raw)
 
     def pair_for(self, item: int) -> Pair:
@@ -114,21 +125,17 @@ def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
                 f"mechanism must promise epsilon, a bound on every ratio. Got a plan in {plan.unit} instead; "
                 "hetdp.auditing.replay_audit and sampler_audit check those."
             )
-        domain = mechanism.domain if isinstance(mechanism, Mechanism) else None
+        origin = mechanism_of(mechanism)
+        losses = plan.losses if origin is None else plan.amount * origin.weights.values
         if isinstance(plan, StretchedPlan):
-            name, losses = plan.stretched.name, plan.amount * plan.stretched.weights.values
             losses = losses * plan.stretched.query.steps_to_replace
-        elif isinstance(mechanism, Mechanism):
-            name, losses = mechanism.name, plan.amount * mechanism.weights.values
-        else:
-            name, losses = type(plan).__name__, plan.losses
         keep = np.ones(losses.size, dtype=bool)
         return Subject(
-            name=name,
+            name=type(plan).__name__ if origin is None else origin.name,
             run=lambda profile, count, stream: plan.answers(profile, keep, stream, count=count),
             vectorised=True,
             claims=losses,
-            domain=domain,
+            domain=None if origin is None else origin.domain,
             plan=plan,
         )
     if not callable(mechanism):
@@ -138,6 +145,15 @@ def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
     if epsilon is not None:
         raise InvalidInput(f"epsilon must come with a mechanism; give a function `claimed`. Got {epsilon!r} instead.")
     return _function_subject(mechanism)
+
+
+def mechanism_of(subject: object) -> Mechanism | None:
+    """Return the mechanism that a plan belongs to, or that was given; None for plans of another make."""
+    if isinstance(subject, StretchedPlan):
+        return subject.stretched
+    if isinstance(subject, FullPricePlan):
+        return subject.mechanism
+    return subject if isinstance(subject, Mechanism) else None
 
 
 def _function_subject(function: Callable[..., Any]) -> Subject:
@@ -193,14 +209,18 @@ def claims_for(claimed: Claims, item: Hashable) -> float:
     (0.5, 0.2, 0.0)
     """
     if isinstance(claimed, Mapping):
-        if item not in claimed:
+        losses = {key: not_negative("claimed", value) for key, value in claimed.items()}
+        label = item if item in losses else str(item)  # the keys of a JSON object are text
+        if label not in losses:
             raise InvalidInput(f"claimed must hold a loss for every audited item. Got none for {item!r} instead.")
-        return not_negative("claimed", claimed[item])
+        return losses[label]
     if isinstance(claimed, Sequence | np.ndarray) and np.ndim(claimed) == 1:
-        if not isinstance(item, int) or item >= len(claimed):
-            raise InvalidInput(f"claimed must hold a loss for every item. Got {len(claimed)}, none for {item!r}.")
-        value = claimed[item]
-        return not_negative("claimed", float(value) if isinstance(value, np.floating) else value)
+        listed = [
+            not_negative("claimed", float(value) if isinstance(value, np.floating) else value) for value in claimed
+        ]
+        if not isinstance(item, int) or item >= len(listed):
+            raise InvalidInput(f"claimed must hold a loss for every item. Got {len(listed)}, none for {item!r}.")
+        return listed[item]
     return not_negative("claimed", claimed)
 
 
@@ -235,6 +255,14 @@ def fresh_seed(stream: Stream) -> int:
     return int(stream.words(1)[0] >> np.uint64(33))
 
 
+def checked_pairs(neighbors: Sequence[Pair]) -> list[tuple[Hashable, Pair]]:
+    """Return given pairs of profiles, each with the one item in which they differ."""
+    listed = list(neighbors) if isinstance(neighbors, Sequence) else []
+    if not listed or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in listed):  # noqa: PLR2004
+        raise InvalidInput("neighbors must be a list of pairs of profiles. Got something else instead.")
+    return [(differing_item(one, two), (one, two)) for one, two in listed]
+
+
 def pairs_for(
     subject: Subject, neighbors: Sequence[Pair] | None, items: Sequence[int] | None
 ) -> list[tuple[Hashable, Pair]]:
@@ -250,10 +278,7 @@ def pairs_for(
     [(1, ([0, 0], [0, 1]))]
     """
     if neighbors is not None:
-        listed = list(neighbors) if isinstance(neighbors, Sequence) else []
-        if not listed or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in listed):  # noqa: PLR2004
-            raise InvalidInput("neighbors must be a list of pairs of profiles. Got something else instead.")
-        found = [(differing_item(one, two), (one, two)) for one, two in listed]
+        found = checked_pairs(neighbors)
         return found if items is None else [(item, pair) for item, pair in found if item in items]
     if subject.claims is None:
         raise InvalidInput("neighbors must be given with a function: pairs of profiles that differ in one item.")

@@ -40,12 +40,15 @@ class Contender:
         The mechanism, and what it does to strict items.
     rmse, bias
         Root mean squared error and mean error of its answer (its `estimate`, where it has one).
+    uncertainty
+        Standard error of the rmse, from the number of simulated crowds.
     """
 
     name: str
     why: str
     rmse: float
     bias: float
+    uncertainty: float
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,8 @@ class Comparison:
         text = f"{best.name} has the smallest error, {best.rmse:.3g}: it {best.why}."
         if len(self.contenders) > 1:
             second = self.contenders[1]
-            text += f" Next is {second.name} with {second.rmse:.3g}."
+            close = second.rmse - best.rmse < 2 * math.hypot(best.uncertainty, second.uncertainty)
+            text += f" Next is {second.name} with {second.rmse:.3g}{', as good as equal' if close else ''}."
         return text
 
     def svg(self) -> str:
@@ -113,7 +117,7 @@ def compare(
     n: int | None = None,
     *,
     values: ArrayLike | None = None,
-    runs: int = 200,
+    runs: int = 1000,
     random_state: int = 0,
 ) -> Comparison:
     """Simulate every applicable mechanism and recommend the one with the smallest error.
@@ -132,7 +136,7 @@ def compare(
     values
         A public sample of plausible values to draw from. Default: uniform over the domain.
     runs
-        Simulated crowds. The error of an error is about 1 / sqrt(2 * runs) of it.
+        Simulated crowds; the standard error of an error is about 1 / sqrt(2 * runs) of it.
     random_state
         Seed; the comparison is a simulation.
 
@@ -164,11 +168,15 @@ def compare(
             value = float(plan.answer(crowd, np.ones(box.size, dtype=bool), seeded_stream(random_state, run, 1)))
             estimate = plan.estimate(value)
             errors[run, place] = (value if estimate is None else estimate) - right
-    rated = [
-        Contender(label, why, float(np.sqrt(np.mean(found**2))), float(found.mean()))
-        for (label, why, _), found in zip(contenders, errors.T, strict=True)
-    ]
+    rated = [_rated(label, why, found) for (label, why, _), found in zip(contenders, errors.T, strict=True)]
     return Comparison(name, level, box.size, tuple(sorted(rated, key=lambda contender: contender.rmse)))
+
+
+def _rated(name: str, why: str, errors: Floats) -> Contender:
+    squares = errors**2
+    rmse = float(np.sqrt(squares.mean()))
+    spread = float(squares.std(ddof=1)) / math.sqrt(errors.size)
+    return Contender(name, why, rmse, float(errors.mean()), spread / (2 * rmse) if rmse else 0.0)
 
 
 Makers = Iterator[tuple[str, str, Maker]]
@@ -229,7 +237,7 @@ def _query_makers(
         "treats everyone at the strictest positive level",
         lambda weights: uniform(query, weights, prior=prior),
     )
-    middle = float(np.median(prior.weights[prior.weights > 0]))
+    middle = float(np.median(prior.weights[(prior.weights > 0) & (prior.probabilities > 0)]))
     yield (
         f"threshold {middle:g}",
         f"drops items below {middle:g} and treats the others alike",

@@ -15,6 +15,7 @@ _STEPS_PER_REACH = 50
 _SPLIT = 2.0**27 + 1
 _EXACT_FLOATS = 2**53
 _LARGEST_STEPS = 2.0**52
+_SAFE_PRODUCT = 2.0**-900
 
 
 def choose_grid(*, scale: float, reach: float, error: float, requested: float | None) -> float:
@@ -104,7 +105,9 @@ def product_up(left: NDArray[np.float64], right: Fraction) -> NDArray[np.float64
     """
     factor = float_up(right)
     product = left * factor
-    return np.where(product_error(left, factor, product) > 0, np.nextafter(product, np.inf), product)
+    # Where the error itself might underflow, one step up is always enough.
+    short = (product_error(left, factor, product) > 0) | ((product < _SAFE_PRODUCT) & (left > 0))
+    return np.where(short, np.nextafter(product, np.inf), product)
 
 
 def float_up(value: Fraction) -> float:

@@ -108,7 +108,9 @@ class SampledPlan(FullPricePlan):
         prior, base = self.mechanism.prior, self.mechanism.base
         if prior is None or not isinstance(base, Stretched):
             return None
-        share = prior.expect(np.expm1(self.amount * prior.weights) / np.expm1(self.amount))
+        # (exp(epsilon v) - 1) / (exp(epsilon) - 1), written so that no epsilon overflows.
+        kept = np.exp(-self.amount * (1 - prior.weights)) - np.exp(-self.amount)
+        share = prior.expect(kept / -np.expm1(-self.amount))
         return undo_dropping(base.query, value, kept_share=share)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
@@ -177,7 +179,14 @@ def sample(
     >>> mechanism.plan(noise="laplace", amount=2.0).losses
     array([2., 1., 0.])
     """
+    if not isinstance(base, Query) and not callable(base):
+        raise InvalidInput(
+            "base must be a query, or a function from weights to a mechanism such as "
+            f"functools.partial(hetdp.mechanisms.median, domain). Got {type(base).__name__} instead."
+        )
     size = base.size if isinstance(base, Query) else PrivacyWeights(weights).size
     equal = PrivacyWeights(np.ones(size))
     mechanism = Stretched(base, equal) if isinstance(base, Query) else base(equal)
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidInput(f"base must make a mechanism from weights. Got {type(mechanism).__name__} instead.")
     return Sampled(mechanism, as_weights(weights, mechanism.domain.size), prior)

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import float_vector, fraction, whole
+from hetdp.checks import finite, float_vector, fraction, whole
 from hetdp.errors import InvalidInput
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.noise.choices import choose_one
@@ -137,7 +137,7 @@ def quantile(
     >>> abs(plan.answer(np.arange(1000) / 10, np.ones(1000, dtype=bool), seeded_stream(0)) - 90) < 3
     True
     """
-    if not 0 <= share <= 1:
+    if not 0 <= finite("share", share) <= 1:
         raise InvalidInput(f"share must lie in [0, 1]. Got {share!r} instead.")
     target = round(share * _STEPS)
     return _ranked(f"quantile {share:g}", domain, weights, candidates, lambda _: target)
@@ -231,13 +231,13 @@ def _ranked(
     target: Callable[[int], int],
 ) -> Selection:
     """Return a selection by weighted rank; `target` turns the margin of extremes into a share, in steps."""
-    if isinstance(candidates, int):
+    if np.ndim(candidates) == 0:
         points = np.linspace(domain.lower.min(), domain.upper.max(), whole("candidates", candidates, minimum=2))
     else:
         points = np.unique(float_vector("candidates", candidates))
 
     def score(clamped: Floats, steps: Steps, epsilon: float) -> Steps:
-        margin = min(_STEPS // 2, round(_STEPS * _EXTREME_MARGIN / (epsilon * domain.size)))
+        margin = round(min(_STEPS // 2, _STEPS * _EXTREME_MARGIN / max(epsilon * domain.size, 1e-300)))
         share = target(margin)
         order = np.argsort(clamped, kind="stable")
         cumulative = np.concatenate([[0], np.cumsum(steps[order])])

@@ -17,6 +17,8 @@ from hetdp.profiles import PrivacyWeights, WeightPrior
 
 __all__ = ["Thresholded", "threshold", "uniform"]
 
+_SMALLEST_LEVEL = 1e-9
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Thresholded(Stretched):
@@ -33,6 +35,9 @@ class Thresholded(Stretched):
     """
 
     level: float = 1.0
+
+    def __repr__(self) -> str:
+        return f"Thresholded({self.query!r}, level={self.level:g})"
 
     def shrinkage_with(self, *, slack: float) -> Floats:
         """Return 1 for items at or above the level (less what rounding needs), 0 for the others. The owner's.
@@ -77,8 +82,8 @@ def threshold(
     Privacy
     -------
     (epsilon, v)-differentially private: an item pays epsilon * level if v_i >= level, else nothing. Stretching with
-    multiplier 1 / level adds the same noise and keeps v_i / level of the others, so this is never better; it is here
-    to be compared with.
+    multiplier 1 / level adds the same noise and keeps v_i / level of the others instead of nothing; this is here to be
+    compared with.
 
     Examples
     --------
@@ -90,8 +95,8 @@ def threshold(
     """
     secret = as_weights(weights, query.size)
     public = finite("level", level)
-    if not 0 < public <= 1:
-        raise InvalidInput(f"level must lie in (0, 1]. Got {level!r} instead.")
+    if not _SMALLEST_LEVEL <= public <= 1:
+        raise InvalidInput(f"level must lie in (0, 1], and not below {_SMALLEST_LEVEL:g}. Got {level!r} instead.")
     return Thresholded(query, secret, 1.0 / public, prior, public)
 
 

@@ -12,7 +12,6 @@ __all__ = ["IdEncoder", "Ids", "as_ids"]
 #: Ids as they are kept: int64 numbers, or Python strings in an object array.
 Ids = NDArray[np.int64] | NDArray[np.object_]
 
-_WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _MOST_CODES = 2**31 - 1
 
@@ -42,8 +41,15 @@ class IdEncoder:
         self.name = name
         self._known: Any = None  # a pyarrow array of distinct ids, in order of appearance
 
-    def encode(self, values: object) -> NDArray[np.int32]:
+    def encode(self, values: object, *, read_as_text: bool = False) -> NDArray[np.int32]:
         """Return one code per id, in order of first appearance over all batches.
+
+        Parameters
+        ----------
+        values
+            Ids: a sequence, an array or a column of a data frame.
+        read_as_text
+            Whether they come from a text file: then whole numbers become numbers again, as long as all are.
 
         Privacy
         -------
@@ -53,16 +59,15 @@ class IdEncoder:
         import pyarrow.compute as pc  # noqa: PLC0415
 
         column = _as_column(self.name, values)
-        if self._known is None or not len(self._known):
+        if not len(column):
+            return np.empty(0, dtype=np.int32)
+        if read_as_text:
+            column = self._same_kind(column)
+        if self._known is None:
             self._known = pa.array([], type=column.type)
         if self._known.type != column.type:
-            if not len(column):
-                return np.empty(0, dtype=np.int32)
             raise InvalidInput(f"{self.name} ids must be all texts or all whole numbers. Got both instead.")
-        encoded = column.dictionary_encode().unify_dictionaries()
-        if not encoded.num_chunks:
-            return np.empty(0, dtype=np.int32)
-        distinct = encoded.chunk(0).dictionary
+        distinct, places = _factorise(column)
         codes = pc.index_in(distinct, value_set=self._known)
         fresh = distinct.filter(codes.is_null())
         position = codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -70,17 +75,27 @@ class IdEncoder:
         self._known = pa.concat_arrays([self._known, fresh])
         if len(self._known) > _MOST_CODES:
             raise InvalidInput(f"{self.name} ids must be at most {_MOST_CODES} different ones. Got more instead.")
-        indices = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-        codes_of: NDArray[np.int32] = position.astype(np.int32)[indices]
-        return codes_of
+        final: NDArray[np.int32] = position.astype(np.int32)[places]
+        return final
 
-    def has(self, text: str) -> bool:
-        """Return whether an id that is a text was seen."""
+    def _same_kind(self, texts: Any) -> Any:  # noqa: ANN401  (pyarrow has no types)
+        """Return a batch of texts as numbers if that loses nothing; else what looked like numbers so far is text."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        if self._known is not None and self._known.type == pa.large_string():
+            return texts
+        numbers = _as_numbers(texts)
+        if self._known is not None and numbers.type == pa.large_string():
+            self._known = self._known.cast(pa.large_string())
+        return numbers
+
+    def has_zero(self) -> bool:
+        """Return whether the number 0 is among the ids."""
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.compute as pc  # noqa: PLC0415
 
-        texts = self._known is not None and self._known.type == pa.large_string()
-        return bool(texts and pc.any(pc.equal(self._known, text)).as_py())
+        numbers = self._known is not None and self._known.type == pa.int64()
+        return bool(numbers and pc.any(pc.equal(self._known, 0)).as_py())
 
     def finish(self, declared: object = None, *, read_as_text: bool = False) -> tuple[Ids, NDArray[np.int32]]:
         """Return the final ids and, for each code handed out, its position among them.
@@ -90,7 +105,7 @@ class IdEncoder:
         declared
             All ids in the order wanted. Default: those seen, sorted, so that the order of the pairs does not matter.
         read_as_text
-            Whether the ids come from a text file: then whole numbers are numbers again, unless declared as texts.
+            As for `encode`; ids declared as texts turn numbers into texts again.
 
         Privacy
         -------
@@ -101,8 +116,10 @@ class IdEncoder:
 
         known = pa.array([], type=pa.int64()) if self._known is None else self._known
         wanted = None if declared is None else _as_column(self.name, declared).combine_chunks()
-        if read_as_text and (wanted is None or wanted.type == pa.int64()):
-            known = _as_numbers(self.name, known)
+        if read_as_text:
+            _refuse_decimals(self.name, known)
+            if wanted is not None and wanted.type == pa.large_string():
+                known = known.cast(pa.large_string())
         if wanted is None:
             order = pc.array_sort_indices(known)
             rank = np.empty(len(known), dtype=np.int32)
@@ -193,24 +210,47 @@ def _count_empty(column: Any) -> int:  # noqa: ANN401
     return int(pc.sum(pc.equal(pc.binary_length(column), 0)).as_py() or 0)
 
 
-def _as_numbers(name: str, texts: Any) -> Any:  # noqa: ANN401
-    """Return ids read as text as int64 if every one of them is a whole number that prints the same again."""
+def _factorise(column: Any) -> tuple[Any, NDArray[Any]]:  # noqa: ANN401
+    """Return the distinct ids of a chunked array and the place of each id among them."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if column.type == pa.int64():
+        numbers = column.to_numpy()
+        lowest, highest = int(numbers.min()), int(numbers.max())
+        if highest - lowest < 4 * numbers.size + 2**16:
+            # A table over the range is several times faster than hashing, and ids are mostly numbered through.
+            offsets = numbers - lowest
+            seen = np.zeros(highest - lowest + 1, dtype=np.bool_)
+            seen[offsets] = True
+            return pa.array(np.flatnonzero(seen) + lowest), (np.cumsum(seen, dtype=np.int64) - 1)[offsets]
+    encoded = column.dictionary_encode().unify_dictionaries()
+    return encoded.chunk(0).dictionary, np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+
+
+def _as_numbers(texts: Any) -> Any:  # noqa: ANN401
+    """Return texts as int64 if every one is a whole number that prints the same again (007 does not)."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 
-    if not len(texts) or not pc.all(pc.match_substring_regex(texts, _NUMBER)).as_py():
+    try:
+        numbers = texts.cast(pa.int64())
+    except pa.ArrowInvalid:
         return texts
-    if pc.any(pc.match_substring(texts, ".")).as_py():
+    return numbers if pc.all(pc.equal(numbers.cast(pa.large_string()), texts)).as_py() else texts
+
+
+def _refuse_decimals(name: str, known: Any) -> None:  # noqa: ANN401
+    """Refuse ids from a text file that are all numbers, some with a decimal point: 1 and 1.0 would be two people."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if known.type != pa.large_string() or not pc.all(pc.match_substring_regex(known, _NUMBER)).as_py():
+        return
+    if pc.any(pc.match_substring(known, ".")).as_py():
         raise InvalidInput(
             f"{name} ids must be texts or whole numbers. Got numbers with a decimal point instead. "
             "If they are meant as texts, read the file into a data frame with text columns and use Profiles.from_frame."
         )
-    if not pc.all(pc.match_substring_regex(texts, _WHOLE)).as_py():
-        return texts  # such as 007: as a number it would not survive the round trip
-    try:
-        return texts.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return texts
 
 
 def _as_numpy(array: Any) -> Ids:  # noqa: ANN401

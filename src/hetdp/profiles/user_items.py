@@ -224,8 +224,8 @@ class Profiles:
 
         Privacy
         -------
-        As `from_pairs`. The file is read in batches: memory stays near the size of the result (8 to 12 bytes a pair,
-        about three times that while sorting), however large the file.
+        As `from_pairs`. The file is read in batches, so memory follows the number of pairs, not the size of the file:
+        the result takes 8 bytes a pair (12 with weights), reading it about 35 (50) and a few hundred MB for batches.
 
         Examples
         --------

@@ -18,12 +18,13 @@ _MOST_KINDS = 4096
 def weight_kinds(weights: NDArray[np.float64]) -> tuple[list[Fraction], NDArray[np.intp]]:
     """Return the different weights and which of them each item has.
 
-    Each kind costs an exact probability, so where there are more than 4096 of them weights are rounded down to
-    multiples of 1/4096: an item then counts for a little less than it might, never for more.
+    Each kind costs an exact probability, so with more than 4096 items weights are rounded down to multiples of 1/4096:
+    an item then counts for a little less than it might, never for more. The public number of items decides; the number
+    of different weights would let one secret weight change the coins of all others.
     """
+    if weights.size > _MOST_KINDS:
+        weights = np.floor(weights * _MOST_KINDS) / _MOST_KINDS
     kinds, which = np.unique(weights, return_inverse=True)
-    if kinds.size > _MOST_KINDS:
-        kinds, which = np.unique(np.floor(weights * _MOST_KINDS) / _MOST_KINDS, return_inverse=True)
     return [Fraction(float(kind)) for kind in kinds], which
 
 

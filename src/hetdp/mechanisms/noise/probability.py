@@ -95,12 +95,13 @@ def magnify(probability: Probability, power: int) -> Probability:
 def binary_digits(probability: Probability, bits: int) -> int:
     """Return floor(2**bits * probability), certified: precision grows until both bounds agree.
 
-    It ends because the probabilities that need rounding are irrational, hence never on a boundary.
+    It ends because the probabilities that need rounding are irrational, hence never on a boundary of their digits.
     """
     extra = 32
     while True:
         low, high = probability(bits + extra)
-        if low >> extra == high >> extra or low == high:
+        # The bound above is never attained, unless the two agree: so a probability just below 1 needs no more digits.
+        if low == high or low >> extra == (high - 1) >> extra:
             return low >> extra
         extra *= 2
 
