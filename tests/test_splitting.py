@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from hetdp import errors
 from hetdp.profiles import Profiles, policies, split
-from hetdp.profiles.splitting import simulation_stream
-from hetdp.randomness import seeded_stream
+from hetdp.randomness import seeded_stream, simulation_stream
 
 SURVEY = Path(__file__).parents[2] / "shared" / "data" / "survey" / "survey.csv.gz"
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hetdp.checks import whole
 
-__all__ = ["RandomState", "Stream", "as_stream", "secure_stream", "seeded_stream"]
+__all__ = ["RandomState", "Stream", "as_stream", "secure_stream", "seeded_stream", "simulation_stream"]
 
 _REKEY_AFTER_WORDS = 2**28
 _ZEROS = memoryview(bytes(2**16))
@@ -180,3 +180,23 @@ def as_stream(random_state: RandomState) -> Stream:
     if isinstance(random_state, Stream):
         return random_state
     return seeded_stream(whole("random_state", random_state, minimum=0))
+
+
+def simulation_stream(random_state: RandomState, purpose: str) -> Stream:
+    """Return the stream for one purpose, so that equal seeds for different purposes do not draw the same numbers.
+
+    With one stream for both, a split and a weight policy with the same seed would test exactly the items with the
+    lowest weights.
+
+    Privacy
+    -------
+    A seeded stream is for simulation only.
+
+    Examples
+    --------
+    >>> bool(simulation_stream(0, "split").words(1) == simulation_stream(0, "policy").words(1))
+    False
+    """
+    if random_state is None or isinstance(random_state, Stream):
+        return as_stream(random_state)
+    return seeded_stream(whole("random_state", random_state, minimum=0), int.from_bytes(purpose.encode()))

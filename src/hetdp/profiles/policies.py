@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from hetdp.checks import finite, one_of, whole
 from hetdp.errors import InvalidInput
-from hetdp.profiles.priors import _GROUPS, WeightPrior
-from hetdp.profiles.splitting import simulation_stream
+from hetdp.profiles.priors import WESTIN_GROUPS, WeightPrior
 from hetdp.profiles.user_items import Profiles
-from hetdp.randomness import RandomState, Stream
+from hetdp.randomness import RandomState, Stream, simulation_stream
 
 __all__ = ["Constant", "Policy", "Slices", "Westin", "constant", "slices", "westin"]
 
@@ -185,7 +184,7 @@ class Westin:
         """
         stream = simulation_stream(random_state, _PURPOSE)
         groups = self._groups(profiles.n_users, stream)
-        values = [np.array(_GROUPS[field.name]) for field in dataclasses.fields(self)]
+        values = [np.array(WESTIN_GROUPS[field.name]) for field in dataclasses.fields(self)]
         return _draw(profiles, values, groups, stream, per)
 
     def prior(self) -> WeightPrior:

@@ -9,9 +9,10 @@ from hetdp.checks import finite, float_vector
 from hetdp.errors import InvalidInput
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = ["WeightPrior"]
+__all__ = ["WESTIN_GROUPS", "WeightPrior"]
 
-_GROUPS = {
+#: The weights that the paper's three groups draw from.
+WESTIN_GROUPS = {
     "fundamentalists": (0.0, 0.5, 1.0),
     "pragmatists": (0.5, 0.75, 1.0),
     "unconcerned": (1.0,),
@@ -94,9 +95,11 @@ class WeightPrior:
         0.5
         """
         shares = {"fundamentalists": fundamentalists, "pragmatists": pragmatists, "unconcerned": unconcerned}
-        weights = [weight for group in shares for weight in _GROUPS[group]]
+        weights = [weight for group in shares for weight in WESTIN_GROUPS[group]]
         probabilities = [
-            finite(group, share) / len(_GROUPS[group]) for group, share in shares.items() for _ in _GROUPS[group]
+            finite(group, share) / len(WESTIN_GROUPS[group])
+            for group, share in shares.items()
+            for _ in WESTIN_GROUPS[group]
         ]
         return cls(weights, probabilities)
 

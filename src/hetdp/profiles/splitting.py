@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from hetdp.checks import finite, one_of, whole
+from hetdp.checks import finite, one_of
 from hetdp.errors import InvalidInput
 from hetdp.profiles.user_items import Profiles
-from hetdp.randomness import RandomState, Stream, as_stream, seeded_stream
+from hetdp.randomness import RandomState, simulation_stream
 
-__all__ = ["simulation_stream", "split"]
+__all__ = ["split"]
 
 
 def split(
@@ -50,23 +50,3 @@ def split(
     drawn = simulation_stream(random_state, "split").uniforms(profiles.n_pairs) < probability
     test = shared & drawn
     return profiles.keep(np.logical_not(test)), profiles.keep(test)
-
-
-def simulation_stream(random_state: RandomState, purpose: str) -> Stream:
-    """Return the stream for one purpose, so that equal seeds for different purposes do not draw the same numbers.
-
-    With one stream for both, a split and a weight policy with the same seed would test exactly the items with the
-    lowest weights.
-
-    Privacy
-    -------
-    A seeded stream is for simulation only.
-
-    Examples
-    --------
-    >>> bool(simulation_stream(0, "split").words(1) == simulation_stream(0, "policy").words(1))
-    False
-    """
-    if random_state is None or isinstance(random_state, Stream):
-        return as_stream(random_state)
-    return seeded_stream(whole("random_state", random_state, minimum=0), int.from_bytes(purpose.encode()))
