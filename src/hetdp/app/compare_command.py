@@ -91,6 +91,6 @@ def compare(
     click.echo(f"Recommended: {result.reason}")
 
 
-def _bar(share: float, width: int = 24) -> str:
+def _bar(share: float, width: int = 16) -> str:
     """Return a bar of up to `width` characters."""
     return "█" * max(1, round(share * width))
