@@ -5,14 +5,15 @@ from pathlib import Path
 import click
 
 from hetdp.app.output import check_writable, note, output_options, print_json, print_rows, write_whole
+from hetdp.app.release_inputs import parse_westin
+from hetdp.mechanisms.comparison import QUERY_NAMES
+from hetdp.mechanisms.comparison import compare as simulate
 
 __all__ = ["compare"]
 
-NAMES = ("mean", "total", "count", "median", "maximum", "minimum", "l0", "squared_norm", "variance")
-
 
 @click.command(short_help="Say which mechanism is best for a question.")
-@click.option("--query", "query_name", type=click.Choice(NAMES), required=True, help="What will be asked.")
+@click.option("--query", "query_name", type=click.Choice(QUERY_NAMES), required=True, help="What will be asked.")
 @click.option("--items", "-n", type=click.IntRange(min=2), default=1000, show_default=True, help="Number of items.")
 @click.option("--epsilon", type=float, required=True, help="Privacy level of the release to come.")
 @click.option(
@@ -42,9 +43,6 @@ def compare(
 
     Values lie in [0, 1] and are independent of the weights. Nothing private goes in and nothing is spent.
     """
-    from hetdp.app.release_inputs import parse_westin
-    from hetdp.mechanisms.comparison import compare as simulate
-
     prior = parse_westin(westin)
     try:
         plausible = None if values is None else [float(value) for value in values.split(",")]

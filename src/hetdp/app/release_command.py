@@ -15,19 +15,17 @@ from hetdp.app.output import (
     print_rows,
     write_whole,
 )
+from hetdp.app.release_inputs import DEFAULT_LIMITS, QUERIES, ReleaseOptions
 
 if TYPE_CHECKING:
     from hetdp.accounting import Release
-    from hetdp.app.release_inputs import ReleaseOptions
     from hetdp.app.tables import Table
     from hetdp.mechanisms.mechanism import Plan
     from hetdp.mechanisms.queries import Query
 
 __all__ = ["release"]
 
-# Also in release_inputs, which is too slow to import for --help; a test keeps them equal.
-QUERIES = ("mean", "total", "count", "histogram", "variance", "maximum", "minimum")
-DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
+_LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
 
 
 @click.command(short_help="Release one private answer from a table.")
@@ -45,7 +43,7 @@ DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
 @click.option("--multiplier", default="1", show_default=True, help="Public factor >= 1, or 'best' (needs --westin).")
 @click.option("--westin", help="Public prior of weights: shares of the three groups, such as 0.34,0.43,0.23.")
 @click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), help="Ledger to charge; made if missing.")
-@click.option("--limit", type=float, help="Lifetime limit of rows new to the ledger.  [default: epsilon 3, rho 0.25]")
+@click.option("--limit", type=float, help=f"Lifetime limit of rows new to the ledger.  [default: {_LIMITS}]")
 @click.option("--id-column", help="Column that identifies rows in the ledger; without it, by position.")
 @click.option(
     "--on-exhausted",
@@ -76,7 +74,6 @@ def release(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.accounting import plan
     from hetdp.accounting import release as release_answer
-    from hetdp.app.release_inputs import ReleaseOptions
 
     wanted = ReleaseOptions(**options, quiet=quiet)
     noise = wanted.noise
@@ -126,7 +123,7 @@ def _show(answer: "Release", query: "Query") -> None:
     print_facts("", {**facts, spread: answer.scale, "guarantee": answer.guarantee.text})
 
 
-def _show_plan(wanted: "ReleaseOptions", prepared: "Plan", query: "Query", table: "Table", *, as_json: bool) -> None:
+def _show_plan(wanted: ReleaseOptions, prepared: "Plan", query: "Query", table: "Table", *, as_json: bool) -> None:
     """Say what a release would cost. Nothing is spent, nothing is written."""
     unable = wanted.rows_that_cannot_pay(prepared, table)
     facts = {

@@ -22,12 +22,13 @@ from hetdp.mechanisms.thresholding import threshold, uniform
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 from hetdp.randomness import Stream, seeded_stream
 
-__all__ = ["Comparison", "Contender", "compare"]
+__all__ = ["QUERY_NAMES", "Comparison", "Contender", "compare"]
 
 #: From public knowledge to a mechanism for given weights.
 Maker = Callable[[PrivacyWeights], Mechanism]
 
-_BY_NAME = ("mean", "total", "count", "median", "maximum", "minimum", "l0", "squared_norm", "variance")
+#: Questions that can be compared by name alone, about values in [0, 1].
+QUERY_NAMES = ("mean", "total", "count", "median", "maximum", "minimum", "l0", "squared_norm", "variance")
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,8 @@ def _question(
             raise InvalidInput(f"n must be left out or be the size of the query ({query.size}). Got {size!r} instead.")
         asked = query
     else:
-        if query not in _BY_NAME:
-            raise InvalidInput(f"query must be a query or one of {', '.join(_BY_NAME)}. Got {query!r} instead.")
+        if query not in QUERY_NAMES:
+            raise InvalidInput(f"query must be a query or one of {', '.join(QUERY_NAMES)}. Got {query!r} instead.")
         box = Box.uniform(0, 1, size=whole("n", size, minimum=2))
         if query == "median":
             return query, box, lambda crowd: float(np.median(crowd)), partial(_rank_makers, query, box)
