@@ -106,6 +106,24 @@ class Stream:
         """
         return (self.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
+    def key(self) -> bytes:
+        """Return a fresh secret key of 32 bytes, for a keyed function such as the noise of a pair.
+
+        Privacy
+        -------
+        As secret as the stream: the key of a seeded stream protects nobody.
+        """
+        return self.words(4).tobytes()
+
+    def child(self) -> "Stream":
+        """Return an independent stream of the same kind, so that parts of a work can be done in any order.
+
+        Privacy
+        -------
+        Secure if this stream is; else simulated, and determined by this stream.
+        """
+        return Stream(self.key()) if self.simulated else Stream()
+
     def renew_lock(self) -> None:
         """Replace the lock: for a forked child, in which nobody holds the old one any more."""
         self._lock = threading.Lock()

@@ -1,0 +1,1 @@
+"""Private neighbours and recommendations: one estimator, three engines."""

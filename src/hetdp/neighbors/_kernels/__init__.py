@@ -1,0 +1,1 @@
+"""Compiled loops (numba) of the engines. Loaded only when something is fitted."""

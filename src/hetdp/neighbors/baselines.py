@@ -1,0 +1,108 @@
+"""The two answers that private neighbours are compared with: the true ones, and random ones. Neither is private."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.checks import one_of, whole
+from hetdp.errors import InvalidInput
+from hetdp.profiles import Profiles
+from hetdp.randomness import RandomState, simulation_stream
+
+__all__ = ["random_neighbors", "true_neighbors"]
+
+Neighbors = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+def true_neighbors(profiles: Profiles, k: int = 10, *, score: str = "cosine") -> Neighbors:
+    """Return the exact k nearest users of every user, without noise: the upper end of every comparison. NOT PRIVATE.
+
+    Parameters
+    ----------
+    profiles
+        The profiles to compare. Weights do not count: this is what a service without any privacy would do.
+    k
+        How many neighbours, below the number of users.
+    score
+        "cosine": common items over the square root of the product of the sizes. "overlap": common items.
+
+    Returns
+    -------
+    tuple
+        Scores and indices, each users x k, best first. Ties go to the smaller index; users without a common item score
+        0 and fill up what is left, smallest index first.
+
+    Privacy
+    -------
+    None. Whoever sees the result learns about items of every weight, 0 included. For evaluation on data that may be
+    published; nothing here should leave the machine otherwise.
+
+    Examples
+    --------
+    >>> profiles = Profiles.from_pairs([0, 0, 1, 1, 2, 2], ["a", "b", "a", "b", "b", "c"])
+    >>> scores, indices = true_neighbors(profiles, 1)
+    >>> scores.round(3).tolist(), indices.tolist()
+    ([[1.0], [1.0], [0.5]], [[1], [0], [0]])
+    """
+    from hetdp.neighbors._kernels.true_neighbors import nearest  # noqa: PLC0415  (loads numba)
+
+    one_of("score", score, ("cosine", "overlap"))
+    k = _below(k, profiles.n_users)
+    sizes = profiles.sizes.astype(np.float64)
+    holders_indptr = np.concatenate([[0], np.cumsum(profiles.popularity)])
+    # Sorted by item; the kernel does not care in which order the holders of an item come.
+    holders = profiles.owners[np.argsort(profiles.indices, kind="stable")]
+    divisors = sizes if score == "cosine" else np.ones(profiles.n_users)
+    indices, common = nearest(profiles.indptr, profiles.indices, holders_indptr, holders, divisors, k)
+    scores = common.astype(np.float64)
+    if score == "cosine":
+        scores /= np.sqrt(np.maximum(1.0, sizes[:, None] * sizes[indices]))
+    return scores, indices
+
+
+def random_neighbors(n_users: int, k: int = 10, *, random_state: RandomState = 0) -> Neighbors:
+    """Return k different users other than oneself, drawn uniformly, for every user: the lower end of comparisons.
+
+    Parameters
+    ----------
+    n_users
+        How many users there are.
+    k
+        How many neighbours, below the number of users.
+    random_state
+        A seed, a stream, or None for the secure stream.
+
+    Returns
+    -------
+    tuple
+        Scores (all 0) and indices, each users x k, in random order.
+
+    Privacy
+    -------
+    Depends on nobody's profile. A recall measured with it does.
+
+    Examples
+    --------
+    >>> scores, indices = random_neighbors(3, 2)
+    >>> [sorted(row) for row in indices.tolist()], scores.sum()
+    ([[1, 2], [0, 2], [0, 1]], np.float64(0.0))
+    """
+    n_users = whole("n_users", n_users, minimum=2)
+    k = _below(k, n_users)
+    stream = simulation_stream(random_state, "random neighbours")
+    chosen = np.full((n_users, k), -1, dtype=np.int64)
+    # Floyd's way to draw k of n - 1 without a list of n - 1: the newest candidate stands in for a repeated one.
+    for column, last in enumerate(range(n_users - 1 - k, n_users - 1)):
+        drawn = (stream.uniforms(n_users) * (last + 1)).astype(np.int64)
+        repeated = (chosen[:, :column] == drawn[:, None]).any(axis=1)
+        chosen[:, column] = np.where(repeated, last, drawn)
+    order = np.argsort(stream.uniforms(n_users * k).reshape(n_users, k), axis=1, kind="stable")
+    chosen = np.take_along_axis(chosen, order, axis=1)
+    chosen += chosen >= np.arange(n_users)[:, None]  # step over oneself
+    return np.zeros((n_users, k)), chosen
+
+
+def _below(k: int, n_users: int) -> int:
+    k = whole("k", k, minimum=1)
+    if k >= n_users:
+        raise InvalidInput(f"k must be below the number of users ({n_users}). Got {k} instead.")
+    return k
