@@ -43,7 +43,7 @@ def true_neighbors(profiles: Profiles, k: int = 10, *, score: str = "cosine") ->
     >>> scores.round(3).tolist(), indices.tolist()
     ([[1.0], [1.0], [0.5]], [[1], [0], [0]])
     """
-    from hetdp.neighbors._kernels.true_neighbors import nearest  # noqa: PLC0415  (loads numba)
+    from hetdp.neighbors._kernels.true_neighbors import Matrix, nearest  # noqa: PLC0415  (loads numba)
 
     one_of("score", score, ("cosine", "overlap"))
     k = _below(k, profiles.n_users)
@@ -52,7 +52,7 @@ def true_neighbors(profiles: Profiles, k: int = 10, *, score: str = "cosine") ->
     # Sorted by item; the kernel does not care in which order the holders of an item come.
     holders = profiles.owners[np.argsort(profiles.indices, kind="stable")]
     divisors = sizes if score == "cosine" else np.ones(profiles.n_users)
-    indices, common = nearest(profiles.indptr, profiles.indices, holders_indptr, holders, divisors, k)
+    indices, common = nearest(Matrix(profiles.indptr, profiles.indices, holders_indptr, holders), divisors, k)
     scores = common.astype(np.float64)
     if score == "cosine":
         scores /= np.sqrt(np.maximum(1.0, sizes[:, None] * sizes[indices]))

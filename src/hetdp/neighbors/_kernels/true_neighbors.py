@@ -1,70 +1,90 @@
-"""Kernel: the exact nearest users by common items, without noise."""
+"""Kernels: the exact nearest users by common items, without noise."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["nearest"]
+__all__ = ["Matrix", "nearest"]
 
 Places = NDArray[np.int64]
-Items = NDArray[np.int32]
+Values = NDArray[np.float64]
+
+
+class Matrix(NamedTuple):
+    """Who has what, from both sides: items of user u at `indptr[u]`, users of item i at `holders_indptr[i]`."""
+
+    indptr: Places
+    items: NDArray[np.int32]
+    holders_indptr: Places
+    holders: NDArray[np.int32]
 
 
 @njit(cache=True, nogil=True)
-def nearest(
-    indptr: Places, items: Items, holders_indptr: Places, holders: Items, divisors: NDArray[np.float64], k: int
-) -> tuple[Places, Places]:
+def _count_common(matrix: Matrix, user: int, counts: Places, touched: Places) -> int:
+    """Add to `counts` the items that each user shares with one; list those who do in `touched`, return how many."""
+    n_touched = 0
+    for place in range(matrix.indptr[user], matrix.indptr[user + 1]):
+        item = matrix.items[place]
+        for spot in range(matrix.holders_indptr[item], matrix.holders_indptr[item + 1]):
+            other = matrix.holders[spot]
+            if counts[other] == 0:
+                touched[n_touched] = other
+                n_touched += 1
+            counts[other] += 1
+    return n_touched
+
+
+@njit(cache=True, nogil=True)
+def _insert(values: Values, chosen: Places, filled: int, value: float, other: int) -> int:
+    """Put a candidate in its place among the best, if it is one; a tie goes to the smaller index."""
+    last = chosen.size - 1
+    if filled == chosen.size:
+        if value < values[last] or (value == values[last] and other > chosen[last]):
+            return filled
+    else:
+        filled += 1
+    slot = filled - 1
+    while slot > 0 and (value > values[slot - 1] or (value == values[slot - 1] and other < chosen[slot - 1])):
+        values[slot] = values[slot - 1]
+        chosen[slot] = chosen[slot - 1]
+        slot -= 1
+    values[slot] = value
+    chosen[slot] = other
+    return filled
+
+
+@njit(cache=True, nogil=True)
+def nearest(matrix: Matrix, divisors: Values, k: int) -> tuple[Places, Places]:
     """Return for each user the k others with the largest common**2 / divisors[other], and how many are in common.
 
     Common items are counted through the holders of each item, so that the cost and the memory follow the pairs of users
     who share something. Squares are compared because they are exact: the square root of two sizes would make ties a
-    matter of rounding. Ties go to the smaller index, and so do the places that nobody with a common item fills.
+    matter of rounding. Places that nobody with a common item fills go to the smallest indices.
     """
-    n_users = indptr.size - 1
+    n_users = matrix.indptr.size - 1
     neighbours = np.empty((n_users, k), dtype=np.int64)
     common = np.zeros((n_users, k), dtype=np.int64)
     counts = np.zeros(n_users, dtype=np.int64)
     touched = np.empty(n_users, dtype=np.int64)
     values = np.empty(k, dtype=np.float64)
     for user in range(n_users):
-        n_touched = 0
-        for place in range(indptr[user], indptr[user + 1]):
-            item = items[place]
-            for spot in range(holders_indptr[item], holders_indptr[item + 1]):
-                other = holders[spot]
-                if counts[other] == 0:
-                    touched[n_touched] = other
-                    n_touched += 1
-                counts[other] += 1
+        n_touched = _count_common(matrix, user, counts, touched)
+        chosen = neighbours[user]
         filled = 0
-        for spot in range(n_touched):
-            other = touched[spot]
-            if other == user:
-                continue
-            value = counts[other] * counts[other] / divisors[other]
-            if filled == k:
-                worst = neighbours[user, k - 1]
-                if value < values[k - 1] or (value == values[k - 1] and other > worst):
-                    continue
-            else:
-                filled += 1
-            slot = filled - 1
-            while slot > 0 and (
-                value > values[slot - 1] or (value == values[slot - 1] and other < neighbours[user, slot - 1])
-            ):
-                values[slot] = values[slot - 1]
-                neighbours[user, slot] = neighbours[user, slot - 1]
-                slot -= 1
-            values[slot] = value
-            neighbours[user, slot] = other
+        for other in touched[:n_touched]:
+            if other != user:
+                value = counts[other] * counts[other] / divisors[other]
+                filled = _insert(values, chosen, filled, value, other)
         for rank in range(filled):
-            common[user, rank] = counts[neighbours[user, rank]]
-        other = 0
+            common[user, rank] = counts[chosen[rank]]
+        stranger = 0
         while filled < k:
-            if other != user and counts[other] == 0:
-                neighbours[user, filled] = other
+            if stranger != user and counts[stranger] == 0:
+                chosen[filled] = stranger
                 filled += 1
-            other += 1
-        for spot in range(n_touched):
-            counts[touched[spot]] = 0
+            stranger += 1
+        for other in touched[:n_touched]:
+            counts[other] = 0
     return neighbours, common

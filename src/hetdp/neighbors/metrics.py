@@ -1,0 +1,290 @@
+"""How good neighbours and recommendations are: the paper's recall, and precision, NDCG and coverage of the lists."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.checks import whole
+from hetdp.errors import InvalidInput
+from hetdp.profiles import Profiles
+from hetdp.profiles.identifiers import IdEncoder, Ids
+from hetdp.profiles.loading import frame_columns
+
+__all__ = [
+    "HasNeighbors",
+    "Ranking",
+    "Recommends",
+    "coverage",
+    "judge",
+    "ndcg",
+    "precision",
+    "recall",
+    "recall_of",
+    "recall_per_user",
+]
+
+
+class HasNeighbors(Protocol):
+    """A fitted model that knows the neighbours of the users it was fitted on."""
+
+    def kneighbors(self) -> tuple[object, object]:
+        """Return scores and indices, each users x k, best first; index -1 stands for no neighbour."""
+        ...
+
+
+class Recommends(Protocol):
+    """A fitted model that recommends items."""
+
+    def recommend(self, *, n: int) -> object:
+        """Return a data frame with the columns user, item and score: up to `n` items per user, best first."""
+        ...
+
+
+def recall(model: HasNeighbors | tuple[object, object], profiles: Profiles, test: Profiles) -> float:
+    """Return the paper's recall: the share of a user's test items found in the full profiles of the neighbours.
+
+    Parameters
+    ----------
+    model
+        Anything with `kneighbors()`, fitted on the training part of the profiles, or the scores and indices themselves.
+    profiles
+        The full profiles, test items included, of every weight: what a search among the neighbours would find.
+    test
+        The test items of the same users, as `split` returns them.
+
+    Returns
+    -------
+    float
+        The mean over all users. A user without test items counts 0.
+
+    Privacy
+    -------
+    An evaluation of data that are at hand anyway, without noise: as private as the profiles.
+
+    Examples
+    --------
+    >>> profiles = Profiles.from_pairs([0, 0, 1, 1, 2], ["a", "b", "a", "b", "a"])
+    >>> test = profiles.keep(np.array([False, True, False, True, True]))
+    >>> recall((None, [[1], [2], [0]]), profiles, test)
+    0.6666666666666666
+    """
+    return float(recall_per_user(model, profiles, test).mean())
+
+
+def recall_per_user(
+    model: HasNeighbors | tuple[object, object], profiles: Profiles, test: Profiles
+) -> NDArray[np.float64]:
+    """Return the recall of each user, so that groups of users can be compared; 0 for a user without test items.
+
+    Parameters
+    ----------
+    model, profiles, test
+        As for `recall`.
+
+    Privacy
+    -------
+    As `recall`, and each number tells about one user.
+
+    Examples
+    --------
+    >>> profiles = Profiles.from_pairs([0, 0, 1, 1, 2], ["a", "b", "a", "b", "a"])
+    >>> test = profiles.keep(np.array([False, True, False, True, True]))
+    >>> recall_per_user((None, [[1], [2], [0]]), profiles, test)
+    array([1., 0., 1.])
+    """
+    _, indices = model if isinstance(model, tuple) else model.kneighbors()
+    return recall_of(indices, profiles, test)
+
+
+def recall_of(indices: object, profiles: Profiles, test: Profiles) -> NDArray[np.float64]:
+    """Return the recall of each user for an array of neighbours: what the sweeps call thousands of times.
+
+    Parameters
+    ----------
+    indices
+        Positions of the neighbours, users x k; -1 where there is none.
+    profiles, test
+        As for `recall`.
+
+    Privacy
+    -------
+    As `recall_per_user`.
+
+    Examples
+    --------
+    >>> profiles = Profiles.from_pairs([0, 1], ["a", "a"])
+    >>> recall_of([[1], [-1]], profiles, profiles)
+    array([1., 0.])
+    """
+    from hetdp.neighbors._kernels.recall import count_found  # noqa: PLC0415  (loads numba)
+
+    _check_same(profiles, test)
+    neighbours = np.asarray(indices)
+    if neighbours.ndim != 2 or neighbours.shape[0] != profiles.n_users or neighbours.dtype.kind not in "iu":  # noqa: PLR2004
+        raise InvalidInput(
+            f"indices must be whole numbers, a row for each of the {profiles.n_users} users. "
+            f"Got {neighbours.dtype} of shape {neighbours.shape} instead."
+        )
+    neighbours = neighbours.astype(np.int64)  # a copy in rows, as the kernel wants it
+    if neighbours.size and (neighbours.min() < -1 or neighbours.max() >= profiles.n_users):
+        raise InvalidInput(
+            f"indices must be -1 or below the number of users ({profiles.n_users}). Got one outside instead."
+        )
+    if (neighbours == np.arange(profiles.n_users)[:, None]).any():
+        raise InvalidInput("indices must name other users. Got a user as their own neighbour instead.")
+    found = count_found(neighbours, profiles.indptr, profiles.indices, test.indptr, test.indices)
+    shares: NDArray[np.float64] = found / np.maximum(test.sizes, 1)
+    return shares
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """How good lists of recommendations are; see `precision`, `ndcg` and `coverage`.
+
+    Privacy
+    -------
+    As `recall`: evaluations without noise are as private as the profiles.
+    """
+
+    precision: float
+    ndcg: float
+    coverage: float
+
+
+def judge(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> Ranking:
+    """Return precision, NDCG and coverage of the first `n` recommendations, asking the model only once.
+
+    Parameters
+    ----------
+    model
+        Anything with `recommend(n=...)`, fitted on the training part of the profiles.
+    profiles, test
+        As for `recall`; at least one user must have a test item.
+    n
+        How many recommendations per user are judged.
+
+    Privacy
+    -------
+    As `recall`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> class Model:
+    ...     def recommend(self, *, n):
+    ...         return pd.DataFrame({"user": [0, 0], "item": ["c", "b"], "score": [2.0, 1.0]})
+    >>> profiles = Profiles.from_pairs([0, 0, 1, 1], ["a", "b", "b", "c"])
+    >>> judge(Model(), profiles, profiles.keep(np.array([False, True, False, False])), n=2)
+    Ranking(precision=0.5, ndcg=0.6309297535714575, coverage=0.6666666666666666)
+    """
+    n = whole("n", n, minimum=1)
+    _check_same(profiles, test)
+    if not test.n_pairs:
+        raise InvalidInput("test must hold at least one item to judge by. Got none instead.")
+    users, items = (
+        _positions(name, column, ids)
+        for name, column, ids in zip(
+            ("user", "item"),
+            frame_columns(model.recommend(n=n), user="user", item="item", weight=None),
+            (profiles.user_ids, profiles.item_ids),
+            strict=False,  # the score is not needed: the order of the rows tells
+        )
+    )
+    users, items, ranks = _first(users, items, n)
+    wanted = test.owners.astype(np.int64) * test.n_items + test.indices
+    given = users.astype(np.int64) * test.n_items + items
+    if np.unique(given).size != given.size:
+        raise InvalidInput("model must recommend an item to a user at most once. Got some item twice instead.")
+    hit = np.isin(given, wanted, assume_unique=True)
+    worth = 1.0 / np.log2(np.arange(2.0, n + 2.0))
+    gained = np.bincount(users[hit], weights=worth[ranks[hit]], minlength=test.n_users)
+    judged = test.sizes > 0
+    possible = np.cumsum(worth)[np.minimum(test.sizes[judged], n) - 1]
+    known = profiles.popularity > test.popularity  # somebody has it in training, so that it can be recommended at all
+    return Ranking(
+        precision=float(hit.sum() / (n * judged.sum())),
+        ndcg=float((gained[judged] / possible).mean()),
+        coverage=float(known[np.unique(items)].sum() / max(1, int(known.sum()))),
+    )
+
+
+def precision(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> float:
+    """Return the share of `n` recommendations that are test items, over the users who have any.
+
+    A list shorter than `n` counts as if the rest were wrong. A user without test items is left out: nothing that is
+    recommended to them could be right.
+
+    Parameters
+    ----------
+    model, profiles, test, n
+        As for `judge`.
+
+    Privacy
+    -------
+    As `recall`.
+    """
+    return judge(model, profiles, test, n).precision
+
+
+def ndcg(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> float:
+    """Return the normalised discounted cumulative gain of the first `n` recommendations.
+
+    A test item at rank r gains 1 / log2(r + 1); the sum is divided by that of a perfect list, and averaged over the
+    users who have test items.
+
+    Parameters
+    ----------
+    model, profiles, test, n
+        As for `judge`.
+
+    Privacy
+    -------
+    As `recall`.
+    """
+    return judge(model, profiles, test, n).ndcg
+
+
+def coverage(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> float:
+    """Return the share of the items known from training that are recommended to at least one user.
+
+    Parameters
+    ----------
+    model, profiles, test, n
+        As for `judge`.
+
+    Privacy
+    -------
+    As `recall`.
+    """
+    return judge(model, profiles, test, n).coverage
+
+
+def _check_same(profiles: Profiles, test: Profiles) -> None:
+    """Refuse test items of other users or other items; ids that are the same object need no look."""
+    for name, mine, theirs in (
+        ("users", profiles.user_ids, test.user_ids),
+        ("items", profiles.item_ids, test.item_ids),
+    ):
+        if mine is not theirs and not np.array_equal(mine, theirs):
+            raise InvalidInput(f"test must list the same {name} as profiles, in the same order. Got others instead.")
+
+
+def _positions(name: str, column: object, ids: Ids) -> NDArray[np.int32]:
+    """Return the position of each id of a column among the known ids."""
+    encoder = IdEncoder(name)
+    codes = encoder.encode(column)
+    _, positions = encoder.finish(ids)
+    return positions[codes]
+
+
+def _first(
+    users: NDArray[np.int32], items: NDArray[np.int32], n: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Return the first `n` rows of each user and their ranks from 0, wherever they stand in the frame."""
+    order = np.argsort(users, kind="stable")
+    users, items = users[order], items[order]
+    ranks = np.arange(users.size) - np.searchsorted(users, users)
+    kept = ranks < n
+    return users[kept], items[kept], ranks[kept]
