@@ -1,4 +1,4 @@
-"""Made-up populations for benchmarks: popular items, communities with a taste of their own, profiles of varying size."""
+"""Made-up populations for benchmarks: popular items, communities with a taste of their own, varying sizes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ def community_profiles(
 ) -> Profiles:
     """Return profiles of communities.
 
-    Each user belongs to a community of about 200 with a pool of its own items, four times a profile. Most of a profile is
-    drawn from that pool, the rest from all items, both by Zipf's law. With head="heavy" most is drawn from all items
-    and the most popular ones are in nearly everybody's profile.
+    Each user belongs to a community of about 200 with a pool of its own items, four times a profile. Most of a profile
+    is drawn from that pool, the rest from all items, both by Zipf's law. With head="heavy" most is drawn from all
+    items, and the most popular ones are in nearly everybody's profile.
     """
     random = np.random.default_rng(random_state)
     share, exponent = HEADS[head]
@@ -38,7 +38,7 @@ def community_profiles(
         local = np.flatnonzero(~everybody)
         items[local] = pools[community[users[local]], zipf_ranks(random, local.size, pool_size, 0.4)]
         keys = np.sort(np.concatenate([keys, users * n_items + items]))
-        keys = keys[np.append(True, keys[1:] != keys[:-1])]  # noqa: FBT003  (the first of each run)
+        keys = keys[np.append(True, keys[1:] != keys[:-1])]  # the first of each run
         wanted = sizes - np.bincount(keys // n_items, minlength=n_users)
         if not wanted.any():
             break

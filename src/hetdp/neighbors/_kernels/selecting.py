@@ -1,0 +1,245 @@
+"""Kernel: the k best of all candidates under fresh noise, without drawing the noise of most of them.
+
+For a recipient, candidates with much in common ("strong") are looked at one by one; all others are bounded by a common
+number and looked at in blocks. In both cases the question is whether the noise reaches what is needed to enter the list as
+it stands; only where it does is the noise itself drawn. The result has exactly the distribution of drawing everything:
+docs/proofs/exact_engine.md.
+
+The kernel returns to Python whenever the random words run out, and goes on where it stopped.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, accumulate_listed, count_touches
+from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
+from hetdp.neighbors.noise_tables import LaplaceTables
+from hetdp.neighbors.threshold_tables import ThresholdTables
+
+__all__ = ["STATE", "WORDS_KEPT", "select"]
+
+#: Places in the state: next recipient, what to do next, where in it, strong candidates, list filled, next word, bound.
+_TURN, _PHASE, _CURSOR, _STRONG, _FILLED, _WORD, _BOUND, _LISTED = range(8)
+STATE = 8
+#: A step takes fewer words than this, so it starts only if so many are left.
+WORDS_KEPT = 1024
+_PREPARE, _LOOK_AT_STRONG, _LOOK_AT_REST, _FINISH = range(4)
+#: Sums of this many candidates are sampled to tell strong from common; the eighth largest is the bound.
+_SAMPLED = 512
+_STRONGEST = 8
+#: Candidates checked at a time for a strong one among them.
+_RUN = 64
+#: Below one meeting per this many candidates, the candidates met are listed; else all sums are scanned.
+_SPARSE = 24
+_NEVER = -(1 << 60)
+
+
+@njit(cache=True, nogil=True)
+def select(
+    who: NDArray[np.int32],
+    rows: tuple[NDArray[np.int64], NDArray[np.int32]],
+    index: InvertedIndex,
+    inverse: NDArray[np.float64],
+    tables: LaplaceTables,
+    thresholds: ThresholdTables,
+    words: NDArray[np.uint64],
+    state: NDArray[np.int64],
+    sums: NDArray[Any],
+    strong: NDArray[np.int32],
+    best: NDArray[np.float64],
+    chosen: NDArray[np.int32],
+    out_scores: NDArray[np.float64],
+    out_indices: NDArray[np.int32],
+) -> bool:
+    """Fill the lists of the recipients `who`; return whether it is done, else call again with fresh words.
+
+    `inverse` holds 1 / factor of each candidate, its last entry the smallest of all; scores are (sum + noise) * factor.
+    """
+    indptr, items = rows
+    candidates = inverse.size - 1
+    easiest = inverse[candidates]
+    k = best.size
+    position = state[_WORD]
+    lowest, distance = thresholds.ladder[0], thresholds.ladder[1]
+    top = thresholds.coins.shape[0] - 1
+    taken = np.empty(thresholds.high.shape[1], dtype=np.int64)
+    while state[_TURN] < who.size:
+        user = who[state[_TURN]]
+        if state[_PHASE] == _PREPARE:
+            own = items[indptr[user] : indptr[user + 1]]
+            state[_LISTED] = count_touches(own, index) * _SPARSE < candidates
+            if state[_LISTED]:
+                state[_STRONG] = accumulate_listed(own, index, sums, strong)
+                state[_BOUND] = 0
+            else:
+                accumulate(own, index, sums)
+                state[_BOUND] = common_bound(sums, candidates)
+                state[_STRONG] = list_strong(sums, candidates, state[_BOUND], strong)
+            state[_FILLED] = 0
+            state[_CURSOR] = 0
+            state[_PHASE] = _LOOK_AT_STRONG
+
+        bound = state[_BOUND]
+        filled = state[_FILLED]
+        worst = best[k - 1] if filled == k else -np.inf
+
+        if state[_PHASE] == _LOOK_AT_STRONG:
+            cursor = state[_CURSOR]
+            while cursor < state[_STRONG]:
+                if position + WORDS_KEPT > words.size:
+                    state[_CURSOR], state[_FILLED], state[_WORD] = cursor, filled, position
+                    return False
+                candidate = strong[cursor]
+                cursor += 1
+                if candidate == user:
+                    continue
+                common = np.int64(sums[candidate])
+                needed = (np.int64(np.floor(worst * inverse[candidate])) - 1 - common) if filled == k else _NEVER
+                if needed < lowest:
+                    noise, position = draw_laplace(words, position, tables)
+                else:
+                    level = min(top, (needed - lowest) // distance)
+                    passed, position = toss(words, position, thresholds.coins[level, 0], thresholds.coins[level, 1])
+                    if not passed:
+                        continue
+                    noise, position = draw_geometric(words, position, tables)
+                    noise += lowest + level * distance
+                filled = insert(best, chosen, filled, (common + noise) / inverse[candidate], candidate)
+                worst = best[k - 1] if filled == k else -np.inf
+            state[_CURSOR], state[_FILLED], state[_PHASE] = 0, filled, _LOOK_AT_REST
+
+        if state[_PHASE] == _LOOK_AT_REST:
+            cursor = state[_CURSOR]
+            while cursor < candidates:
+                if position + WORDS_KEPT > words.size:
+                    state[_CURSOR], state[_FILLED], state[_WORD] = cursor, filled, position
+                    return False
+                needed = (np.int64(np.floor(worst * easiest)) - 1 - bound) if worst > 0 else _NEVER
+                if needed < lowest:
+                    for candidate in range(cursor, min(cursor + _RUN, candidates)):
+                        common = np.int64(sums[candidate])
+                        if common > bound or candidate == user:
+                            continue
+                        noise, position = draw_laplace(words, position, tables)
+                        filled = insert(best, chosen, filled, (common + noise) / inverse[candidate], candidate)
+                    cursor += _RUN
+                else:
+                    level = min(top, (needed - lowest) // distance)
+                    size = 1 << thresholds.block_bits[level]
+                    count, position = draw_count(words, position, thresholds.high[level], thresholds.low[level])
+                    for hit in range(count):
+                        place, position = draw_place(words, position, size, taken, hit)
+                        candidate = cursor + place
+                        noise, position = draw_geometric(words, position, tables)
+                        # Beyond the last candidate, the recipient, and those looked at before: nobody is there.
+                        if candidate >= candidates or candidate == user or sums[candidate] > bound:
+                            continue
+                        score = (np.int64(sums[candidate]) + noise + lowest + level * distance) / inverse[candidate]
+                        filled = insert(best, chosen, filled, score, candidate)
+                    cursor += size
+                worst = best[k - 1] if filled == k else -np.inf
+            state[_FILLED], state[_PHASE] = filled, _FINISH
+
+        turn = state[_TURN]
+        out_scores[turn] = best
+        out_indices[turn] = chosen
+        if state[_LISTED]:
+            for place in range(state[_STRONG]):
+                sums[strong[place]] = 0
+        else:
+            sums[:] = 0
+        state[_TURN] = turn + 1
+        state[_PHASE] = _PREPARE
+    state[_WORD] = position
+    return True
+
+
+@njit(cache=True, nogil=True)
+def common_bound(sums: NDArray[Any], candidates: int) -> int:
+    """Return a number that most candidates do not exceed: the eighth largest of a sample of their sums."""
+    largest = np.zeros(_STRONGEST, dtype=np.int64)
+    for place in range(0, candidates, max(1, candidates // _SAMPLED)):
+        value = np.int64(sums[place])
+        if value > largest[_STRONGEST - 1]:
+            slot = _STRONGEST - 1
+            while slot > 0 and largest[slot - 1] < value:
+                largest[slot] = largest[slot - 1]
+                slot -= 1
+            largest[slot] = value
+    return largest[_STRONGEST - 1]
+
+
+@njit(cache=True, nogil=True)
+def list_strong(sums: NDArray[Any], candidates: int, bound: int, strong: NDArray[np.int32]) -> int:
+    """List the candidates whose sums exceed the bound; return how many."""
+    count = 0
+    for begin in range(0, candidates, _RUN):
+        # Beyond the last candidate there are zeros, so that every run is whole and the compiler can use vectors.
+        most = sums[begin]
+        for place in range(begin, begin + _RUN):
+            most = max(most, sums[place])
+        if most > bound:
+            for place in range(begin, begin + _RUN):
+                strong[count] = place
+                count += sums[place] > bound
+    return count
+
+
+@njit(cache=True, nogil=True)
+def draw_count(
+    words: NDArray[np.uint64], position: int, high: NDArray[np.uint64], low: NDArray[np.uint64]
+) -> tuple[int, int]:
+    """Return how many of a block reach its level."""
+    word = words[position]
+    position += 1
+    count = 0
+    while word > high[count]:
+        count += 1
+    if word == high[count]:
+        second = words[position]
+        position += 1
+        while count < high.size - 1 and word == high[count] and second >= low[count]:
+            count += 1
+    return count, position
+
+
+@njit(cache=True, nogil=True)
+def draw_place(
+    words: NDArray[np.uint64], position: int, size: int, taken: NDArray[np.int64], earlier: int
+) -> tuple[int, int]:
+    """Return a uniformly random place in a block, different from the `earlier` ones in `taken`, and note it there."""
+    while True:
+        place = np.int64(words[position] & np.uint64(size - 1))
+        position += 1
+        fresh = True
+        for other in range(earlier):
+            if taken[other] == place:
+                fresh = False
+        if fresh:
+            taken[earlier] = place
+            return place, position
+
+
+@njit(cache=True, nogil=True)
+def insert(
+    best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int, score: float, candidate: int
+) -> int:
+    """Put a candidate in its place in the list, if there is one; return how many are in it. Ties: smaller index."""
+    k = best.size
+    if filled == k:
+        if score < best[k - 1] or (score == best[k - 1] and candidate > chosen[k - 1]):
+            return filled
+        slot = k - 1
+    else:
+        slot = filled
+        filled += 1
+    while slot > 0 and (best[slot - 1] < score or (best[slot - 1] == score and chosen[slot - 1] > candidate)):
+        best[slot] = best[slot - 1]
+        chosen[slot] = chosen[slot - 1]
+        slot -= 1
+    best[slot] = score
+    chosen[slot] = candidate
+    return filled
