@@ -1,0 +1,189 @@
+"""Kernels: the bits of many sketches at once. A row belongs to an item, a bit of it to a user, 64 users to a word.
+
+Every coin is a function of a secret key, the item and the user. Blocks of AES have the format of `KeyedWords`:
+(first | second << 32, purpose | counter << 32).
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hetdp.neighbors.sketch_tables import GROUP_WORDS, ROUNDS, SketchTables
+
+__all__ = [
+    "column_bits",
+    "compare",
+    "land",
+    "open_coins",
+    "pair_blocks",
+    "row_blocks",
+    "set_bits",
+    "settle",
+    "sort_pairs",
+]
+
+Words = NDArray[np.uint64]
+Matrix = NDArray[np.uint64]
+
+_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ONE = np.uint64(1)
+_ZERO = np.uint64(0)
+_HALF = np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def row_blocks(items: NDArray[np.int64], first_group: int, groups: int, purpose: int, out: Matrix) -> int:
+    """Write the blocks for `groups` groups of words of each row; return how many."""
+    each = ROUNDS * GROUP_WORDS // 2
+    place = 0
+    for item in items:
+        for group in range(first_group, first_group + groups):
+            pair = np.uint64(item) | (np.uint64(group) << _HALF)
+            for counter in range(each):
+                out[place, 0] = pair
+                out[place, 1] = np.uint64(purpose) | (np.uint64(counter) << _HALF)
+                place += 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def pair_blocks(items: Any, users: Any, purpose: int, out: Matrix) -> None:  # noqa: ANN401  (int32 or int64)
+    """Write one block for each (item, user)."""
+    for place in range(items.size):
+        out[place, 0] = np.uint64(items[place]) | (np.uint64(users[place]) << _HALF)
+        out[place, 1] = np.uint64(purpose)
+
+
+@njit(cache=True, nogil=True)
+def compare(random: Words, head: Words, last_word: int, last_bits: int, bits: Matrix, pending: Matrix) -> int:
+    """Compare the first digits; `pending` marks coins for which all agree. Return how many those are.
+
+    Columns from bit `last_bits` of word `last_word` on belong to nobody and are cut off.
+    """
+    rows, words = bits.shape
+    start = 0
+    total = 0
+    for row in range(rows):
+        for first in range(0, words, GROUP_WORDS):
+            out, open_ = bits[row, first : first + GROUP_WORDS], pending[row, first : first + GROUP_WORDS]
+            for word in range(GROUP_WORDS):
+                below = _ZERO
+                undecided = _ONES
+                # From the last digit to the first: the first one that differs decides, so it has the last word.
+                for place in range(ROUNDS):
+                    digit = ROUNDS - 1 - place
+                    drawn, expected = random[start + digit * GROUP_WORDS + word], head[digit]
+                    below = (below & ~(drawn ^ expected)) | (expected & ~drawn)
+                    undecided &= ~(drawn ^ expected)
+                out[word] = below
+                open_[word] = undecided
+            start += ROUNDS * GROUP_WORDS
+        for word in range(last_word, words):
+            mask = (_ONE << np.uint64(last_bits)) - _ONE if word == last_word else _ZERO
+            bits[row, word] &= mask
+            pending[row, word] &= mask
+        for word in range(words):
+            left = pending[row, word]
+            while left != _ZERO:
+                total += 1
+                left &= left - _ONE
+    return total
+
+
+@njit(cache=True, nogil=True)
+def open_coins(
+    pending: Matrix, items: NDArray[np.int64], first_user: int, rows: NDArray[np.int64], users: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Write row and user of every pending coin; return its item."""
+    found = np.empty(rows.size, np.int64)
+    place = 0
+    for row in range(pending.shape[0]):
+        for word in range(pending.shape[1]):
+            left = pending[row, word]
+            while left != _ZERO:
+                rest = left & (left - _ONE)
+                rows[place] = row
+                users[place] = first_user + 64 * word + _position(left ^ rest)
+                found[place] = items[row]
+                place += 1
+                left = rest
+    return found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _position(lane: Any) -> int:  # noqa: ANN401  (uint64 scalar)
+    """Return the place of the only bit set."""
+    place = 0
+    for step in (32, 16, 8, 4, 2, 1):
+        if lane >> np.uint64(step):
+            lane >>= np.uint64(step)
+            place += step
+    return place
+
+
+@njit(cache=True, nogil=True)
+def settle(
+    digits: Matrix,
+    tail: Words,
+    rows: NDArray[np.int64],
+    users: NDArray[np.int64],
+    first_user: int,
+    bits: Matrix,
+) -> None:
+    """Decide pending coins by 128 digits of their own."""
+    for place in range(rows.size):
+        if digits[place, 0] < tail[0] or (digits[place, 0] == tail[0] and digits[place, 1] < tail[1]):
+            column = users[place] - first_user
+            bits[rows[place], column >> 6] |= _ONE << np.uint64(column & 63)
+
+
+@njit(cache=True, nogil=True)
+def land(digits: Matrix, codes: NDArray[np.uint8], tables: SketchTables, landed: NDArray[np.bool_]) -> None:
+    """Toss the second coin of items that users have."""
+    for place in range(codes.size):
+        high, low = tables.extra[codes[place], 0], tables.extra[codes[place], 1]
+        landed[place] = digits[place, 0] < high or (digits[place, 0] == high and digits[place, 1] < low)
+
+
+@njit(cache=True, nogil=True)
+def set_bits(
+    items: NDArray[np.int64], indptr: NDArray[np.int64], users: NDArray[np.int32], first_user: int, bits: Matrix
+) -> None:
+    """Set the bits of the users whose second coin landed."""
+    end_user = first_user + 64 * bits.shape[1]
+    for row in range(items.size):
+        for place in range(indptr[items[row]], indptr[items[row] + 1]):
+            if first_user <= users[place] < end_user:
+                column = users[place] - first_user
+                bits[row, column >> 6] |= _ONE << np.uint64(column & 63)
+
+
+@njit(cache=True, nogil=True)
+def sort_pairs(
+    indptr: NDArray[np.int64], items: NDArray[np.int32], landed: NDArray[np.bool_], n_items: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the landed pairs by item: offsets, and users in ascending order."""
+    starts = np.zeros(n_items + 1, np.int64)
+    for place in range(items.size):
+        if landed[place]:
+            starts[items[place] + 1] += 1
+    for item in range(n_items):
+        starts[item + 1] += starts[item]
+    users = np.empty(starts[n_items], np.int32)
+    free = starts[:-1].copy()
+    for user in range(indptr.size - 1):
+        for place in range(indptr[user], indptr[user + 1]):
+            if landed[place]:
+                users[free[items[place]]] = user
+                free[items[place]] += 1
+    return starts, users
+
+
+@njit(cache=True, nogil=True)
+def column_bits(bits: Matrix, column: int, out: NDArray[np.uint8]) -> None:
+    """Write one user's bit of every row as a byte, 0 or 1."""
+    word, shift = column >> 6, np.uint64(column & 63)
+    for row in range(bits.shape[0]):
+        out[row] = (bits[row, word] >> shift) & _ONE
