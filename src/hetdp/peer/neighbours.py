@@ -1,0 +1,153 @@
+"""Neighbours and recommendations, computed at home from the exact profile and the sketches that came by. Sends nothing.
+
+The score of a sketch b for a profile X is sum over X of (b_i - q). Someone who shares nothing scores 0 on average, with
+variance |X| q (1 - q); someone who has a share s of X at full weight scores s |X| (1 - 2q).
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.peer.facts import Neighbour
+from hetdp.peer.identity import pseudonym
+from hetdp.peer.messages import SignedSketch
+from hetdp.peer.sketches import chance_of_one, pack, unpack
+
+__all__ = ["Vote", "find_neighbours", "scores", "votes"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Vote:
+    """What neighbours say about one item.
+
+    Privacy
+    -------
+    Depends on whom the exact profile chose: for the owner's eyes.
+    """
+
+    place: int
+    votes: float
+    voters: int
+    significance: float
+
+
+def scores(
+    sketches: Sequence[SignedSketch], items: Collection[int], *, epsilon: Fraction, size: int
+) -> NDArray[np.float64]:
+    r"""Return the score of each sketch against a set of items.
+
+    Parameters
+    ----------
+    sketches
+        Those of others.
+    items
+        Places of the owner's items that count; items of dial 0 must not be among them.
+    epsilon, size
+        Public: level of the network and number of catalogue items.
+
+    Privacy
+    -------
+    Reads the exact profile; the result must not leave the node. The work depends on the number of sketches and the
+    catalogue only, not on the profile.
+
+    Examples
+    --------
+    >>> mine, other = SignedSketch(bytes(32), 0, b"\\x03", b"", b""), SignedSketch(bytes(32), 0, b"\\x0c", b"", b"")
+    >>> scores([mine, other], {0, 1}, epsilon=Fraction(9), size=8).round(2)
+    array([ 2., -0.])
+    """
+    mask = np.zeros(size, dtype=np.bool_)
+    mask[list(items)] = True
+    packed = np.frombuffer(pack(mask), dtype=np.uint8)
+    counts = np.empty(len(sketches), dtype=np.float64)
+    for place, sketch in enumerate(sketches):
+        common = np.frombuffer(sketch.bits, dtype=np.uint8) & packed
+        counts[place] = np.bitwise_count(common).sum(dtype=np.int64)
+    return counts - chance_of_one(epsilon) * len(items)
+
+
+def find_neighbours(
+    sketches: Sequence[SignedSketch], items: Collection[int], *, epsilon: Fraction, size: int, count: int
+) -> list[Neighbour]:
+    """Return the `count` best neighbours, best first; none for an empty profile.
+
+    Privacy
+    -------
+    As for `scores`.
+    """
+    if not items:
+        return []
+    q = chance_of_one(epsilon)
+    full = 1.0 - 2.0 * q
+    deviation = math.sqrt(len(items) * q * (1.0 - q))
+    found = scores(sketches, items, epsilon=epsilon, size=size)
+    best = sorted(range(len(sketches)), key=lambda place: (-found[place], sketches[place].key))[:count]
+    return [
+        Neighbour(
+            name=pseudonym(sketches[place].key),
+            key_hex=sketches[place].key.hex(),
+            score=float(found[place]),
+            shared=float(found[place]) / full,
+            shared_error=deviation / full,
+            share=min(1.0, max(0.0, float(found[place]) / full / len(items))),
+            significance=float(found[place]) / deviation,
+            epoch=sketches[place].epoch,
+        )
+        for place in best
+    ]
+
+
+def votes(
+    sketches: Sequence[SignedSketch],
+    neighbours: Sequence[Neighbour],
+    *,
+    without: Collection[int],
+    epsilon: Fraction,
+    size: int,
+    count: int,
+) -> list[Vote]:
+    """Return the items that neighbours vote for most, closer neighbours counting for more.
+
+    Parameters
+    ----------
+    sketches, neighbours
+        Those of others, and who of them was chosen.
+    without
+        Places not to recommend: what counts in the profile, what was dismissed.
+    epsilon, size, count
+        Public parameters; how many to return at most.
+
+    Returns
+    -------
+    list of Vote
+        Ranked by sum over neighbours of weight * (bit - q); only items above what chance gives.
+
+    Privacy
+    -------
+    As for `scores`.
+    """
+    by_key = {sketch.key.hex(): sketch for sketch in sketches}
+    chosen = [neighbour for neighbour in neighbours if neighbour.score > 0.0]
+    if not chosen:
+        return []
+    q = chance_of_one(epsilon)
+    bits = np.stack([unpack(by_key[neighbour.key_hex].bits, size) for neighbour in chosen])
+    weights = np.array([neighbour.score for neighbour in chosen]) / max(neighbour.score for neighbour in chosen)
+    strength = weights @ (bits - q) / math.sqrt(float((weights**2).sum()) * q * (1.0 - q))
+    strength[list(without)] = -np.inf
+    voters = bits.sum(axis=0)
+    ranked = np.argsort(-strength, kind="stable")[:count]
+    return [
+        Vote(
+            place=int(place),
+            votes=float((voters[place] - len(chosen) * q) / (1.0 - 2.0 * q)),
+            voters=int(voters[place]),
+            significance=float(strength[place]),
+        )
+        for place in ranked
+        if strength[place] > 0.0
+    ]

@@ -1,0 +1,388 @@
+"""The protocol of one node as a state machine: time and messages in, messages out. No I/O, no profile.
+
+The only thing it is given that depends on a profile is the signed sketch of the epoch (`adopt`).
+"""
+
+import math
+from collections import deque
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from hetdp.peer.admission import Gate
+from hetdp.peer.chance import pick
+from hetdp.peer.cyclon import View
+from hetdp.peer.exchange import Shelf
+from hetdp.peer.facts import Traffic
+from hetdp.peer.identity import Identity
+from hetdp.peer.messages import Answer, Delivery, Message, Opening, Record, Refused, SignedSketch, Slip, decode, encode
+from hetdp.peer.network import Bootstrap, Network
+from hetdp.peer.settings import Settings
+from hetdp.peer.sketches import check_sketch
+from hetdp.randomness import Stream
+
+__all__ = ["Action", "Dial", "HangUp", "Node", "Reply"]
+
+_JOURNAL = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Open a connection to a peer and send it a first message.
+
+    Privacy
+    -------
+    When and to whom is independent of the profile.
+    """
+
+    link: Hashable
+    address: str
+    curve: bytes
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Send a message over an open connection.
+
+    Privacy
+    -------
+    As for `Dial`.
+    """
+
+    link: Hashable
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """Close a connection that this node has opened.
+
+    Privacy
+    -------
+    As for `Dial`.
+    """
+
+    link: Hashable
+
+
+Action = Dial | Reply | HangUp
+
+
+@dataclass(slots=True)
+class _Started:
+    """An exchange that this node started."""
+
+    link: int
+    key: bytes
+    curve: bytes
+    sent: list[Record]
+    offered: tuple[Slip, ...]
+    deadline_s: float
+    wanted: tuple[bytes, ...] | None = None
+
+
+@dataclass(slots=True)
+class _Joined:
+    """An exchange that a peer started."""
+
+    curve: bytes
+    offered: tuple[Slip, ...]
+    wanted: tuple[bytes, ...]
+    deadline_s: float
+
+
+class Node:
+    """One node of the network.
+
+    Parameters
+    ----------
+    identity, address, invitation
+        Who it is, where it says it can be reached, and what lets it in.
+    network, settings
+        Public parameters; limits.
+    stream
+        For blind choices. Simulations give a seeded one.
+    now_s
+        Unix seconds; the first exchange starts within one period of it.
+    contacts
+        Peers known from earlier, beside the bootstrap peers.
+
+    Privacy
+    -------
+    Knows no profile: what it sends, when and to whom depends on chance, time and what others send, and on its own
+    sketch only where the sketch itself is sent, whose length is fixed.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        *,
+        address: str,
+        network: Network,
+        settings: Settings,
+        stream: Stream,
+        now_s: float,
+        invitation: bytes = b"",
+        contacts: Iterable[Bootstrap] = (),
+    ) -> None:
+        self.network, self.settings = network, settings
+        self.traffic = Traffic()
+        self.journal: deque[SignedSketch | Record] = deque(maxlen=_JOURNAL)
+        self.gate = Gate(network, settings)
+        self._identity, self._address, self._invitation = identity, address, invitation
+        self._network_id = network.id
+        self._stream = stream
+        self.shelf = Shelf(identity.key, most=settings.most_sketches, stream=stream)
+        self.view = View(
+            identity.key,
+            address,
+            size=network.view_size,
+            shuffle_size=network.shuffle_size,
+            most_per_host=settings.most_per_host,
+            stream=stream,
+        )
+        own = identity.key.hex()
+        self._contacts = [peer for peer in (*network.bootstrap, *contacts) if peer.key != own]
+        self._started: dict[int, _Started] = {}
+        self._joined: dict[tuple[Hashable, bytes], _Joined] = {}
+        self._links = 0
+        self._record: Record | None = None
+        self.next_exchange_s = now_s + network.period_s * float(stream.uniforms(1)[0])
+
+    def adopt(self, sketch: SignedSketch) -> None:
+        """Publish a sketch of this node: from now on it is announced and served.
+
+        Privacy
+        -------
+        The ledger must have been charged and the sketch be on disk (`hetdp.peer.publication`).
+        """
+        if self.shelf.own is None or sketch.epoch > self.shelf.own.epoch:
+            self.shelf.own = sketch
+
+    def restore(self, sketches: Iterable[SignedSketch], *, now_s: float) -> None:
+        """Put sketches of peers back on the shelf, checked like new ones.
+
+        Privacy
+        -------
+        Public data.
+        """
+        for sketch in sketches:
+            with suppress(Refused):  # it has become too old meanwhile
+                self._keep(sketch, now_s)
+
+    @property
+    def next_wakeup_s(self) -> float:
+        """When `tick` has something to do."""
+        deadlines = [exchange.deadline_s for exchange in self._started.values()]
+        return min([self.next_exchange_s, *deadlines])
+
+    def tick(self, now_s: float) -> list[Action]:
+        """Start an exchange if one is due; give up on peers that do not answer.
+
+        Privacy
+        -------
+        Exchanges start at fixed distances of one period.
+        """
+        actions: list[Action] = []
+        for link in [link for link, exchange in self._started.items() if exchange.deadline_s <= now_s]:
+            actions += self.lost(link)
+        for place in [place for place, exchange in self._joined.items() if exchange.deadline_s <= now_s]:
+            del self._joined[place]
+        if now_s < self.next_exchange_s:
+            return actions
+        missed = math.floor((now_s - self.next_exchange_s) / self.network.period_s)
+        self.next_exchange_s += (missed + 1) * self.network.period_s
+        self.shelf.expire(self._first_epoch(now_s))
+        self.view.forget_before(1000 * (now_s - self.settings.record_periods * self.network.period_s))
+        return actions + self._start(now_s)
+
+    def receive(self, link: Hashable, curve: bytes, raw: bytes, *, now_s: float) -> list[Action]:
+        """Take in one message.
+
+        Parameters
+        ----------
+        link
+            The connection it came over.
+        curve
+            Transport key of the peer at the other end, as the encrypted connection has proved it.
+        raw
+            The message.
+
+        Privacy
+        -------
+        Bad messages are dropped and counted; nothing is told back.
+        """
+        self._count(received_messages=1, received_bytes=len(raw))
+        if not self.gate.lets_through(curve, now_s=now_s):
+            self._count(refused=1)
+            return []
+        try:
+            message = decode(self._network_id, raw, largest=self.network.largest_message)
+            return self._handle(link, curve, message, now_s)
+        except Refused as refusal:
+            self._count(refused=1)
+            self.gate.strike(curve, now_s=now_s, count=refusal.blame)
+            return []
+
+    def lost(self, link: Hashable) -> list[Action]:
+        """Give up an exchange whose peer is silent or gone.
+
+        Privacy
+        -------
+        Depends on the peer.
+        """
+        exchange = self._started.pop(link, None) if isinstance(link, int) else None
+        if exchange is None:
+            return []
+        self._count(failures=1)
+        self.view.remove(exchange.key)
+        return [HangUp(exchange.link)]
+
+    def own_record(self, now_s: float) -> Record:
+        """Return where this node can be reached, signed anew once per period.
+
+        Privacy
+        -------
+        Public.
+        """
+        if self._record is None or now_s - self._record.issued_ms / 1000 >= self.network.period_s:
+            fields = (
+                self._identity.key,
+                self._identity.curve,
+                self._address,
+                math.floor(1000 * now_s),
+                self._invitation,
+            )
+            unsigned = Record(*fields, b"")
+            self._record = Record(*fields, self._identity.sign(unsigned.text(self._network_id)))
+        return self._record
+
+    def _start(self, now_s: float) -> list[Action]:
+        peer = self._whom(now_s)
+        if peer is None:
+            return []
+        key, curve, address = peer
+        self.view.remove(key)
+        own = self.own_record(now_s)
+        sent = self.view.sample(self.network.shuffle_size - 1, without=key)
+        offered = self.shelf.announce(self.network.inventory_size)
+        self._links += 1
+        deadline_s = now_s + self.settings.timeout_periods * self.network.period_s
+        self._started[self._links] = _Started(self._links, key, curve, sent, offered, deadline_s)
+        self._count(exchanges=1)
+        opening = Opening(_nonce(self._stream), own, tuple(sent), offered)
+        return [Dial(self._links, address, curve, self._encode(opening))]
+
+    def _whom(self, now_s: float) -> tuple[bytes, bytes, str] | None:
+        """Return the oldest peer of the view; now and then, and when there is none, somebody known from elsewhere."""
+        oldest = self.view.oldest()
+        turn = (self.traffic.exchanges + 1) % self.settings.contact_every == 0
+        contacts = [peer for peer in self._contacts if not self.gate.banned(bytes.fromhex(peer.curve), now_s=now_s)]
+        if contacts and (oldest is None or turn):
+            peer = pick(contacts, self._stream)
+            return bytes.fromhex(peer.key), bytes.fromhex(peer.curve), peer.address
+        return None if oldest is None else (oldest.key, oldest.curve, oldest.address)
+
+    def _handle(self, link: Hashable, curve: bytes, message: Message, now_s: float) -> list[Action]:
+        if isinstance(message, Opening):
+            return self._opening(link, curve, message, now_s)
+        if isinstance(message, Answer):
+            return self._answer(link, curve, message, now_s)
+        return self._delivery(link, curve, message, now_s)
+
+    def _opening(self, link: Hashable, curve: bytes, message: Opening, now_s: float) -> list[Action]:
+        entries = self._checked(message.sender, message.entries, curve, now_s)
+        sent = self.view.sample(self.network.shuffle_size, without=message.sender.key)
+        offered = self.shelf.announce(self.network.inventory_size)
+        wanted = self._lacking(message.have, now_s)
+        self.view.merge([message.sender, *entries], sent=sent, source=message.sender.key)
+        while len(self._joined) >= self.settings.most_exchanges:
+            del self._joined[next(iter(self._joined))]
+        deadline_s = now_s + self.settings.timeout_periods * self.network.period_s
+        self._joined[link, message.nonce] = _Joined(curve, offered, wanted, deadline_s)
+        answer = Answer(message.nonce, self.own_record(now_s), tuple(sent), offered, wanted)
+        return [Reply(link, self._encode(answer))]
+
+    def _answer(self, link: Hashable, curve: bytes, message: Answer, now_s: float) -> list[Action]:
+        exchange = self._started.get(link) if isinstance(link, int) else None
+        if exchange is None or exchange.wanted is not None:
+            raise Refused("an answer must belong to an exchange. Got one that nobody waits for instead.", blame=0)
+        if (message.sender.key, curve) != (exchange.key, exchange.curve):
+            raise Refused("an answer must come from the peer that was asked. Got another instead.")
+        entries = self._checked(message.sender, message.entries, curve, now_s)
+        self.view.merge([*entries, message.sender], sent=exchange.sent, source=message.sender.key)
+        exchange.wanted = self._lacking(message.have, now_s)
+        sketches = self.shelf.serve(message.want, offered=exchange.offered, count=self.network.sketches_per_message)
+        return [Reply(link, self._encode(Delivery(message.nonce, sketches, exchange.wanted)))]
+
+    def _delivery(self, link: Hashable, curve: bytes, message: Delivery, now_s: float) -> list[Action]:
+        started = self._started.get(link) if isinstance(link, int) else None
+        if started is not None and started.wanted is not None:
+            del self._started[started.link]
+            self._take(message.sketches, started.wanted, now_s)
+            return [HangUp(link)]
+        joined = self._joined.pop((link, message.nonce), None)
+        if joined is None or joined.curve != curve:
+            raise Refused("a delivery must belong to an exchange. Got one that nobody waits for instead.", blame=0)
+        self._take(message.sketches, joined.wanted, now_s)
+        sketches = self.shelf.serve(message.want, offered=joined.offered, count=self.network.sketches_per_message)
+        return [Reply(link, self._encode(Delivery(message.nonce, sketches, ())))]
+
+    def _checked(self, sender: Record, entries: tuple[Record, ...], curve: bytes, now_s: float) -> list[Record]:
+        """Return the usable entries of a message whose sender is who the connection says."""
+        if sender.curve != curve:
+            raise Refused("a sender must be who the connection says. Got another instead.")
+        self.gate.check_record(sender, now_s=now_s)
+        self.journal.append(sender)
+        usable = []
+        for record in entries[: self.network.shuffle_size]:
+            try:
+                self.gate.check_record(record, now_s=now_s)
+            except Refused as refusal:
+                self.gate.strike(curve, now_s=now_s, count=refusal.blame)
+                continue
+            if not self.gate.banned(record.curve, now_s=now_s):
+                usable.append(record)
+        return usable
+
+    def _take(self, sketches: tuple[SignedSketch, ...], wanted: tuple[bytes, ...], now_s: float) -> None:
+        for sketch in sketches:
+            if sketch.key not in wanted:
+                raise Refused("a sketch must have been asked for. Got another instead.")
+            self._keep(sketch, now_s)
+
+    def _keep(self, sketch: SignedSketch, now_s: float) -> None:
+        if not self._first_epoch(now_s) <= sketch.epoch <= self._last_epoch(now_s):
+            raise Refused("a sketch must be of a recent epoch. Got another instead.", blame=0)
+        if not self.gate.admits(sketch.key, sketch.invitation):
+            raise Refused("a sketch must be of an admitted node. Got another instead.")
+        check_sketch(sketch, network=self.network, network_id=self._network_id)
+        if self.shelf.keep(sketch):
+            self.journal.append(sketch)
+
+    def _lacking(self, have: tuple[Slip, ...], now_s: float) -> tuple[bytes, ...]:
+        return self.shelf.lacking(
+            have[: self.network.inventory_size],
+            first_epoch=self._first_epoch(now_s),
+            last_epoch=self._last_epoch(now_s),
+            count=self.network.sketches_per_message,
+        )
+
+    def _first_epoch(self, now_s: float) -> int:
+        return max(0, self.network.epoch_at(now_s) - self.settings.keep_epochs + 1)
+
+    def _last_epoch(self, now_s: float) -> int:
+        return self.network.epoch_at(now_s + self.settings.clock_skew_s)
+
+    def _encode(self, message: Message) -> bytes:
+        raw = encode(self._network_id, message)
+        self._count(sent_messages=1, sent_bytes=len(raw))
+        return raw
+
+    def _count(self, **more: int) -> None:
+        self.traffic = replace(self.traffic, **{name: getattr(self.traffic, name) + add for name, add in more.items()})
+
+
+def _nonce(stream: Stream) -> bytes:
+    return stream.words(1).tobytes()

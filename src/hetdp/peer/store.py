@@ -1,0 +1,324 @@
+"""The store of a node: one SQLite file with the catalogue, the profile, the ledger, own and others' sketches, peers."""
+
+import dataclasses
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.errors import DataError, InvalidInput
+from hetdp.peer.catalogue import CatalogueItem
+from hetdp.peer.facts import PeerInfo, Traffic
+from hetdp.peer.identity import pseudonym
+from hetdp.peer.messages import Record, SignedSketch
+from hetdp.peer.network import Bootstrap, Network
+from hetdp.peer.sketches import unpack
+from hetdp.peer.store_base import set_fact
+from hetdp.peer.store_profile import ProfileStore
+from hetdp.peer.store_schema import create
+
+__all__ = ["OwnSketch", "Publication", "Store"]
+
+_TRAFFIC_POINTS = 200
+_MOST_PEERS = 1000
+_CATALOGUE = "SELECT place, item, title, link, category FROM catalogue"
+_sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """That a sketch was published in an epoch, when, and how many ones it has.
+
+    Privacy
+    -------
+    Public.
+    """
+
+    epoch: int
+    published_s: float
+    ones: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OwnSketch:
+    """A published sketch and the dials that counted in it.
+
+    Privacy
+    -------
+    The bits are public; the dials are for the owner's eyes, so `repr` shows nothing.
+    """
+
+    epoch: int
+    published_s: float
+    bits: NDArray[np.bool_]
+    dials: Mapping[int, int]
+
+
+class Store(ProfileStore):
+    """Everything a node keeps; safe to use from any thread.
+
+    Parameters
+    ----------
+    path
+        The file; `Store.make` makes it.
+
+    Privacy
+    -------
+    Readable by its owner only, and never sent anywhere. Putting back an old copy forgets losses and could draw a second
+    sketch for the same epoch: do not.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fractions import Fraction
+    >>> network = Network(name="tea", catalogue="t", catalogue_sha256="0" * 64, items=2, epsilon=Fraction(3),
+    ...                   epoch_start_s=0, epoch_length_s=60)
+    >>> items = [CatalogueItem(0, "t1", "Green tea"), CatalogueItem(1, "c1", "Coffee")]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Store.make(Path(folder, "node.db"), network, items, default_limit=30.0) as store:
+    ...         store.set_dials({0: 50})
+    ...         [(item.item, item.dial, item.limit) for item in store.profile()], store.search("tea")[0].place
+    ([('t1', 50, 30.0)], 0)
+    """
+
+    @classmethod
+    def make(cls, path: Path, network: Network, items: Iterable[CatalogueItem], *, default_limit: float) -> "Store":
+        """Make a new store for a network.
+
+        Privacy
+        -------
+        The file is created for its owner only; an existing one is refused.
+        """
+        create(path)
+        store = cls(path)
+        rows = [(item.place, item.item, item.title, item.link, item.group) for item in items]
+        with store.transaction(durable=True) as connection:
+            connection.executemany("INSERT INTO catalogue VALUES (?, ?, ?, ?, ?)", rows)
+            set_fact(connection, "network_id", network.id.hex())
+            set_fact(connection, "epsilon", str(network.epsilon))
+            set_fact(connection, "items", network.items)
+            set_fact(connection, "most_items", network.most_items)
+            set_fact(connection, "default_limit", float(default_limit))
+            set_fact(connection, "profile_version", 0)
+        return store
+
+    def check_network(self, network: Network) -> None:
+        """Refuse to work for another network than the one the store was made for.
+
+        Privacy
+        -------
+        Epsilon is part of it: a changed network file must not change the price of an epoch.
+        """
+        if self._fact("network_id") != network.id.hex():
+            raise DataError(
+                f"the network file must be the one that {self.path.name} was made with. Got other parameters instead."
+            )
+
+    def search(self, text: str, *, limit: int = 20, offset: int = 0) -> list[CatalogueItem]:
+        """Return items whose title, id or group holds every word of a text.
+
+        Privacy
+        -------
+        Local: what is searched for is not recorded.
+        """
+        words = text.split()[:10]
+        like = "(title LIKE ? ESCAPE '!' OR item LIKE ? ESCAPE '!' OR category LIKE ? ESCAPE '!')"
+        where = " AND ".join([like] * len(words)) or "1"
+        patterns = [
+            f"%{word.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%" for word in words for _ in range(3)
+        ]
+        sql = f"{_CATALOGUE} WHERE {where} ORDER BY title, place LIMIT ? OFFSET ?"
+        return [CatalogueItem(*row) for row in self._rows(sql, *patterns, limit, offset)]
+
+    def catalogue_item(self, place: int) -> CatalogueItem:
+        """Return the item at a place.
+
+        Privacy
+        -------
+        Public data.
+        """
+        rows = self._rows(f"{_CATALOGUE} WHERE place = ?", place)
+        if not rows:
+            raise InvalidInput("place must be a position in the catalogue. Got another instead.")
+        return CatalogueItem(*rows[0])
+
+    def place_of(self, item: str) -> int | None:
+        """Return the place of an item; None if the catalogue does not have it.
+
+        Privacy
+        -------
+        Public data.
+        """
+        place = self._one("SELECT place FROM catalogue WHERE item = ?", item)
+        return None if place is None else int(place)
+
+    def groups(self) -> list[str]:
+        """Return the groups of the catalogue.
+
+        Privacy
+        -------
+        Public data.
+        """
+        return [
+            group for (group,) in self._rows("SELECT DISTINCT category FROM catalogue WHERE category <> '' ORDER BY 1")
+        ]
+
+    def publications(self) -> list[Publication]:
+        """Return when sketches were published, oldest first.
+
+        Privacy
+        -------
+        Public.
+        """
+        return [
+            Publication(*row) for row in self._rows("SELECT epoch, published_s, ones FROM publications ORDER BY epoch")
+        ]
+
+    def published_epoch(self) -> int | None:
+        """Return the newest epoch for which there is a sketch.
+
+        Privacy
+        -------
+        Public.
+        """
+        epoch = self._one("SELECT max(epoch) FROM publications")
+        return None if epoch is None else int(epoch)
+
+    def newest_publication(self) -> OwnSketch | None:
+        """Return the newest own sketch and the dials that counted in it.
+
+        Privacy
+        -------
+        The dials are for the owner's eyes.
+        """
+        rows = self._rows("SELECT epoch, published_s, sketch FROM publications ORDER BY epoch DESC LIMIT 1")
+        if not rows:
+            return None
+        epoch, published_s, raw = rows[0]
+        bits = unpack(_sketch_decoder.decode(raw).bits, int(self._fact("items")))
+        return OwnSketch(
+            epoch, published_s, bits, dict(self._rows("SELECT place, dial FROM charges WHERE epoch = ?", epoch))
+        )
+
+    def keep(
+        self,
+        *,
+        sketches: Iterable[SignedSketch] = (),
+        peers: Iterable[tuple[Record, float]] = (),
+        bans: Mapping[bytes, float] | None = None,
+        traffic: Traffic | None = None,
+        now_s: float,
+        first_epoch: int,
+        held: Collection[bytes] | None = None,
+    ) -> None:
+        """Write what the protocol has learned, in one transaction: checked sketches, peers seen, bans, traffic.
+
+        Sketches of epochs before `first_epoch` go, and so do those of keys that are not in `held`, if it is given.
+
+        Privacy
+        -------
+        Public data, chosen without the profile.
+        """
+        with self.transaction(durable=False) as connection:
+            connection.executemany(
+                "INSERT INTO sketches VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET epoch = excluded.epoch, "
+                "sketch = excluded.sketch WHERE excluded.epoch > sketches.epoch",
+                [(sketch.key, sketch.epoch, msgspec.msgpack.encode(sketch)) for sketch in sketches],
+            )
+            connection.execute("DELETE FROM sketches WHERE epoch < ?", (first_epoch,))
+            if held is not None:
+                stored = connection.execute("SELECT key FROM sketches").fetchall()
+                gone = [(key,) for (key,) in stored if key not in held]
+                connection.executemany("DELETE FROM sketches WHERE key = ?", gone)
+            connection.executemany(
+                "INSERT OR REPLACE INTO peers VALUES (?, ?, ?, ?)",
+                [(record.key, record.curve, record.address, seen_s) for record, seen_s in peers],
+            )
+            connection.execute(
+                "DELETE FROM peers WHERE key NOT IN (SELECT key FROM peers ORDER BY seen_s DESC LIMIT ?)",
+                (_MOST_PEERS,),
+            )
+            connection.execute("DELETE FROM bans WHERE until_s < ?", (now_s,))
+            connection.executemany("INSERT OR REPLACE INTO bans VALUES (?, ?)", list((bans or {}).items()))
+            if traffic is not None:
+                point = (now_s, traffic.sent_bytes, traffic.received_bytes)
+                connection.execute("INSERT OR REPLACE INTO traffic VALUES (?, ?, ?)", point)
+                connection.execute(
+                    "DELETE FROM traffic WHERE time_s NOT IN (SELECT time_s FROM traffic ORDER BY time_s DESC LIMIT ?)",
+                    (_TRAFFIC_POINTS,),
+                )
+                set_fact(connection, "traffic", json.dumps(dataclasses.asdict(traffic)))
+
+    def sketches(self) -> list[SignedSketch]:
+        """Return the sketches of peers.
+
+        Privacy
+        -------
+        Public data.
+        """
+        return [_sketch_decoder.decode(raw) for (raw,) in self._rows("SELECT sketch FROM sketches ORDER BY rowid")]
+
+    def sketch_count(self) -> int:
+        """Return how many sketches of peers are held.
+
+        Privacy
+        -------
+        Public data.
+        """
+        return int(self._one("SELECT count(*) FROM sketches"))
+
+    def peers(self) -> list[PeerInfo]:
+        """Return the peers talked to, those seen last first.
+
+        Privacy
+        -------
+        Public data.
+        """
+        rows = self._rows(
+            "SELECT peers.key, address, seen_s, epoch FROM peers LEFT JOIN sketches USING (key) ORDER BY seen_s DESC"
+        )
+        return [PeerInfo(key.hex(), pseudonym(key), address, seen_s, epoch) for key, address, seen_s, epoch in rows]
+
+    def contacts(self, count: int) -> list[Bootstrap]:
+        """Return the peers seen last, to ask after a restart.
+
+        Privacy
+        -------
+        Public data.
+        """
+        rows = self._rows("SELECT address, key, curve FROM peers ORDER BY seen_s DESC LIMIT ?", count)
+        return [Bootstrap(address, key.hex(), curve.hex()) for address, key, curve in rows]
+
+    def bans(self) -> dict[bytes, float]:
+        """Return banned transport keys and until when.
+
+        Privacy
+        -------
+        Public data.
+        """
+        return dict(self._rows("SELECT curve, until_s FROM bans"))
+
+    def traffic(self) -> Traffic:
+        """Return what went over the wire, all runs together.
+
+        Privacy
+        -------
+        Independent of the profile.
+        """
+        stored = self._fact("traffic")
+        return Traffic() if stored is None else Traffic(**json.loads(stored))
+
+    def traffic_history(self) -> list[tuple[float, int, int]]:
+        """Return (time, bytes sent, bytes received) so far, one per period, for the last 200.
+
+        Privacy
+        -------
+        Independent of the profile.
+        """
+        return [
+            tuple(row) for row in self._rows("SELECT time_s, sent_bytes, received_bytes FROM traffic ORDER BY time_s")
+        ]

@@ -1,0 +1,80 @@
+"""The tables of a node's store, and connections to it: SQLite in WAL mode, a file that only its owner can read."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from hetdp.errors import DataError
+
+__all__ = ["connect", "create"]
+
+_VERSION = 1
+_BUSY_S = 30.0
+
+_SCHEMA = f"""
+PRAGMA user_version = {_VERSION};
+CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+-- Public.
+CREATE TABLE catalogue (place INTEGER PRIMARY KEY, item TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
+                        link TEXT NOT NULL, category TEXT NOT NULL);
+-- Private: the profile, its dials in hundredths, its limits in epsilon, how to take an edit back, what was dismissed.
+CREATE TABLE profile (place INTEGER PRIMARY KEY REFERENCES catalogue,
+                      dial INTEGER NOT NULL CHECK (dial BETWEEN 0 AND 100));
+CREATE TABLE limits (place INTEGER PRIMARY KEY REFERENCES catalogue, epsilon REAL NOT NULL CHECK (epsilon >= 0));
+CREATE TABLE edits (step INTEGER NOT NULL, place INTEGER NOT NULL, dial INTEGER,
+                    PRIMARY KEY (step, place)) WITHOUT ROWID;
+CREATE TABLE dismissed (place INTEGER PRIMARY KEY REFERENCES catalogue);
+-- Private: the ledger. A row is a loss of epsilon * dial / 100, made before the sketch it pays for left the node.
+CREATE TABLE charges (epoch INTEGER NOT NULL, place INTEGER NOT NULL, dial INTEGER NOT NULL CHECK (dial > 0),
+                      PRIMARY KEY (epoch, place)) WITHOUT ROWID;
+-- Public once published: own sketches, one per epoch and never another.
+CREATE TABLE publications (epoch INTEGER PRIMARY KEY, published_s REAL NOT NULL, ones INTEGER NOT NULL,
+                           sketch BLOB NOT NULL);
+-- Public: what others published, and how to reach them.
+CREATE TABLE sketches (key BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sketch BLOB NOT NULL);
+CREATE TABLE peers (key BLOB PRIMARY KEY, curve BLOB NOT NULL, address TEXT NOT NULL, seen_s REAL NOT NULL);
+CREATE TABLE bans (curve BLOB PRIMARY KEY, until_s REAL NOT NULL);
+CREATE TABLE traffic (time_s REAL PRIMARY KEY, sent_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL);
+"""
+
+
+def create(path: Path) -> None:
+    """Make an empty store that only its owner can read; an existing file is refused.
+
+    Privacy
+    -------
+    The log files that SQLite puts beside it get the same permissions.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise DataError(f"the store {path} must be a new file in a writable folder. Got: {error.strerror}.") from None
+    connection = sqlite3.connect(path)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(_SCHEMA)
+    finally:
+        connection.close()
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open an existing store.
+
+    Privacy
+    -------
+    A file that is not a store is refused and left as it is.
+    """
+    if not path.is_file():
+        raise DataError(f"there must be a node in {path.parent}. Got no {path.name} there; see `hetdp node init`.")
+    try:
+        # Other threads only ever close it, at the end.
+        connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError:
+        raise DataError(f"{path} must be the store of a node. Got another file instead.") from None
+    if version != _VERSION:
+        connection.close()
+        raise DataError(f"{path} must be a store of version {_VERSION}. Got version {version} instead.")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA cache_size = -2000")
+    return connection
