@@ -24,7 +24,7 @@ _BATCH = 512
 #: Random words drawn at a time.
 _WORDS = 1 << 16
 #: An item that more than one in so many users have becomes a dense row ...
-_DENSE_SHARE = 12
+_DENSE_SHARE = 30
 #: ... as long as all dense rows together stay below so many bytes.
 _DENSE_BYTES = 1 << 28
 #: Sums of recipients with more items than this may exceed 16 bits.
@@ -129,7 +129,7 @@ class _Work:
             state[5] = 0
             done = select(
                 who, (self.coded.indptr, self.coded.items), self.index, self.inverse, tables, thresholds, words, state,
-                sums, strong, best, chosen, scores, indices,
+                sums, sums.view(np.uint64), strong, best, chosen, scores, indices,
             )  # fmt: skip
         return scores, indices
 

@@ -70,23 +70,41 @@ def count_touches(own: NDArray[np.int32], index: InvertedIndex) -> int:
 @njit(cache=True, nogil=True)
 def accumulate(own: NDArray[np.int32], index: InvertedIndex, sums: Sums) -> None:
     """Add the codes of the items in common to `sums`, for every candidate."""
-    pending = -1
+    waiting = np.empty(4, dtype=np.int64)
+    count = 0
     for item in own:
         row = index.dense_row[item]
         if row < 0:
             for place in range(index.starts[item], index.starts[item + 1]):
-                sums[index.users[place]] += index.codes[place]
-        elif pending < 0:
-            pending = row
-        else:  # two rows at a time: half the trips over the sums
-            one, two = index.dense[pending], index.dense[row]
-            for candidate in range(one.size):
-                sums[candidate] += np.uint16(one[candidate]) + np.uint16(two[candidate])
-            pending = -1
-    if pending >= 0:
-        one = index.dense[pending]
-        for candidate in range(one.size):
-            sums[candidate] += one[candidate]
+                # An unsigned index spares a check for negative ones.
+                sums[np.uint32(index.users[place])] += index.codes[place]
+            continue
+        waiting[count] = row
+        count += 1
+        if count == 4:  # noqa: PLR2004  (four rows at a time: a quarter of the trips over the sums)
+            add_four(sums, *rows_of(index.dense, waiting))
+            count = 0
+    for place in range(count):
+        row_codes = index.dense[waiting[place]]
+        for candidate in range(row_codes.size):
+            sums[candidate] += row_codes[candidate]
+
+
+@njit(cache=True, nogil=True)
+def rows_of(dense: NDArray[np.uint8], rows: NDArray[np.int64]) -> Any:  # noqa: ANN401  (four views)
+    """Return four rows."""
+    return dense[rows[0]], dense[rows[1]], dense[rows[2]], dense[rows[3]]
+
+
+@njit(cache=True, nogil=True)
+def add_four(
+    sums: Sums, one: NDArray[np.uint8], two: NDArray[np.uint8], three: NDArray[np.uint8], four: NDArray[np.uint8]
+) -> None:
+    """Add four dense rows at once; four codes of 8 bits fit into 16."""
+    for candidate in range(one.size):
+        added = np.uint16(one[candidate]) + np.uint16(two[candidate])
+        more = np.uint16(three[candidate]) + np.uint16(four[candidate])
+        sums[candidate] += np.uint16(added + more)
 
 
 @njit(cache=True, nogil=True)
@@ -95,8 +113,8 @@ def accumulate_listed(own: NDArray[np.int32], index: InvertedIndex, sums: Sums, 
     count = 0
     for item in own:
         for place in range(index.starts[item], index.starts[item + 1]):
-            candidate = index.users[place]
-            touched[count] = candidate
+            candidate = np.uint32(index.users[place])
+            touched[np.uint32(count)] = candidate
             count += sums[candidate] == 0
             sums[candidate] += index.codes[place]
     return count

@@ -30,8 +30,9 @@ _PREPARE, _LOOK_AT_STRONG, _LOOK_AT_REST, _FINISH = range(4)
 #: Sums of this many candidates are sampled to tell strong from common; the eighth largest is the bound.
 _SAMPLED = 512
 _STRONGEST = 8
-#: Candidates checked at a time for a strong one among them.
-_RUN = 64
+#: Candidates checked at a time for a strong one among them, or drawn at a time.
+_RUN = 16
+_LARGEST_15_BITS = 0x7FFF
 #: Below one meeting per this many candidates, the candidates met are listed; else all sums are scanned.
 _SPARSE = 24
 _NEVER = -(1 << 60)
@@ -48,6 +49,7 @@ def select(
     words: NDArray[np.uint64],
     state: NDArray[np.int64],
     sums: NDArray[Any],
+    packed: NDArray[np.uint64],
     strong: NDArray[np.int32],
     best: NDArray[np.float64],
     chosen: NDArray[np.int32],
@@ -77,7 +79,7 @@ def select(
             else:
                 accumulate(own, index, sums)
                 state[_BOUND] = common_bound(sums, candidates)
-                state[_STRONG] = list_strong(sums, candidates, state[_BOUND], strong)
+                state[_STRONG] = list_strong(sums, packed, candidates, state[_BOUND], strong)
             state[_FILLED] = 0
             state[_CURSOR] = 0
             state[_PHASE] = _LOOK_AT_STRONG
@@ -173,18 +175,29 @@ def common_bound(sums: NDArray[Any], candidates: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def list_strong(sums: NDArray[Any], candidates: int, bound: int, strong: NDArray[np.int32]) -> int:
-    """List the candidates whose sums exceed the bound; return how many."""
+def list_strong(
+    sums: NDArray[Any], packed: NDArray[np.uint64], candidates: int, bound: int, strong: NDArray[np.int32]
+) -> int:
+    """List the candidates whose sums exceed the bound; return how many. `packed` is a view of the sums, four in a word."""
     count = 0
-    for begin in range(0, candidates, _RUN):
-        # Beyond the last candidate there are zeros, so that every run is whole and the compiler can use vectors.
-        most = sums[begin]
-        for place in range(begin, begin + _RUN):
-            most = max(most, sums[place])
-        if most > bound:
-            for place in range(begin, begin + _RUN):
-                strong[count] = place
-                count += sums[place] > bound
+    if sums.itemsize == 2 and bound < _LARGEST_15_BITS:  # noqa: PLR2004  (bytes)
+        # Add what lifts a sum above the bound into its highest bit; sums of more than 15 bits have it already.
+        lift = np.uint64(_LARGEST_15_BITS - bound) * np.uint64(0x0001000100010001)
+        for run in range(0, candidates, _RUN):
+            found = np.uint64(0)
+            for word in range(run // 4, run // 4 + _RUN // 4):
+                four = packed[np.uint64(word)]
+                found |= ((four & np.uint64(0x7FFF7FFF7FFF7FFF)) + lift) | four
+            if found & np.uint64(0x8000800080008000):
+                for place in range(run, run + _RUN):
+                    if sums[np.uint64(place)] > bound:
+                        strong[np.uint64(count)] = place
+                        count += 1
+    else:
+        for place in range(candidates):
+            if sums[np.uint64(place)] > bound:
+                strong[np.uint64(count)] = place
+                count += 1
     return count
 
 
