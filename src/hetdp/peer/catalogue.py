@@ -48,7 +48,7 @@ def read_catalogue(path: Path) -> tuple[list[CatalogueItem], str]:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "items.csv")
-    ...     _ = path.write_text("item,title\\nt1,Tea\\nc1,Coffee\\n")
+    ...     _ = path.write_text("item,title\nt1,Tea\nc1,Coffee\n")
     ...     items, digest = read_catalogue(path)
     >>> items[1].title, digest[:8]
     ('Coffee', 'c77060fb')
@@ -84,7 +84,7 @@ def read_items(path: Path) -> list[tuple[str, str]]:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "me.csv")
-    ...     _ = path.write_text("item,weight\\nt1,0.5\\nc1,\\n")
+    ...     _ = path.write_text("item,weight\nt1,0.5\nc1,\n")
     ...     read_items(path)
     [('t1', '0.5'), ('c1', '')]
     """

@@ -1,7 +1,7 @@
 """A whole network in memory with a fake clock: the same state machines as on the wire, and every misfortune at will.
 
-Loss, duplication, reordering (random delays), partitions, nodes that come and go, clocks that differ, and peers that are
-anything but honest. Every message is recorded, so that tests can compare what an eavesdropper sees.
+Loss, duplication, reordering (random delays), partitions, nodes that come and go, clocks that differ, and peers that
+are anything but honest. Every message is recorded, so that tests can compare what an eavesdropper sees.
 """
 
 import heapq

@@ -165,7 +165,7 @@ def encode(network_id: bytes, message: Message) -> bytes:
     --------
     >>> raw = encode(bytes(16), Delivery(bytes(8), (), ()))
     >>> decode(bytes(16), raw, largest=1000)
-    Delivery(nonce=b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00', sketches=(), want=())
+    Delivery(nonce=b'\x00\x00\x00\x00\x00\x00\x00\x00', sketches=(), want=())
     """
     return _encoder.encode(_Envelope(VERSION, network_id, message))
 

@@ -56,7 +56,7 @@ def scores(
 
     Examples
     --------
-    >>> mine, other = SignedSketch(bytes(32), 0, b"\\x03", b"", b""), SignedSketch(bytes(32), 0, b"\\x0c", b"", b"")
+    >>> mine, other = SignedSketch(bytes(32), 0, b"\x03", b"", b""), SignedSketch(bytes(32), 0, b"\x0c", b"", b"")
     >>> scores([mine, other], {0, 1}, epsilon=Fraction(9), size=8).round(2)
     array([ 2., -0.])
     """

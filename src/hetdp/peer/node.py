@@ -189,11 +189,13 @@ class Node:
             actions += self.lost(link)
         for place in [place for place, exchange in self._joined.items() if exchange.deadline_s <= now_s]:
             del self._joined[place]
+        # A clock that was set back must not silence the node until it has caught up.
+        self.next_exchange_s = min(self.next_exchange_s, now_s + self.network.period_s)
         if now_s < self.next_exchange_s:
             return actions
         missed = math.floor((now_s - self.next_exchange_s) / self.network.period_s)
         self.next_exchange_s += (missed + 1) * self.network.period_s
-        self.shelf.expire(self._first_epoch(now_s))
+        self.shelf.expire(self.first_epoch(now_s))
         self.view.forget_before(1000 * (now_s - self.settings.record_periods * self.network.period_s))
         return actions + self._start(now_s)
 
@@ -353,7 +355,7 @@ class Node:
             self._keep(sketch, now_s)
 
     def _keep(self, sketch: SignedSketch, now_s: float) -> None:
-        if not self._first_epoch(now_s) <= sketch.epoch <= self._last_epoch(now_s):
+        if not self.first_epoch(now_s) <= sketch.epoch <= self._last_epoch(now_s):
             raise Refused("a sketch must be of a recent epoch. Got another instead.", blame=0)
         if not self.gate.admits(sketch.key, sketch.invitation):
             raise Refused("a sketch must be of an admitted node. Got another instead.")
@@ -364,12 +366,18 @@ class Node:
     def _lacking(self, have: tuple[Slip, ...], now_s: float) -> tuple[bytes, ...]:
         return self.shelf.lacking(
             have[: self.network.inventory_size],
-            first_epoch=self._first_epoch(now_s),
+            first_epoch=self.first_epoch(now_s),
             last_epoch=self._last_epoch(now_s),
             count=self.network.sketches_per_message,
         )
 
-    def _first_epoch(self, now_s: float) -> int:
+    def first_epoch(self, now_s: float) -> int:
+        """Return the oldest epoch whose sketches are still kept.
+
+        Privacy
+        -------
+        Follows the public schedule.
+        """
         return max(0, self.network.epoch_at(now_s) - self.settings.keep_epochs + 1)
 
     def _last_epoch(self, now_s: float) -> int:

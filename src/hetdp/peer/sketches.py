@@ -113,7 +113,7 @@ def pack(bits: NDArray[np.bool_]) -> bytes:
     Examples
     --------
     >>> pack(np.array([True, False, True]))
-    b'\\x05'
+    b'\x05'
     """
     return np.packbits(bits, bitorder="little").tobytes()
 
@@ -127,7 +127,7 @@ def unpack(packed: bytes, size: int) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> unpack(b"\\x05", 3)
+    >>> unpack(b"\x05", 3)
     array([ True, False,  True])
     """
     return np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=size, bitorder="little").view(np.bool_)

@@ -83,7 +83,7 @@ class Transport:
     @property
     def address(self) -> str:
         """Where the node listens, with the port that was taken."""
-        return self._router.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode()
+        return bytes(self._router.getsockopt(zmq.LAST_ENDPOINT)).rstrip(b"\0").decode()
 
     def close(self) -> None:
         """Close every connection at once.
@@ -157,7 +157,7 @@ class Transport:
                 return
             if len(frames) == 2:  # noqa: PLR2004  (who, what)
                 try:
-                    curve = bytes.fromhex(frames[1].get("User-Id"))
+                    curve = bytes.fromhex(str(frames[1].get("User-Id")))
                 except zmq.ZMQError:
                     continue
                 yield Arrived(frames[0].bytes, curve, frames[1].bytes)

@@ -1,0 +1,157 @@
+"""The running node: one loop that moves messages and time, and one worker that touches the disk.
+
+Drawing a sketch and writing to the store take a little longer for a larger profile. So the worker does both, and the
+loop takes a new sketch over only at the start of an exchange, whose moments are fixed: nobody can read the size of a
+profile from the timing of messages.
+"""
+
+import dataclasses
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from hetdp.errors import LedgerError
+from hetdp.peer.facts import Traffic
+from hetdp.peer.folder import locked
+from hetdp.peer.handle import NodeHandle
+from hetdp.peer.messages import Record, SignedSketch
+from hetdp.peer.node import Node
+from hetdp.peer.publication import publish
+from hetdp.peer.transport import Transport
+from hetdp.randomness import secure_stream
+
+__all__ = ["Daemon"]
+
+#: The loop looks up at least so often, to see whether it should stop.
+_LONGEST_WAIT_S = 0.5
+_CONTACTS = 20
+
+
+class Daemon:
+    """Runs a node until its handle says stop.
+
+    Parameters
+    ----------
+    handle
+        The node's folder, opened.
+    ready
+        Called once with the address that the node listens on.
+
+    Privacy
+    -------
+    Sends the published sketch and public data; when, how much and to whom is independent of the profile.
+    """
+
+    def __init__(self, handle: NodeHandle, *, ready: Callable[[str], None] = lambda _address: None) -> None:
+        self._handle, self._ready = handle, ready
+        self._before = handle.store.traffic()
+        self._pending: Future[SignedSketch | None] | None = None
+
+    def run(self) -> None:
+        """Take part in the network until `handle.stopping` is set.
+
+        Privacy
+        -------
+        A failure of the disk stops the node; it never publishes what it could not record.
+        """
+        handle = self._handle
+        with locked(handle.folder), ThreadPoolExecutor(1, thread_name_prefix="store") as worker:
+            node = self._node()
+            transport = Transport(
+                handle.identity,
+                listen=handle.settings.listen,
+                largest_message=handle.network.largest_message,
+                banned=lambda key: node.gate.banned(key, now_s=handle.now()),
+            )
+            try:
+                self._ready(transport.address)
+                self._loop(node, transport, worker)
+                self._finish(node, worker)
+            except sqlite3.Error as error:
+                raise LedgerError(f"the store {handle.store.path} cannot be written: {error}.") from None
+            finally:
+                transport.close()
+
+    def _node(self) -> Node:
+        handle, now_s = self._handle, self._handle.now()
+        node = Node(
+            handle.identity,
+            address=handle.address,
+            network=handle.network,
+            settings=handle.settings,
+            stream=secure_stream(),
+            now_s=now_s,
+            invitation=bytes.fromhex(handle.settings.invitation),
+            contacts=handle.store.contacts(_CONTACTS),
+        )
+        node.restore(handle.store.sketches(), now_s=now_s)
+        for curve, until_s in handle.store.bans().items():
+            node.gate.ban(curve, until_s=until_s)
+        sketch = self._publish()
+        if sketch is not None:
+            node.adopt(sketch)
+        return node
+
+    def _loop(self, node: Node, transport: Transport, worker: ThreadPoolExecutor) -> None:
+        handle = self._handle
+        saving: Future[None] | None = None
+        due_s = node.next_exchange_s
+        while not handle.stopping.is_set():
+            now_s = handle.now()
+            if now_s >= due_s:
+                self._take_over(node, worker, now_s)
+            for action in node.tick(now_s):
+                transport.perform(action)
+            if due_s != node.next_exchange_s:
+                due_s = node.next_exchange_s
+                if saving is not None:
+                    saving.result()
+                saving = self._save(node, worker, now_s)
+            timeout_s = min(_LONGEST_WAIT_S, max(0.0, node.next_wakeup_s - handle.now()))
+            for arrived in transport.wait(timeout_s):
+                for action in node.receive(arrived.link, arrived.curve, arrived.raw, now_s=handle.now()):
+                    transport.perform(action)
+
+    def _take_over(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> None:
+        """Adopt a sketch that the worker has drawn since the last exchange; order one when an epoch has begun."""
+        if self._pending is not None and self._pending.done():
+            sketch, self._pending = self._pending.result(), None
+            if sketch is not None:
+                node.adopt(sketch)
+        own = node.shelf.own
+        if self._pending is None and (own is None or own.epoch < self._handle.network.epoch_at(now_s)):
+            self._pending = worker.submit(self._publish)
+
+    def _publish(self) -> SignedSketch | None:
+        handle = self._handle
+        return publish(
+            handle.store,
+            identity=handle.identity,
+            network=handle.network,
+            now_s=handle.now(),
+            invitation=bytes.fromhex(handle.settings.invitation),
+        )
+
+    def _save(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> "Future[None]":
+        """Hand what was learned to the worker; the lists are copies, so the loop can go on."""
+        learned = list(node.journal)
+        node.journal.clear()
+        return worker.submit(
+            self._handle.store.keep,
+            sketches=[thing for thing in learned if isinstance(thing, SignedSketch)],
+            peers=[(thing, now_s) for thing in learned if isinstance(thing, Record)],
+            bans=node.gate.bans(now_s),
+            traffic=_sum(self._before, node.traffic),
+            now_s=now_s,
+            first_epoch=node.first_epoch(now_s),
+            held={sketch.key for sketch in node.shelf},
+        )
+
+    def _finish(self, node: Node, worker: ThreadPoolExecutor) -> None:
+        self._save(node, worker, self._handle.now()).result()
+
+
+def _sum(before: Traffic, now: Traffic) -> Traffic:
+    """Return the traffic of earlier runs and of this one together."""
+    total = {name: value + getattr(now, name) for name, value in dataclasses.asdict(before).items()}
+    return Traffic(**total)

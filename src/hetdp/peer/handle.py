@@ -1,0 +1,168 @@
+"""One node as its owner sees it: clock, neighbours, recommendations, status. All of it is computed and stays at home."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hetdp.errors import DataError
+from hetdp.peer.facts import EpochClock, Neighbour, Recommendation, Status
+from hetdp.peer.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, is_running
+from hetdp.peer.identity import Identity, pseudonym
+from hetdp.peer.neighbours import find_neighbours, votes
+from hetdp.peer.network import Bootstrap, Network, read_network
+from hetdp.peer.settings import Settings, read_settings
+from hetdp.peer.store import Store
+
+__all__ = ["NodeHandle"]
+
+
+@dataclass(repr=False)
+class NodeHandle:
+    """A node's folder, opened. Safe to use from any thread.
+
+    Privacy
+    -------
+    Neighbours and recommendations come from the exact profile: for the owner's eyes. `repr` shows the pseudonym.
+    """
+
+    folder: Path
+    network: Network
+    settings: Settings
+    identity: Identity
+    store: Store
+    now: Callable[[], float] = time.time
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def __repr__(self) -> str:
+        return f"NodeHandle({self.name})"
+
+    @classmethod
+    def open(cls, folder: Path) -> "NodeHandle":
+        """Open the folder of a node.
+
+        Privacy
+        -------
+        Refuses a store that belongs to another network than the network file.
+        """
+        if not (folder / STORE).is_file():
+            raise DataError(f"there must be a node in {str(folder)!r}. Got none; `hetdp node init` makes one.")
+        network = read_network(folder / NETWORK)
+        settings = read_settings(folder / SETTINGS_FILE)
+        identity = Identity.load(folder / IDENTITY)
+        store = Store(folder / STORE)
+        try:
+            store.check_network(network)
+        except BaseException:
+            store.close()
+            raise
+        return cls(folder, network, settings, identity, store)
+
+    def close(self) -> None:
+        """Close the store.
+
+        Privacy
+        -------
+        Everything acknowledged is on disk.
+        """
+        self.store.close()
+
+    @property
+    def name(self) -> str:
+        """The node's own pseudonym."""
+        return pseudonym(self.identity.key)
+
+    @property
+    def address(self) -> str:
+        """Where others are told to reach the node."""
+        return self.settings.advertise or self.settings.listen
+
+    @property
+    def contact(self) -> Bootstrap:
+        """What others put under [[bootstrap]] to reach this node."""
+        return Bootstrap(self.address, self.identity.key.hex(), self.identity.curve.hex())
+
+    def clock(self) -> EpochClock:
+        """Return where time stands in the public schedule.
+
+        Privacy
+        -------
+        Public.
+        """
+        now_s = self.now()
+        epoch = self.network.epoch_at(now_s)
+        starts_s, ends_s = float(self.network.starts(epoch)), float(self.network.starts(epoch + 1))
+        return EpochClock(now_s, epoch, starts_s, ends_s, self.store.published_epoch())
+
+    def neighbours(self) -> tuple[Neighbour, ...]:
+        """Return the best neighbours among the sketches held, best first.
+
+        Privacy
+        -------
+        Computed locally from the exact profile; items that weigh 0 play no part. Sends nothing.
+        """
+        return tuple(
+            find_neighbours(
+                self.store.sketches(),
+                self.store.effective_dials(),
+                epsilon=self.network.epsilon,
+                size=self.network.items,
+                count=self.settings.neighbours,
+            )
+        )
+
+    def recommendations(self, limit: int = 20) -> tuple[Recommendation, ...]:
+        """Return items that neighbours seem to have and the owner has not, best first.
+
+        Privacy
+        -------
+        Computed locally. An item of dial 0 has no influence: it may be recommended, marked `in_profile`.
+        """
+        sketches, counting = self.store.sketches(), self.store.effective_dials()
+        level, size = self.network.epsilon, self.network.items
+        chosen = find_neighbours(sketches, counting, epsilon=level, size=size, count=self.settings.neighbours)
+        without = set(counting) | self.store.dismissed()
+        listed = {item.place for item in self.store.profile()}
+        found = []
+        for vote in votes(sketches, chosen, without=without, epsilon=level, size=size, count=limit):
+            entry = self.store.catalogue_item(vote.place)
+            found.append(
+                Recommendation(
+                    place=entry.place,
+                    item=entry.item,
+                    title=entry.title,
+                    link=entry.link,
+                    group=entry.group,
+                    votes=vote.votes,
+                    voters=vote.voters,
+                    significance=vote.significance,
+                    in_profile=vote.place in listed,
+                )
+            )
+        return tuple(found)
+
+    def status(self) -> Status:
+        """Return the node at a glance.
+
+        Privacy
+        -------
+        Names no item and no weight.
+        """
+        clock, profile = self.clock(), self.store.profile()
+        return Status(
+            name=self.name,
+            key_hex=self.identity.key.hex(),
+            network=self.network.name,
+            address=self.address,
+            running=is_running(self.folder),
+            epoch=clock.epoch,
+            published_epoch=clock.published_epoch,
+            next_epoch_s=clock.ends_s,
+            peers=len(self.store.peers()),
+            sketches=self.store.sketch_count(),
+            traffic=self.store.traffic(),
+            items=len(profile),
+            exhausted=sum(item.exhausted for item in profile),
+            clock_behind=clock.published_epoch is not None and clock.published_epoch > clock.epoch,
+        )
