@@ -1,0 +1,345 @@
+"""Kernels: Vicinity, the protocol that keeps the best peers met so far. It looks at noisy scores only.
+
+A cycle is synchronous: every node reads the views that the others had when it began and writes a row of its own, so
+nodes can be handled in any order and by any number of threads.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = [
+    "choose_partners",
+    "collect_candidates",
+    "count_matches",
+    "count_met",
+    "keep_best",
+    "mark_met",
+    "note_comparisons",
+    "sort_answers",
+    "sort_inboxes",
+    "worth_telling",
+]
+
+Views = NDArray[np.int32]
+Births = NDArray[np.int16]
+Places = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+_OLD = -1  # met before and turned down: never again of interest, because a view only gets better
+_NEW = -2  # payloads from here down count the new candidates
+
+
+@njit(cache=True, nogil=True)
+def choose_partners(view: Views, born: Births, random_view: Views, words: Words, partners: Views) -> None:
+    """Choose the peer that each node talks to: the one heard of longest ago, chance deciding among equals.
+
+    A node whose view is still empty talks to a random peer.
+    """
+    n, width = view.shape
+    random_width = random_view.shape[1]
+    for node in range(n):
+        word = words[node]
+        slot = np.int64(((word & np.uint64(0xFFFFFFFF)) * np.uint64(width)) >> np.uint64(32))
+        best = -1
+        for _ in range(width):
+            if view[node, slot] >= 0 and (best < 0 or born[node, slot] < born[node, best]):
+                best = slot
+            slot += 1
+            if slot == width:
+                slot = 0
+        if best >= 0:
+            partners[node] = view[node, best]
+            continue
+        partners[node] = -1
+        slot = np.int64(((word >> np.uint64(32)) * np.uint64(random_width)) >> np.uint64(32))
+        for _ in range(random_width):
+            if random_view[node, slot] >= 0:
+                partners[node] = random_view[node, slot]
+                break
+            slot = slot + 1 if slot + 1 < random_width else 0
+
+
+@njit(cache=True, nogil=True)
+def sort_inboxes(partners: Views) -> tuple[Places, Views]:
+    """Return who talks to whom: senders to node u are `senders[indptr[u]:indptr[u + 1]]`, in order."""
+    n = partners.size
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    for node in range(n):
+        if partners[node] >= 0:
+            indptr[partners[node] + 1] += 1
+    for node in range(n):
+        indptr[node + 1] += indptr[node]
+    senders = np.empty(indptr[n], dtype=np.int32)
+    place = indptr[:n].copy()
+    for node in range(n):
+        if partners[node] >= 0:
+            senders[place[partners[node]]] = node
+            place[partners[node]] += 1
+    return indptr, senders
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _hash(peer: int, mask: int) -> int:
+    return np.int64((np.uint64(peer) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
+
+
+@njit(cache=True, nogil=True)
+def collect_candidates(
+    begin: int,
+    end: int,
+    now: int,
+    exchange: int,
+    view: Views,
+    born: Births,
+    partners: Views,
+    inbox_indptr: Places,
+    senders: Views,
+    random_view: Views,
+    random_born: Births,
+    previous_random_view: Views,
+    seen: Words,
+    next_born: Births,
+) -> tuple[Places, Views, Births]:
+    """Return the new candidates of the nodes from `begin` to `end`: rows of peers, and when their entries were born.
+
+    Candidates are the partner and its best, every sender and its best, and the random view. Left out are oneself,
+    repetitions, peers in one's view (whose entries may get fresher: `next_born`), and peers turned down before, as far
+    as they are remembered: all of them where `seen` holds a bit per pair, else those of the last random view. That only
+    saves work: a peer turned down once would be turned down again.
+    """
+    width, random_width = view.shape[1], random_view.shape[1]
+    each = exchange + 1
+    remembers = seen.shape[0] > 0
+    longest, total = 0, 0
+    for node in range(begin, end):
+        offers = each * (1 + inbox_indptr[node + 1] - inbox_indptr[node]) + random_width
+        longest = max(longest, offers)
+        total += offers
+    capacity = 16
+    while capacity < 2 * (longest + width + random_width):
+        capacity *= 2
+    keys, payloads = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.int32)
+    stamps = np.full(capacity, -1, dtype=np.int32)
+    offered, offered_born = np.empty(longest, dtype=np.int32), np.empty(longest, dtype=np.int16)
+    indptr = np.zeros(end - begin + 1, dtype=np.int64)
+    found, found_born = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.int16)
+    count = 0
+    for node in range(begin, end):
+        n_offers = 0
+        # The partner comes last of all senders, so that one loop reads both.
+        for place in range(inbox_indptr[node], inbox_indptr[node + 1] + 1):
+            peer = senders[place] if place < inbox_indptr[node + 1] else partners[node]
+            if peer < 0:
+                continue
+            offered[n_offers], offered_born[n_offers] = peer, now
+            n_offers += 1
+            for slot in range(exchange):
+                if view[peer, slot] >= 0:
+                    offered[n_offers], offered_born[n_offers] = view[peer, slot], born[peer, slot]
+                    n_offers += 1
+        for slot in range(random_width):
+            if random_view[node, slot] >= 0:
+                offered[n_offers], offered_born[n_offers] = random_view[node, slot], random_born[node, slot]
+                n_offers += 1
+        # A small table of the peers known so far, cleared by a change of stamp.
+        size = 16
+        while size < 2 * (n_offers + width + random_width):
+            size *= 2
+        mask = size - 1
+        for slot in range(width):
+            next_born[node, slot] = born[node, slot]
+            peer = view[node, slot]
+            if peer >= 0:
+                place = _hash(peer, mask)
+                while stamps[place] == node:
+                    place = (place + 1) & mask
+                stamps[place], keys[place], payloads[place] = node, peer, slot
+        if not remembers:
+            for slot in range(previous_random_view.shape[1]):
+                peer = previous_random_view[node, slot]
+                if peer >= 0:
+                    place = _hash(peer, mask)
+                    while stamps[place] == node and keys[place] != peer:
+                        place = (place + 1) & mask
+                    if stamps[place] != node:
+                        stamps[place], keys[place], payloads[place] = node, peer, _OLD
+        first = count
+        for number in range(n_offers):
+            peer, birth = offered[number], offered_born[number]
+            if peer == node:
+                continue
+            place = _hash(peer, mask)
+            while stamps[place] == node and keys[place] != peer:
+                place = (place + 1) & mask
+            if stamps[place] == node:
+                payload = payloads[place]
+                if payload >= 0:
+                    next_born[node, payload] = max(next_born[node, payload], birth)
+                elif payload <= _NEW:
+                    spot = first + _NEW - payload
+                    found_born[spot] = max(found_born[spot], birth)
+                continue
+            stamps[place], keys[place] = node, peer
+            if remembers:
+                bit = np.uint64(1) << np.uint64(peer & 63)
+                if seen[node, peer >> 6] & bit:
+                    payloads[place] = _OLD
+                    continue
+                seen[node, peer >> 6] |= bit
+            payloads[place] = _NEW - (count - first)
+            found[count], found_born[count] = peer, birth
+            count += 1
+        indptr[node - begin + 1] = count
+    return indptr, found[:count], found_born[:count]
+
+
+@njit(cache=True, nogil=True)
+def keep_best(
+    begin: int,
+    indptr: Places,
+    found: Views,
+    found_born: Births,
+    found_scores: NDArray[np.float64],
+    view: Views,
+    scores: NDArray[np.float64],
+    next_view: Views,
+    next_born: Births,
+) -> None:
+    """Merge candidates into the views from row `begin` on: higher scores first, smaller index among equals.
+
+    Empty places score minus infinity. `scores` and `next_born` hold the old rows on entry and the new ones on exit;
+    `next_view` may be `view` itself where nobody else reads it.
+    """
+    width = view.shape[1]
+    worst = width - 1
+    for row in range(indptr.size - 1):
+        node = begin + row
+        for slot in range(width):
+            next_view[node, slot] = view[node, slot]
+        for place in range(indptr[row], indptr[row + 1]):
+            peer, value = found[place], found_scores[place]
+            if value < scores[node, worst] or (value == scores[node, worst] and peer >= next_view[node, worst]):
+                continue
+            slot = 0
+            while value < scores[node, slot] or (value == scores[node, slot] and peer > next_view[node, slot]):
+                slot += 1
+            if next_view[node, slot] == peer:  # both asked about the other in the same cycle
+                continue
+            for later in range(worst, slot, -1):
+                scores[node, later] = scores[node, later - 1]
+                next_view[node, later] = next_view[node, later - 1]
+                next_born[node, later] = next_born[node, later - 1]
+            scores[node, slot] = value
+            next_view[node, slot] = peer
+            next_born[node, slot] = found_born[place]
+
+
+@njit(cache=True, nogil=True)
+def worth_telling(
+    begin: int, indptr: Places, found: Views, found_scores: NDArray[np.float64], worst: NDArray[np.float64]
+) -> tuple[Views, Views, NDArray[np.float64]]:
+    """Return the comparisons that the peer asked about wants to know of: peers, who asked, scores.
+
+    Both sides of a comparison learn the score; `worst` is what each node had to beat when the cycle began.
+    """
+    size = 0
+    for place in range(indptr[-1]):
+        size += np.int64(found_scores[place] >= worst[found[place]])
+    peers, nodes = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
+    scores = np.empty(size, dtype=np.float64)
+    size = 0
+    for row in range(indptr.size - 1):
+        for place in range(indptr[row], indptr[row + 1]):
+            if found_scores[place] >= worst[found[place]]:
+                peers[size], nodes[size], scores[size] = found[place], begin + row, found_scores[place]
+                size += 1
+    return peers, nodes, scores
+
+
+@njit(cache=True, nogil=True)
+def sort_answers(
+    n: int, peers: Views, nodes: Views, scores: NDArray[np.float64]
+) -> tuple[Places, Views, NDArray[np.float64]]:
+    """Return the comparisons by the peer asked about, in rows: who asked, and the scores."""
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    for place in range(peers.size):
+        indptr[peers[place] + 1] += 1
+    for node in range(n):
+        indptr[node + 1] += indptr[node]
+    following = indptr[:n].copy()
+    sorted_nodes, sorted_scores = np.empty_like(nodes), np.empty_like(scores)
+    for place in range(peers.size):
+        spot = following[peers[place]]
+        following[peers[place]] += 1
+        sorted_nodes[spot], sorted_scores[spot] = nodes[place], scores[place]
+    return indptr, sorted_nodes, sorted_scores
+
+
+@njit(cache=True, nogil=True)
+def count_matches(users: Views, truth: Views, view: Views) -> int:
+    """Return how many peers of the rows `truth` are among as many first ones in the views of `users`."""
+    matches = 0
+    k = truth.shape[1]
+    for row in range(users.size):
+        for slot in range(k):
+            peer = truth[row, slot]
+            if peer < 0:
+                continue
+            for other in range(k):
+                if view[users[row], other] == peer:
+                    matches += 1
+                    break
+    return matches
+
+
+@njit(cache=True, nogil=True)
+def mark_met(begin: int, indptr: Places, found: Views, seen: Words) -> None:
+    """Let the peers that were asked about remember who asked."""
+    for row in range(indptr.size - 1):
+        node = begin + row
+        bit = np.uint64(1) << np.uint64(node & 63)
+        for place in range(indptr[row], indptr[row + 1]):
+            seen[found[place], node >> 6] |= bit
+
+
+@njit(cache=True, nogil=True)
+def count_met(seen: Words) -> Places:
+    """Return with how many peers each node was compared."""
+    n, words = seen.shape
+    met = np.zeros(n, dtype=np.int64)
+    for node in range(n):
+        for word in range(words):
+            bits = seen[node, word]
+            while bits:
+                bits &= bits - np.uint64(1)
+                met[node] += 1
+    return met
+
+
+@njit(cache=True, nogil=True)
+def note_comparisons(
+    begin: int, indptr: Places, found: Views, is_counted: NDArray[np.bool_], asked: Places, answered: Places
+) -> Places:
+    """Add to the tallies, and return node * n + peer for every comparison in which `node` is counted."""
+    n = is_counted.size
+    size = 0
+    for row in range(indptr.size - 1):
+        own = is_counted[begin + row]
+        asked[begin + row] += indptr[row + 1] - indptr[row]
+        for spot in range(indptr[row], indptr[row + 1]):
+            answered[found[spot]] += 1
+            size += np.int64(own) + np.int64(is_counted[found[spot]])
+    log = np.empty(size, dtype=np.int64)
+    size = 0
+    for row in range(indptr.size - 1):
+        node = begin + row
+        for spot in range(indptr[row], indptr[row + 1]):
+            peer = np.int64(found[spot])
+            if is_counted[node]:
+                log[size] = node * n + peer
+                size += 1
+            if is_counted[peer]:
+                log[size] = peer * n + node
+                size += 1
+    return log
