@@ -24,6 +24,7 @@ __all__ = ["View"]
 class _Entry:
     record: Record
     source: bytes
+    host: str
 
 
 class View:
@@ -131,7 +132,7 @@ class View:
             known = self._entries.get(record.key)
             if known is not None:
                 if record.issued_ms > known.record.issued_ms:
-                    known.record = record
+                    known.record, known.host = record, split_address(record.address)[0]
                 continue
             if not self._welcome(record, source):
                 continue
@@ -140,7 +141,7 @@ class View:
                 if gone is None:
                     return
                 del self._entries[gone]
-            self._entries[record.key] = _Entry(record, source)
+            self._entries[record.key] = _Entry(record, source, split_address(record.address)[0])
 
     def _welcome(self, record: Record, source: bytes) -> bool:
         if record.key == self._own_key or record.address == self._own_address:
@@ -152,7 +153,7 @@ class View:
             return False
         host = split_address(record.address)[0]
         if self._most_per_host and not _loopback(host):
-            same = sum(split_address(entry.record.address)[0] == host for entry in entries)
+            same = sum(entry.host == host for entry in entries)
             return same < self._most_per_host
         return True
 

@@ -5,8 +5,9 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from hetdp.peer.store import Store
 __all__ = ["IDENTITY", "NETWORK", "SETTINGS_FILE", "STORE", "free_ports", "init_node", "is_running", "locked"]
 
 SETTINGS_FILE, NETWORK, IDENTITY, STORE, _LOCK = "node.toml", "network.toml", "identity.key", "node.db", "lock"
+_LOCK_TRIES = 5
 
 
 def init_node(
@@ -96,10 +98,14 @@ def locked(folder: Path) -> Iterator[None]:
     Two nodes on one store would be safe (an epoch is drawn once), but they would confuse peers.
     """
     with (folder / _LOCK).open("r+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise DataError(f"only one node may run in {str(folder)!r}. Got a second one instead.") from None
+        for left in reversed(range(_LOCK_TRIES)):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if not left:
+                    raise DataError(f"only one node may run in {str(folder)!r}. Got a second one instead.") from None
+                time.sleep(0.05)  # `is_running` may hold it for a moment
         yield
 
 
@@ -110,9 +116,14 @@ def is_running(folder: Path) -> bool:
     -------
     Local.
     """
-    with suppress(DataError, FileNotFoundError), locked(folder):
+    try:
+        with (folder / _LOCK).open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
         return False
-    return (folder / _LOCK).exists()
+    except OSError:
+        return True
+    return False
 
 
 def free_ports(count: int) -> list[int]:

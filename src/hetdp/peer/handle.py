@@ -1,4 +1,4 @@
-"""One node as its owner sees it: clock, neighbours, recommendations, status. All of it is computed and stays at home."""
+"""One node as its owner sees it: clock, neighbours, recommendations, status. All of it stays at home."""
 
 import threading
 import time

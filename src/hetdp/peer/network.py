@@ -8,6 +8,7 @@ import tomllib
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -195,6 +196,7 @@ def read_network(path: Path) -> Network:
         raise DataError(f"the network file {path.name} must describe a network. Got: {error}") from None
 
 
+@lru_cache(maxsize=4096)
 def split_address(address: str) -> tuple[str, int]:
     """Return host and port of "tcp://host:port", or refuse it.
 

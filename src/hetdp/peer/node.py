@@ -279,7 +279,7 @@ class Node:
     def _whom(self, now_s: float) -> tuple[bytes, bytes, str] | None:
         """Return the oldest peer of the view; now and then, and when there is none, somebody known from elsewhere."""
         oldest = self.view.oldest()
-        turn = (self.traffic.exchanges + 1) % self.settings.contact_every == 0
+        turn = int(self._stream.words(1)[0]) % self.settings.contact_every == 0  # by chance, so that not all go at once
         contacts = [peer for peer in self._contacts if not self.gate.banned(bytes.fromhex(peer.curve), now_s=now_s)]
         if contacts and (oldest is None or turn):
             peer = pick(contacts, self._stream)
