@@ -1,36 +1,25 @@
 """The exact engine: every pair is compared, every pair has noise of its own, and the cost follows the common items."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.neighbors.coding import UNIT, CodedProfiles
 from hetdp.neighbors.lists import NeighborLists
-from hetdp.neighbors.noise_tables import laplace_tables
-from hetdp.neighbors.threshold_tables import threshold_tables
+from hetdp.neighbors.selection import Progress, Selection, in_batches
 from hetdp.randomness import Stream
 
-__all__ = ["exact_neighbors"]
+if TYPE_CHECKING:
+    from hetdp.neighbors._kernels.accumulating import InvertedIndex
 
-Progress = Callable[[int, int], None]
+__all__ = ["exact_neighbors", "inverted"]
 
-#: Recipients handled together, with a random stream of their own: the same for any number of threads.
-_BATCH = 512
-#: Random words drawn at a time.
-_WORDS = 1 << 16
 #: An item that more than one in so many users have becomes a dense row ...
 _DENSE_SHARE = 30
 #: ... as long as all dense rows together stay below so many bytes.
 _DENSE_BYTES = 1 << 28
-#: Sums of recipients with more items than this may exceed 16 bits.
-_SMALL = 65_535 // UNIT
-#: Room beyond the last candidate, so that scans can go in whole runs.
-_PADDING = 64
 
 
 def exact_neighbors(
@@ -40,105 +29,90 @@ def exact_neighbors(
     epsilon: Fraction,
     stream: Stream,
     factors: NDArray[np.float64],
+    recipients: CodedProfiles | None = None,
+    squared: bool = False,
+    every_pair: bool = False,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> NeighborLists:
-    """Return the k candidates with the best noisy scores for every user.
+    """Return the k candidates with the best noisy scores for every recipient.
 
     Parameters
     ----------
     coded
-        The profiles.
+        The profiles of the candidates.
     k
-        Length of a list; below the number of users.
+        Length of a list.
     epsilon
         Level of the noise of each directed pair.
     stream
         Source of the noise.
     factors
         Public factor of each candidate's score: ones for the overlap.
+    recipients
+        Who the lists are for; None for the candidates themselves, none of whom is then in their own list.
+    squared
+        Whether scores are squared, for comparison with the paper only.
+    every_pair
+        Whether to draw the noise of every pair; same distribution, many times slower.
     threads
         The result does not depend on it.
     progress
-        Called with the number of users done and in total.
+        Called with the number of recipients done and in total.
 
     Privacy
     -------
-    The score of (recipient u, candidate o) is the sum of o's codes over the items both have, plus discrete Laplace noise
-    of scale 255 / epsilon, fresh for each directed pair: an item of o moves it by at most 255 v_i, so u's list costs
-    the item epsilon v_i. Which noise is drawn explicitly changes nothing about that (docs/proofs/exact_engine.md).
+    The score of (recipient u, candidate o) is the sum of o's codes over the items both have, plus discrete Laplace
+    noise of scale 255 / epsilon, fresh for each directed pair: an item of o moves it by at most 255 v_i, so u's list
+    costs the item epsilon v_i. Which noise is drawn explicitly changes nothing (docs/proofs/exact_engine.md).
+
+    Examples
+    --------
+    >>> from hetdp import Profiles
+    >>> from hetdp.neighbors.coding import code_profiles
+    >>> from hetdp.randomness import seeded_stream
+    >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2], ["a", "b", "a", "b", "c"]))
+    >>> found = exact_neighbors(coded, k=1, epsilon=Fraction(50), stream=seeded_stream(1), factors=np.ones(3))
+    >>> found.indices[:2, 0].tolist(), found.scores[:2, 0].round().tolist()
+    ([1, 0], [2.0, 2.0])
     """
-    index = _invert(coded)
-    inverse = np.append(1.0 / factors, (1.0 / factors).min())
-    work = _Work(coded, index, inverse, k, Fraction(UNIT) / epsilon)
-    indices = np.empty((coded.n_users, k), dtype=np.int32)
-    scores = np.empty((coded.n_users, k), dtype=np.float64)
-    batches = [(begin, stream.child()) for begin in range(0, coded.n_users, _BATCH)]
+    from hetdp.neighbors._kernels.workspace import Rows  # noqa: PLC0415  (compiled code is loaded when it is needed)
 
-    def run(batch: tuple[int, Stream]) -> int:
-        begin, own_stream = batch
-        end = min(begin + _BATCH, coded.n_users)
-        work.fill(begin, end, own_stream, scores[begin:end], indices[begin:end])
-        return end - begin
+    own = coded if recipients is None else recipients
+    everyone = np.arange(own.n_users + 1, dtype=np.int64)
+    bars = Rows(everyone if recipients is None else np.zeros_like(everyone), everyone[:-1].astype(np.int32))
+    selection = Selection(
+        rows=Rows(own.indptr, own.items),
+        bars=bars,
+        index=inverted(coded),
+        factors=factors,
+        k=k,
+        scale=Fraction(UNIT) / epsilon,
+        squared=squared,
+        every_pair=every_pair,
+    )
+    indices = np.empty((own.n_users, k), dtype=np.int32)
+    scores = np.empty((own.n_users, k), dtype=np.float64)
 
-    done = 0
-    with ThreadPoolExecutor(threads) as pool:
-        for finished in pool.map(run, batches):
-            done += finished
-            if progress is not None:
-                progress(done, coded.n_users)
-    own = factors[:, None] / UNIT
-    return NeighborLists(indices, scores * own)
+    def run(begin: int, end: int, batch_stream: Stream) -> None:
+        who = np.arange(begin, end, dtype=np.int32)
+        scores[begin:end], indices[begin:end] = selection.lists(who, batch_stream)
 
-
-@dataclass(frozen=True)
-class _Work:
-    """What all batches share."""
-
-    coded: CodedProfiles
-    index: Any
-    inverse: NDArray[np.float64]
-    k: int
-    scale: Fraction
-
-    def fill(
-        self, begin: int, end: int, stream: Stream, scores: NDArray[np.float64], indices: NDArray[np.int32]
-    ) -> None:
-        """Fill the lists of the users from `begin` to `end`."""
-        sizes = self.coded.sizes[begin:end]
-        for kind, dtype in ((sizes <= _SMALL, np.uint16), (sizes > _SMALL, np.int32)):
-            places = np.flatnonzero(kind)
-            if places.size:
-                found = self._select((places + begin).astype(np.int32), dtype, stream)
-                scores[places], indices[places] = found
-
-    def _select(
-        self, who: NDArray[np.int32], dtype: type[np.generic], stream: Stream
-    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        from hetdp.neighbors._kernels.selecting import STATE, select  # noqa: PLC0415  (compiled at first use)
-
-        room = self.coded.n_users + _PADDING
-        sums, strong = np.zeros(room, dtype=dtype), np.empty(room, dtype=np.int32)
-        best, chosen = np.empty(self.k), np.empty(self.k, dtype=np.int32)
-        scores, indices = np.empty((who.size, self.k)), np.empty((who.size, self.k), dtype=np.int32)
-        state = np.zeros(STATE, dtype=np.int64)
-        tables, thresholds = laplace_tables(self.scale), threshold_tables(self.scale)
-        done = False
-        while not done:
-            words = stream.words(_WORDS)
-            state[5] = 0
-            done = select(
-                who, (self.coded.indptr, self.coded.items), self.index, self.inverse, tables, thresholds, words, state,
-                sums, sums.view(np.uint64), strong, best, chosen, scores, indices,
-            )  # fmt: skip
-        return scores, indices
+    in_batches(own.n_users, run, stream=stream, threads=threads, progress=progress)
+    return NeighborLists(indices, scores / (UNIT**2 if squared else UNIT))
 
 
-def _invert(coded: CodedProfiles) -> Any:  # noqa: ANN401  (a named tuple of a module that is loaded late)
+def inverted(coded: CodedProfiles) -> "InvertedIndex":
+    """Return who has each item, the most popular ones as dense rows too.
+
+    Privacy
+    -------
+    As private as the profiles; stays inside.
+    """
     from hetdp.neighbors._kernels.accumulating import InvertedIndex, invert  # noqa: PLC0415  (compiled at first use)
 
     counts = np.bincount(coded.items, minlength=coded.n_items)
-    starts = np.concatenate([[0], np.cumsum(counts)])
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
     users, codes = invert(coded.indptr, coded.items, coded.codes, starts)
     popular = np.argsort(-counts, kind="stable")[: _DENSE_BYTES // max(1, coded.n_users)]
     popular = popular[counts[popular] * _DENSE_SHARE > coded.n_users]

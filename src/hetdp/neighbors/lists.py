@@ -21,7 +21,7 @@ class NeighborLists:
 
     Privacy
     -------
-    Row u is for the eyes of user u. All rows together are as private as the profiles: see the guarantee about colluders.
+    Row u is for the eyes of user u. All rows together lose what all users together may lose: see the guarantee.
     """
 
     indices: NDArray[np.int32]

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["InvertedIndex", "accumulate", "accumulate_listed", "count_touches", "invert"]
+__all__ = ["InvertedIndex", "accumulate", "accumulate_listed", "count_touches", "invert", "reset"]
 
 Sums = NDArray[Any]
 
@@ -118,3 +118,12 @@ def accumulate_listed(own: NDArray[np.int32], index: InvertedIndex, sums: Sums, 
             count += sums[candidate] == 0
             sums[candidate] += index.codes[place]
     return count
+
+
+@njit(cache=True, nogil=True)
+def reset(sums: Sums, base: Sums) -> None:
+    """Take every sum back to where it starts."""
+    if base.size:
+        sums[: base.size] = base
+    else:
+        sums[:] = 0

@@ -1,9 +1,9 @@
 """Kernel: the k best of all candidates under fresh noise, without drawing the noise of most of them.
 
-For a recipient, candidates with much in common ("strong") are looked at one by one; all others are bounded by a common
-number and looked at in blocks. In both cases the question is whether the noise reaches what is needed to enter the list as
-it stands; only where it does is the noise itself drawn. The result has exactly the distribution of drawing everything:
-docs/proofs/exact_engine.md.
+For a recipient, candidates with a large sum ("strong") are looked at one by one; all others are bounded by a common
+number and looked at in blocks. In both cases the question is whether the noise reaches what is needed to enter the list
+as it stands; only where it does is the noise itself drawn. The result has exactly the distribution of drawing
+everything: docs/proofs/exact_engine.md.
 
 The kernel returns to Python whenever the random words run out, and goes on where it stopped.
 """
@@ -14,19 +14,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, accumulate_listed, count_touches
+from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, accumulate_listed, count_touches, reset
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
+from hetdp.neighbors._kernels.ranking import insert, pad
+from hetdp.neighbors._kernels.workspace import Rows, Workspace
 from hetdp.neighbors.noise_tables import LaplaceTables
 from hetdp.neighbors.threshold_tables import ThresholdTables
 
-__all__ = ["STATE", "WORDS_KEPT", "select"]
+__all__ = ["select"]
 
-#: Places in the state: next recipient, what to do next, where in it, strong candidates, list filled, next word, bound.
-_TURN, _PHASE, _CURSOR, _STRONG, _FILLED, _WORD, _BOUND, _LISTED = range(8)
-STATE = 8
+#: Places in the state of the work: whose turn it is, what to do next, how far it is, candidates listed as strong, how
+#: many the list holds, the largest sum that is not strong, whether only candidates met are listed.
+_TURN, _PHASE, _CURSOR, _STRONG, _FILLED, _BOUND, _LISTED = range(7)
 #: A step takes fewer words than this, so it starts only if so many are left.
-WORDS_KEPT = 1024
-_PREPARE, _LOOK_AT_STRONG, _LOOK_AT_REST, _FINISH = range(4)
+_WORDS_KEPT = 1024
+_PREPARE, _LOOK_AT_STRONG, _LOOK_AT_REST = range(3)
 #: Sums of this many candidates are sampled to tell strong from common; the eighth largest is the bound.
 _SAMPLED = 512
 _STRONGEST = 8
@@ -41,45 +43,45 @@ _NEVER = -(1 << 60)
 @njit(cache=True, nogil=True)
 def select(
     who: NDArray[np.int32],
-    rows: tuple[NDArray[np.int64], NDArray[np.int32]],
+    rows: Rows,
+    bars: Rows,
     index: InvertedIndex,
     inverse: NDArray[np.float64],
     tables: LaplaceTables,
     thresholds: ThresholdTables,
     words: NDArray[np.uint64],
-    state: NDArray[np.int64],
-    sums: NDArray[Any],
-    packed: NDArray[np.uint64],
-    strong: NDArray[np.int32],
-    best: NDArray[np.float64],
-    chosen: NDArray[np.int32],
+    work: Workspace,
     out_scores: NDArray[np.float64],
     out_indices: NDArray[np.int32],
 ) -> bool:
     """Fill the lists of the recipients `who`; return whether it is done, else call again with fresh words.
 
-    `inverse` holds 1 / factor of each candidate, its last entry the smallest of all; scores are (sum + noise) * factor.
+    `rows` holds what each recipient has, `bars` the candidates that may not be in their lists. `inverse` holds
+    1 / factor of each candidate, its last entry the smallest of all; scores are (sum + noise) * factor.
     """
-    indptr, items = rows
+    state, sums, strong, barred = work.state, work.sums, work.strong, work.barred
+    best, chosen = work.best, work.chosen
     candidates = inverse.size - 1
     easiest = inverse[candidates]
     k = best.size
-    position = state[_WORD]
+    position = 0
     lowest, distance = thresholds.ladder[0], thresholds.ladder[1]
     top = thresholds.coins.shape[0] - 1
     taken = np.empty(thresholds.high.shape[1], dtype=np.int64)
     while state[_TURN] < who.size:
         user = who[state[_TURN]]
         if state[_PHASE] == _PREPARE:
-            own = items[indptr[user] : indptr[user + 1]]
-            state[_LISTED] = count_touches(own, index) * _SPARSE < candidates
+            own = rows.ids[rows.starts[user] : rows.starts[user + 1]]
+            state[_LISTED] = work.base.size == 0 and count_touches(own, index) * _SPARSE < candidates
             if state[_LISTED]:
                 state[_STRONG] = accumulate_listed(own, index, sums, strong)
                 state[_BOUND] = 0
             else:
                 accumulate(own, index, sums)
                 state[_BOUND] = common_bound(sums, candidates)
-                state[_STRONG] = list_strong(sums, packed, candidates, state[_BOUND], strong)
+                state[_STRONG] = list_strong(sums, work.packed, candidates, state[_BOUND], strong)
+            for place in range(bars.starts[user], bars.starts[user + 1]):
+                barred[bars.ids[place]] = True
             state[_FILLED] = 0
             state[_CURSOR] = 0
             state[_PHASE] = _LOOK_AT_STRONG
@@ -91,14 +93,15 @@ def select(
         if state[_PHASE] == _LOOK_AT_STRONG:
             cursor = state[_CURSOR]
             while cursor < state[_STRONG]:
-                if position + WORDS_KEPT > words.size:
-                    state[_CURSOR], state[_FILLED], state[_WORD] = cursor, filled, position
+                if position + _WORDS_KEPT > words.size:
+                    state[_CURSOR], state[_FILLED] = cursor, filled
                     return False
                 candidate = strong[cursor]
                 cursor += 1
-                if candidate == user:
+                if barred[candidate]:
                     continue
                 common = np.int64(sums[candidate])
+                # One less than needed, so that rounding of the product cannot exclude anybody.
                 needed = (np.int64(np.floor(worst * inverse[candidate])) - 1 - common) if filled == k else _NEVER
                 if needed < lowest:
                     noise, position = draw_laplace(words, position, tables)
@@ -113,49 +116,49 @@ def select(
                 worst = best[k - 1] if filled == k else -np.inf
             state[_CURSOR], state[_FILLED], state[_PHASE] = 0, filled, _LOOK_AT_REST
 
-        if state[_PHASE] == _LOOK_AT_REST:
-            cursor = state[_CURSOR]
-            while cursor < candidates:
-                if position + WORDS_KEPT > words.size:
-                    state[_CURSOR], state[_FILLED], state[_WORD] = cursor, filled, position
-                    return False
-                needed = (np.int64(np.floor(worst * easiest)) - 1 - bound) if worst > 0 else _NEVER
-                if needed < lowest:
-                    for candidate in range(cursor, min(cursor + _RUN, candidates)):
-                        common = np.int64(sums[candidate])
-                        if common > bound or candidate == user:
-                            continue
-                        noise, position = draw_laplace(words, position, tables)
-                        filled = insert(best, chosen, filled, (common + noise) / inverse[candidate], candidate)
-                    cursor += _RUN
-                else:
-                    level = min(top, (needed - lowest) // distance)
-                    size = 1 << thresholds.block_bits[level]
-                    count, position = draw_count(words, position, thresholds.high[level], thresholds.low[level])
-                    for hit in range(count):
-                        place, position = draw_place(words, position, size, taken, hit)
-                        candidate = cursor + place
-                        noise, position = draw_geometric(words, position, tables)
-                        # Beyond the last candidate, the recipient, and those looked at before: nobody is there.
-                        if candidate >= candidates or candidate == user or sums[candidate] > bound:
-                            continue
-                        score = (np.int64(sums[candidate]) + noise + lowest + level * distance) / inverse[candidate]
-                        filled = insert(best, chosen, filled, score, candidate)
-                    cursor += size
-                worst = best[k - 1] if filled == k else -np.inf
-            state[_FILLED], state[_PHASE] = filled, _FINISH
+        cursor = state[_CURSOR]
+        while cursor < candidates:
+            if position + _WORDS_KEPT > words.size:
+                state[_CURSOR], state[_FILLED] = cursor, filled
+                return False
+            needed = (np.int64(np.floor(worst * easiest)) - 1 - bound) if worst > 0 else _NEVER
+            if needed < lowest:
+                for candidate in range(cursor, min(cursor + _RUN, candidates)):
+                    common = np.int64(sums[candidate])
+                    if common > bound or barred[candidate]:
+                        continue
+                    noise, position = draw_laplace(words, position, tables)
+                    filled = insert(best, chosen, filled, (common + noise) / inverse[candidate], candidate)
+                cursor += _RUN
+            else:
+                level = min(top, (needed - lowest) // distance)
+                size = 1 << thresholds.block_bits[level]
+                count, position = draw_count(words, position, thresholds.high[level], thresholds.low[level])
+                for hit in range(min(count, size)):
+                    place, position = draw_place(words, position, size, taken, hit)
+                    candidate = cursor + place
+                    noise, position = draw_geometric(words, position, tables)
+                    # Beyond the last candidate, at a barred one, or at one looked at before: nobody is there.
+                    if candidate >= candidates or barred[candidate] or sums[candidate] > bound:
+                        continue
+                    score = (np.int64(sums[candidate]) + noise + lowest + level * distance) / inverse[candidate]
+                    filled = insert(best, chosen, filled, score, candidate)
+                cursor += size
+            worst = best[k - 1] if filled == k else -np.inf
 
         turn = state[_TURN]
+        pad(best, chosen, filled)
         out_scores[turn] = best
         out_indices[turn] = chosen
         if state[_LISTED]:
             for place in range(state[_STRONG]):
                 sums[strong[place]] = 0
         else:
-            sums[:] = 0
+            reset(sums, work.base)
+        for place in range(bars.starts[user], bars.starts[user + 1]):
+            barred[bars.ids[place]] = False
         state[_TURN] = turn + 1
         state[_PHASE] = _PREPARE
-    state[_WORD] = position
     return True
 
 
@@ -178,7 +181,7 @@ def common_bound(sums: NDArray[Any], candidates: int) -> int:
 def list_strong(
     sums: NDArray[Any], packed: NDArray[np.uint64], candidates: int, bound: int, strong: NDArray[np.int32]
 ) -> int:
-    """List the candidates whose sums exceed the bound; return how many. `packed` is a view of the sums, four in a word."""
+    """List the candidates whose sums exceed the bound; return how many. `packed` views the sums four at a time."""
     count = 0
     if sums.itemsize == 2 and bound < _LARGEST_15_BITS:  # noqa: PLR2004  (bytes)
         # Add what lifts a sum above the bound into its highest bit; sums of more than 15 bits have it already.
@@ -234,25 +237,3 @@ def draw_place(
         if fresh:
             taken[earlier] = place
             return place, position
-
-
-@njit(cache=True, nogil=True)
-def insert(
-    best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int, score: float, candidate: int
-) -> int:
-    """Put a candidate in its place in the list, if there is one; return how many are in it. Ties: smaller index."""
-    k = best.size
-    if filled == k:
-        if score < best[k - 1] or (score == best[k - 1] and candidate > chosen[k - 1]):
-            return filled
-        slot = k - 1
-    else:
-        slot = filled
-        filled += 1
-    while slot > 0 and (best[slot - 1] < score or (best[slot - 1] == score and chosen[slot - 1] > candidate)):
-        best[slot] = best[slot - 1]
-        chosen[slot] = chosen[slot - 1]
-        slot -= 1
-    best[slot] = score
-    chosen[slot] = candidate
-    return filled

@@ -1,0 +1,69 @@
+"""Kernel: the k best of all candidates, noise drawn for every one of them.
+
+The plain way, with the same outcome as `selecting` in distribution: the reference of its tests, the peer of its
+benchmark, and the only way for scores that large negative noise can raise.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, reset
+from hetdp.neighbors._kernels.drawing import draw_laplace
+from hetdp.neighbors._kernels.ranking import insert, pad
+from hetdp.neighbors._kernels.workspace import Rows, Workspace
+from hetdp.neighbors.noise_tables import LaplaceTables
+
+__all__ = ["draw_all"]
+
+#: Places in the state of the work: whose turn it is, the next candidate (-1: not begun), how many the list holds.
+_TURN, _CURSOR, _FILLED = range(3)
+_WORDS_KEPT = 16
+
+
+@njit(cache=True, nogil=True)
+def draw_all(
+    who: NDArray[np.int32],
+    rows: Rows,
+    bars: Rows,
+    index: InvertedIndex,
+    inverse: NDArray[np.float64],
+    tables: LaplaceTables,
+    squared: bool,  # noqa: FBT001  (compiled functions take arguments by position)
+    words: NDArray[np.uint64],
+    work: Workspace,
+    out_scores: NDArray[np.float64],
+    out_indices: NDArray[np.int32],
+) -> bool:
+    """Fill the lists of the recipients `who`; return whether it is done, else call again with fresh words."""
+    state, sums, barred = work.state, work.sums, work.barred
+    best, chosen = work.best, work.chosen
+    candidates = inverse.size - 1
+    position = 0
+    while state[_TURN] < who.size:
+        user = who[state[_TURN]]
+        if state[_CURSOR] == 0:
+            accumulate(rows.ids[rows.starts[user] : rows.starts[user + 1]], index, sums)
+            for place in range(bars.starts[user], bars.starts[user + 1]):
+                barred[bars.ids[place]] = True
+            state[_FILLED] = 0
+        filled = state[_FILLED]
+        for candidate in range(state[_CURSOR], candidates):
+            if position + _WORDS_KEPT > words.size:
+                state[_CURSOR], state[_FILLED] = candidate, filled
+                return False
+            noise, position = draw_laplace(words, position, tables)
+            if barred[candidate]:
+                continue
+            score = (np.int64(sums[candidate]) + noise) / inverse[candidate]
+            filled = insert(best, chosen, filled, score * score if squared else score, candidate)
+        turn = state[_TURN]
+        pad(best, chosen, filled)
+        out_scores[turn] = best
+        out_indices[turn] = chosen
+        reset(sums, work.base)
+        for place in range(bars.starts[user], bars.starts[user + 1]):
+            barred[bars.ids[place]] = False
+        state[_TURN] = turn + 1
+        state[_CURSOR] = 0
+    return True

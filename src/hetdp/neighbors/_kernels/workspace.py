@@ -1,0 +1,78 @@
+"""What a selection kernel works on: made once per thread, handed over as arrays."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Rows", "Workspace", "workspace"]
+
+#: Room beyond the last candidate, so that scans can go in whole runs.
+_PADDING = 64
+_STATE = 8
+
+
+class Rows(NamedTuple):
+    """Ids per recipient: those of recipient u are `ids[starts[u]:starts[u + 1]]`.
+
+    Privacy
+    -------
+    As private as what they stand for.
+    """
+
+    starts: NDArray[np.int64]
+    ids: NDArray[np.int32]
+
+
+class Workspace(NamedTuple):
+    """Scratch space of one thread.
+
+    Attributes
+    ----------
+    state
+        Where a kernel goes on after it has run out of random words.
+    sums, packed
+        What each candidate has in common with the recipient; the same memory as words of 64 bits.
+    base
+        What every sum starts from; empty if from 0.
+    strong
+        Candidates listed.
+    barred
+        Candidates that may not be in the list.
+    best, chosen
+        The list so far: scores and candidates.
+
+    Privacy
+    -------
+    Private: holds true overlaps while a list is made.
+    """
+
+    state: NDArray[np.int64]
+    sums: NDArray[Any]
+    packed: NDArray[np.uint64]
+    base: NDArray[Any]
+    strong: NDArray[np.int32]
+    barred: NDArray[np.bool_]
+    best: NDArray[np.float64]
+    chosen: NDArray[np.int32]
+
+
+def workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> Workspace:
+    """Return fresh scratch space for so many candidates."""
+    room = candidates + _PADDING
+    room += -room % 8  # whole words of 64 bits
+    sums = np.zeros(room, dtype=dtype)
+    start = np.zeros(0, dtype=dtype)
+    if base is not None:
+        sums[:candidates] = base
+        start = sums[:candidates].copy()
+    return Workspace(
+        np.zeros(_STATE, dtype=np.int64),
+        sums,
+        sums.view(np.uint64),
+        start,
+        np.empty(room, dtype=np.int32),
+        np.zeros(candidates, dtype=np.bool_),
+        np.empty(k),
+        np.empty(k, dtype=np.int32),
+    )
