@@ -22,7 +22,7 @@ from hetdp.neighbors.sketch_bits import GROUP_USERS, Sketches
 from hetdp.neighbors.sketch_tables import GROUP_WORDS
 from hetdp.randomness import Stream
 
-__all__ = ["MEMORY_BYTES", "SketchResult", "sketch_neighbors"]
+__all__ = ["MEMORY_BYTES", "Progress", "SketchResult", "portions", "sketch_neighbors"]
 
 #: Bits held at a time, unless told otherwise.
 MEMORY_BYTES = 512 * 2**20
@@ -160,7 +160,7 @@ class _Search:
                 self._priorities,
             )
 
-        list(pool.map(improve, _portions(n_users)))
+        list(pool.map(improve, portions(n_users)))
 
 
 def _blocks(
@@ -174,7 +174,7 @@ def _blocks(
     for first_group in range(0, sketches.n_groups, groups):
         bits = room[:, : min(groups, sketches.n_groups - first_group) * GROUP_WORDS]
         fill = partial(_fill, sketches, items, bits, first_group)
-        list(pool.map(fill, _portions(items.size)))
+        list(pool.map(fill, portions(items.size)))
         yield first_group, bits
 
 
@@ -189,5 +189,6 @@ def _fill(
     sketches.rows(items[part], bits[: items.size][part], first_group=first_group)
 
 
-def _portions(size: int) -> list[tuple[int, int]]:
+def portions(size: int) -> list[tuple[int, int]]:
+    """Return ranges of a few recipients or rows each: what a thread takes at a time."""
     return [(begin, min(begin + _PORTION, size)) for begin in range(0, size, _PORTION)]

@@ -1,0 +1,172 @@
+"""Kernels: votes of neighbours' sketches for items, and the items with the best scores."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["best_items", "transpose"]
+
+Words = NDArray[np.uint64]
+Matrix = NDArray[np.uint64]
+Floats = NDArray[np.float64]
+
+_ONE = np.uint64(1)
+_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+#: Neighbours whose bits for an item are looked up together, as a byte.
+_BYTE = 8
+
+
+@njit(cache=True, nogil=True)
+def transpose(rows: Matrix, out: Matrix) -> None:
+    """Turn rows of items into rows of users, in squares of 64 x 64 bits. There are 64 times as many rows as words."""
+    square = np.empty(64, np.uint64)
+    for block in range(rows.shape[0] // 64):
+        for word in range(rows.shape[1]):
+            for row in range(64):
+                square[row] = rows[64 * block + row, word]
+            half, mask = 32, _ONES >> np.uint64(32)
+            while half:  # swap ever smaller halves
+                for row in range(64):
+                    if row & half == 0:
+                        swap = ((square[row] >> np.uint64(half)) ^ square[row + half]) & mask
+                        square[row + half] ^= swap
+                        square[row] ^= swap << np.uint64(half)
+                half >>= 1
+                mask ^= mask << np.uint64(half)
+            for row in range(64):
+                out[64 * word + row, block] = square[row]
+
+
+@njit(cache=True, nogil=True)
+def best_items(
+    recipients: tuple[int, int],
+    neighbours: NDArray[np.int32],
+    weights: Floats,
+    bits: Matrix,
+    own_indptr: NDArray[np.int64],
+    own_items: NDArray[np.int32],
+    items: tuple[int, int],
+    shares: Floats,
+    constants: tuple[float, float, float],
+    best: NDArray[np.int32],
+    scores: Floats,
+) -> None:
+    """Improve the lists of the recipients in a range by the items in another.
+
+    `bits[u]` holds the published bits of u for these items; `shares` their prevalence. The score of an item is its
+    share, moved toward the mean vote by as much as the vote is worth: spread, chance q and contrast d are constants.
+    """
+    spread, chance, contrast = constants
+    n_words = bits.shape[1]
+    size = items[1] - items[0]
+    base, slope = np.zeros(64 * n_words), np.zeros(64 * n_words)
+    mine = np.zeros(n_words, np.uint64)
+    bytes_each = (neighbours.shape[1] + _BYTE - 1) // _BYTE
+    tables = np.empty((bytes_each, 256))
+    rows, votes = np.empty(_BYTE, np.uint64), np.empty(64)
+    worth = -1.0  # of the votes that base and slope are made for
+    for user in range(recipients[0], recipients[1]):
+        weight, squares = 0.0, 0.0
+        for rank in range(neighbours.shape[1]):
+            if neighbours[user, rank] >= 0:
+                weight += weights[user, rank]
+                squares += weights[user, rank] ** 2
+        effective = weight**2 / squares if weight > 0.0 else 0.0
+        scale = 1.0 / weight if weight > 0.0 else 0.0
+        if effective != worth:
+            worth = effective
+            for place in range(size):
+                share = shares[items[0] + place]
+                own_variance = share * (1.0 - share)
+                noise = chance * (1.0 - chance) / contrast**2 + own_variance
+                moved = spread * own_variance * effective / (spread * own_variance * effective + noise)
+                # The mean vote is (sum of weighted bits / weight - q) / d.
+                base[place] = share - moved * (share + (chance / contrast if effective > 0.0 else 0.0))
+                slope[place] = moved / contrast
+        _fill_tables(neighbours[user], weights[user], scale, tables)
+        begin, end = own_indptr[user], own_indptr[user + 1]
+        first = begin + np.searchsorted(own_items[begin:end], items[0])
+        last = begin + np.searchsorted(own_items[begin:end], items[1])
+        for place in range(first, last):
+            column = own_items[place] - items[0]
+            mine[column >> 6] |= _ONE << np.uint64(column & 63)
+        for word in range(n_words):
+            _add_votes(neighbours[user], bits, word, tables, rows, votes)
+            if not _score(base, slope, 64 * word, votes, scores[user, -1]):
+                continue
+            for lane in range(min(64, size - 64 * word)):
+                if votes[lane] > scores[user, -1] and not (mine[word] >> np.uint64(lane)) & _ONE:
+                    _insert(best[user], scores[user], items[0] + 64 * word + lane, votes[lane])
+        for place in range(first, last):
+            mine[(own_items[place] - items[0]) >> 6] = np.uint64(0)
+
+
+@njit(cache=True, nogil=True)
+def _score(base: Floats, slope: Floats, begin: int, votes: Floats, worst: float) -> int:
+    """Turn the votes for 64 items into their scores; return how many are above the worst of a list."""
+    above = 0
+    for lane in range(64):
+        votes[lane] = base[begin + lane] + slope[begin + lane] * votes[lane]
+        above += votes[lane] > worst
+    return above
+
+
+@njit(cache=True, nogil=True)
+def _fill_tables(neighbours: NDArray[np.int32], weights: Floats, scale: float, tables: Floats) -> None:
+    """Write the sum of weights for each pattern of eight neighbours' bits; the eighth is the lowest bit."""
+    for part in range(tables.shape[0]):
+        tables[part, 0] = 0.0
+        for bit in range(_BYTE):
+            rank = _BYTE * part + _BYTE - 1 - bit
+            known = rank < neighbours.size and neighbours[rank] >= 0
+            weight = weights[rank] * scale if known else 0.0
+            for pattern in range(1 << bit):
+                tables[part, pattern + (1 << bit)] = tables[part, pattern] + weight
+
+
+@njit(cache=True, nogil=True)
+def _add_votes(
+    neighbours: NDArray[np.int32], bits: Matrix, word: int, tables: Floats, rows: Words, votes: Floats
+) -> None:
+    """Write the weighted sum of the neighbours' bits for the 64 items of a word."""
+    for part in range(tables.shape[0]):
+        table = tables[part]
+        for bit in range(_BYTE):
+            rank = _BYTE * part + bit
+            known = rank < neighbours.size and neighbours[rank] >= 0
+            rows[bit] = bits[neighbours[rank], word] if known else np.uint64(0)
+        for group in range(8):
+            shift = np.uint64(8 * group)
+            square = np.uint64(0)
+            for bit in range(_BYTE):
+                square = (square << np.uint64(8)) | ((rows[bit] >> shift) & np.uint64(255))
+            square = _transpose_8(square)
+            for lane in range(8):
+                found = table[(square >> np.uint64(8 * lane)) & np.uint64(255)]
+                if part == 0:
+                    votes[8 * group + lane] = found
+                else:
+                    votes[8 * group + lane] += found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _transpose_8(square: Any) -> Any:  # noqa: ANN401  (uint64 scalar)
+    """Transpose a matrix of 8 x 8 bits: bit j of byte i goes to bit i of byte j."""
+    swap = (square ^ (square >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
+    square ^= swap ^ (swap << np.uint64(7))
+    swap = (square ^ (square >> np.uint64(14))) & np.uint64(0x0000CCCC0000CCCC)
+    square ^= swap ^ (swap << np.uint64(14))
+    swap = (square ^ (square >> np.uint64(28))) & np.uint64(0x00000000F0F0F0F0)
+    return square ^ swap ^ (swap << np.uint64(28))
+
+
+@njit(cache=True, nogil=True)
+def _insert(items: NDArray[np.int32], scores: Floats, item: int, score: float) -> None:
+    """Put an item into a list, best first, behind its equals; free places hold minus infinity."""
+    place = items.size - 1
+    while place > 0 and score > scores[place - 1]:
+        items[place], scores[place] = items[place - 1], scores[place - 1]
+        place -= 1
+    items[place], scores[place] = item, score
