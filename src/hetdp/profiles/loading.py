@@ -4,19 +4,19 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hetdp.errors import DataError, InvalidInput
+from hetdp.profiles.columns import Chosen, Columns, finish_batch
 from hetdp.profiles.identifiers import Ids
+from hetdp.profiles.layouts import Layout
 from hetdp.profiles.pairs import PairCollector, Rows
 
-__all__ = ["frame_columns", "read_pairs"]
+__all__ = ["first_line", "frame_columns", "read_pairs"]
 
-_WEIGHT = "weight"  # used when the caller names no column and there is one of this name
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _PLAIN = ("", ".txt", ".dat", ".pairs")
 _ENDINGS = (
@@ -24,30 +24,12 @@ _ENDINGS = (
 )
 _BLOCK = 2**25  # bytes at a time: large enough for arrow to be fast, small beside any result that needs care
 _ROWS = 2**20
+_HEAD = 2**16
+_WITH_WEIGHT = 3  # columns of a plain file: user, item, weight
 _DIMS = re.compile(rb"[#%]?\s*dims\s*[:=]?\s*(\d+)[\s,x]+(\d+)", re.IGNORECASE)
 _BLANKS = bytes.maketrans(b"\t\r", b"  ")
 
-
-@dataclass(frozen=True)
-class _Columns:
-    user: str
-    item: str
-    weight: str | None
-
-    def present(self, source: str, names: list[str]) -> list[str]:
-        """Return the columns to read, two or three, or explain which one is missing."""
-        chosen = self.weight or (_WEIGHT if _WEIGHT in names else None)
-        wanted = [self.user, self.item, *([] if chosen is None else [chosen])]
-        for name in wanted:
-            if name not in names:
-                hint = " Is its separator a semicolon?" if any(";" in str(column) for column in names) else ""
-                columns = ", ".join(repr(column) for column in names) or "no column at all"
-                raise DataError(f"{source} must have a column {name!r}. Got the columns {columns} instead.{hint}")
-            if names.count(name) > 1:
-                raise DataError(f"{source} must have one column {name!r}. Got {names.count(name)} instead.")
-        if len(set(wanted)) != len(wanted):
-            raise DataError("user, item and weight must be different columns. Got one of them twice instead.")
-        return wanted
+Batch = tuple[list[Any], Chosen]
 
 
 def frame_columns(frame: object, *, user: str, item: str, weight: str | None) -> list[Any]:
@@ -73,7 +55,7 @@ def frame_columns(frame: object, *, user: str, item: str, weight: str | None) ->
         raise DataError(f"frame must be a pandas, polars or arrow table. Got {type(frame).__name__} instead.") from None
     except Exception:  # noqa: BLE001  (such as repeated names of columns, which each library reports in its own way)
         raise DataError("frame must be a table with a different name for each column. Got another instead.") from None
-    wanted = _Columns(user, item, weight).present("frame", names)
+    wanted = Columns(user, item, weight).present("frame", names).names
     table = table.select(wanted)
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
@@ -89,13 +71,24 @@ def frame_columns(frame: object, *, user: str, item: str, weight: str | None) ->
 def read_pairs(
     path: str | os.PathLike[str],
     *,
-    user: str,
-    item: str,
-    weight: str | None,
+    user: str = "user",
+    item: str = "item",
+    weight: str | None = None,
     user_ids: object = None,
     item_ids: object = None,
+    layout: Layout | None = None,
+    min_rating: float | None = None,
 ) -> tuple[Rows, Ids, Ids]:
-    """Read a file in batches and merge its pairs; see `Profiles.read`.
+    """Read a file in batches and merge its pairs; see `Profiles.read` and `hetdp.datasets.load`.
+
+    Parameters
+    ----------
+    path, user, item, weight, user_ids, item_ids
+        As in `Profiles.read`.
+    layout
+        How the file is laid out, where its name does not tell; then it holds no weights.
+    min_rating
+        The smallest rating that counts, in a file with a column of ratings.
 
     Privacy
     -------
@@ -109,21 +102,29 @@ def read_pairs(
     hetdp.errors.DataError: the data file must exist. Got 'likes.xlsx', which is not a file, instead.
     """
     file = Path(path)
-    kind, compression = _kind(file)
+    kind, compression = _kind(file, layout)
     dims: list[int] = []
-    if kind == ".parquet":
-        batches = _parquet(file, _Columns(user, item, weight))
+    rating = None if min_rating is None else "rating"
+    columns = Columns(user, item, weight, rating=rating)
+    if layout is not None:
+        if rating is not None and layout.rating is None:
+            raise _no_ratings(file)
+        columns = Columns(layout.user, layout.item, usual_weight=None, rating=rating and layout.rating)
+        batches = _csv(file, compression, columns, delimiter=layout.delimiter, names=layout.names)
+    elif kind == ".parquet":
+        batches = _parquet(file, columns)
     elif kind in _PLAIN:
+        if rating is not None:
+            raise _no_ratings(file)
         batches = _plain(file, compression, dims)
     else:
-        delimiter = "\t" if kind == ".tsv" else ","
-        batches = _csv(file, compression, _Columns(user, item, weight), delimiter=delimiter)
+        batches = _csv(file, compression, columns, delimiter="\t" if kind == ".tsv" else ",")
     collector = PairCollector(read_as_text=kind != ".parquet")
-    with _without_quoting(file, kind):
-        for batch in batches:
-            collector.add(*batch)
+    with _without_quoting(file, kind, layout):
+        for batch, chosen in batches:
+            collector.add(*finish_batch(batch, chosen, min_rating))
         if not collector.n_pairs:
-            raise _no_pairs(file)
+            raise _no_pairs(file, min_rating)
         if dims:
             first = 0 if collector.users.has_zero() or collector.items.has_zero() else 1
             user_ids = np.arange(first, first + dims[0]) if user_ids is None else user_ids
@@ -131,13 +132,40 @@ def read_pairs(
         return collector.finish(user_ids, item_ids)
 
 
-def _kind(file: Path) -> tuple[str, str | None]:
+def first_line(path: str | os.PathLike[str]) -> str:
+    """Return the first line of a text file that is not empty, or nothing if it has none that can be read.
+
+    Privacy
+    -------
+    The line may hold private data; it is for recognising a format, not for messages.
+
+    Examples
+    --------
+    >>> first_line(__file__).strip('"')[:10]
+    'Read pairs'
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    file = Path(path)
+    if not file.is_file():
+        raise DataError(f"the data file must exist. Got {str(file)!r}, which is not a file, instead.")
+    try:
+        with pa.input_stream(str(file), _COMPRESSIONS.get(file.suffix.lower())) as stream:
+            head = stream.read(_HEAD)
+    except OSError:
+        return ""  # whoever reads the file in full will say what is wrong with it
+    lines = head.decode("utf-8-sig", errors="replace").lstrip().splitlines()
+    return lines[0] if lines else ""
+
+
+def _kind(file: Path, layout: Layout | None) -> tuple[str, str | None]:
     """Return the ending that tells the format, and the compression."""
     if not file.is_file():
         raise DataError(f"the data file must exist. Got {str(file)!r}, which is not a file, instead.")
     compression = _COMPRESSIONS.get(file.suffix.lower())
     kind = (file.with_suffix("") if compression else file).suffix.lower()
-    if kind not in (".csv", ".tsv", ".parquet", *_PLAIN) or (kind == ".parquet" and compression):
+    unknown = kind not in (".csv", ".tsv", ".parquet", *_PLAIN) or (kind == ".parquet" and compression)
+    if layout is None and unknown:
         raise DataError(f"the name of the data file must end in {_ENDINGS}. Got {file.name!r} instead.")
     if file.stat().st_size == 0:
         raise _no_pairs(file)
@@ -145,7 +173,7 @@ def _kind(file: Path) -> tuple[str, str | None]:
 
 
 @contextlib.contextmanager
-def _without_quoting(file: Path, kind: str) -> Iterator[None]:
+def _without_quoting(file: Path, kind: str, layout: Layout | None) -> Iterator[None]:
     """Turn whatever goes wrong while reading into an error that names the file and quotes no row."""
     try:
         yield
@@ -159,7 +187,9 @@ def _without_quoting(file: Path, kind: str) -> Iterator[None]:
             "Got more than there is instead. Read fewer users, or use a machine with more memory."
         ) from None
     except (OSError, EOFError, ValueError, NotImplementedError):
-        if kind == ".parquet":
+        if layout is not None:
+            form = f"file of {layout.name} (rows as long as the first)"
+        elif kind == ".parquet":
             form = "parquet file"
         elif kind in _PLAIN:
             form = "text file (UTF-8, a line 'user item' or 'user item weight' per pair)"
@@ -168,41 +198,49 @@ def _without_quoting(file: Path, kind: str) -> Iterator[None]:
         raise DataError(f"{file.name} must be a readable {form}. Got something else instead.") from None
 
 
-def _no_pairs(file: Path) -> DataError:
-    return DataError(f"{file.name} must hold at least one pair. Got none instead.")
+def _no_pairs(file: Path, min_rating: float | None = None) -> DataError:
+    what = "pair" if min_rating is None else f"rating of {min_rating:g} or more"
+    return DataError(f"{file.name} must hold at least one {what}. Got none instead.")
 
 
-def _csv(file: Path, compression: str | None, columns: _Columns, *, delimiter: str) -> Iterator[list[Any]]:
+def _no_ratings(file: Path) -> DataError:
+    return DataError(f"{file.name} must have a column of ratings for min_rating to count. Got none instead.")
+
+
+def _csv(
+    file: Path, compression: str | None, columns: Columns, *, delimiter: str, names: tuple[str, ...] = ()
+) -> Iterator[Batch]:
     import pyarrow as pa  # noqa: PLC0415
     from pyarrow import csv  # noqa: PLC0415
 
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    read = csv.ReadOptions(block_size=_BLOCK)
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=not names)
+    read = csv.ReadOptions(block_size=_BLOCK, column_names=names or None)
     try:
         with pa.input_stream(str(file), compression) as stream, csv.open_csv(stream, read, parse) as reader:
-            names = reader.schema.names
+            present = reader.schema.names
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error):  # a compressed file with nothing inside
             raise _no_pairs(file) from None
         raise
-    wanted = columns.present(file.name, names)
+    chosen = columns.present(file.name, present)
     # Everything is read as text: a type guessed from the first block would fail on, or change, an id in a later one.
-    convert = csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()))
+    convert = csv.ConvertOptions(include_columns=chosen.names, column_types=dict.fromkeys(chosen.names, pa.string()))
     with pa.input_stream(str(file), compression) as stream, csv.open_csv(stream, read, parse, convert) as reader:
         for batch in reader:
-            yield _with_numbers([batch.column(name) for name in wanted])
+            yield [batch.column(name) for name in chosen.names], chosen
 
 
-def _parquet(file: Path, columns: _Columns) -> Iterator[list[Any]]:
+def _parquet(file: Path, columns: Columns) -> Iterator[Batch]:
     from pyarrow import parquet  # noqa: PLC0415
 
     with parquet.ParquetFile(file) as source:
-        wanted = columns.present(file.name, source.schema_arrow.names)
-        for batch in source.iter_batches(batch_size=_ROWS, columns=wanted):
-            yield [batch.column(name) for name in wanted]
+        chosen = columns.present(file.name, source.schema_arrow.names)
+        typed = chosen._replace(weighted=False)  # numbers already; a column of texts is refused as weights
+        for batch in source.iter_batches(batch_size=_ROWS, columns=chosen.names):
+            yield [batch.column(name) for name in chosen.names], typed
 
 
-def _plain(file: Path, compression: str | None, dims: list[int]) -> Iterator[list[Any]]:
+def _plain(file: Path, compression: str | None, dims: list[int]) -> Iterator[Batch]:
     """Yield the columns of a file without a header; a dims line, if there is one, is put into `dims`."""
     import pyarrow as pa  # noqa: PLC0415
 
@@ -218,7 +256,7 @@ def _plain(file: Path, compression: str | None, dims: list[int]) -> Iterator[lis
                 lines = _without_heading(lines.removeprefix(b"\xef\xbb\xbf"), dims)
                 names = ["user", "item", "weight"][: len(lines.partition(b"\n")[0].split())]
             if lines.strip():
-                yield _with_numbers(_split(lines, names))
+                yield _split(lines, names), Chosen(names, weighted=len(names) == _WITH_WEIGHT, rated=False)
             if not block:
                 return
 
@@ -253,16 +291,3 @@ def _split(lines: bytes, names: list[str]) -> list[Any]:
         csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
     )
     return [table.column(name) for name in names]
-
-
-def _with_numbers(columns: list[Any]) -> list[Any]:
-    """Return the columns of a text file with the third, the weights, as numbers."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    if len(columns) == 2:  # noqa: PLR2004  (user and item)
-        return columns
-    users, items, weights = columns
-    try:
-        return [users, items, weights.cast(pa.float64())]
-    except pa.ArrowInvalid:
-        raise InvalidInput("weights must be numbers in [0, 1]. Got something that is not a number instead.") from None

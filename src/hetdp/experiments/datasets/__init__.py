@@ -1,0 +1,18 @@
+"""Data sets: three that are built in, files of common formats, and where to get public ones."""
+
+from hetdp.experiments.datasets.builtin import BUILT_IN, delicious_like, digg_like, survey_like
+from hetdp.experiments.datasets.description import Statistics, describe
+from hetdp.experiments.datasets.files import load
+from hetdp.experiments.datasets.public import PUBLIC, PublicSet
+
+__all__ = [
+    "BUILT_IN",
+    "PUBLIC",
+    "PublicSet",
+    "Statistics",
+    "delicious_like",
+    "describe",
+    "digg_like",
+    "load",
+    "survey_like",
+]

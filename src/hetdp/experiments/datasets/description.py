@@ -1,0 +1,76 @@
+"""Count what is in a data set: sizes, popularities, and how much two users have in common."""
+
+from dataclasses import dataclass
+
+from hetdp.profiles import Profiles
+
+__all__ = ["Statistics", "describe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What `describe` counts.
+
+    Attributes
+    ----------
+    users, items, pairs
+        How many there are.
+    mean_size, smallest_size, largest_size
+        How many items a user has.
+    fewest_users, most_users
+        How many users an item has.
+    mean_overlap
+        How many items two different users have in common, on average over all pairs of users; exact.
+    single_user_share
+        Share of the pairs whose item nobody else has. Such an item can neither be found by nor recommended to anybody.
+
+    Privacy
+    -------
+    Counts without noise: as private as the profiles.
+    """
+
+    users: int
+    items: int
+    pairs: int
+    mean_size: float
+    smallest_size: int
+    largest_size: int
+    fewest_users: int
+    most_users: int
+    mean_overlap: float
+    single_user_share: float
+
+
+def describe(profiles: Profiles) -> Statistics:
+    """Return the statistics of a data set.
+
+    Parameters
+    ----------
+    profiles
+        The data set. Weights do not count.
+
+    Privacy
+    -------
+    Nothing is protected here: the numbers are exact. Show them only to those who may see the profiles.
+
+    Examples
+    --------
+    >>> statistics = describe(Profiles.from_pairs([1, 1, 2, 3], ["a", "b", "a", "a"]))
+    >>> statistics.mean_size, statistics.mean_overlap, statistics.single_user_share
+    (1.3333333333333333, 1.0, 0.25)
+    """
+    sizes, popularity = profiles.sizes, profiles.popularity
+    # An item of p users is common to p (p - 1) ordered pairs of users: no pair needs to be looked at.
+    common = sum(count * (count - 1) for count in popularity.tolist())
+    return Statistics(
+        users=profiles.n_users,
+        items=profiles.n_items,
+        pairs=profiles.n_pairs,
+        mean_size=profiles.n_pairs / max(1, profiles.n_users),
+        smallest_size=int(sizes.min(initial=profiles.n_items)) if sizes.size else 0,
+        largest_size=int(sizes.max(initial=0)),
+        fewest_users=int(popularity.min()) if popularity.size else 0,
+        most_users=int(popularity.max(initial=0)),
+        mean_overlap=common / max(1, profiles.n_users * (profiles.n_users - 1)),
+        single_user_share=int((popularity == 1).sum()) / max(1, profiles.n_pairs),
+    )
