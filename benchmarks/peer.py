@@ -1,0 +1,147 @@
+"""What a node costs and how fast a network converges: memory, processor, bytes on the wire, seconds.
+
+`python benchmarks/peer.py` prints every figure; `--nodes`, `--members` and `--rest` make it shorter.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import msgspec
+
+from hetdp.peer.catalogue import read_catalogue
+from hetdp.peer.demo import run_demo
+from hetdp.peer.folder import init_node
+from hetdp.peer.identity import Identity
+from hetdp.peer.memory_network import MemoryNetwork
+from hetdp.peer.network import Bootstrap, Network
+from hetdp.peer.node import Node
+from hetdp.peer.settings import Settings
+from hetdp.peer.sketches import draw_bits, sign_sketch
+from hetdp.randomness import secure_stream, seeded_stream
+
+LARGE = 50_000
+START = 1_000_000
+
+
+def network_of(items: int, **changes: object) -> Network:
+    given = {
+        "name": "bench",
+        "catalogue": "items.csv",
+        "catalogue_sha256": "0" * 64,
+        "items": items,
+        "epsilon": Fraction(3),
+        "epoch_start_s": START,
+        "epoch_length_s": 10**6,
+    }
+    return Network(**{**given, **changes})  # type: ignore[arg-type]
+
+
+def one_sketch() -> None:
+    network, who = network_of(LARGE), Identity.generate()
+    dials = dict.fromkeys(range(0, LARGE, 370), 80)
+    begin = time.perf_counter()
+    bits = draw_bits(dials, epsilon=network.epsilon, size=LARGE, stream=secure_stream())
+    sketch = sign_sketch(bits, epoch=0, identity=who, network=network)
+    taken = time.perf_counter() - begin
+    print(
+        f"sketch of {LARGE:,} items: {len(msgspec.msgpack.encode(sketch)):,} bytes (goal 8,000), {1000 * taken:.1f} ms"
+    )
+
+
+def in_memory(members: int, cycles: int) -> None:
+    def home(number: int) -> str:
+        return f"tcp://10.0.{number // 256}.{number % 256}:7470"
+
+    whos = [Identity.generate(seeded_stream(1, number)) for number in range(members)]
+    first = Bootstrap(home(0), whos[0].key.hex(), whos[0].curve.hex())
+    network = network_of(1000, bootstrap=(first,))
+    begin = time.perf_counter()
+    wire = MemoryNetwork(seed=1, now_s=float(START))
+    nodes = []
+    for number, who in enumerate(whos):
+        stream = seeded_stream(2, number)
+        node = Node(who, address=home(number), network=network, settings=Settings(), stream=stream, now_s=wire.now_s)
+        bits = draw_bits({}, epsilon=network.epsilon, size=network.items, stream=stream)
+        node.adopt(sign_sketch(bits, epoch=0, identity=who, network=network))
+        wire.add(node, address=home(number), curve=who.curve)
+        nodes.append(node)
+    wire.run(until_s=START + cycles * network.period_s)
+    taken = time.perf_counter() - begin
+    held = [len(node.shelf) for node in nodes]
+    print(
+        f"{members:,} nodes in memory, {cycles} cycles: {taken:.1f} s (goal 60 s for 1,000 and 20); "
+        f"sketches held: least {min(held)}, on average {sum(held) / members:.0f}; {len(wire.log):,} messages"
+    )
+
+
+def at_rest(seconds: float) -> None:
+    """Two nodes with a catalogue of 50,000 items and the default period."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lines = ["item,title", *(f"i{number},Item number {number}" for number in range(LARGE))]
+        (folder / "items.csv").write_text("\n".join(lines) + "\n")
+        _, digest = read_catalogue(folder / "items.csv")
+        network = network_of(LARGE, catalogue_sha256=digest, epoch_start_s=int(time.time()))
+        (folder / "network.toml").write_text(network.to_toml())
+        listen = Settings(listen="tcp://127.0.0.1:0")
+        contact = init_node(folder / "0", network_path=folder / "network.toml", settings=listen)
+        joined = msgspec.structs.replace(network, bootstrap=(contact,))
+        (folder / "network.toml").write_text(joined.to_toml())
+        init_node(folder / "1", network_path=folder / "network.toml", settings=listen)
+        processes = [
+            subprocess.Popen([sys.executable, "-m", "hetdp.peer", str(folder / place)]) for place in ("0", "1")
+        ]
+        try:
+            time.sleep(15)
+            before = [processor_s(process.pid) for process in processes]
+            time.sleep(seconds)
+            for process, earlier in zip(processes, before, strict=True):
+                share = (processor_s(process.pid) - earlier) / seconds
+                print(
+                    f"node at rest: {memory_mb(process.pid):.0f} MB (goal 80), {100 * share:.2f} % of a core (goal 1)"
+                )
+        finally:
+            for process in processes:
+                process.terminate()
+                process.wait(timeout=20)
+
+
+def processor_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_mb(pid: int) -> float:
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+def processes(count: int) -> None:
+    report = run_demo(count)
+    print(
+        f"{count} processes: each holds at least {report.least_sketches} sketches {report.converged_s:.1f} s after the "
+        f"last start (goal 60 s for 50); recall {report.recall:.3f}, exact {report.recall_exact:.3f}, "
+        f"random {report.recall_random:.3f}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--nodes", type=int, default=50)
+    parser.add_argument("--members", type=int, default=1000)
+    parser.add_argument("--rest", type=float, default=60.0)
+    chosen = parser.parse_args()
+    one_sketch()
+    at_rest(chosen.rest)
+    in_memory(chosen.members, 20)
+    processes(chosen.nodes)
+
+
+if __name__ == "__main__":
+    main()
