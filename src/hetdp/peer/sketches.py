@@ -54,7 +54,8 @@ def as_dial(weight: str | float) -> int:
 
 @lru_cache(maxsize=8)
 def _coins(epsilon: Fraction) -> list[Probability]:
-    return [one_with(epsilon, Fraction(dial, FULL_DIAL)) for dial in range(FULL_DIAL + 1)]
+    # The first digits are asked for with every sketch, those behind them almost never.
+    return [lru_cache(maxsize=4)(one_with(epsilon, Fraction(dial, FULL_DIAL))) for dial in range(FULL_DIAL + 1)]
 
 
 def chance_of_one(epsilon: Fraction, dial: int = 0) -> float:

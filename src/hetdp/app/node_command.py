@@ -1,0 +1,301 @@
+"""`hetdp node`: hold one person's profile, take part in a network, find neighbours, show a page."""
+
+import dataclasses
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, print_rows, write_whole
+from hetdp.errors import HetdpError
+
+if TYPE_CHECKING:
+    from hetdp.peer.handle import NodeHandle
+
+__all__ = ["node"]
+
+_folder = click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    default="hetdp-node",
+    show_default=True,
+    help="Folder of the node.",
+)
+
+
+@click.group(short_help="Run a node of a peer-to-peer network.")
+def node() -> None:
+    """Run a node that publishes one noisy sketch of your profile per epoch and chooses neighbours at home.
+
+    Needs the extra: pip install 'hetdp[node]'.
+    """
+
+
+@node.command(short_help="Make a new node.")
+@click.option("--network", "network_path", type=click.Path(path_type=Path), required=True, help="The network's file.")
+@click.option("--profile", type=click.Path(path_type=Path), help="CSV: item, weight (0 to 1; empty means 1).")
+@_folder
+@click.option("--listen", default="tcp://127.0.0.1:0", show_default=True, help="Address; port 0 takes a free one.")
+@click.option("--advertise", default="", help="Address that others are told, if another.")
+@output_options
+def init(
+    *,
+    network_path: Path,
+    profile: Path | None,
+    folder: Path,
+    listen: str,
+    advertise: str,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+) -> None:
+    """Make the folder of a new node: keys, settings, profile. Nothing is sent.
+
+    \b
+    hetdp node init --network mynet.toml --profile me.csv
+    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    import tempfile
+
+    from hetdp.peer.folder import init_node
+    from hetdp.peer.settings import Settings
+
+    settings = Settings(listen=listen, advertise=advertise)
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch, "node") if dry_run else folder
+        contact = init_node(place, network_path=network_path, profile_path=profile, settings=settings)
+    facts = {
+        "folder": str(folder),
+        "address": contact.address,
+        "key": contact.key,
+        "curve": contact.curve,
+        "dry_run": dry_run,
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
+    if dry_run:
+        note("--dry-run: nothing was kept.", quiet=quiet)
+    else:
+        note(f"Next: hetdp node run --folder {folder}", quiet=quiet)
+        if listen.startswith("tcp://127."):
+            note("It listens on this machine only; --listen tcp://0.0.0.0:7470 is for others too.", quiet=quiet)
+
+
+@node.command(short_help="Take part in the network.")
+@_folder
+@click.option("--page/--no-page", default=None, help="Whether to start the page in the browser.")
+@output_options
+def run(*, folder: Path, page: bool | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Take part in the network until interrupted, with a page on this machine to turn the dials.
+
+    Once per epoch a sketch is drawn, paid for in the node's ledger, and published.
+    """
+    from hetdp.peer.daemon import Daemon
+    from hetdp.peer.handle import NodeHandle
+
+    handle = NodeHandle.open(folder)
+    try:
+        if dry_run:
+            _show_next(handle, as_json=as_json)
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: handle.stopping.set())
+        wanted = handle.settings.page if page is None else page
+        thread = _start_page(handle, as_json=as_json, quiet=quiet) if wanted else None
+
+        def ready(address: str) -> None:
+            note(f"{handle.name} listens on {address}. Ctrl-C stops it.", quiet=quiet)
+
+        try:
+            Daemon(handle, ready=ready).run()
+        finally:
+            handle.stopping.set()
+            if thread is not None:
+                thread.join(timeout=10)
+    finally:
+        handle.close()
+    note("Stopped.", quiet=quiet)
+
+
+@node.command(short_help="Show a node at a glance.")
+@_folder
+@output_options
+def status(*, folder: Path, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Show a node at a glance, running or not. Names no item."""
+    from hetdp.peer.handle import NodeHandle
+
+    handle = NodeHandle.open(folder)
+    try:
+        found, contact = handle.status(), handle.contact
+    finally:
+        handle.close()
+    if dry_run:
+        note("--dry-run: showing the status never spends anything.", quiet=quiet)
+    facts: dict[str, Any] = {**dataclasses.asdict(found), "curve_hex": contact.curve}
+    if as_json:
+        print_json(facts)
+        return
+    traffic = facts.pop("traffic")
+    facts["next_epoch"] = datetime.fromtimestamp(facts.pop("next_epoch_s"), UTC).isoformat(timespec="seconds")
+    facts |= {name: traffic[name] for name in ("sent_bytes", "received_bytes", "exchanges", "failures", "refused")}
+    print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
+    if found.clock_behind:
+        note("The clock is behind the newest sketch: nothing is drawn until it has caught up.", quiet=quiet)
+
+
+@node.command(short_help="Write everything the node knows about you.")
+@_folder
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="File, for its owner only.  [default: print]")
+@output_options
+def export(*, folder: Path, output: Path | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Write profile, dials, limits, losses and neighbours as JSON. It is private; keys are left out."""
+    from hetdp.peer.handle import NodeHandle
+
+    if output is not None:
+        check_writable(output, keep=(folder / "node.db",))
+    handle = NodeHandle.open(folder)
+    try:
+        data = _export(handle)
+    finally:
+        handle.close()
+    if dry_run:
+        note(f"--dry-run: would write {len(data['profile'])} items.", quiet=quiet)
+        return
+    if output is not None:
+        write_whole(output, json.dumps(data, indent=2) + "\n")
+        note(f"Wrote {output}.", quiet=quiet)
+    if output is None or as_json:
+        print_json(data)
+
+
+@node.command(short_help="Run a whole network on this machine.")
+@click.option("--nodes", type=click.IntRange(min=2, max=500), default=50, show_default=True, help="How many.")
+@click.option("--epsilon", default="3", show_default=True, help="Loss of an item of weight 1 per epoch.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the invented people.")
+@click.option("--page", is_flag=True, help="Show the page of the first node and go on until Ctrl-C.")
+@output_options
+def demo(*, nodes: int, epsilon: str, seed: int, page: bool, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Run a network of real processes with invented people, watch it converge, and measure what it finds.
+
+    Recall is the share of hidden items that the chosen neighbours have.
+    """
+    from hetdp.peer.demo import run_demo
+    from hetdp.peer.network import exact_number
+
+    level = exact_number(epsilon)
+    if dry_run:
+        note(f"--dry-run: would start {nodes} processes on 127.0.0.1 in a temporary folder.", quiet=quiet)
+        return
+
+    def with_page(folder: Path) -> Sequence[str]:
+        return [sys.executable, "-m", "hetdp", "node", "run", "--folder", str(folder), "--page"]
+
+    report = run_demo(
+        nodes,
+        epsilon=level,
+        seed=seed,
+        epoch_length_s=60 if page else 3600,
+        say=lambda line: note(line, quiet=quiet),
+        first=with_page if page else None,
+        afterwards=(lambda: _until_interrupted(quiet=quiet)) if page else (lambda: None),
+    )
+    if as_json:
+        print_json(dataclasses.asdict(report))
+        return
+    rows = [
+        ("neighbours by sketches", f"{report.recall:.3f}"),
+        ("neighbours by exact profiles (not private)", f"{report.recall_exact:.3f}"),
+        ("random neighbours", f"{report.recall_random:.3f}"),
+    ]
+    print_rows("recall", ("", "hidden items found"), rows)
+    print_facts("", {"nodes": report.nodes, "converged after (s)": report.converged_s})
+
+
+def _start_page(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> threading.Thread | None:
+    from importlib import import_module
+
+    try:
+        serve = import_module("hetdp.app.web").serve
+    except ImportError:
+        note("No page: it needs the extra, pip install 'hetdp[node]'.", quiet=quiet)
+        return None
+
+    def announce(address: str) -> None:
+        if as_json:
+            click.echo(json.dumps({"page": address}))
+        else:
+            click.echo(f"Your page: {address}")
+
+    def page() -> None:
+        try:
+            serve(handle, host="127.0.0.1", port=handle.settings.page_port, announce=announce)
+        except (OSError, HetdpError) as error:
+            note(f"The page stopped: {error}. The node goes on.", quiet=quiet)
+
+    thread = threading.Thread(target=page, name="page", daemon=True)
+    thread.start()
+    return thread
+
+
+def _show_next(handle: "NodeHandle", *, as_json: bool) -> None:
+    """Say what the next sketch would cost. Nothing is drawn."""
+    clock, counting = handle.clock(), handle.store.effective_dials()
+    due = clock.epoch >= 0 and (clock.published_epoch is None or clock.published_epoch < clock.epoch)
+    facts = {
+        "dry_run": True,
+        "epoch": clock.epoch,
+        "would_draw_a_sketch": due,
+        "items_that_count": len(counting),
+        "epsilon_per_epoch": float(handle.network.epsilon),
+        "largest_loss": float(handle.network.epsilon) * max(counting.values(), default=0) / 100 if due else 0.0,
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts("Dry run: nothing was spent", {name.replace("_", " "): fact for name, fact in facts.items()})
+
+
+def _export(handle: "NodeHandle") -> dict[str, Any]:
+    store = handle.store
+    return {
+        "network": handle.network.name,
+        "epsilon_per_epoch": float(handle.network.epsilon),
+        "name": handle.name,
+        "key": handle.identity.key.hex(),
+        "default_limit": store.default_limit(),
+        "profile": [
+            {
+                "item": item.item,
+                "title": item.title,
+                "weight": item.dial / 100,
+                "spent": item.spent,
+                "limit": item.limit,
+                "exhausted": item.exhausted,
+            }
+            for item in store.profile()
+        ],
+        "losses": [
+            {"epoch": epoch, "item": store.catalogue_item(place).item, "loss": loss}
+            for epoch, place, loss in store.all_charges()
+        ],
+        "published": [dataclasses.asdict(publication) for publication in store.publications()],
+        "dismissed": sorted(store.catalogue_item(place).item for place in store.dismissed()),
+        "neighbours": [dataclasses.asdict(neighbour) for neighbour in handle.neighbours()],
+    }
+
+
+def _until_interrupted(*, quiet: bool) -> None:
+    note("The network goes on; open the page above. Ctrl-C stops everything.", quiet=quiet)
+    try:
+        while True:
+            time.sleep(1)
+    except KeyboardInterrupt:
+        note("Stopping.", quiet=quiet)
