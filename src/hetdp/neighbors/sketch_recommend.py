@@ -81,7 +81,7 @@ def sketch_recommendations(
     >>> from hetdp.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 1, 2, 3], ["a", "b", "a", "b", "d", "c", "c"]))
     >>> found = sketch_neighbors(coded, k=1, epsilon=Fraction(20), stream=seeded_stream(1))
-    >>> items, _ = sketch_recommendations(coded, found.sketches, found.lists.indices, n=1)
+    >>> items, _ = sketch_recommendations(coded, found.sketches, found.lists.indices, n=1, spread=1.0)
     >>> items[0].tolist()  # user 0 gets "d" from user 1
     [3]
     """
