@@ -22,10 +22,11 @@ __all__ = ["gossip_neighbors"]
 
 #: Up to this many users the scores of all pairs are computed at once; most pairs meet anyway.
 _TABLE_USERS = 2_000
+_SMALLEST_TABLE_EPSILON = Fraction(1, 1000)
 #: Distinct comparisons are counted for this many random nodes where there are too many to remember.
 _COUNTED_NODES = 1_000
 #: Pairs that may be scored to tell how far gossip is from the best it could find.
-_AGREEMENT_PAIRS = 50_000_000
+_AGREEMENT_PAIRS = 20_000_000
 _AGREEMENT_USERS = 500
 _LARGEST_CYCLES = 32_000
 Progress = Callable[[int, int], None]
@@ -67,7 +68,7 @@ def gossip_neighbors(
     squared
         Square the scores. Turns negative noise into similarity; for comparison only.
     combine
-        How much a common item with the codes a and b counts: "smaller" of both, or the "product" a b / 255 of the paper.
+        How much a common item with the codes a and b counts: the "smaller" one, or the "product" a b / 255 (the paper).
     cycles
         How many cycles. Every node starts one exchange of either protocol in each.
     cyclon_view, cyclon_exchange
@@ -77,8 +78,8 @@ def gossip_neighbors(
     threads
         How many threads; None for one per processor. The result does not depend on it.
     sample
-        For how many users the agreement is measured; None for all of a small network and up to 500 of a large one. The
-        result does not depend on it.
+        For how many users the agreement is measured; None for all of a small network and up to 500 of a large one,
+        0 to save the time. The lists do not depend on it.
     progress
         Called with cycles done and cycles in all.
     table
@@ -113,7 +114,8 @@ def gossip_neighbors(
     key, chance, reporting = stream.key(), stream.child(), stream.child()
     scores: NoisyScores | ScoreTable
     scores = noisy_scores(coded, key=key, epsilon=epsilon, factors=factors, squared=squared, combine=combine)
-    if n <= _TABLE_USERS if table is None else table:
+    # Noisy overlaps of the table have 32 bits; noise that might not fit has no use for a table, or for anything.
+    if (n <= _TABLE_USERS if table is None else table) and epsilon >= _SMALLEST_TABLE_EPSILON:
         scores = score_table(scores)
     peers = RandomPeers(n, width=cyclon_view, exchange=cyclon_exchange, stream=chance.child())
     counted = _some(n, _COUNTED_NODES, reporting)

@@ -5,13 +5,13 @@ import queue
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.checks import whole
-from hetdp.neighbors.gossip_scores import NoisyScores, ScoreTable, Worker
+from hetdp.neighbors.gossip_scores import NoisyScores, ScoreTable
 
 __all__ = ["BLOCK_NODES", "Crew"]
 
@@ -44,12 +44,12 @@ class Crew:
         threads = (os.cpu_count() or 1) if threads is None else whole("threads", threads, minimum=1)
         self._scores = scores
         self._threads = threads if n > BLOCK_NODES else 1
-        self._workers: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
+        self._workers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         for _ in range(self._threads):
             self._workers.put(scores.worker())
         self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
 
-    def __enter__(self) -> "Crew":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -57,7 +57,7 @@ class Crew:
             self._pool.shutdown(cancel_futures=True)
 
     @contextmanager
-    def _worker(self) -> Iterator[Worker | None]:
+    def _worker(self) -> Iterator[Any]:
         worker = self._workers.get()
         try:
             yield worker

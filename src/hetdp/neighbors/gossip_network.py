@@ -85,11 +85,12 @@ class Network:
             return (indptr, found), vicinity.worth_telling(begin, indptr, found, scores, worst)
 
         begins = range(0, n, BLOCK_NODES)
-        told = []
-        for begin, ((indptr, found), answers) in zip(begins, crew.map(ask, begins), strict=True):
+        asked, told = zip(*crew.map(ask, begins), strict=True)
+        # Only now that all have asked: what is remembered must not depend on who came first.
+        for begin, (indptr, found) in zip(begins, asked, strict=True):
             self._note(begin, indptr, found)
-            told.append(answers)
-        indptr, askers, scores = vicinity.sort_answers(n, *(np.concatenate(column) for column in zip(*told, strict=True)))
+        columns = (np.concatenate(column) for column in zip(*told, strict=True))
+        indptr, askers, scores = vicinity.sort_answers(n, *columns)
         born = np.full(askers.size, now, dtype=np.int16)
 
         def answer(begin: int) -> None:
@@ -110,7 +111,7 @@ class Network:
         -------
         For whoever runs the simulation.
         """
-        from hetdp.neighbors._kernels.vicinity import count_matches  # noqa: PLC0415  (loads numba)
+        from hetdp.neighbors._kernels.meetings import count_matches  # noqa: PLC0415  (loads numba)
 
         return int(count_matches(users, truth, self.view))
 
@@ -132,7 +133,7 @@ class Network:
 
     def _note(self, begin: int, indptr: NDArray[np.int64], found: NDArray[np.int32]) -> None:
         """Remember who met whom; where that is too much, count for all nodes with repetitions, and for some without."""
-        from hetdp.neighbors._kernels.vicinity import mark_met, note_comparisons  # noqa: PLC0415  (loads numba)
+        from hetdp.neighbors._kernels.meetings import mark_met, note_comparisons  # noqa: PLC0415  (loads numba)
 
         self._total += found.size
         if self._remembers:

@@ -10,8 +10,9 @@ from hetdp.neighbors.lists import NeighborLists
 
 __all__ = ["Comparisons", "GossipResult", "count_distinct", "count_distinct_of_sample"]
 
-#: Gossip has settled when this share of the best peers there are has been found.
-SETTLED = 0.9
+#: Gossip has settled when this share of the best peers there are has been found, or this share of all nodes met.
+SETTLED = 0.8
+SETTLED_MET = 0.4
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,20 @@ class GossipResult:
         return f"GossipResult({self.lists!r}, {self.cycles} cycles, settled={self.settled})"
 
     @property
+    def met(self) -> float:
+        """Share of the network that a node was compared with, on average."""
+        return float(self.comparisons.distinct_mean / max(1, self.lists.indices.shape[0] - 1))
+
+    @property
     def settled(self) -> bool:
-        """Whether the cycles were enough: nine out of ten of the best peers there are have been found."""
-        return bool(self.agreement.size and self.agreement[-1] >= SETTLED)
+        """Whether the cycles were enough: four out of five of the best peers there are have been found.
+
+        Where agreement was not measured (`sample=0`), whether a node met two out of five of all nodes, which is when
+        the first is usual.
+        """
+        if self.agreement.size:
+            return bool(self.agreement[-1] >= SETTLED)
+        return self.lists.indices.shape[0] <= 1 or self.met >= SETTLED_MET
 
     @property
     def verdict(self) -> str:
@@ -100,17 +112,13 @@ class GossipResult:
         -------
         For whoever runs the simulation, like `agreement`.
         """
-        if not self.agreement.size:
-            return "There was nobody to find."
-        n, share = self.lists.indices.shape[0], self.agreement[-1]
-        met = self.comparisons.distinct_mean / max(1, n - 1)
-        found = f"{share:.0%} of the best peers there are were found in {self.cycles} cycles"
+        n = self.lists.indices.shape[0]
+        text = f"In {self.cycles} cycles a node met {self.met:.2g} of the {n:,} nodes"
+        if self.agreement.size:
+            text += f" and found {self.agreement[-1]:.2g} of the best peers there are"
         if self.settled:
-            return f"Settled: {found}."
-        return (
-            f"Not settled: only {found}, in which a node met {met:.2%} of the {n:,} nodes. "
-            "Use more cycles, or the exact engine."
-        )
+            return f"Settled. {text}."
+        return f"Not settled. {text}: too few cycles for a network of this size. Use more cycles, or the exact engine."
 
     @property
     def consequence(self) -> str:
@@ -122,23 +130,23 @@ class GossipResult:
         """
         level, made = float(self.epsilon), self.comparisons
         counted = (
-            "" if made.nodes_counted == self.lists.indices.shape[0] else f" ({made.nodes_counted:,} nodes counted)"
+            "" if made.nodes_counted == self.lists.indices.shape[0] else f" of {made.nodes_counted:,} counted nodes"
         )
         return (
             f"An item of weight v pays {level:g} v against one peer. A node was compared with {made.distinct_mean:.0f} "
-            f"distinct peers on average and {made.distinct_max} at most{counted}; against all peers together, with "
-            f"{made.distinct_bound} peers as the bound for any node, an item pays up to {made.distinct_bound * level:g} v."
+            f"distinct peers on average and {made.distinct_max} at most{counted}; no node with more than "
+            f"{made.distinct_bound}. Against all peers together an item pays up to {made.distinct_bound * level:g} v."
         )
 
 
 def count_distinct(seen: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return with how many peers each node was compared; bit o of row u says that u asked about o.
+    """Return with how many peers each node was compared; bit o of row u says that u and o met.
 
     Privacy
     -------
     Follows from the noisy scores.
     """
-    from hetdp.neighbors._kernels.vicinity import count_met  # noqa: PLC0415  (loads numba)
+    from hetdp.neighbors._kernels.meetings import count_met  # noqa: PLC0415  (loads numba)
 
     counts: NDArray[np.int64] = count_met(seen)
     return counts

@@ -21,8 +21,9 @@ _LABELS_IN_32_BITS = 2**24
 #: A popular item is handled for all pairs at once if more than one user in this many holds it: twelve pairs are
 #: compared side by side in the time that one pair takes when it is looked for (measured).
 _POPULAR_ONE_IN = 4
-#: Pairs whose noise is drawn together.
+#: Pairs whose noise is drawn together: one user's with everybody, and those of a table.
 _CHUNK_PAIRS = 65_536
+_TABLE_PAIRS = 16_384
 
 
 @dataclass(repr=False, eq=False)
@@ -86,9 +87,9 @@ class NoisyScores:
         from hetdp.neighbors._kernels.comparing import common_items, score_rows  # noqa: PLC0415  (loads numba)
 
         common = np.empty(found.size, dtype=np.int32)
-        common_items(users, indptr, found, self.indptr, self.packed, worker.mine, self.product, common)
-        own = np.repeat(users, np.diff(indptr))
-        words = worker.keyed.words(np.minimum(own, found), np.maximum(own, found), count=self.tables.words_per_draw)
+        pairs = np.empty((2, found.size), dtype=np.uint32)
+        common_items(users, indptr, found, self.indptr, self.packed, worker.mine, self.product, common, pairs)
+        words = worker.keyed.words(*pairs, count=_whole_blocks(self.tables))
         scores = np.empty(found.size, dtype=np.float64)
         score_rows(users, indptr, found, common, words, self.tables, self.factors, self.squared, scores)
         return scores
@@ -118,15 +119,24 @@ class NoisyScores:
 class ScoreTable:
     """The noisy scores of all pairs of a small network, bit for bit those of `NoisyScores`.
 
+    Attributes
+    ----------
+    noisy
+        Noisy overlaps of the pairs u < o.
+    factors, squared
+        As in `NoisyScores`.
+
     Privacy
     -------
     As private as all noisy scores together.
     """
 
-    table: NDArray[np.float64]
+    noisy: NDArray[np.int32]
+    factors: NDArray[np.float64]
+    squared: bool
 
     def __repr__(self) -> str:
-        return f"ScoreTable({self.table.shape[0]} users)"
+        return f"ScoreTable({self.noisy.shape[0]} users)"
 
     def worker(self) -> None:
         """Return nothing: a table needs no room."""
@@ -138,11 +148,11 @@ class ScoreTable:
         -------
         See the class.
         """
-        from hetdp.neighbors._kernels.comparing import look_up  # noqa: PLC0415  (loads numba)
+        from hetdp.neighbors._kernels.pair_table import look_up  # noqa: PLC0415  (loads numba)
 
         del worker
         scores = np.empty(found.size, dtype=np.float64)
-        look_up(users, indptr, found, self.table, scores)
+        look_up(users, indptr, found, self.noisy, self.factors, self.squared, scores)
         return scores
 
     def best(self, users: Ids, k: int, worker: object) -> Ids:
@@ -150,19 +160,13 @@ class ScoreTable:
 
         Privacy
         -------
-        Post-processing of the noisy scores of all pairs of these users.
+        Post-processing of the noisy scores of all pairs.
         """
-        from hetdp.neighbors._kernels.vicinity import keep_best  # noqa: PLC0415  (loads numba)
+        from hetdp.neighbors._kernels.pair_table import best_of_all  # noqa: PLC0415  (loads numba)
 
         del worker
-        n, rows = self.table.shape[0], users.size
-        view, scores = np.full((rows, k), -1, dtype=np.int32), np.full((rows, k), -np.inf)
-        everybody = np.tile(np.arange(n, dtype=np.int32), rows)  # oneself included; the score is minus infinity, which never enters
-        born = np.zeros(max(everybody.size, rows * k), dtype=np.int16)
-        indptr = np.arange(0, (rows + 1) * n, n)
-        values = self.table[users].reshape(-1)
-        keep_best(0, indptr, everybody, born, values, view, scores, view, born[: rows * k].reshape(rows, k))
-        return view
+        best: Ids = best_of_all(self.noisy, self.factors, self.squared, k)
+        return best[users]
 
 
 def noisy_scores(
@@ -197,27 +201,31 @@ def score_table(scores: NoisyScores) -> ScoreTable:
     -------
     As private as all noisy scores together.
     """
-    from hetdp.neighbors._kernels.comparing import (  # noqa: PLC0415  (loads numba)
+    from hetdp.neighbors._kernels.pair_table import (  # noqa: PLC0415  (loads numba)
         add_common_dense,
         add_common_sparse,
+        add_noise,
         fill_dense,
         pairs_of_rows,
-        score_pairs,
     )
 
     n = scores.n_users
-    common = np.zeros((n, n), dtype=np.int32)
+    noisy = np.zeros((n, n), dtype=np.int32)
     popular = int(np.count_nonzero(scores.holders * _POPULAR_ONE_IN > n))
     if popular:
         dense = np.zeros((n, popular), dtype=np.uint8)
         fill_dense(scores.indptr, scores.packed, dense)
-        add_common_dense(dense, scores.product, common)
-    add_common_sparse(scores.indptr, scores.packed, scores.holders, popular, scores.product, common)
-    table = np.full((n, n), -np.inf)
+        add_common_dense(dense, scores.product, noisy)
+    add_common_sparse(scores.indptr, scores.packed, scores.holders, popular, scores.product, noisy)
     keyed = KeyedWords(scores.key)
-    rows = max(1, _CHUNK_PAIRS // max(1, n))
+    rows = max(1, _TABLE_PAIRS // max(1, n))
     for begin in range(0, n, rows):
         end = min(begin + rows, n)
-        words = keyed.words(*pairs_of_rows(begin, end, n), count=scores.tables.words_per_draw)
-        score_pairs(begin, end, common, words, scores.tables, scores.factors, scores.squared, table)
-    return ScoreTable(table)
+        words = keyed.words(*pairs_of_rows(begin, end, n), count=_whole_blocks(scores.tables))
+        add_noise(begin, end, noisy, words, scores.tables)
+    return ScoreTable(noisy, scores.factors, scores.squared)
+
+
+def _whole_blocks(tables: LaplaceTables) -> int:
+    """Return the words of a draw, rounded up to blocks of the cipher: rows without gaps between them."""
+    return tables.words_per_draw + tables.words_per_draw % 2

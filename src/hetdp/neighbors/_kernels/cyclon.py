@@ -4,6 +4,8 @@ An entry of a view is a peer and the cycle in which that peer made it (`born`); 
 one after the other within a cycle, so that an exchange is an exchange: what one node gives away the other one has.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -41,36 +43,47 @@ def first_views(words: Words, begin: int, end: int, view: Views) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _take(words: Words, place: int, number: int, below: int) -> int:
+def _take(words: Words, place: int, number: int, below: Any) -> Any:  # noqa: ANN401  (64-bit integers of either kind)
     """Return the random choice `number` of an exchange whose words start at `place`."""
-    bits = (words[place + (number >> 2)] >> np.uint64(16 * (number & 3))) & np.uint64(0xFFFF)
+    bits = (words[np.uint64(place + (number >> 2))] >> np.uint64(16 * (number & 3))) & np.uint64(0xFFFF)
     return np.int64((bits * np.uint64(below)) >> np.uint64(16))
 
 
 @njit(cache=True, nogil=True)
 def _receive(
-    view: Views, born: Births, node: int, sent: NDArray[np.int64], n_sent: int, ids: Views, births: Births, count: int
+    peers: Views,
+    births: Births,
+    node: int,
+    holes: int,
+    sent: NDArray[np.int64],
+    n_sent: int,
+    ids: Views,
+    id_births: Births,
+    count: int,
 ) -> None:
-    """Take in entries: never oneself, never twice, first into empty places, then instead of what was sent."""
-    width = view.shape[1]
+    """Take entries into a view: never oneself, never twice, first into holes, then instead of what was sent."""
+    width = peers.size
     used = 0
     for number in range(count):
         peer = ids[number]
         known = peer == node
-        empty = -1
         for slot in range(width):
-            known |= view[node, slot] == peer
-            if view[node, slot] < 0 and empty < 0:
-                empty = slot
+            known |= peers[slot] == peer
         if known:
             continue
-        if empty < 0:
+        target = -1
+        if holes > 0:
+            for slot in range(width):
+                if peers[slot] < 0:
+                    target = slot
+            holes -= 1
+        else:
             if used == n_sent:
                 return
-            empty = sent[used]
+            target = sent[used]
             used += 1
-        view[node, empty] = peer
-        born[node, empty] = births[number]
+        peers[target] = peer
+        births[target] = id_births[number]
 
 
 @njit(cache=True, nogil=True)
@@ -81,40 +94,41 @@ def exchange_views(view: Views, born: Births, now: int, exchange: int, words: Wo
     is in about as many views as everybody else, and who has left is forgotten.
     """
     n, width = view.shape
-    slots, other_slots = np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64)
+    slots, other_slots = np.empty(width + 1, dtype=np.int64), np.empty(width + 1, dtype=np.int64)
     ids, other_ids = np.empty(exchange, dtype=np.int32), np.empty(exchange, dtype=np.int32)
     births, other_births = np.empty(exchange, dtype=np.int16), np.empty(exchange, dtype=np.int16)
     for node in range(n):
+        own, own_born = view[node], born[node]
         place = node * words_each
-        filled, oldest = 0, -1
+        filled, oldest, least = 0, 0, now + 1
         for slot in range(width):
-            if view[node, slot] >= 0:
-                if oldest < 0 or born[node, slot] < born[node, slots[oldest]]:
-                    oldest = filled
-                slots[filled] = slot
+            slots[filled] = slot
+            if own[slot] >= 0:
+                if own_born[slot] < least:
+                    oldest, least = filled, own_born[slot]
                 filled += 1
         if filled == 0:
             continue
         slots[0], slots[oldest] = slots[oldest], slots[0]
-        peer = view[node, slots[0]]
+        peer = own[slots[0]]
         ids[0], births[0] = node, now
         sent = min(exchange, filled)
         for number in range(1, sent):
             chosen = number + _take(words, place, number - 1, filled - number)
             slots[number], slots[chosen] = slots[chosen], slots[number]
-            ids[number], births[number] = view[node, slots[number]], born[node, slots[number]]
+            ids[number], births[number] = own[slots[number]], own_born[slots[number]]
+        own[slots[0]] = -1
+        holes = width - filled + 1
+        theirs, theirs_born = view[peer], born[peer]
         filled = 0
         for slot in range(width):
-            if view[peer, slot] >= 0:
-                other_slots[filled] = slot
-                filled += 1
+            other_slots[filled] = slot
+            filled += int(theirs[slot] >= 0)
         returned = min(exchange, filled)
         for number in range(returned):
             chosen = number + _take(words, place, exchange + number - 1, filled - number)
             other_slots[number], other_slots[chosen] = other_slots[chosen], other_slots[number]
-            other_ids[number] = view[peer, other_slots[number]]
-            other_births[number] = born[peer, other_slots[number]]
-        view[node, slots[0]] = -1
-        # Place 0 of `slots` is now empty and is filled first, so what may be overwritten starts at place 1.
-        _receive(view, born, node, slots[1:], sent - 1, other_ids, other_births, returned)
-        _receive(view, born, peer, other_slots, returned, ids, births, sent)
+            other_ids[number], other_births[number] = theirs[other_slots[number]], theirs_born[other_slots[number]]
+        # Place 0 of `slots` is a hole now; what may be overwritten starts at place 1.
+        _receive(own, own_born, node, holes, slots[1:], sent - 1, other_ids, other_births, returned)
+        _receive(theirs, theirs_born, peer, width - filled, other_slots, returned, ids, births, sent)

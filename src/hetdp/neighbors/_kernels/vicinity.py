@@ -4,6 +4,8 @@ A cycle is synchronous: every node reads the views that the others had when it b
 nodes can be handled in any order and by any number of threads.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -11,11 +13,7 @@ from numpy.typing import NDArray
 __all__ = [
     "choose_partners",
     "collect_candidates",
-    "count_matches",
-    "count_met",
     "keep_best",
-    "mark_met",
-    "note_comparisons",
     "sort_answers",
     "sort_inboxes",
     "worth_telling",
@@ -40,7 +38,7 @@ def choose_partners(view: Views, born: Births, random_view: Views, words: Words,
     random_width = random_view.shape[1]
     for node in range(n):
         word = words[node]
-        slot = np.int64(((word & np.uint64(0xFFFFFFFF)) * np.uint64(width)) >> np.uint64(32))
+        slot: Any = np.int64(((word & np.uint64(0xFFFFFFFF)) * np.uint64(width)) >> np.uint64(32))
         best = -1
         for _ in range(width):
             if view[node, slot] >= 0 and (best < 0 or born[node, slot] < born[node, best]):
@@ -80,7 +78,7 @@ def sort_inboxes(partners: Views) -> tuple[Places, Views]:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _hash(peer: int, mask: int) -> int:
+def _hash(peer: int, mask: int) -> Any:  # noqa: ANN401  (a 64-bit integer)
     return np.int64((np.uint64(peer) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
 
 
@@ -245,7 +243,7 @@ def worth_telling(
     """
     size = 0
     for place in range(indptr[-1]):
-        size += np.int64(found_scores[place] >= worst[found[place]])
+        size += int(found_scores[place] >= worst[found[place]])
     peers, nodes = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
     scores = np.empty(size, dtype=np.float64)
     size = 0
@@ -274,72 +272,3 @@ def sort_answers(
         following[peers[place]] += 1
         sorted_nodes[spot], sorted_scores[spot] = nodes[place], scores[place]
     return indptr, sorted_nodes, sorted_scores
-
-
-@njit(cache=True, nogil=True)
-def count_matches(users: Views, truth: Views, view: Views) -> int:
-    """Return how many peers of the rows `truth` are among as many first ones in the views of `users`."""
-    matches = 0
-    k = truth.shape[1]
-    for row in range(users.size):
-        for slot in range(k):
-            peer = truth[row, slot]
-            if peer < 0:
-                continue
-            for other in range(k):
-                if view[users[row], other] == peer:
-                    matches += 1
-                    break
-    return matches
-
-
-@njit(cache=True, nogil=True)
-def mark_met(begin: int, indptr: Places, found: Views, seen: Words) -> None:
-    """Let the peers that were asked about remember who asked."""
-    for row in range(indptr.size - 1):
-        node = begin + row
-        bit = np.uint64(1) << np.uint64(node & 63)
-        for place in range(indptr[row], indptr[row + 1]):
-            seen[found[place], node >> 6] |= bit
-
-
-@njit(cache=True, nogil=True)
-def count_met(seen: Words) -> Places:
-    """Return with how many peers each node was compared."""
-    n, words = seen.shape
-    met = np.zeros(n, dtype=np.int64)
-    for node in range(n):
-        for word in range(words):
-            bits = seen[node, word]
-            while bits:
-                bits &= bits - np.uint64(1)
-                met[node] += 1
-    return met
-
-
-@njit(cache=True, nogil=True)
-def note_comparisons(
-    begin: int, indptr: Places, found: Views, is_counted: NDArray[np.bool_], asked: Places, answered: Places
-) -> Places:
-    """Add to the tallies, and return node * n + peer for every comparison in which `node` is counted."""
-    n = is_counted.size
-    size = 0
-    for row in range(indptr.size - 1):
-        own = is_counted[begin + row]
-        asked[begin + row] += indptr[row + 1] - indptr[row]
-        for spot in range(indptr[row], indptr[row + 1]):
-            answered[found[spot]] += 1
-            size += np.int64(own) + np.int64(is_counted[found[spot]])
-    log = np.empty(size, dtype=np.int64)
-    size = 0
-    for row in range(indptr.size - 1):
-        node = begin + row
-        for spot in range(indptr[row], indptr[row + 1]):
-            peer = np.int64(found[spot])
-            if is_counted[node]:
-                log[size] = node * n + peer
-                size += 1
-            if is_counted[peer]:
-                log[size] = peer * n + node
-                size += 1
-    return log

@@ -1,0 +1,170 @@
+"""Kernels: the noisy overlaps of all pairs of a small network, in a table of which the half u < o is used."""
+# ruff: noqa: FBT001  (kernels take no keywords)
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hetdp.neighbors._kernels.comparing import score
+from hetdp.neighbors._kernels.drawing import draw_laplace
+from hetdp.neighbors.noise_tables import LaplaceTables
+
+__all__ = [
+    "add_common_dense",
+    "add_common_sparse",
+    "add_noise",
+    "best_of_all",
+    "fill_dense",
+    "look_up",
+    "pairs_of_rows",
+]
+
+Places = NDArray[np.int64]
+Ids = NDArray[np.int32]
+Codes = NDArray[np.uint8]
+Scores = NDArray[np.float64]
+Packed = NDArray[Any]
+
+_UNIT = 255
+
+
+@njit(cache=True, nogil=True)
+def fill_dense(indptr: Places, packed: Packed, dense: Codes) -> None:
+    """Write the codes of the most popular items into rows, one per user; `dense` is all zero on entry."""
+    width = dense.shape[1]
+    for user in range(indptr.size - 1):
+        for place in range(indptr[user], indptr[user + 1]):
+            item = np.int64(packed[place] >> 8)
+            if item < width:
+                dense[user, item] = packed[place] & 255
+
+
+@njit(cache=True, nogil=True)
+def add_common_dense(dense: Codes, product: bool, common: Ids) -> None:
+    """Add what each pair has in common among the popular items to `common[u, o]`, u < o."""
+    n, width = dense.shape
+    for user in range(n):
+        mine = dense[user]
+        for peer in range(user + 1, n):
+            theirs = dense[peer]
+            total = np.uint32(0)
+            if product:
+                for item in range(width):
+                    both = np.uint32(np.uint32(mine[item]) * np.uint32(theirs[item]))
+                    # floor(both / 255) for both <= 255**2, in a way that is done for many items at once
+                    total += np.uint32((both + np.uint32(1) + (both >> np.uint32(8))) >> np.uint32(8))
+            else:
+                for item in range(width):
+                    total += np.uint32(min(mine[item], theirs[item]))
+            common[user, peer] += total
+
+
+@njit(cache=True, nogil=True)
+def add_common_sparse(
+    indptr: Places, packed: Packed, holders: Places, first_label: int, product: bool, common: Ids
+) -> None:
+    """Add what each pair has in common among the items from `first_label` on to `common[u, o]`, u < o.
+
+    The holders of each item are listed in order of the users, so the partners o > u of an entry follow it in the list.
+    """
+    n_labels = holders.size
+    begin = np.zeros(n_labels + 1, dtype=np.int64)
+    for label in range(first_label, n_labels):
+        begin[label + 1] = begin[label] + holders[label]
+    listed = np.empty(begin[n_labels], dtype=np.uint32)  # user * 256 + code
+    following = begin[:n_labels].copy()
+    for user in range(indptr.size - 1):
+        for place in range(indptr[user], indptr[user + 1]):
+            label: Any = np.int64(packed[place] >> 8)
+            if label >= first_label:
+                listed[following[label]] = (np.uint32(user) << np.uint32(8)) | np.uint32(packed[place] & 255)
+                following[label] += 1
+    following[:] = begin[:n_labels]
+    for user in range(indptr.size - 1):
+        row = common[user]
+        for place in range(indptr[user], indptr[user + 1]):
+            label: Any = np.int64(packed[place] >> 8)
+            if label < first_label:
+                continue
+            code = np.uint32(packed[place] & 255)
+            following[label] += 1
+            if product:
+                for spot in range(following[label], begin[label + 1]):
+                    theirs = listed[spot] & np.uint32(255)
+                    row[listed[spot] >> np.uint32(8)] += np.int32((code * theirs) // np.uint32(_UNIT))
+            else:
+                for spot in range(following[label], begin[label + 1]):
+                    theirs = listed[spot] & np.uint32(255)
+                    row[listed[spot] >> np.uint32(8)] += np.int32(min(code, theirs))
+
+
+@njit(cache=True, nogil=True)
+def pairs_of_rows(begin: int, end: int, n: int) -> tuple[Ids, Ids]:
+    """Return the pairs u < o < n with u from `begin` to `end`."""
+    count = 0
+    for user in range(begin, end):
+        count += n - 1 - user
+    first, second = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+    place = 0
+    for user in range(begin, end):
+        for peer in range(user + 1, n):
+            first[place], second[place] = user, peer
+            place += 1
+    return first, second
+
+
+@njit(cache=True, nogil=True)
+def add_noise(begin: int, end: int, common: Ids, words: NDArray[np.uint64], tables: LaplaceTables) -> None:
+    """Add their noise to the pairs of `pairs_of_rows`; row i of `words` belongs to pair i."""
+    each = words.shape[1]
+    flat = words.reshape(-1)
+    place = 0
+    for user in range(begin, end):
+        for peer in range(user + 1, common.shape[0]):
+            noise, _ = draw_laplace(flat, place * each, tables)
+            common[user, peer] += noise
+            place += 1
+
+
+@njit(cache=True, nogil=True)
+def look_up(
+    users: Ids, found_indptr: Places, found: Ids, noisy: Ids, factors: Scores, squared: bool, out: Scores
+) -> None:
+    """Write the scores of the candidates of `users`, from the noisy overlaps of all pairs u < o."""
+    for row in range(users.size):
+        user = users[row]
+        own = factors[user]
+        for spot in range(found_indptr[row], found_indptr[row + 1]):
+            peer = found[spot]
+            out[spot] = score(noisy[min(user, peer), max(user, peer)], own * factors[peer], squared)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _enter(lists: Ids, scores: Scores, user: int, peer: int, value: float) -> None:
+    """Put a peer that is larger than all before it into a list: it comes after its equals."""
+    slot = lists.shape[1] - 1
+    while slot > 0 and value > scores[user, slot - 1]:
+        scores[user, slot] = scores[user, slot - 1]
+        lists[user, slot] = lists[user, slot - 1]
+        slot -= 1
+    scores[user, slot] = value
+    lists[user, slot] = peer
+
+
+@njit(cache=True, nogil=True)
+def best_of_all(noisy: Ids, factors: Scores, squared: bool, k: int) -> Ids:
+    """Return the k best others of every user, best first, smaller index first among equals."""
+    n = noisy.shape[0]
+    lists = np.full((n, k), -1, dtype=np.int32)
+    scores = np.full((n, k), -np.inf)
+    # Row by row of the pairs u < o: a user meets the smaller ones first, in order, and then the larger ones, in order.
+    for user in range(n):
+        for peer in range(user + 1, n):
+            value = score(noisy[user, peer], factors[user] * factors[peer], squared)
+            if value > scores[user, k - 1]:
+                _enter(lists, scores, user, peer, value)
+            if value > scores[peer, k - 1]:
+                _enter(lists, scores, peer, user, value)
+    return lists
