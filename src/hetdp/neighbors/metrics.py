@@ -1,5 +1,6 @@
 """How good neighbours and recommendations are: the paper's recall, and precision, NDCG and coverage of the lists."""
 
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -134,7 +135,8 @@ def recall_of(indices: object, profiles: Profiles, test: Profiles) -> NDArray[np
         )
     if (neighbours == np.arange(profiles.n_users)[:, None]).any():
         raise InvalidInput("indices must name other users. Got a user as their own neighbour instead.")
-    found = count_found(neighbours, profiles.indptr, profiles.indices, test.indptr, test.indices)
+    rows, wanted = (profiles.indptr, profiles.indices), (test.indptr, test.indices)
+    found = count_found(neighbours, rows, wanted, profiles.n_items)
     shares: NDArray[np.float64] = found / np.maximum(test.sizes, 1)
     return shares
 
@@ -271,8 +273,10 @@ def _check_same(profiles: Profiles, test: Profiles) -> None:
             raise InvalidInput(f"test must list the same {name} as profiles, in the same order. Got others instead.")
 
 
-def _positions(name: str, column: object, ids: Ids) -> NDArray[np.int32]:
+def _positions(name: str, column: Sized, ids: Ids) -> NDArray[np.int32]:
     """Return the position of each id of a column among the known ids."""
+    if not len(column):  # nothing is recommended to anybody; an empty column may have any type
+        return np.empty(0, dtype=np.int32)
     encoder = IdEncoder(name)
     codes = encoder.encode(column)
     _, positions = encoder.finish(ids)

@@ -1,0 +1,274 @@
+"""Recall, precision, NDCG and coverage against plain definitions; the true and the random neighbours."""
+
+import math
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from hetdp import errors
+from hetdp.neighbors import metrics
+from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+from hetdp.profiles import Profiles, split
+from statistics_helpers import FALSE_ALARM
+
+USERS = 7
+ITEMS = 9
+pairs = st.sets(st.tuples(st.integers(0, USERS - 1), st.integers(0, ITEMS - 1)), max_size=40)
+
+
+def profiles_of(some):
+    ordered = sorted(some)
+    return Profiles.from_pairs(
+        [user for user, _ in ordered], [item for _, item in ordered], user_ids=range(USERS), item_ids=range(ITEMS)
+    )
+
+
+def crowd(n_users=60, n_items=80, seed=0, density=0.2):
+    generator = np.random.default_rng(seed)
+    users, items = np.nonzero(generator.random((n_users, n_items)) < density)
+    return Profiles.from_pairs(users, items, user_ids=range(n_users), item_ids=range(n_items))
+
+
+def plain_recall(indices, profiles, test):
+    """The definition, word for word."""
+    has = [set(profiles.profile(user)) for user in profiles.user_ids.tolist()]
+    shares = []
+    for user in range(profiles.n_users):
+        wanted = set(test.profile(int(test.user_ids[user])))
+        reach = set().union(*(has[neighbour] for neighbour in indices[user] if neighbour >= 0))
+        shares.append(len(wanted & reach) / len(wanted) if wanted else 0.0)
+    return shares
+
+
+class Neighbours:
+    def __init__(self, indices):
+        self.indices = indices
+
+    def kneighbors(self):
+        return np.zeros(np.shape(self.indices)), np.array(self.indices)
+
+
+class Recommender:
+    """Recommends what it is told to, in the kind of frame it is told to."""
+
+    def __init__(self, rows, frame=pd.DataFrame):
+        self.rows, self.frame = rows, frame
+
+    def recommend(self, *, n):
+        del n
+        users, items = zip(*self.rows, strict=True) if self.rows else ((), ())
+        scores = np.arange(len(users), 0, -1.0)
+        return self.frame({"user": list(users), "item": list(items), "score": scores})
+
+
+@given(
+    pairs,
+    pairs,
+    st.lists(st.lists(st.integers(-1, USERS - 1), min_size=3, max_size=3), min_size=USERS, max_size=USERS),
+    st.booleans(),
+)
+def test_recall_is_what_the_definition_says(full, tested, drawn, small):
+    indices = [[-1 if neighbour == user else neighbour for neighbour in row] for user, row in enumerate(drawn)]
+    profiles, test = profiles_of(full | tested), profiles_of(tested)
+    kernels = sys.modules.get("hetdp.neighbors._kernels.recall")
+    with pytest.MonkeyPatch.context() as patch:
+        if kernels is not None and not small:
+            patch.setattr(kernels, "_SMALL", 0)  # the search that large sets need
+        found = metrics.recall_per_user(Neighbours(indices), profiles, test)
+    assert found.tolist() == pytest.approx(plain_recall(indices, profiles, test))
+    assert metrics.recall(Neighbours(indices), profiles, test) == pytest.approx(found.mean())
+
+
+@pytest.mark.parametrize("limit", [0, 2**62])
+def test_the_search_and_the_table_agree_on_a_larger_set(limit, monkeypatch):
+    from hetdp.neighbors._kernels import recall as kernels
+
+    profiles = crowd()
+    train, test = split(profiles)
+    monkeypatch.setattr(kernels, "_SMALL", limit)
+    indices = true_neighbors(train, 5)[1]
+    assert metrics.recall_of(indices, profiles, test).tolist() == plain_recall(indices, profiles, test)
+    assert metrics.recall((None, indices), profiles, test) == metrics.recall(Neighbours(indices), profiles, test)
+
+
+def test_a_user_without_test_items_counts_zero():
+    profiles = Profiles.from_pairs([0, 1, 1], ["a", "a", "b"])
+    test = profiles.keep(np.array([True, False, False]))
+    assert metrics.recall_per_user(Neighbours([[1], [0]]), profiles, test).tolist() == [1.0, 0.0]
+    assert metrics.recall(Neighbours([[1], [0]]), profiles, test.keep(np.array([False]))) == 0.0
+
+
+def test_weights_do_not_change_a_recall():
+    profiles = crowd().with_weights(0)
+    train, test = split(profiles)
+    indices = true_neighbors(train, 5)[1]
+    assert metrics.recall((None, indices), profiles, test) == metrics.recall(
+        (None, indices), crowd(), split(crowd())[1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("indices", "message"),
+    [
+        ([[1], [0]], "indices must be whole numbers, a row for each of the 3 users. Got int64 of shape .2, 1. instead"),
+        ([[1.0], [0.0], [0.0]], "indices must be whole numbers, .* Got float64 of shape .3, 1. instead"),
+        ([1, 0, 0], "Got int64 of shape .3,. instead"),
+        ([[1], [0], [3]], r"indices must be -1 or below the number of users \(3\). Got one outside instead"),
+        ([[1], [0], [-2]], "indices must be -1 or below"),
+        ([[1], [1], [0]], "indices must name other users. Got a user as their own neighbour instead"),
+    ],
+)
+def test_bad_neighbours_are_refused(indices, message):
+    profiles = Profiles.from_pairs([0, 1, 2], ["a", "a", "a"])
+    with pytest.raises(errors.InvalidInput, match=message):
+        metrics.recall_of(indices, profiles, profiles)
+
+
+def test_test_items_of_others_are_refused():
+    profiles = Profiles.from_pairs([0, 1], ["a", "a"])
+    with pytest.raises(errors.InvalidInput, match="test must list the same users as profiles"):
+        metrics.recall_of([[1], [0]], profiles, Profiles.from_pairs([0, 2], ["a", "a"]))
+    with pytest.raises(errors.InvalidInput, match="test must list the same items as profiles"):
+        metrics.recall_of([[1], [0]], profiles, Profiles.from_pairs([0, 1], ["a", "b"]))
+
+
+FULL = Profiles.from_pairs(
+    ["ann", "ann", "ann", "bob", "bob", "eve", "eve"],
+    ["tea", "jazz", "chess", "tea", "jazz", "chess", "go"],
+)
+#: jazz and chess of ann, tea of bob; eve has no test item.
+TEST = FULL.keep(
+    np.array(
+        [
+            (u, i) in {("ann", "jazz"), ("ann", "chess"), ("bob", "tea")}
+            for u, i, _ in zip(*FULL.to_pairs(), strict=True)
+        ]
+    )
+)
+ROWS = [("ann", "go"), ("ann", "jazz"), ("bob", "chess"), ("bob", "tea"), ("eve", "jazz"), ("eve", "tea")]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("rows", [ROWS, ROWS[::2] + ROWS[1::2]])  # user by user, or rank by rank
+def test_lists_are_judged_as_their_definitions_say(frame, rows):
+    model = Recommender(rows, frame)
+    second = 1 / math.log2(3)
+    assert metrics.precision(model, FULL, TEST, n=2) == pytest.approx((1 / 2 + 1 / 2) / 2)
+    assert metrics.ndcg(model, FULL, TEST, n=2) == pytest.approx((second / (1 + second) + second) / 2)
+    assert metrics.coverage(model, FULL, TEST, n=2) == pytest.approx(4 / 4)
+    assert metrics.judge(model, FULL, TEST, n=2) == metrics.Ranking(
+        metrics.precision(model, FULL, TEST, n=2),
+        metrics.ndcg(model, FULL, TEST, n=2),
+        metrics.coverage(model, FULL, TEST, n=2),
+    )
+
+
+def test_only_the_first_n_are_judged_and_short_lists_are_not_rewarded():
+    model = Recommender(ROWS)
+    assert metrics.judge(model, FULL, TEST, n=1) == metrics.Ranking(0.0, 0.0, 3 / 4)  # go, chess and jazz
+    assert metrics.precision(model, FULL, TEST, n=10) == pytest.approx((1 / 10 + 1 / 10) / 2)
+    assert metrics.judge(Recommender([]), FULL, TEST) == metrics.Ranking(0.0, 0.0, 0.0)
+
+
+def test_a_perfect_list_is_perfect():
+    perfect = Recommender([("ann", "jazz"), ("ann", "chess"), ("bob", "tea")])
+    assert metrics.ndcg(perfect, FULL, TEST, n=2) == pytest.approx(1.0)
+    assert metrics.precision(perfect, FULL, TEST, n=1) == 1.0
+
+
+def test_an_item_nobody_has_in_training_does_not_count_for_coverage():
+    profiles = Profiles.from_pairs([1, 2, 2], ["a", "a", "b"])
+    test = profiles.keep(np.array([False, False, True]))
+    assert metrics.coverage(Recommender([(1, "b")]), profiles, test) == 0.0
+    assert metrics.coverage(Recommender([(1, "a"), (1, "b")]), profiles, test) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "n", "test", "message"),
+    [
+        (ROWS, 0, TEST, "n must be a whole number >= 1. Got 0 instead"),
+        (ROWS, 2, FULL.keep(np.zeros(7, bool)), "test must hold at least one item to judge by. Got none instead"),
+        ([("ann", "go"), ("ann", "go")], 2, TEST, "at most once. Got some item twice instead"),
+        ([("zoe", "go")], 2, TEST, "user ids must be among those declared"),
+        ([("ann", "poker")], 2, TEST, "item ids must be among those declared"),
+        ([(1, "go")], 2, TEST, "One side is text, the other whole numbers"),
+    ],
+)
+def test_bad_lists_are_refused(rows, n, test, message):
+    with pytest.raises(errors.InvalidInput, match=message):
+        metrics.judge(Recommender(rows), FULL, test, n=n)
+
+
+def plain_neighbours(profiles, k, score):
+    has = profiles.to_csr()[0].toarray().astype(np.int64)
+    common = has @ has.T
+    rank = common.astype(float) if score == "overlap" else common**2 / np.maximum(1, has.sum(axis=1))
+    np.fill_diagonal(rank, -1)
+    indices = np.argsort(-rank, axis=1, kind="stable")[:, :k]
+    sizes = has.sum(axis=1)
+    scores = np.take_along_axis(common, indices, axis=1).astype(float)
+    if score == "cosine":
+        scores /= np.sqrt(np.maximum(1, sizes[:, None] * sizes[indices]))
+    return scores, indices
+
+
+@given(pairs, st.sampled_from(["cosine", "overlap"]), st.integers(1, USERS - 1))
+def test_true_neighbours_are_exact_with_ties_to_the_smaller_index(full, score, k):
+    profiles = profiles_of(full)
+    scores, indices = true_neighbors(profiles, k, score=score)
+    expected_scores, expected = plain_neighbours(profiles, k, score)
+    assert indices.tolist() == expected.tolist()
+    assert scores == pytest.approx(expected_scores)
+
+
+@pytest.mark.parametrize("density", [0.02, 0.3, 0.9])
+@pytest.mark.parametrize("score", ["cosine", "overlap"])
+def test_true_neighbours_of_a_crowd(score, density):
+    profiles = crowd(n_users=150, n_items=100, density=density, seed=3)
+    assert true_neighbors(profiles, 10, score=score)[1].tolist() == plain_neighbours(profiles, 10, score)[1].tolist()
+    assert true_neighbors(profiles.with_weights(0), score=score)[1].tolist() == (
+        true_neighbors(profiles, score=score)[1].tolist()
+    )
+
+
+def test_random_neighbours_are_uniform_different_and_others():
+    """Chi-square over all ordered pairs of two neighbours; false alarm FALSE_ALARM, fixed seed."""
+    n_users, k, rounds = 6, 2, 4000
+    counts = np.zeros((n_users, n_users, n_users))
+    for seed in range(rounds):
+        scores, indices = random_neighbors(n_users, k, random_state=seed)
+        assert (scores == 0).all()
+        counts[np.arange(n_users), indices[:, 0], indices[:, 1]] += 1
+    for user in range(n_users):
+        others = [other for other in range(n_users) if other != user]
+        seen = np.array([counts[user, one, two] for one in others for two in others if one != two])
+        assert seen.sum() == rounds  # never oneself, never the same twice
+        assert stats.chisquare(seen).pvalue > FALSE_ALARM / n_users
+
+
+def test_random_neighbours_can_be_all_others_and_follow_the_seed():
+    for k in (1, 4, 9):
+        indices = random_neighbors(10, k, random_state=5)[1]
+        assert all(len(set(row)) == k and user not in row for user, row in enumerate(indices.tolist()))
+    assert (random_neighbors(50, 10, random_state=1)[1] == random_neighbors(50, 10, random_state=1)[1]).all()
+    assert (random_neighbors(50, 10, random_state=1)[1] != random_neighbors(50, 10, random_state=2)[1]).any()
+    assert (random_neighbors(50, 10, random_state=None)[1] != random_neighbors(50, 10, random_state=None)[1]).any()
+
+
+def test_bad_arguments_of_the_baselines_are_refused():
+    profiles = crowd(5, 5)
+    with pytest.raises(errors.InvalidInput, match=r"k must be below the number of users \(5\). Got 5 instead"):
+        true_neighbors(profiles, 5)
+    with pytest.raises(errors.InvalidInput, match=r"k must be a whole number >= 1. Got 0 instead"):
+        random_neighbors(5, 0)
+    with pytest.raises(errors.InvalidInput, match=r"score must be one of 'cosine', 'overlap'. Got 'jaccard' instead"):
+        true_neighbors(profiles, 2, score="jaccard")
+    with pytest.raises(errors.InvalidInput, match=r"n_users must be a whole number >= 2. Got 1 instead"):
+        random_neighbors(1, 1)
