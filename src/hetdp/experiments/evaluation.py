@@ -1,0 +1,176 @@
+"""Run tasks: split, draw weights, find neighbours at each epsilon, measure recall."""
+
+import functools
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.experiments.configurations import Configuration, Task
+from hetdp.experiments.weight_rules import GROUPS, Drawn
+from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+from hetdp.neighbors.coding import CodedProfiles, code_profiles
+from hetdp.neighbors.metrics import recall_of
+from hetdp.profiles import Profiles, split
+from hetdp.randomness import Stream, seeded_stream
+
+__all__ = ["Outcome", "Point", "run_task", "run_tasks"]
+
+#: So that engines do not draw the numbers that splits and policies draw from the same seed.
+_ENGINE = int.from_bytes(b"engine")
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was measured at one epsilon.
+
+    Attributes
+    ----------
+    epsilon
+        The level, or None without noise.
+    recall
+        Mean recall of "all" users, and of each group that has members.
+    met_mean, met_max
+        Distinct peers that a node was compared with (gossip only).
+
+    Privacy
+    -------
+    Evaluations without noise: as private as the data.
+    """
+
+    epsilon: float | None
+    recall: Mapping[str, float]
+    met_mean: float | None = None
+    met_max: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one task found.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+
+    task: Task
+    points: tuple[Point, ...]
+    seconds: float
+
+
+def run_tasks(profiles: Profiles, tasks: Sequence[Task]) -> list[Outcome]:
+    """Return the outcomes of some tasks on the same data set: what a worker is asked to do.
+
+    Privacy
+    -------
+    A simulation with seeded noise, for those who may see the profiles.
+    """
+    return [run_task(profiles, task) for task in tasks]
+
+
+def run_task(profiles: Profiles, task: Task) -> Outcome:
+    """Return the outcome of one task.
+
+    Parameters
+    ----------
+    profiles
+        The full profiles. Their own weights do not matter; the configuration says how weights are drawn.
+    task
+        What to do.
+
+    Privacy
+    -------
+    A simulation with seeded noise, for those who may see the profiles.
+
+    Examples
+    --------
+    >>> profiles = Profiles.from_pairs([user for user in range(12) for _ in range(6)], list(range(6)) * 12)
+    >>> run_task(profiles, Task("", Configuration(engine="baseline", k=2), 0)).points[0].epsilon is None
+    True
+    """
+    start = time.perf_counter()
+    configuration = task.configuration
+    drawn = configuration.weights.draw(profiles, task.seed)
+    train, test = split(drawn.profiles, random_state=task.seed)
+    measure = functools.partial(_measure, drawn, test)
+    points: tuple[Point, ...]
+    if not configuration.private:
+        points = (Point(None, measure(_reference(configuration, train, task.seed))),)
+    else:
+        engine = _Engine(configuration, train, task.seed)
+        points = tuple(engine.point(epsilon, drawn.level, measure) for epsilon in configuration.epsilons)
+    return Outcome(task, points, time.perf_counter() - start)
+
+
+def _measure(drawn: Drawn, test: Profiles, indices: NDArray[np.integer]) -> dict[str, float]:
+    """Return the mean recall of all users and of each group."""
+    found = recall_of(indices, drawn.profiles, test)
+    recall = {"all": float(found.mean())}
+    if drawn.groups is not None:
+        for place, group in enumerate(GROUPS):
+            members = drawn.groups == place
+            if members.any():
+                recall[group] = float(found[members].mean())
+    return recall
+
+
+def _reference(configuration: Configuration, train: Profiles, seed: int) -> NDArray[np.integer]:
+    if configuration.engine == "random":
+        return random_neighbors(train.n_users, configuration.k, random_state=seed)[1]
+    score = "overlap" if configuration.score == "overlap" else "cosine"
+    return true_neighbors(train, configuration.k, score=score)[1]
+
+
+class _Engine:
+    """One engine on the training profiles of one run; coding is shared by all epsilons."""
+
+    def __init__(self, configuration: Configuration, train: Profiles, seed: int) -> None:
+        self._configuration = configuration
+        self._coded: CodedProfiles = code_profiles(train)
+        self._seed = seed
+        self._factors = np.ones(train.n_users)
+        if configuration.score != "overlap":
+            # The paper's cosine: sizes of the training profiles, items of weight 0 included, declared public.
+            self._factors = 1.0 / np.sqrt(np.maximum(1, train.sizes))
+
+    def point(self, epsilon: float, level: Fraction, measure: "functools.partial[dict[str, float]]") -> Point:
+        """Return what the engine reaches at one epsilon."""
+        exact = Fraction(repr(float(epsilon))) * level  # 0.1 is meant as one tenth
+        stream = seeded_stream(self._seed, _ENGINE, exact.numerator, exact.denominator)
+        configuration = self._configuration
+        if configuration.engine == "gossip":
+            return self._gossip(epsilon, exact, stream, measure)
+        if configuration.engine == "exact":
+            from hetdp.neighbors.exact import exact_neighbors  # noqa: PLC0415  (loads numba)
+
+            lists = exact_neighbors(
+                self._coded, k=configuration.k, epsilon=exact, stream=stream, factors=self._factors, threads=1
+            )
+        else:
+            from hetdp.neighbors.sketch import sketch_neighbors  # noqa: PLC0415  (loads numba)
+
+            lists = sketch_neighbors(self._coded, k=configuration.k, epsilon=exact, stream=stream, threads=1).lists
+        return Point(epsilon, measure(lists.indices))
+
+    def _gossip(
+        self, epsilon: float, exact: Fraction, stream: Stream, measure: "functools.partial[dict[str, float]]"
+    ) -> Point:
+        from hetdp.neighbors.gossip import gossip_neighbors  # noqa: PLC0415  (loads numba)
+
+        found = gossip_neighbors(
+            self._coded,
+            k=self._configuration.k,
+            epsilon=exact,
+            stream=stream,
+            factors=self._factors,
+            squared=self._configuration.score == "squared-cosine",
+            combine=self._configuration.combine,
+            cycles=self._configuration.cycles,
+            threads=1,
+            sample=0,
+        )
+        met = found.comparisons
+        return Point(epsilon, measure(found.lists.indices), met.distinct_mean, met.distinct_max)

@@ -1,0 +1,133 @@
+"""Get data sets ready for an evaluation, and refuse what cannot be evaluated before anything starts."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hetdp.errors import DataError
+from hetdp.experiments import datasets
+from hetdp.experiments.configurations import fingerprint
+from hetdp.experiments.settings import BUILT_IN
+from hetdp.profiles import Profiles
+
+__all__ = ["DataSet", "check_folder", "check_profiles", "prepare_data"]
+
+_ENDINGS = (".gz", ".bz2", ".zst", ".csv", ".tsv", ".txt", ".dat", ".parquet", ".pairs", ".data")
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set that can be evaluated.
+
+    Attributes
+    ----------
+    name
+        How figures call it.
+    profiles
+        Its contents; weights do not matter.
+    mark
+        Fingerprint of the contents.
+    built_in
+        Whether it is generated.
+
+    Privacy
+    -------
+    As private as the profiles.
+    """
+
+    name: str
+    profiles: Profiles
+    mark: str
+    built_in: bool
+
+
+def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
+    """Return data sets by the names of built-in ones or by paths of files.
+
+    Parameters
+    ----------
+    names
+        Names or paths.
+    k
+        Neighbours per user, to refuse sets that are too small.
+
+    Privacy
+    -------
+    Errors name files and what must hold, never a cell.
+
+    Examples
+    --------
+    >>> prepare_data(["survey_like"], k=10)[0].profiles
+    Profiles(120 users, 200 items, 8,155 pairs)
+    """
+    found: list[DataSet] = []
+    for name in names:
+        if name in BUILT_IN:
+            profiles, label = getattr(datasets, name)(random_state=0), name
+        else:
+            path = Path(name)
+            if not path.exists():
+                listed = ", ".join(BUILT_IN)
+                raise DataError(f"--data must be a file, or one of {listed}. Got {name!r} instead.")
+            profiles, label = datasets.load(path), _label(path)
+        check_profiles(label, profiles, k=k)
+        while label in {other.name for other in found}:
+            label += "'"
+        found.append(DataSet(label, profiles, fingerprint(profiles), name in BUILT_IN))
+    if len({one.mark for one in found}) < len(found):
+        raise DataError("--data must name different data sets. Got two with the same contents instead.")
+    return found
+
+
+def check_profiles(name: str, profiles: Profiles, *, k: int) -> None:
+    """Refuse profiles that have nothing to evaluate.
+
+    Privacy
+    -------
+    For the party that holds the profiles: what is refused tells about them.
+
+    Examples
+    --------
+    >>> check_profiles("mine", Profiles.from_pairs([1, 1], ["a", "b"]), k=1)
+    Traceback (most recent call last):
+        ...
+    hetdp.errors.DataError: mine must have at least 2 users to find neighbours among. Got 1 instead.
+    """
+    if profiles.n_users < 2:  # noqa: PLR2004  (a user and a neighbour)
+        raise DataError(f"{name} must have at least 2 users to find neighbours among. Got {profiles.n_users} instead.")
+    if profiles.n_users <= k:
+        raise DataError(
+            f"{name} must have more users than neighbours are looked for (k = {k}). Got {profiles.n_users} instead."
+        )
+    if not (profiles.popularity > 1).any():
+        raise DataError(f"{name} must have an item that two users have, or nothing can be tested. Got none instead.")
+    sizes = profiles.sizes
+    if (sizes == sizes[0]).all() and (profiles.popularity[profiles.indices] == profiles.n_users).all():
+        raise DataError(f"{name} must have users who differ. Got {profiles.n_users} identical profiles instead.")
+
+
+def check_folder(folder: Path) -> None:
+    """Make the output folder, or say that it cannot be written.
+
+    Privacy
+    -------
+    Touches no data.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".hetdp-"):
+            pass
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "cannot be written"
+        raise DataError(
+            f"--output must be a folder that can be written. Got {str(folder)!r} instead ({reason})."
+        ) from error
+
+
+def _label(path: Path) -> str:
+    name = path.name
+    for ending in _ENDINGS:
+        name = name.removesuffix(ending)
+    return name or path.name

@@ -1,0 +1,155 @@
+"""What a sweep measured: recall by data set, configuration, group and epsilon, with its uncertainty."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.experiments.configurations import Configuration
+from hetdp.experiments.evaluation import Outcome
+
+__all__ = ["CONFIDENCE", "Estimate", "Measurements", "estimate"]
+
+#: Of every error bar.
+CONFIDENCE = 0.95
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over runs and its confidence interval (Student's t).
+
+    Privacy
+    -------
+    As private as what was measured.
+    """
+
+    mean: float
+    low: float
+    high: float
+    runs: int
+
+
+def estimate(values: Values, *, confidence: float = CONFIDENCE) -> Estimate:
+    """Return the mean of independent runs and its confidence interval.
+
+    Parameters
+    ----------
+    values
+        One number per run. One run alone has an unbounded interval.
+    confidence
+        How often such intervals hold the true mean, if runs are about normal.
+
+    Privacy
+    -------
+    As private as what was measured.
+
+    Examples
+    --------
+    >>> found = estimate(np.array([1.0, 2.0, 3.0]))
+    >>> found.mean, round(found.high - found.mean, 3)
+    (2.0, 2.484)
+    """
+    from scipy.special import stdtrit  # noqa: PLC0415  (heavy)
+
+    runs, mean = values.size, float(values.mean())
+    if runs < 2:  # noqa: PLR2004  (one run has no spread)
+        return Estimate(mean, -math.inf, math.inf, runs)
+    width = float(stdtrit(runs - 1, 0.5 + confidence / 2)) * float(values.std(ddof=1)) / math.sqrt(runs)
+    return Estimate(mean, mean - width, mean + width, runs)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Runs x epsilons of each group."""
+
+    recall: dict[str, Values]
+    met: Values
+
+
+class Measurements:
+    """Recall by data set and configuration.
+
+    Parameters
+    ----------
+    outcomes
+        Finished tasks.
+    names
+        Name of each data set by fingerprint.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+
+    def __init__(self, outcomes: Iterable[Outcome], names: Mapping[str, str]) -> None:
+        collected: dict[tuple[str, Configuration], list[Outcome]] = {}
+        for outcome in outcomes:
+            key = (names[outcome.task.data], outcome.task.configuration)
+            collected.setdefault(key, []).append(outcome)
+        self._found = {key: _gather(runs) for key, runs in collected.items()}
+        self.outcomes: dict[tuple[str, Configuration], list[Outcome]] = collected
+
+    def configurations(self, data: str, wanted: Callable[[Configuration], bool]) -> list[Configuration]:
+        """Return the configurations measured on a data set for which `wanted` is true.
+
+        Privacy
+        -------
+        Public.
+        """
+        return [configuration for name, configuration in self._found if name == data and wanted(configuration)]
+
+    def runs(
+        self, data: str, configuration: Configuration, *, group: str = "all", epsilon: float | None = None
+    ) -> Values | None:
+        """Return the recall of each run, averaged over epsilons unless one is given; None if it was not measured.
+
+        Privacy
+        -------
+        As private as the data.
+        """
+        found = self._found.get((data, configuration))
+        if found is None or group not in found.recall:
+            return None
+        values = found.recall[group]
+        if epsilon is None:
+            return np.asarray(values.mean(axis=1), dtype=np.float64)
+        return np.asarray(values[:, configuration.epsilons.index(epsilon)], dtype=np.float64)
+
+    def met(self, data: str, configuration: Configuration, epsilon: float) -> tuple[float, int]:
+        """Return how many distinct peers a node was compared with: mean, and largest in any run.
+
+        Privacy
+        -------
+        Follows from noisy scores.
+        """
+        values = self._found[data, configuration].met[:, configuration.epsilons.index(epsilon)]
+        return float(values[:, 0].mean()), int(values[:, 1].max())
+
+    def average(
+        self, data: str, configurations: Iterable[Configuration], *, group: str = "all", epsilon: float | None = None
+    ) -> Values | None:
+        """Return the recall of each run, averaged over configurations; None if one was not measured.
+
+        Privacy
+        -------
+        As private as the data.
+        """
+        parts = [self.runs(data, one, group=group, epsilon=epsilon) for one in configurations]
+        found = [part for part in parts if part is not None]
+        if not found or len(found) < len(parts):
+            return None
+        return np.asarray(np.mean(found, axis=0), dtype=np.float64)
+
+
+def _gather(runs: list[Outcome]) -> _Measured:
+    ordered = sorted(runs, key=lambda outcome: outcome.task.seed)
+    groups = ordered[0].points[0].recall
+    recall = {
+        group: np.array([[point.recall[group] for point in outcome.points] for outcome in ordered]) for group in groups
+    }
+    met = [[(point.met_mean or 0.0, point.met_max or 0) for point in outcome.points] for outcome in ordered]
+    return _Measured(recall, np.array(met, dtype=np.float64))

@@ -1,0 +1,196 @@
+"""Run the tasks of a sweep that are not finished yet: in this process, on several cores, or on a Dask cluster."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hetdp.errors import InvalidInput
+from hetdp.experiments.configurations import Task
+from hetdp.experiments.evaluation import Outcome, run_tasks
+from hetdp.experiments.store import ResultsStore
+from hetdp.profiles import Profiles
+
+__all__ = ["Batch", "DaskRunner", "LocalRunner", "Progress", "Runner", "run_sweep"]
+
+Progress = Callable[[int, int], None]
+
+#: Tasks handed over at a time: about a second of work on a few hundred users.
+_TASKS_PER_BATCH = 8
+#: With more users than this a task is worth handing over alone.
+_MANY_USERS = 2_000
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tasks on the same data set.
+
+    Privacy
+    -------
+    As private as the profiles.
+    """
+
+    profiles: Profiles
+    tasks: tuple[Task, ...]
+
+
+class Runner(Protocol):
+    """Where tasks are run.
+
+    Privacy
+    -------
+    The profiles go wherever the tasks are run.
+    """
+
+    def run(self, batches: Sequence[Batch]) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of each batch as they come, in any order."""
+        ...
+
+
+@dataclass(frozen=True)
+class LocalRunner:
+    """Runs tasks here, on `jobs` cores.
+
+    Privacy
+    -------
+    Nothing leaves the machine.
+    """
+
+    jobs: int = 1
+
+    def run(self, batches: Sequence[Batch]) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of each batch as they come.
+
+        Privacy
+        -------
+        See the class.
+        """
+        if self.jobs == 1 or len(batches) == 1:
+            yield from (run_tasks(batch.profiles, batch.tasks) for batch in batches)
+            return
+        from joblib import (  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415  (only evaluations need it)
+            Parallel,
+            delayed,
+        )
+
+        # The first batch compiles what is not compiled yet; several processes would all do it again.
+        yield run_tasks(batches[0].profiles, batches[0].tasks)
+        parallel = Parallel(n_jobs=self.jobs, return_as="generator_unordered")
+        yield from parallel(delayed(run_tasks)(batch.profiles, batch.tasks) for batch in batches[1:])
+
+
+class DaskRunner:
+    """Runs tasks on a Dask cluster, whose workers need hetdp installed.
+
+    Parameters
+    ----------
+    address
+        Of the scheduler, such as tcp://10.0.0.1:8786.
+    timeout_s
+        How long to wait for its answer.
+
+    Privacy
+    -------
+    The profiles travel to the workers, unencrypted unless the address starts with tls://.
+    """
+
+    def __init__(self, address: str, *, timeout_s: float = 5.0) -> None:
+        try:
+            from distributed import Client  # noqa: PLC0415  (optional, and slow to load)
+        except ImportError as error:
+            raise InvalidInput("--dask needs the package dask[distributed]: pip install 'hetdp[dask]'.") from error
+        try:
+            connect: Any = Client
+            self._client = connect(address, timeout=timeout_s, set_as_default=False)
+        except (OSError, ValueError) as error:  # a time-out is an OSError; a malformed address a ValueError
+            raise InvalidInput(
+                f"--dask must be the address of a Dask scheduler that answers within {timeout_s:g} seconds, "
+                f"such as tcp://10.0.0.1:8786. Got {address!r} instead."
+            ) from error
+        if not self._client.scheduler_info()["workers"]:
+            self.close()
+            raise InvalidInput(
+                f"--dask must be a scheduler with at least one worker. Got {address!r} with none instead."
+            )
+
+    def close(self) -> None:
+        """Leave the cluster; it goes on running.
+
+        Privacy
+        -------
+        See the class.
+        """
+        self._client.close()
+
+    def run(self, batches: Sequence[Batch]) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of each batch as they come.
+
+        Privacy
+        -------
+        See the class.
+        """
+        from distributed import as_completed  # noqa: PLC0415  (optional, and slow to load)
+
+        completed: Any = as_completed
+        sent: dict[int, Any] = {}
+        for batch in batches:  # each data set travels once
+            if id(batch.profiles) not in sent:
+                sent[id(batch.profiles)] = self._client.scatter(batch.profiles, broadcast=True, hash=False)
+        futures = [
+            self._client.submit(run_tasks, sent[id(batch.profiles)], batch.tasks, pure=False) for batch in batches
+        ]
+        for future in completed(futures):
+            yield future.result()
+            future.release()
+
+
+def run_sweep(
+    data: Mapping[str, Profiles],
+    tasks: Sequence[Task],
+    store: ResultsStore,
+    runner: Runner,
+    progress: Progress | None = None,
+) -> int:
+    """Run what is missing, keep every outcome, and return how many tasks were run.
+
+    Parameters
+    ----------
+    data
+        Profiles by fingerprint.
+    tasks
+        The sweep.
+    store
+        Where outcomes are kept.
+    runner
+        Where tasks are run.
+    progress
+        Called with the tasks done and in all, those finished before included.
+
+    Privacy
+    -------
+    A simulation for those who may see the profiles.
+    """
+    missing = store.missing(tasks)
+    done, total = len(tasks) - len(missing), len(tasks)
+    if progress is not None:
+        progress(done, total)
+    for outcomes in runner.run(_batches(data, missing)) if missing else ():
+        store.add(outcomes)
+        done += len(outcomes)
+        if progress is not None:
+            progress(done, total)
+    return len(missing)
+
+
+def _batches(data: Mapping[str, Profiles], tasks: Sequence[Task]) -> list[Batch]:
+    """Divide tasks into batches, keeping their order as far as data sets allow."""
+    pending: dict[str, list[Task]] = {}
+    batches = []
+    for task in tasks:
+        waiting = pending.setdefault(task.data, [])
+        waiting.append(task)
+        profiles = data[task.data]
+        if len(waiting) >= (_TASKS_PER_BATCH if profiles.n_users <= _MANY_USERS else 1):
+            batches.append(Batch(profiles, tuple(waiting)))
+            waiting.clear()
+    batches += [Batch(data[mark], tuple(waiting)) for mark, waiting in pending.items() if waiting]
+    return batches

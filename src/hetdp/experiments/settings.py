@@ -1,0 +1,200 @@
+"""What a sweep covers, as plain data: the paper's evaluation by default, a quick one, or whatever a TOML file says."""
+
+import dataclasses
+import difflib
+import itertools
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from hetdp.checks import finite, one_of, positive, whole
+from hetdp.errors import DataError, InvalidInput
+from hetdp.experiments.weight_rules import Groups, Slices
+
+__all__ = ["BUILT_IN", "Settings", "read_settings"]
+
+BUILT_IN = ("survey_like", "digg_like", "delicious_like")
+_POLL = (0.34, 0.43, 0.23)
+#: How far shares may miss 1 by rounding.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A sweep: every combination is a configuration, and every configuration is run several times.
+
+    Attributes
+    ----------
+    data
+        Names of built-in data sets, or files.
+    runs, seed
+        Runs of each configuration, with the seeds `seed`, `seed + 1`, ...
+    k, cycles
+        Neighbours per user, and cycles of gossip.
+    epsilons
+        Levels to average over, and to show one by one.
+    engine_epsilons
+        Levels at which the three engines are compared, down to where the total loss of all three is small.
+    lower, slices
+        Figures 1 and 2: lower ends of the weights, and numbers of slices.
+    pragmatists, unconcerned
+        Figure 3: shares of these groups, all combinations that are possible; fundamentalists are the rest.
+    mixes
+        Further shares (fundamentalists, pragmatists, unconcerned); the first one is used for all further comparisons.
+    per
+        Groups draw weights per "item", once per "user", or both; Figure 3 shows the first.
+    score, combine
+        Of the gossip engine; the paper uses "cosine" and "product".
+    extras
+        Whether to add what the paper does not show.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> len(Settings().lower), Settings.quick().runs
+    (10, 3)
+    >>> Settings(runs=0)
+    Traceback (most recent call last):
+        ...
+    hetdp.errors.InvalidInput: runs must be a whole number >= 1. Got 0 instead.
+    """
+
+    data: tuple[str, ...] = BUILT_IN
+    runs: int = 10
+    seed: int = 0
+    k: int = 10
+    cycles: int = 20
+    epsilons: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 3.0)
+    engine_epsilons: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    lower: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    slices: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+    pragmatists: tuple[float, ...] = (0.1, 0.2, 0.6, 0.7)
+    unconcerned: tuple[float, ...] = (0.1, 0.2, 0.6, 0.7)
+    mixes: tuple[tuple[float, float, float], ...] = (_POLL,)
+    per: tuple[str, ...] = ("item", "user")
+    score: str = "cosine"
+    combine: str = "product"
+    extras: bool = True
+
+    def __post_init__(self) -> None:
+        for name, minimum in (("runs", 1), ("seed", 0), ("k", 1), ("cycles", 1)):
+            whole(name, getattr(self, name), minimum=minimum)
+        self._check_lists()
+        one_of("score", self.score, ("cosine", "overlap", "squared-cosine"))
+        one_of("combine", self.combine, ("product", "smaller"))
+
+    def _check_lists(self) -> None:
+        for name in ("data", "epsilons", "engine_epsilons", "lower", "slices", "mixes", "per"):
+            values = getattr(self, name)
+            if not values or len(set(values)) != len(values):
+                raise InvalidInput(f"{name} must be a list of different values, at least one. Got {values!r} instead.")
+        for epsilon in (*self.epsilons, *self.engine_epsilons):
+            positive("epsilons", epsilon)
+        for lower, n in itertools.product(self.lower, self.slices):
+            Slices(lower, n)
+        for way in self.per:
+            one_of("per", way, ("item", "user"))
+        for mix in self.mixes:
+            _check_mix(mix)
+        for share in (*self.pragmatists, *self.unconcerned):
+            if not 0.0 <= finite("pragmatists and unconcerned", share) <= 1.0:
+                raise InvalidInput(f"pragmatists and unconcerned must lie between 0 and 1. Got {share!r} instead.")
+
+    @classmethod
+    def quick(cls) -> Self:
+        """Return a small sweep that still draws every figure, in less than a minute on two cores.
+
+        Privacy
+        -------
+        Public.
+        """
+        return cls(
+            runs=3,
+            lower=(0.0, 0.5, 0.9),
+            slices=(1, 3, 6, 10),
+            pragmatists=(0.1, 0.6),
+            unconcerned=(0.1, 0.2, 0.7),
+            per=("item",),
+            engine_epsilons=(0.01, 0.1, 1.0, 3.0),
+        )
+
+    @property
+    def group_mixes(self) -> tuple[tuple[float, float, float], ...]:
+        """Shares of all mixes: the possible combinations, then the further ones."""
+        found: list[tuple[float, float, float]] = []
+        for pragmatists in self.pragmatists:
+            for unconcerned in self.unconcerned:
+                rest = 1.0 - pragmatists - unconcerned
+                if rest >= -_ROUNDING:
+                    found.append((round(max(0.0, rest), 9), pragmatists, unconcerned))
+        return (*found, *(mix for mix in self.mixes if mix not in found))
+
+
+def read_settings(path: Path, *, base: Settings | None = None) -> Settings:
+    """Return the sweep that a TOML file describes; what it leaves out is as in `base`.
+
+    Parameters
+    ----------
+    path
+        A TOML file of `name = value` lines with the names of `Settings`.
+    base
+        Default: the paper's evaluation.
+
+    Privacy
+    -------
+    Public.
+    """
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"--config must be a file that can be read. Got {str(path)!r} instead.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"--config must be a TOML file. Got {str(path)!r} instead: {error}.") from error
+    known = {field.name: getattr(base or Settings(), field.name) for field in dataclasses.fields(Settings)}
+    for name in found:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+            listed = ", ".join(known)
+            raise DataError(
+                f"{path.name} must hold known keys only. Got {name!r} instead; did you mean {near!r}? Keys: {listed}."
+            )
+    try:
+        return Settings(**{**known, **{name: _cast(name, value, known[name]) for name, value in found.items()}})
+    except DataError:
+        raise
+    except InvalidInput as error:
+        raise DataError(f"In {path.name}: {error}") from error
+
+
+def _cast(name: str, value: Any, like: Any) -> Any:  # noqa: ANN401  (whatever a file may hold)
+    """Return a value from a file in the shape of the value it replaces, or say what is expected."""
+    if isinstance(like, bool):
+        if isinstance(value, bool):
+            return value
+        raise InvalidInput(f"{name} must be true or false. Got {value!r} instead.")
+    if isinstance(like, str):
+        if isinstance(value, str):
+            return value
+        raise InvalidInput(f"{name} must be a text. Got {value!r} instead.")
+    if not isinstance(like, tuple):
+        return value
+    values = value if isinstance(value, list) else [value]
+    if name == "mixes":
+        return tuple(tuple(mix) if isinstance(mix, list) else mix for mix in values)
+    kind = str if name in ("data", "per") else (int if name == "slices" else (int, float))
+    if any(isinstance(part, bool) or not isinstance(part, kind) for part in values):
+        what = {"data": "texts", "per": "texts", "slices": "whole numbers"}.get(name, "numbers")
+        raise InvalidInput(f"{name} must be a list of {what}. Got {value!r} instead.")
+    return tuple(values if kind in (str, int) else map(float, values))
+
+
+def _check_mix(mix: object) -> None:
+    if not isinstance(mix, tuple) or len(mix) != 3:  # noqa: PLR2004  (three groups)
+        raise InvalidInput(
+            f"mixes must be lists of three shares: fundamentalists, pragmatists, unconcerned. Got {mix!r} instead."
+        )
+    Groups(*mix)

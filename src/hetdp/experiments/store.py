@@ -1,0 +1,155 @@
+"""Results on disk: every finished task is kept, so that a sweep goes on where it was interrupted."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+from hetdp.errors import DataError
+from hetdp.experiments.configurations import Task
+from hetdp.experiments.evaluation import Outcome, Point
+
+__all__ = ["ResultsStore"]
+
+#: "hdpr" in the header of the file: a file of results, not another database.
+_APPLICATION = 0x68647072
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS outcomes (
+    task TEXT PRIMARY KEY,
+    data TEXT NOT NULL,
+    configuration TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    points TEXT NOT NULL,
+    seconds REAL NOT NULL
+) WITHOUT ROWID
+"""
+
+
+class ResultsStore:
+    """A SQLite file of finished tasks, written by one process at a time and never damaged by a kill.
+
+    Parameters
+    ----------
+    path
+        The file; made if missing.
+
+    Privacy
+    -------
+    Holds evaluations without noise, so it is as private as the data they were made from.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, ResultsStore(Path(folder, "results.sqlite")) as store:
+    ...     len(store)
+    0
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.parent.is_dir():
+            raise DataError(f"results must be kept in an existing folder. Got {str(path)!r} instead.")
+        try:
+            self._connection = sqlite3.connect(path, timeout=5.0, isolation_level=None)
+            self._open()
+        except sqlite3.Error as error:
+            raise DataError(
+                f"results must be a file of results that can be written. Got {str(path)!r} instead ({error})."
+            ) from error
+
+    def _open(self) -> None:
+        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and application != _APPLICATION:
+            self._connection.close()
+            raise DataError(f"results must be a file of results. Got another database, {str(self.path)!r}, instead.")
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        self._connection.execute(_SCHEMA)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        (count,) = self._connection.execute("SELECT count(*) FROM outcomes").fetchone()
+        return int(count)
+
+    def close(self) -> None:
+        """Close the file.
+
+        Privacy
+        -------
+        See the class.
+        """
+        self._connection.close()
+
+    def add(self, outcomes: Iterable[Outcome]) -> None:
+        """Keep outcomes: all of them or, after a kill, none of them.
+
+        Privacy
+        -------
+        See the class.
+        """
+        rows = [
+            (
+                outcome.task.name,
+                outcome.task.data,
+                json.dumps(outcome.task.configuration.facts()),
+                outcome.task.seed,
+                json.dumps([_pack(point) for point in outcome.points]),
+                outcome.seconds,
+            )
+            for outcome in outcomes
+        ]
+        with self._transaction():
+            self._connection.executemany("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def missing(self, tasks: Iterable[Task]) -> list[Task]:
+        """Return the tasks that are not finished yet.
+
+        Privacy
+        -------
+        See the class.
+        """
+        known = {name for (name,) in self._connection.execute("SELECT task FROM outcomes")}
+        return [task for task in tasks if task.name not in known]
+
+    def outcomes(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+        """Yield the outcomes of finished tasks, in the order of the tasks.
+
+        Privacy
+        -------
+        See the class.
+        """
+        known = {
+            name: (points, seconds)
+            for name, points, seconds in self._connection.execute("SELECT task, points, seconds FROM outcomes")
+        }
+        for task in tasks:
+            found = known.get(task.name)
+            if found is not None:
+                yield Outcome(task, tuple(_unpack(point) for point in json.loads(found[0])), found[1])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise DataError(f"results could not be written to {str(self.path)!r} ({error}).") from error
+
+
+def _pack(point: Point) -> dict[str, object]:
+    return {"epsilon": point.epsilon, "recall": dict(point.recall), "met": [point.met_mean, point.met_max]}
+
+
+def _unpack(point: dict[str, Any]) -> Point:
+    met_mean, met_max = point["met"]
+    return Point(point["epsilon"], point["recall"], met_mean, met_max)

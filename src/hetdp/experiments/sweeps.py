@@ -1,0 +1,102 @@
+"""The configurations that a sweep consists of, and its tasks."""
+
+from collections.abc import Iterator, Mapping
+
+from hetdp.experiments.configurations import Configuration, Task
+from hetdp.experiments.settings import Settings
+from hetdp.experiments.weight_rules import Groups, Practice, Same, Slices, WeightRule
+
+__all__ = ["paper_configurations", "plan_tasks", "sweep_configurations"]
+
+
+def sweep_configurations(settings: Settings) -> tuple[Configuration, ...]:
+    """Return all configurations of a sweep, each once.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> paper, everything = paper_configurations(Settings()), sweep_configurations(Settings())
+    >>> len(paper), len(everything)
+    (129, 136)
+    """
+    found = list(paper_configurations(settings))
+    if settings.extras:
+        found += _extras(settings)
+    return tuple(dict.fromkeys(found))
+
+
+def paper_configurations(settings: Settings) -> tuple[Configuration, ...]:
+    """Return the configurations of the paper's three figures: baseline, random, slices and groups.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> paper_configurations(Settings())[0].text
+    'true neighbours (not private)'
+    """
+    rules: list[WeightRule] = [Slices(lower, n) for lower in settings.lower for n in settings.slices]
+    rules.append(Same(1.0))
+    rules += [Groups(*mix, per=per) for per in settings.per for mix in settings.group_mixes]  # type: ignore[arg-type]
+    ends = [Configuration(engine=engine, k=settings.k) for engine in ("baseline", "random")]
+    return (*ends, *(_gossip(settings, rule) for rule in rules))
+
+
+def plan_tasks(settings: Settings, data: Mapping[str, str]) -> list[Task]:
+    """Return the tasks of a sweep, run by run, so that an interrupted sweep has seen all configurations.
+
+    Parameters
+    ----------
+    settings
+        The sweep.
+    data
+        Fingerprint of each data set by name.
+
+    Privacy
+    -------
+    As public as the fingerprints.
+    """
+    configurations = sweep_configurations(settings)
+    return [
+        Task(mark, configuration, seed)
+        for seed in range(settings.seed, settings.seed + settings.runs)
+        for mark in data.values()
+        for configuration in configurations
+    ]
+
+
+def _gossip(settings: Settings, rule: WeightRule, *, score: str = "", combine: str = "") -> Configuration:
+    return Configuration(
+        engine="gossip",
+        weights=rule,
+        epsilons=settings.epsilons,
+        score=score or settings.score,
+        combine=combine or settings.combine,
+        k=settings.k,
+        cycles=settings.cycles,
+    )
+
+
+def _extras(settings: Settings) -> Iterator[Configuration]:
+    mix = settings.mixes[0]
+    people = Groups(*mix, per=settings.per[0])  # type: ignore[arg-type]
+    for score in ("cosine", "overlap", "squared-cosine"):
+        yield _gossip(settings, people, score=score)
+    yield _gossip(settings, people, score="overlap", combine="smaller")
+    if mix[0] < 1.0:
+        yield _gossip(settings, Practice(*mix))
+    for engine in ("exact", "gossip", "sketch"):
+        yield Configuration(
+            engine=engine,
+            weights=people,
+            epsilons=settings.engine_epsilons,
+            score="overlap",
+            combine="smaller",
+            k=settings.k,
+            cycles=settings.cycles,
+        )

@@ -1,0 +1,222 @@
+"""How the people of an evaluation choose their weights: slices, three groups, all alike, or homogeneous practice."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.checks import one_of, whole
+from hetdp.errors import InvalidInput
+from hetdp.profiles import Profiles, policies
+
+__all__ = ["GROUPS", "Drawn", "Groups", "Per", "Practice", "Same", "Slices", "WeightRule"]
+
+Per: TypeAlias = Literal["item", "user"]
+
+#: The three groups, strictest first.
+GROUPS = ("fundamentalists", "pragmatists", "unconcerned")
+#: The lowest weight of those who are left when the strictest group is dropped.
+_LOWEST_LEFT = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Profiles with the weights of one run.
+
+    Attributes
+    ----------
+    profiles
+        The full profiles with their weights.
+    groups
+        Group of each user (position in `GROUPS`), or None where there are no groups.
+    level
+        What epsilon is multiplied by: 1 unless everybody shares a lower level.
+
+    Privacy
+    -------
+    As private as the profiles.
+    """
+
+    profiles: Profiles
+    groups: NDArray[np.int64] | None = None
+    level: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Weights uniform over `n` equally spaced values from `lower` to 1; n = 1 means {lower, 1}.
+
+    The formula of the paper is undefined for n = 1, and its figures show n = 1 and n = 2 alike.
+
+    Privacy
+    -------
+    Public: an assumption about people.
+
+    Examples
+    --------
+    >>> Slices(0.5, 3).text
+    'weights from {0.5, 0.75, 1}'
+    >>> Slices(0.5, 1).text
+    'weights from {0.5, 1}'
+    """
+
+    kind: ClassVar[str] = "slices"
+    lower: float
+    n: int
+
+    def __post_init__(self) -> None:
+        whole("slices", self.n, minimum=1)
+        policies.slices(self.lower, 1.0, 2)
+
+    @property
+    def _policy(self) -> policies.Slices:
+        return policies.slices(self.lower, 1.0, max(2, self.n))
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        return "weights from {" + ", ".join(f"{value:.3g}" for value in self._policy.values) + "}"
+
+    def draw(self, profiles: Profiles, seed: int) -> Drawn:
+        """Return the profiles with the weights of one run.
+
+        Privacy
+        -------
+        For simulation.
+        """
+        return Drawn(self._policy.draw(profiles, seed))
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Three groups of users in exact shares: {0, 0.5, 1}, {0.5, 0.75, 1} and {1}, drawn per item or once per user.
+
+    Privacy
+    -------
+    Public: an assumption about people.
+
+    Examples
+    --------
+    >>> Groups(0.34, 0.43, 0.23).text
+    '34 % fundamentalists, 43 % pragmatists, 23 % unconcerned; weights per item'
+    """
+
+    kind: ClassVar[str] = "groups"
+    fundamentalists: float
+    pragmatists: float
+    unconcerned: float
+    per: Per = "item"
+
+    def __post_init__(self) -> None:
+        one_of("per", self.per, ("item", "user"))
+        _ = self.policy
+
+    @property
+    def policy(self) -> policies.Westin:
+        """The shares as a policy; refuses an impossible mix."""
+        return policies.westin(self.fundamentalists, self.pragmatists, self.unconcerned)
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        shares = (self.fundamentalists, self.pragmatists, self.unconcerned)
+        parts = [f"{100 * share:.3g} % {group}" for share, group in zip(shares, GROUPS, strict=True)]
+        return f"{', '.join(parts)}; weights per {self.per}"
+
+    def draw(self, profiles: Profiles, seed: int) -> Drawn:
+        """Return the profiles with the weights of one run, and who belongs to which group.
+
+        Privacy
+        -------
+        For simulation.
+        """
+        return Drawn(self.policy.draw(profiles, seed, self.per), self.policy.groups(profiles, seed))
+
+
+@dataclass(frozen=True)
+class Same:
+    """One weight for everything; 1 is ordinary differential privacy.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> Same(1).text
+    'weight 1 everywhere'
+    """
+
+    kind: ClassVar[str] = "same"
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        policies.constant(self.weight)
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        return f"weight {self.weight:g} everywhere"
+
+    def draw(self, profiles: Profiles, seed: int) -> Drawn:
+        """Return the profiles with this weight everywhere.
+
+        Privacy
+        -------
+        For simulation.
+        """
+        return Drawn(policies.constant(self.weight).draw(profiles, seed))
+
+
+@dataclass(frozen=True)
+class Practice:
+    """What is done today for people with different wishes: leave out the strictest, give all others the lowest level.
+
+    The fundamentalists take no part (nothing of theirs counts), and everybody else gets ordinary differential privacy
+    at half the epsilon, the lowest weight that is left.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> Practice(0.34, 0.43, 0.23).text
+    'homogeneous practice: 34 % left out, everybody else at 0.5 epsilon'
+    """
+
+    kind: ClassVar[str] = "practice"
+    fundamentalists: float
+    pragmatists: float
+    unconcerned: float
+
+    def __post_init__(self) -> None:
+        if self.fundamentalists >= 1.0:
+            raise InvalidInput("fundamentalists must be below 1 where they are left out. Got 1 instead.")
+        _ = self._policy
+
+    @property
+    def _policy(self) -> policies.Westin:
+        return policies.westin(self.fundamentalists, self.pragmatists, self.unconcerned)
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        left = f"{100 * self.fundamentalists:.3g} % left out"
+        return f"homogeneous practice: {left}, everybody else at {float(_LOWEST_LEFT):g} epsilon"
+
+    def draw(self, profiles: Profiles, seed: int) -> Drawn:
+        """Return the profiles of one run, and who belongs to which group: the same people as `Groups` draws.
+
+        Privacy
+        -------
+        For simulation.
+        """
+        groups = self._policy.groups(profiles, seed)
+        taking_part = (groups > 0).astype(np.float64)[profiles.owners]
+        return Drawn(profiles.with_weights(taking_part), groups, _LOWEST_LEFT)
+
+
+WeightRule: TypeAlias = Slices | Groups | Same | Practice
