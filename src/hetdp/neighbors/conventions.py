@@ -1,0 +1,162 @@
+"""What scikit-learn expects of an estimator, without needing scikit-learn."""
+
+import inspect
+import os
+from typing import Any, Self
+
+import numpy as np
+
+from hetdp.checks import whole
+from hetdp.errors import HetdpError, InvalidInput
+from hetdp.profiles import Profiles
+
+__all__ = ["EstimatorConventions", "NotFitted", "as_profiles"]
+
+
+class NotFitted(HetdpError, ValueError, AttributeError):
+    """The model was asked before it was fitted."""
+
+
+class EstimatorConventions:
+    """Parameters are attributes named as in `__init__`; what was learned ends in an underscore.
+
+    Privacy
+    -------
+    `repr` shows parameters only.
+    """
+
+    n_jobs: int | None
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002  (of scikit-learn)
+        """Return the parameters by name.
+
+        Privacy
+        -------
+        All public.
+        """
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: object) -> Self:
+        """Set parameters by name.
+
+        Privacy
+        -------
+        Takes effect with the next fit.
+        """
+        for name, value in params.items():
+            if name not in self._names():
+                raise InvalidInput(f"parameters must be among {', '.join(self._names())}. Got {name!r} instead.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if not (value is defaults[name].default or value == defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether `fit` has finished, for scikit-learn."""
+        return hasattr(self, "report_")
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  (scikit-learn is optional)
+        """Return what scikit-learn's own checks need to know."""
+        from sklearn.utils import InputTags, Tags, TargetTags  # noqa: PLC0415  (optional; only scikit-learn asks)
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(sparse=True),
+            non_deterministic=True,
+        )
+
+    def _require_fit(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            message = f"This {type(self).__name__} is not fitted yet: call fit first."
+            try:
+                from sklearn.exceptions import NotFittedError  # noqa: PLC0415  (optional)
+            except ImportError:
+                raise NotFitted(message) from None
+            raise NotFittedError(message)
+
+    @property
+    def _threads(self) -> int:
+        if self.n_jobs is None:
+            return 1
+        if self.n_jobs == -1:
+            return os.cpu_count() or 1
+        return whole("n_jobs", self.n_jobs, minimum=1)
+
+
+def as_profiles(given: object, estimator: EstimatorConventions, *, reset: bool = True) -> Profiles:
+    """Return the profiles in `given`: as they are, or from a matrix of users x items.
+
+    Privacy
+    -------
+    Errors tell shapes and kinds, not entries.
+    """
+    if isinstance(given, Profiles):
+        if reset:
+            vars(estimator).pop("feature_names_in_", None)
+        return given
+    names = getattr(given, "columns", None)
+    known = getattr(estimator, "feature_names_in_", None)
+    item_ids = None
+    if names is not None and all(isinstance(name, str) for name in names):
+        item_ids = np.asarray(names, dtype=object)
+        if reset:
+            estimator.feature_names_in_ = item_ids  # type: ignore[attr-defined]
+        elif known is not None and not np.array_equal(known, item_ids):
+            raise InvalidInput("The feature names should match those that were passed during fit.")
+    elif reset:
+        vars(estimator).pop("feature_names_in_", None)
+    matrix = _as_matrix(given)
+    expected = getattr(estimator, "n_features_in_", None)
+    if not reset and matrix.shape[1] != expected:
+        raise InvalidInput(
+            f"X has {matrix.shape[1]} features, but {type(estimator).__name__} is expecting {expected} features as "
+            "input."
+        )
+    return Profiles.from_csr(matrix, item_ids=item_ids)
+
+
+def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
+    """Return a sparse matrix of finite numbers with at least one row and column."""
+    from scipy.sparse import csr_array, issparse  # noqa: PLC0415  (heavy)
+
+    if issparse(given):
+        matrix = csr_array(given)
+    else:
+        dense = np.asarray(given)
+        if dense.dtype.kind == "O":
+            try:
+                dense = dense.astype(np.float64)
+            except (TypeError, ValueError) as error:
+                raise InvalidInput(
+                    f"X must hold numbers: argument must be a string or a number. Got {error}."
+                ) from None
+        if dense.ndim != 2:  # noqa: PLR2004  (users and items)
+            raise InvalidInput(
+                f"X must be a matrix of users x items. Got {dense.ndim} dimensions instead. Reshape your data."
+            )
+        if dense.dtype.kind not in "biuf":
+            kind = "Complex data not supported" if dense.dtype.kind == "c" else f"Got {dense.dtype} instead"
+            raise InvalidInput(f"X must hold numbers. {kind}.")
+        matrix = csr_array(dense)
+    if matrix.dtype.kind == "c":
+        raise InvalidInput("X must hold numbers. Complex data not supported.")
+    if 0 in matrix.shape:
+        raise InvalidInput(
+            f"X must have users and items. Got 0 sample(s) or 0 feature(s) (shape={matrix.shape}) while a minimum of 1 "
+            "is required."
+        )
+    if not np.isfinite(matrix.data.astype(np.float64)).all():
+        raise InvalidInput("X must hold finite numbers. Got NaN or infinity instead.")
+    return matrix

@@ -1,0 +1,269 @@
+"""`PrivateNeighbors`: fit profiles, get neighbours and recommendations, know what was promised."""
+
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.checks import Real, fraction, one_of, whole
+from hetdp.errors import InvalidInput
+from hetdp.neighbors.coding import CodedProfiles, code_profiles
+from hetdp.neighbors.conventions import EstimatorConventions, as_profiles
+from hetdp.neighbors.engines import ENGINES, Asked, Fitted, Recommended, Run, fit_engine
+from hetdp.neighbors.frames import as_frame
+from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.neighbors.scoring import SCORES, SIZES
+from hetdp.neighbors.selection import Progress
+from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out
+from hetdp.profiles import Profiles
+from hetdp.randomness import RandomState, as_stream
+
+__all__ = ["PrivateNeighbors"]
+
+
+class PrivateNeighbors(EstimatorConventions):
+    """The most similar users of each user, and items they suggest, privately.
+
+    Parameters
+    ----------
+    n_neighbors
+        Length of a list, below the number of users.
+    epsilon
+        What an item of weight 1 may lose: against one recipient ("exact"), per distinct peer ("gossip"), or against
+        everybody together ("sketch").
+    engine
+        "exact" compares all pairs; "gossip" simulates the peer-to-peer protocol of the paper; "sketch" publishes one
+        noisy sketch of each profile.
+    score
+        "overlap" (of weighted items), "cosine", or "squared-cosine" (for comparison only; warns). Sketches know
+        overlaps.
+    sizes
+        Where a cosine takes sizes from: "noisy" (a tenth of epsilon) or "public" (declared so).
+    significant_only
+        Return fewer neighbours rather than random ones: only those that noise alone would hardly put there.
+    cycles
+        Of the gossip protocol.
+    n_jobs
+        Threads; None for 1, -1 for all. The result does not depend on it.
+    random_state
+        None for secure noise. A whole number makes the fit reproducible and `simulated_`: nothing publishes it.
+    progress
+        Called now and then with what is done and what there is.
+
+    Attributes
+    ----------
+    guarantee_
+        The promise, in words and numbers.
+    significance_
+        How sure it is that each neighbour is more than chance; public, from the noisy scores.
+    items_to_stand_out_
+        How many common items a neighbour needs to stand out; from the size of the crowd, epsilon and k alone.
+    simulated_
+        Whether the noise came from a seed.
+    report_
+        What the engine has to say about itself, as a dict of plain values.
+    user_ids_, item_ids_, n_features_in_
+        As in the profiles.
+
+    Privacy
+    -------
+    An item of weight 0 has no influence on anything. See `guarantee_` for who may see what, and docs/neighbors.md.
+
+    Examples
+    --------
+    >>> profiles = Profiles.from_pairs(["ann", "ann", "bob", "bob", "cleo"], ["tea", "jazz", "tea", "jazz", "golf"])
+    >>> model = PrivateNeighbors(n_neighbors=1, epsilon=50, random_state=0).fit(profiles)
+    >>> scores, indices = model.kneighbors()
+    >>> indices[:2].ravel().tolist(), scores[:2].round().ravel().tolist()
+    ([1, 0], [2.0, 2.0])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        *,
+        epsilon: Real = 1.0,
+        engine: str = "exact",
+        score: str = "overlap",
+        sizes: str = "noisy",
+        significant_only: bool = False,
+        cycles: int = 20,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.epsilon = epsilon
+        self.engine = engine
+        self.score = score
+        self.sizes = sizes
+        self.significant_only = significant_only
+        self.cycles = cycles
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002, N803  (names of scikit-learn)
+        """Find the neighbours of every user.
+
+        Parameters
+        ----------
+        X
+            `Profiles`, or a matrix of users x items in which anything but 0 means "has it" (weight 1).
+        y
+            Ignored.
+
+        Privacy
+        -------
+        Draws all noise of the lists: what is asked for afterwards costs nothing more, except `recommend` with the exact
+        and gossip engines and `kneighbors` for new recipients. Fitting again is another release.
+        """
+        k, epsilon = self._checked()
+        profiles = as_profiles(X, self)
+        if k >= profiles.n_users:
+            raise InvalidInput(f"n_neighbors must be below the number of users ({profiles.n_users}). Got {k} instead.")
+        coded = code_profiles(profiles)
+        stream = as_stream(self.random_state)
+        self._stream = stream.child() if stream.simulated else stream
+        self._coded, self._profiles = coded, profiles
+        how = Asked(self.engine, k=k, epsilon=epsilon, score=self.score, sizes=self.sizes, cycles=self.cycles)
+        self._fitted: Fitted = fit_engine(coded, profiles.sizes, how, self._run)
+        self._recommended: Recommended | None = None
+        self.simulated_ = stream.simulated
+        self.significance_ = self._fitted.significance
+        self.report_ = self._fitted.report
+        self.items_to_stand_out_ = items_to_stand_out(n_users=profiles.n_users, epsilon=epsilon, n_neighbors=k)
+        self.user_ids_, self.item_ids_ = profiles.user_ids, profiles.item_ids
+        self.n_features_in_ = profiles.n_items
+        return self
+
+    def kneighbors(
+        self,
+        X: object = None,  # noqa: N803  (a name of scikit-learn)
+        n_neighbors: int | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Return noisy scores and positions of the neighbours, best first; nan and -1 where there is none.
+
+        Parameters
+        ----------
+        X
+            New recipients, on the same items; None for the users fitted.
+        n_neighbors
+            At most as many as were fitted; default all of them.
+
+        Privacy
+        -------
+        Lists of the users fitted were drawn by `fit`. Lists for new recipients are a release of their own, each time:
+        as much as one recipient costs. Nothing is promised to new recipients about what they ask with.
+        """
+        self._require_fit()
+        k = whole("n_neighbors", self.n_neighbors if n_neighbors is None else n_neighbors, minimum=1)
+        if k > self._fitted.lists.indices.shape[1]:
+            raise InvalidInput(
+                f"n_neighbors must be at most the {self._fitted.lists.indices.shape[1]} fitted: longer lists would be "
+                f"another release. Got {k} instead."
+            )
+        fitted = self._fitted
+        if X is not None:
+            fitted = self._fitted.for_recipients(self._recipients(X), self._run)
+        hidden = fitted.significance < SIGNIFICANT if self.significant_only else np.zeros(1, dtype=bool)
+        scores = np.where(hidden, np.nan, fitted.lists.scores)
+        indices = np.where(hidden, np.int32(-1), fitted.lists.indices)
+        return scores[:, :k], indices[:, :k]
+
+    def recommend(self, n: int = 10, *, epsilon: Real | None = None) -> Any:  # noqa: ANN401  (pandas is optional)
+        """Return a data frame with the columns user, item and score: up to n items per user, best first.
+
+        Parameters
+        ----------
+        n
+            Items per user.
+        epsilon
+            Level of the recommendations; default the epsilon of the model. Sketches give them for nothing.
+
+        Returns
+        -------
+        data frame
+            pandas if it is installed, else arrow. The score estimates how many neighbours have the item, drawn toward
+            what its popularity lets one expect.
+
+        Privacy
+        -------
+        A release of its own with the exact and gossip engines, made once: `guarantee_` then counts it. The rows of a
+        user are for that user.
+        """
+        items, scores = self._recommendations(whole("n", n, minimum=1), epsilon)
+        there = items >= 0
+        users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
+        columns = {"user": self.user_ids_[users], "item": self.item_ids_[items[there]], "score": scores[there]}
+        return as_frame(columns)
+
+    def to_frame(self) -> Any:  # noqa: ANN401  (pandas is optional)
+        """Return a data frame with the columns user, neighbor, score and significance, best first.
+
+        Privacy
+        -------
+        The rows of a user are for that user.
+        """
+        scores, indices = self.kneighbors()
+        there = indices >= 0
+        users = np.repeat(np.arange(indices.shape[0]), there.sum(axis=1))
+        return as_frame(
+            {
+                "user": self.user_ids_[users],
+                "neighbor": self.user_ids_[indices[there]],
+                "score": scores[there],
+                "significance": self.significance_[there],
+            }
+        )
+
+    @property
+    def guarantee_(self) -> NeighborsGuarantee:
+        """The promise of everything this model has released."""
+        self._require_fit()
+        releases: list[Fitted | Recommended] = [self._fitted]
+        if self._recommended is not None:
+            releases.append(self._recommended)
+        return NeighborsGuarantee(
+            self.engine,
+            per_recipient=float(sum(release.per_recipient for release in releases)),
+            shared=float(sum(release.shared for release in releases)),
+            most_recipients=self._fitted.most_recipients,
+            public_sizes=self.sizes == "public" and self.score != "overlap",
+            simulated=self.simulated_,
+        )
+
+    def _recommendations(self, n: int, epsilon: Real | None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        self._require_fit()
+        level = fraction("epsilon", self.epsilon if epsilon is None else epsilon)
+        if self._recommended is None:
+            self._recommended = self._fitted.recommend(
+                n, epsilon=level, significant_only=self.significant_only, run=self._run
+            )
+        items, scores = self._recommended.items, self._recommended.scores
+        if n > items.shape[1]:
+            raise InvalidInput(
+                f"n must be at most {items.shape[1]}, as many as were recommended first: more would be another "
+                f"release. Got {n} instead. Fit again to begin anew."
+            )
+        return items[:, :n], scores[:, :n]
+
+    @property
+    def _run(self) -> Run:
+        return Run(self._stream, self._threads, self.progress)
+
+    def _checked(self) -> tuple[int, Fraction]:
+        one_of("engine", self.engine, ENGINES)
+        one_of("score", self.score, SCORES)
+        one_of("sizes", self.sizes, SIZES)
+        if self.engine == "sketch" and self.score != "overlap":
+            raise InvalidInput(f"score must be 'overlap' with engine='sketch'. Got {self.score!r} instead.")
+        whole("cycles", self.cycles, minimum=1)
+        return whole("n_neighbors", self.n_neighbors, minimum=1), fraction("epsilon", self.epsilon)
+
+    def _recipients(self, given: object) -> CodedProfiles:
+        profiles = given if isinstance(given, Profiles) else as_profiles(given, self, reset=False)
+        if not np.array_equal(profiles.item_ids, self.item_ids_):
+            raise InvalidInput("X must be about the items that were fitted, in the same order. Got others instead.")
+        return code_profiles(profiles)

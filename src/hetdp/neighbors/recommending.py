@@ -1,0 +1,127 @@
+"""Items for each user: what the neighbours have, counted with noise, leaning on what everybody has.
+
+Each neighbour votes for the items it has, with its weight for the item and its significance. The votes of a recipient
+are released as the best n of all items under noise, which is the selection of the exact engine again: items are the
+candidates, and the neighbours are what the recipient "has". Few neighbours cannot outvote the noise on a large
+catalogue, so the votes start from what the popularity of the item, released once for everybody, lets one expect.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.mechanisms.noise.laplace import laplace_integers
+from hetdp.neighbors.coding import UNIT, CodedProfiles
+from hetdp.neighbors.selection import Progress, Selection, in_batches
+from hetdp.randomness import Stream
+
+__all__ = ["POPULARITY_SHARE", "Votes", "recommend_items"]
+
+#: Part of the budget that the popularity of items takes: it counts everybody, so it needs little.
+POPULARITY_SHARE = Fraction(1, 10)
+#: The popularity of an item counts like so many votes at epsilon = 1, and more where votes are noisier.
+_PRIOR_VOTES = 8.0
+_MOST_PRIOR_VOTES = 100.0
+#: Votes are weighed in steps of 1/256.
+_WHOLE_VOTE = 256
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Votes:
+    """Who votes: for each recipient the neighbours and how much each counts, in [0, 1].
+
+    Privacy
+    -------
+    Made of released lists and public numbers.
+    """
+
+    neighbors: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+
+def recommend_items(
+    coded: CodedProfiles,
+    votes: Votes,
+    *,
+    n: int,
+    epsilon: Fraction,
+    stream: Stream,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the best n items for every user and their scores, in votes; -1 and nan where there are fewer.
+
+    Parameters
+    ----------
+    coded
+        The profiles; nobody is recommended what they have (items that do not count do not count here either).
+    votes
+        Who votes for whom.
+    n
+        Items per user.
+    epsilon
+        Level of this release, beyond that of the lists: a tenth for the popularity of items, the rest for votes.
+    stream, threads, progress
+        As in `exact_neighbors`.
+
+    Privacy
+    -------
+    An item of a neighbour moves one count by at most 255 v_i steps in the list of one recipient, and the popularity
+    once for all: epsilon v_i against one recipient, on top of what the neighbour lists cost.
+    """
+    popular_epsilon = POPULARITY_SHARE * epsilon
+    vote_epsilon = epsilon - popular_epsilon
+    base = _prior(coded, popular_epsilon, float(vote_epsilon), stream)
+    items = np.empty((coded.n_users, n), dtype=np.int32)
+    scores = np.empty((coded.n_users, n))
+
+    def run(begin: int, end: int, batch_stream: Stream) -> None:
+        selection = _selection(coded, votes, slice(begin, end), n=n, epsilon=vote_epsilon, base=base)
+        found = selection.lists(np.arange(end - begin, dtype=np.int32), batch_stream)
+        scores[begin:end], items[begin:end] = found
+
+    in_batches(coded.n_users, run, stream=stream, threads=threads, progress=progress)
+    return items, scores / UNIT
+
+
+def _prior(coded: CodedProfiles, epsilon: Fraction, vote_epsilon: float, stream: Stream) -> NDArray[np.int64]:
+    """Return what the popularity of each item is worth, in steps. Public: released with `epsilon`."""
+    counts = np.bincount(coded.items, weights=coded.codes, minlength=coded.n_items).astype(np.int64)
+    noisy = counts + laplace_integers(UNIT / epsilon, coded.n_items, stream)
+    share = np.clip(noisy / (UNIT * max(1, coded.n_users)), 0.0, 1.0)
+    worth = min(_MOST_PRIOR_VOTES, _PRIOR_VOTES / vote_epsilon**2)
+    return np.rint(share * worth * UNIT).astype(np.int64)
+
+
+def _selection(
+    coded: CodedProfiles, votes: Votes, part: slice, *, n: int, epsilon: Fraction, base: NDArray[np.int64]
+) -> Selection:
+    """Return the selection of items for some recipients: each has its neighbours, each neighbour has its items."""
+    from hetdp.neighbors._kernels.accumulating import InvertedIndex  # noqa: PLC0415  (compiled code, loaded late)
+    from hetdp.neighbors._kernels.workspace import Rows  # noqa: PLC0415
+
+    neighbors, weights = votes.neighbors[part], votes.weights[part]
+    voting = (neighbors >= 0) & (weights > 0)
+    voters = neighbors[voting].astype(np.int64)
+    strength = np.floor(weights[voting] * _WHOLE_VOTE).astype(np.int64)
+    sizes = coded.sizes[voters]
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+    # Positions of all items of all voters, voter after voter.
+    place = np.arange(starts[-1]) + np.repeat(coded.indptr[voters] - starts[:-1], sizes)
+    codes = (coded.codes[place] * np.repeat(strength, sizes) // _WHOLE_VOTE).astype(np.uint8)
+    no_rows = np.full(voters.size, -1, dtype=np.int32)
+    index = InvertedIndex(starts, coded.items[place], codes, no_rows, np.zeros((0, coded.n_items), dtype=np.uint8))
+    first = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(voting.sum(axis=1))])
+    own = coded.indptr[part.start : part.stop + 1]
+    bars = Rows(own - own[0], coded.items[own[0] : own[-1]])
+    return Selection(
+        rows=Rows(first, np.arange(voters.size, dtype=np.int32)),
+        bars=bars,
+        index=index,
+        factors=np.ones(coded.n_items),
+        k=n,
+        scale=Fraction(UNIT) / epsilon,
+        base=base,
+    )
