@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["best_items", "transpose"]
+__all__ = ["best_items", "fit_votes", "transpose"]
 
 Words = NDArray[np.uint64]
 Matrix = NDArray[np.uint64]
@@ -16,6 +16,10 @@ _ONE = np.uint64(1)
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 #: Neighbours whose bits for an item are looked up together, as a byte.
 _BYTE = 8
+#: Levels below it would be noise.
+_LOWEST_LEVEL = 0.1
+#: Only decides how much each item counts in learning the spread.
+_TYPICAL_SPREAD = 0.06
 
 
 @njit(cache=True, nogil=True)
@@ -40,6 +44,58 @@ def transpose(rows: Matrix, out: Matrix) -> None:
 
 
 @njit(cache=True, nogil=True)
+def fit_votes(
+    recipients: tuple[int, int],
+    neighbours: NDArray[np.int32],
+    weights: Floats,
+    bits: Matrix,
+    own_indptr: NDArray[np.int64],
+    own_items: NDArray[np.int32],
+    places: NDArray[np.int32],
+    shares: Floats,
+    noise: tuple[float, float],
+    fits: Floats,
+) -> None:
+    """Learn for each recipient in a range how the votes relate to the shares of everybody.
+
+    `bits[u]` holds the published bits of u for the items to learn from; `places` tells where an item is among them, or
+    -1; `noise` holds chance and contrast. `fits[u]` becomes (number of votes they are worth, level, spread).
+    """
+    chance, contrast = noise
+    blur = chance * (1.0 - chance) / contrast**2
+    tables = np.empty((_parts(neighbours.shape[1]), 256))
+    rows, votes = np.empty(_BYTE, np.uint64), np.empty(64)
+    size = shares.size
+    means = np.empty(64 * bits.shape[1])
+    counted = np.empty(size)
+    for user in range(recipients[0], recipients[1]):
+        worth = _fill_tables(neighbours[user], weights[user], tables)
+        fits[user, 0], fits[user, 1], fits[user, 2] = worth, 1.0, 0.0
+        if worth == 0.0:
+            continue
+        for word in range(bits.shape[1]):
+            _add_votes(neighbours[user], bits, word, tables, rows, votes)
+            means[64 * word : 64 * word + 64] = (votes - chance) / contrast
+        counted[:] = 1.0
+        for place in range(own_indptr[user], own_indptr[user + 1]):
+            if places[own_items[place]] >= 0:  # neighbours were chosen by these
+                counted[places[own_items[place]]] = 0.0
+        product, square = 0.0, 0.0
+        for place in range(size):
+            product += counted[place] * means[place] * shares[place]
+            square += counted[place] * shares[place] ** 2
+        level = max(product / square, _LOWEST_LEVEL) if square > 0.0 else 1.0
+        excess, scale = 0.0, 0.0
+        for place in range(size):
+            own = shares[place] * (1.0 - shares[place])
+            weight = counted[place] * own / (blur + own + _TYPICAL_SPREAD * own * worth) ** 2
+            excess += weight * ((means[place] - level * shares[place]) ** 2 - (blur + level * own) / worth)
+            scale += weight * own
+        fits[user, 1] = level
+        fits[user, 2] = max(excess / scale, 0.0) if scale > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
 def best_items(
     recipients: tuple[int, int],
     neighbours: NDArray[np.int32],
@@ -49,43 +105,25 @@ def best_items(
     own_items: NDArray[np.int32],
     items: tuple[int, int],
     shares: Floats,
-    constants: tuple[float, float, float],
+    noise: tuple[float, float],
+    fits: Floats,
     best: NDArray[np.int32],
     scores: Floats,
 ) -> None:
     """Improve the lists of the recipients in a range by the items in another.
 
-    `bits[u]` holds the published bits of u for these items; `shares` their prevalence. The score of an item is its
-    share, moved toward the mean vote by as much as the vote is worth: spread, chance q and contrast d are constants.
+    `bits[u]` holds the published bits of u for these items. An item's score starts at level * share and moves toward
+    the mean vote by as much as that is worth; see `sketch_recommend`.
     """
-    spread, chance, contrast = constants
     n_words = bits.shape[1]
     size = items[1] - items[0]
-    base, slope = np.zeros(64 * n_words), np.zeros(64 * n_words)
+    prior = np.zeros(64 * n_words)
+    prior[:size] = shares[items[0] : items[1]]
     mine = np.zeros(n_words, np.uint64)
-    bytes_each = (neighbours.shape[1] + _BYTE - 1) // _BYTE
-    tables = np.empty((bytes_each, 256))
+    tables = np.empty((_parts(neighbours.shape[1]), 256))
     rows, votes = np.empty(_BYTE, np.uint64), np.empty(64)
-    worth = -1.0  # of the votes that base and slope are made for
     for user in range(recipients[0], recipients[1]):
-        weight, squares = 0.0, 0.0
-        for rank in range(neighbours.shape[1]):
-            if neighbours[user, rank] >= 0:
-                weight += weights[user, rank]
-                squares += weights[user, rank] ** 2
-        effective = weight**2 / squares if weight > 0.0 else 0.0
-        scale = 1.0 / weight if weight > 0.0 else 0.0
-        if effective != worth:
-            worth = effective
-            for place in range(size):
-                share = shares[items[0] + place]
-                own_variance = share * (1.0 - share)
-                noise = chance * (1.0 - chance) / contrast**2 + own_variance
-                moved = spread * own_variance * effective / (spread * own_variance * effective + noise)
-                # The mean vote is (sum of weighted bits / weight - q) / d.
-                base[place] = share - moved * (share + (chance / contrast if effective > 0.0 else 0.0))
-                slope[place] = moved / contrast
-        _fill_tables(neighbours[user], weights[user], scale, tables)
+        _fill_tables(neighbours[user], weights[user], tables)
         begin, end = own_indptr[user], own_indptr[user + 1]
         first = begin + np.searchsorted(own_items[begin:end], items[0])
         last = begin + np.searchsorted(own_items[begin:end], items[1])
@@ -94,7 +132,7 @@ def best_items(
             mine[column >> 6] |= _ONE << np.uint64(column & 63)
         for word in range(n_words):
             _add_votes(neighbours[user], bits, word, tables, rows, votes)
-            if not _score(base, slope, 64 * word, votes, scores[user, -1]):
+            if not _score(prior[64 * word : 64 * word + 64], votes, noise, fits[user], scores[user, -1]):
                 continue
             for lane in range(min(64, size - 64 * word)):
                 if votes[lane] > scores[user, -1] and not (mine[word] >> np.uint64(lane)) & _ONE:
@@ -104,18 +142,38 @@ def best_items(
 
 
 @njit(cache=True, nogil=True)
-def _score(base: Floats, slope: Floats, begin: int, votes: Floats, worst: float) -> int:
+def _score(prior: Floats, votes: Floats, noise: tuple[float, float], fit: Floats, worst: float) -> int:
     """Turn the votes for 64 items into their scores; return how many are above the worst of a list."""
+    chance, contrast = noise
+    blur = chance * (1.0 - chance) / contrast**2
+    level, signal = fit[1], fit[0] * fit[2]
     above = 0
     for lane in range(64):
-        votes[lane] = base[begin + lane] + slope[begin + lane] * votes[lane]
+        own = prior[lane] * (1.0 - prior[lane])
+        moved = signal * own / (signal * own + blur + own)
+        start = level * prior[lane]
+        votes[lane] = start + moved * ((votes[lane] - chance) / contrast - start)
         above += votes[lane] > worst
     return above
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _parts(count: int) -> int:
+    return (count + _BYTE - 1) // _BYTE
+
+
 @njit(cache=True, nogil=True)
-def _fill_tables(neighbours: NDArray[np.int32], weights: Floats, scale: float, tables: Floats) -> None:
-    """Write the sum of weights for each pattern of eight neighbours' bits; the eighth is the lowest bit."""
+def _fill_tables(neighbours: NDArray[np.int32], weights: Floats, tables: Floats) -> float:
+    """Write the mean vote for each pattern of eight neighbours' bits; the eighth is the lowest bit.
+
+    Return how many equal votes the weighted ones are worth.
+    """
+    total, squares = 0.0, 0.0
+    for rank in range(neighbours.size):
+        if neighbours[rank] >= 0:
+            total += weights[rank]
+            squares += weights[rank] ** 2
+    scale = 1.0 / total if total > 0.0 else 0.0
     for part in range(tables.shape[0]):
         tables[part, 0] = 0.0
         for bit in range(_BYTE):
@@ -124,6 +182,7 @@ def _fill_tables(neighbours: NDArray[np.int32], weights: Floats, scale: float, t
             weight = weights[rank] * scale if known else 0.0
             for pattern in range(1 << bit):
                 tables[part, pattern + (1 << bit)] = tables[part, pattern] + weight
+    return total**2 / squares if total > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True)
