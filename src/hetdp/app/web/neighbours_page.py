@@ -1,0 +1,148 @@
+"""Neighbours and recommendations: who seems alike and how surely, and what they seem to have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from hetdp.app.web.fields import whole_in
+from hetdp.app.web.items_page import add_item, undo
+from hetdp.app.web.pictures import Face, Interval, face, interval
+from hetdp.app.web.rendering import Renderer
+from hetdp.app.web.session import Message, View
+from hetdp.app.web.words import chance_words, neighbours_words
+from hetdp.peer.facts import Neighbour, Recommendation
+from hetdp.peer.handle import NodeHandle
+
+__all__ = ["NeighboursPage"]
+
+_MOST_DISMISSED = 100
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Person:
+    """A neighbour with picture, bar and words.
+
+    Privacy
+    -------
+    For the owner's eyes; `repr` shows nothing.
+    """
+
+    neighbour: Neighbour
+    face: Face
+    bar: Interval
+    low: int
+    middle: int
+    high: int
+    sure: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Advice:
+    """A recommendation with its reason.
+
+    Privacy
+    -------
+    For the owner's eyes; `repr` shows nothing.
+    """
+
+    recommendation: Recommendation
+    who: str
+    about: int
+
+
+class NeighboursPage:
+    """What the page of neighbours shows and does.
+
+    Privacy
+    -------
+    Computed at home from the exact profile. Nobody is told that they were chosen.
+    """
+
+    def __init__(self, node: NodeHandle, view: View, renderer: Renderer) -> None:
+        self._node, self._view, self._renderer = node, view, renderer
+
+    def show(self) -> Response:
+        """Return the page.
+
+        Privacy
+        -------
+        For the owner's eyes.
+        """
+        store = self._node.store
+        counting = sum(item.effective_dial > 0 for item in store.profile())
+        sketches = store.sketch_count()
+        neighbours = [found for found in self._node.neighbours() if found.score > 0.0]
+        advice = [
+            Advice(found, neighbours_words(found.votes), max(1, min(round(found.votes), found.voters)))
+            for found in self._node.recommendations()
+        ]
+        dismissed = sorted(store.dismissed())
+        return self._renderer.page(
+            "/neighbours",
+            "neighbours.html",
+            watch="profile epoch network",
+            people=[_person(found, counting, sketches) for found in neighbours],
+            advice=advice,
+            counting=counting,
+            sketches=sketches,
+            dismissed=[store.catalogue_item(place) for place in dismissed[:_MOST_DISMISSED]],
+            more_dismissed=max(0, len(dismissed) - _MOST_DISMISSED),
+        )
+
+    def add(self, form: Mapping[str, str]) -> Message:
+        """Put a recommended item on the list.
+
+        Privacy
+        -------
+        Takes effect in the next epoch.
+        """
+        return add_item(self._node, whole_in(form, "place"))
+
+    def dismiss(self, form: Mapping[str, str]) -> Message:
+        """Do not recommend an item any more.
+
+        Privacy
+        -------
+        Stays local.
+        """
+        place = whole_in(form, "place")
+        title = self._node.store.catalogue_item(place).title
+        self._node.store.dismiss(place)
+        return Message(f"{title} will not be recommended again. It is listed at the end of the page.")
+
+    def undismiss(self, form: Mapping[str, str]) -> Message:
+        """Recommend an item again.
+
+        Privacy
+        -------
+        Stays local.
+        """
+        place = whole_in(form, "place")
+        title = self._node.store.catalogue_item(place).title
+        self._node.store.undismiss(place)
+        return Message(f"{title} may be recommended again.")
+
+    def undo(self, _form: Mapping[str, str]) -> Message:
+        """Take the last edit of the list back.
+
+        Privacy
+        -------
+        An edit like any other.
+        """
+        return undo(self._node)
+
+
+def _person(found: Neighbour, counting: int, sketches: int) -> Person:
+    low, middle, high = (
+        min(counting, max(0, round(found.shared + shift * found.shared_error))) for shift in (-2, 0, 2)
+    )
+    return Person(
+        neighbour=found,
+        face=face(found.key_hex),
+        bar=interval(found.shared, found.shared_error, counting),
+        low=low,
+        middle=middle,
+        high=high,
+        sure=chance_words(found.significance, sketches),
+    )

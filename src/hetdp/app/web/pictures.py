@@ -1,0 +1,228 @@
+"""Drawings as plain numbers for the templates: curves of losses, traffic, intervals, a sketch, faces for keys."""
+
+import base64
+import math
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Chart", "Curve", "Face", "Interval", "area_path", "face", "interval", "loss_chart", "sketch_image"]
+
+_WIDTH = 640.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 628.0, 12.0, 210.0
+_MOST_TICKS = 6
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Curve:
+    """Items that have lost the same over time: one line of the chart.
+
+    Privacy
+    -------
+    For the owner's eyes; `repr` shows nothing.
+    """
+
+    path: str
+    places: tuple[int, ...]
+    spent: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Chart:
+    """Losses over epochs: lines, ticks, and the height of the limit.
+
+    Privacy
+    -------
+    For the owner's eyes; `repr` shows nothing.
+    """
+
+    curves: tuple[Curve, ...]
+    across: tuple[tuple[float, int], ...]
+    upward: tuple[tuple[float, str], ...]
+    limit_y: float
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A bar with an uncertainty, in percent of its width.
+
+    Privacy
+    -------
+    Not applicable.
+    """
+
+    low: float
+    middle: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """A small symmetric picture that stands for a key: a hue and the filled cells of a 5 x 5 grid.
+
+    Privacy
+    -------
+    Keys are public.
+    """
+
+    hue: int
+    cells: tuple[tuple[int, int], ...]
+
+
+def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int], limit: float) -> Chart:
+    """Draw the lifetime loss of each item over the epochs; items with the same history share a line.
+
+    Parameters
+    ----------
+    charges
+        (epoch, place, loss), oldest first.
+    epochs
+        Those in which a sketch was published, oldest first; not empty.
+    limit
+        Lifetime limit to draw.
+
+    Privacy
+    -------
+    For the owner's eyes.
+
+    Examples
+    --------
+    >>> chart = loss_chart([(1, 7, 3.0), (1, 8, 3.0), (2, 7, 3.0)], [1, 2], 30.0)
+    >>> [(curve.places, curve.spent) for curve in chart.curves]
+    [((7,), 6.0), ((8,), 3.0)]
+    """
+    history: dict[int, list[tuple[int, float]]] = {}
+    for epoch, place, loss in charges:
+        history.setdefault(place, []).append((epoch, loss))
+    together: dict[tuple[tuple[int, float], ...], list[int]] = {}
+    for place, losses in history.items():
+        together.setdefault(tuple(losses), []).append(place)
+    most = max([limit, *(math.fsum(loss for _, loss in losses) for losses in together)]) or 1.0
+    first, last = epochs[0] - 1, epochs[-1]
+    step = (_RIGHT - _LEFT) / (last - first)
+
+    def x(epoch: float) -> float:
+        return round(_LEFT + (epoch - first) * step, 1)
+
+    def y(loss: float) -> float:
+        return round(_BOTTOM - loss / (1.08 * most) * (_BOTTOM - _TOP), 1)
+
+    curves = []
+    for losses, places in together.items():
+        total, parts = 0.0, [f"M{x(losses[0][0] - 1)} {y(0.0)}"]
+        for epoch, loss in losses:
+            # A slope within the epoch rather than a step: it reads as time going on, and lines stay apart.
+            parts += [f"L{x(epoch - 1)} {y(total)}", f"L{x(epoch)} {y(total + loss)}"]
+            total += loss
+        parts.append(f"L{x(last)} {y(total)}")
+        curves.append(Curve(" ".join(parts), tuple(places), total))
+    curves.sort(key=lambda curve: (-curve.spent, curve.places))
+    every = -(-(last - first) // _MOST_TICKS)
+    across = tuple((x(epoch - 0.5), epoch) for epoch in range(last, first, -every))
+    height = _nice(most / 4)
+    upward = tuple((y(level * height), f"{level * height:g}") for level in range(int(1.08 * most / height) + 1))
+    return Chart(tuple(curves), across, upward, y(limit), limit)
+
+
+def area_path(values: Sequence[float], *, top: float, width: float = _WIDTH, height: float = 90.0) -> str:
+    """Return a filled curve under values, as the path of an SVG; `top` is at full height. "" for fewer than two.
+
+    Privacy
+    -------
+    Not applicable.
+
+    Examples
+    --------
+    >>> area_path([0, 2], top=2, width=10, height=4)
+    'M0 4 L0.0 4.0 L10.0 0.0 L10 4 Z'
+    """
+    if len(values) < 2:  # noqa: PLR2004  (a curve needs two points)
+        return ""
+    step = width / (len(values) - 1)
+    points = (f"L{place * step:.1f} {height * (1 - value / (top or 1)):.1f}" for place, value in enumerate(values))
+    return f"M0 {height:g} {' '.join(points)} L{width:g} {height:g} Z"
+
+
+def interval(estimate: float, error: float, whole: float) -> Interval:
+    """Return the bar of an estimate and about 95 % of its uncertainty, cut to what is possible.
+
+    Privacy
+    -------
+    For the owner's eyes.
+
+    Examples
+    --------
+    >>> interval(5.0, 1.0, 10.0)
+    Interval(low=30.0, middle=50.0, high=70.0)
+    """
+    low, middle, high = (
+        round(100.0 * min(1.0, max(0.0, value / whole if whole else 0.0)), 2)
+        for value in (estimate - 2 * error, estimate, estimate + 2 * error)
+    )
+    return Interval(low, middle, high)
+
+
+def face(key_hex: str) -> Face:
+    """Return the picture of a key.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> face("00" * 32).cells
+    ()
+    """
+    key = bytes.fromhex(key_hex)
+    bits = int.from_bytes(key[1:3])
+    cells = [
+        (column, row)
+        for row in range(5)
+        for column in range(5)
+        if bits >> (row * 3 + min(column, 4 - column)) & 1  # mirrored: faces are easier to tell apart than noise
+    ]
+    return Face(key[0] * 360 // 256, tuple(cells))
+
+
+def sketch_image(bits: NDArray[np.bool_], *, colour: tuple[int, int, int] = (63, 138, 118)) -> str:
+    """Return a sketch as a PNG in a data address: one dot per catalogue item, zeros see-through.
+
+    Privacy
+    -------
+    The bits are public once published.
+
+    Examples
+    --------
+    >>> sketch_image(np.array([True, False, True]))[:22]
+    'data:image/png;base64,'
+    """
+    width = min(bits.size, math.ceil(math.sqrt(4.0 * bits.size)))
+    height = -(-bits.size // width)
+    padded = np.zeros(width * height, dtype=np.bool_)
+    padded[: bits.size] = bits
+    rows = np.packbits(padded.reshape(height, width), axis=1)
+    lines = np.concatenate([np.zeros((height, 1), dtype=np.uint8), rows], axis=1)  # filter 0 before each line
+    parts: Mapping[bytes, bytes] = {
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 1, 3, 0, 0, 0),
+        b"PLTE": bytes((*colour, *colour)),
+        b"tRNS": b"\x00\xff",
+        b"IDAT": zlib.compress(lines.tobytes(), 9),
+        b"IEND": b"",
+    }
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in parts.items()
+    )
+    return "data:image/png;base64," + base64.b64encode(png).decode()
+
+
+def _nice(step: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, at least the step."""
+    scale = 10.0 ** math.floor(math.log10(step))
+    return next(scale * part for part in (1, 2, 5, 10) if scale * part >= step * (1 - 1e-9))

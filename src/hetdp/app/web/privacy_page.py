@@ -1,0 +1,176 @@
+"""My privacy: what an epoch costs, what was spent, what a curious peer could learn, and the sketch that is public."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from hetdp.app.web.fields import amount_in, whole_in
+from hetdp.app.web.pictures import loss_chart, sketch_image
+from hetdp.app.web.rendering import Renderer
+from hetdp.app.web.session import Message, View
+from hetdp.app.web.words import updated_chance
+from hetdp.errors import InvalidInput
+from hetdp.peer.disclosure import most_odds_factor, odds_factor
+from hetdp.peer.handle import NodeHandle
+from hetdp.peer.sketches import FULL_DIAL, chance_of_one
+
+__all__ = ["PrivacyPage"]
+
+_BEFORE = (0.01, 0.1, 0.5)
+_MOST_CURVES = 40
+_MOST_CHOICES = 2000
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Belief:
+    """What somebody believed before, believes now, and could believe at most.
+
+    Privacy
+    -------
+    For the owner's eyes; `repr` shows nothing.
+    """
+
+    before: float
+    newest: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Disclosure:
+    """What the published bits tell about one item.
+
+    Privacy
+    -------
+    For the owner's eyes; `repr` shows nothing.
+    """
+
+    place: int
+    title: str
+    dial: int
+    bit: bool
+    factor: float
+    most: float
+    most_lifetime: float
+    epochs: int
+    spent: float
+    limit: float | None
+    beliefs: tuple[Belief, ...]
+
+
+class PrivacyPage:
+    """What the page about privacy shows and does.
+
+    Privacy
+    -------
+    The sketch and epsilon are public; everything else is for the owner's eyes.
+    """
+
+    def __init__(self, node: NodeHandle, view: View, renderer: Renderer) -> None:
+        self._node, self._view, self._renderer = node, view, renderer
+
+    def show(self) -> Response:
+        """Return the page.
+
+        Privacy
+        -------
+        For the owner's eyes.
+        """
+        store, network = self._node.store, self._node.network
+        spent, profile = store.spent(), store.profile()
+        newest, publications = store.newest_publication(), store.publications()
+        titles = {item.place: item.title for item in profile}
+        removed = {place: store.catalogue_item(place).title for place in spent if place not in titles}
+        choices = sorted((titles | removed).items(), key=lambda row: row[1].casefold())[:_MOST_CHOICES]
+        if self._view.chosen not in titles | removed:
+            by_loss = sorted(titles | removed, key=lambda place: -spent.get(place, 0.0))
+            self._view.chosen = by_loss[0] if by_loss else None
+        chart = None
+        if publications and spent:
+            epochs = [publication.epoch for publication in publications]
+            chart = loss_chart(store.all_charges(), epochs, store.default_limit())
+        return self._renderer.page(
+            "/privacy",
+            "privacy.html",
+            watch="profile epoch",
+            epsilon=float(network.epsilon),
+            most_per_epoch=most_odds_factor(network.epsilon, FULL_DIAL),
+            length_s=network.epoch_length_s,
+            default_limit=store.default_limit(),
+            full_epochs=store.default_limit() / float(network.epsilon),
+            exhausted=[item for item in profile if item.exhausted],
+            publications=publications,
+            newest=newest,
+            image=None if newest is None else sketch_image(newest.bits),
+            by_chance=round(network.items * chance_of_one(network.epsilon)),
+            catalogue=network.items,
+            chart=chart,
+            most_curves=_MOST_CURVES,
+            titles=titles | removed,
+            removed=removed,
+            spent=sorted(spent.items(), key=lambda row: (-row[1], row[0])),
+            choices=choices,
+            chosen=self._view.chosen,
+            told=None if newest is None or self._view.chosen is None else self._disclosure(self._view.chosen),
+        )
+
+    def choose(self, form: Mapping[str, str]) -> None:
+        """Choose the item to look at.
+
+        Privacy
+        -------
+        In memory only.
+        """
+        self._view.chosen = whole_in(form, "place")
+
+    def set_limit(self, form: Mapping[str, str]) -> Message:
+        """Set the lifetime limit of one item; an empty field goes back to the default.
+
+        Privacy
+        -------
+        Losses already made stay on record.
+        """
+        place, limit = whole_in(form, "place"), amount_in(form, "limit")
+        self._node.store.set_limit(place, limit)
+        return Message("Back to the limit of all items." if limit is None else "The limit of this item is set.")
+
+    def set_default_limit(self, form: Mapping[str, str]) -> Message:
+        """Set the lifetime limit of items without one of their own.
+
+        Privacy
+        -------
+        Losses already made stay on record.
+        """
+        limit = amount_in(form, "limit")
+        if limit is None:
+            raise InvalidInput("limit must be a number of at least 0. Got nothing instead.")
+        self._node.store.set_default_limit(limit)
+        return Message("The limit of all items is set.")
+
+    def _disclosure(self, place: int) -> Disclosure:
+        store, epsilon = self._node.store, self._node.network.epsilon
+        newest = store.newest_publication()
+        assert newest is not None  # noqa: S101  (the caller has looked; epochs do not vanish)
+        dial, bit = newest.dials.get(place, 0), bool(newest.bits[place])
+        factor, most = odds_factor(epsilon, dial, bit), most_odds_factor(epsilon, dial)
+        charges = store.charges(place)
+        spent = math.fsum(loss for _, loss in charges)
+        lifetime = math.exp(min(700.0, spent))  # losses add up, so odds multiply
+        limits = {item.place: item.limit for item in store.profile()}
+        return Disclosure(
+            place=place,
+            title=store.catalogue_item(place).title,
+            dial=dial,
+            bit=bit,
+            factor=factor,
+            most=most,
+            most_lifetime=lifetime,
+            epochs=len(charges),
+            spent=spent,
+            limit=limits.get(place),
+            beliefs=tuple(
+                Belief(before, updated_chance(before, factor), updated_chance(before, lifetime))
+                for before in _BEFORE
+            ),
+        )

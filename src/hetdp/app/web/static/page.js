@@ -1,0 +1,198 @@
+// Makes the page smoother; everything works without it. Talks to nobody but this page's own server.
+"use strict";
+
+(() => {
+  const LOOK_EVERY_MS = 3000;
+  const SETTLE_MS = 350;
+  const byId = (id) => document.getElementById(id);
+
+  let newest = 0; // number of the newest request: answers to older ones are dropped
+  let pressed = false; // a pointer is down: nothing may move under it
+  let waiting = null; // a timer that will send something soon
+  let underway = 0; // requests without an answer yet
+  let lost = false; // the node did not answer the last time
+
+  // --- dials -------------------------------------------------------------------------------------------------------
+
+  const effects = () => JSON.parse(byId("effects").textContent);
+
+  function describe(slider) {
+    slider.style.setProperty("--fill", `${slider.value}%`);
+    const [name, effect] = effects()[slider.value];
+    const place = slider.id.slice("dial-".length);
+    slider.setAttribute("aria-valuetext", `${slider.value}: ${name}`);
+    byId(`name-${place}`).textContent = name;
+    byId(`effect-${place}`).textContent = effect;
+  }
+
+  function dress() {
+    for (const slider of document.querySelectorAll("input[type=range]")) {
+      slider.style.setProperty("--fill", `${slider.value}%`);
+    }
+  }
+
+  // --- loading without leaving ---------------------------------------------------------------------------------------
+
+  function remember() {
+    const focused = document.activeElement;
+    const field = focused && focused.matches("input[type=search], input[type=number], input[type=range]") ? focused : null;
+    return {
+      id: focused ? focused.id : "",
+      section: focused && focused.closest("[tabindex='-1'][id]") ? focused.closest("[tabindex='-1'][id]").id : "",
+      value: field ? field.value : null,
+      caret: field && field.type === "search" ? [field.selectionStart, field.selectionEnd] : null,
+      open: [...document.querySelectorAll("details[id][open]")].map((details) => details.id),
+    };
+  }
+
+  function restore(before) {
+    for (const id of before.open) {
+      if (byId(id)) byId(id).open = true;
+    }
+    const again = before.id && byId(before.id);
+    if (again && !again.disabled) {
+      again.focus({ preventScroll: true });
+      if (before.value !== null && again.type === "search") {
+        again.value = before.value;
+        again.setSelectionRange(...before.caret);
+      }
+    } else if (before.id && before.section && byId(before.section)) {
+      byId(before.section).focus({ preventScroll: true });
+    } else if (before.id) {
+      byId("page").focus({ preventScroll: true });
+    }
+  }
+
+  function show(html, { announce }) {
+    const next = new DOMParser().parseFromString(html, "text/html");
+    if (!next.getElementById("page")) {
+      location.reload(); // refused: the node was started again
+      return;
+    }
+    const before = remember();
+    for (const id of ["epoch", "page"]) {
+      byId(id).replaceChildren(...next.getElementById(id).childNodes);
+    }
+    const message = next.getElementById("status").childNodes;
+    if (announce || message.length) byId("status").replaceChildren(...message);
+    document.body.dataset.state = next.body.dataset.state;
+    dress();
+    restore(before);
+  }
+
+  async function load(address, options, { announce }) {
+    const number = ++newest;
+    underway += 1;
+    try {
+      const answer = await fetch(address, { ...options, credentials: "same-origin", cache: "no-store" });
+      const html = await answer.text();
+      while (pressed) await new Promise((go) => setTimeout(go, 50));
+      if (number === newest) show(html, { announce });
+      lost = false;
+    } catch {
+      offline();
+    } finally {
+      underway -= 1;
+    }
+  }
+
+  function offline() {
+    const bar = document.createElement("div");
+    bar.className = "message bad";
+    bar.textContent = "The node does not answer. Is it still running?";
+    if (!lost) byId("status").replaceChildren(bar);
+    lost = true;
+  }
+
+  function send(form, submitter) {
+    clearTimeout(waiting);
+    waiting = null;
+    const fields = new URLSearchParams(new FormData(form, submitter));
+    return load(form.getAttribute("action"), { method: "POST", body: fields }, { announce: !form.matches("[data-live]") });
+  }
+
+  function soon(form) {
+    clearTimeout(waiting);
+    newest += 1; // what is under way is out of date already
+    waiting = setTimeout(() => send(form), SETTLE_MS);
+  }
+
+  // --- what the owner does ---------------------------------------------------------------------------------------------
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.method !== "post" || event.defaultPrevented) return;
+    event.preventDefault();
+    send(form, event.submitter);
+  });
+
+  document.addEventListener("input", (event) => {
+    const field = event.target;
+    if (field.type === "range") {
+      describe(field);
+      newest += 1;
+    } else if (field.form && field.form.matches("[data-live]")) {
+      soon(field.form);
+    }
+  });
+
+  document.addEventListener("change", (event) => {
+    const field = event.target;
+    if (field.form && field.form.matches("[data-auto]")) soon(field.form);
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const undo = byId("undo");
+    const typing = event.target.matches("input:not([type=range]), textarea");
+    if (undo && !typing && (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z") {
+      event.preventDefault();
+      undo.form.requestSubmit(undo);
+    }
+  });
+
+  document.addEventListener("pointerdown", () => { pressed = true; });
+  for (const name of ["pointerup", "pointercancel"]) {
+    document.addEventListener(name, () => { pressed = false; });
+  }
+  window.addEventListener("blur", () => { pressed = false; });
+
+  // --- time goes on ----------------------------------------------------------------------------------------------------
+
+  function duration(seconds) {
+    const days = Math.floor(seconds / 86400), hours = Math.floor((seconds % 86400) / 3600);
+    const minutes = Math.floor((seconds % 3600) / 60);
+    if (days) return `${days} day${days === 1 ? "" : "s"} ${hours} h`;
+    if (hours) return `${hours} h ${minutes} min`;
+    return minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+  }
+
+  setInterval(() => {
+    const left = byId("left");
+    if (!left) return;
+    left.dataset.left = Math.max(0, Number(left.dataset.left) - 1);
+    left.textContent = duration(Number(left.dataset.left));
+  }, 1000);
+
+  const busy = () => {
+    const focused = document.activeElement;
+    return pressed || waiting !== null || underway > 0 || (focused !== null && focused.matches("select, input[type=number]"));
+  };
+
+  // The parts of the node's state that this page shows.
+  const watched = (state) => JSON.stringify(document.body.dataset.watch.split(" ").map((name) => state[name]));
+
+  setInterval(async () => {
+    if (document.hidden || busy()) return;
+    try {
+      const answer = await fetch("/state", { credentials: "same-origin", cache: "no-store" });
+      if (answer.status === 403) location.reload(); // the node was started again
+      if (!answer.ok) return;
+      const changed = watched(await answer.json()) !== watched(JSON.parse(document.body.dataset.state));
+      if ((changed || lost) && !busy()) await load(location.pathname, {}, { announce: lost });
+    } catch {
+      offline();
+    }
+  }, LOOK_EVERY_MS);
+
+  dress();
+})();
