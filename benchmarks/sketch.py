@@ -1,0 +1,124 @@
+"""The sketch engine: CPU time and memory, as a ratio to the exact engine; and what shrinking votes is worth.
+
+python benchmarks/sketch.py                 10,000 users x 50,000 items, 100 per user, epsilon = 3
+python benchmarks/sketch.py --large         and 100,000 x 200,000, 50 per user: 2.5 GB of bits, in blocks
+python benchmarks/sketch.py --votes [FILE]  precision of recommendations: votes alone, popularity alone, both
+"""
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from hetdp import Profiles, split
+from hetdp.neighbors.coding import CodedProfiles, code_profiles
+from hetdp.neighbors.exact import exact_neighbors
+from hetdp.neighbors.sketch import sketch_neighbors
+from hetdp.neighbors.sketch_recommend import sketch_recommendations
+from hetdp.randomness import Stream, seeded_stream
+from populations import community_profiles
+
+EPSILON = Fraction(3)
+K = 10
+
+
+def cpu_seconds(function: Callable[[], object], rounds: int = 3) -> float:
+    """Return the CPU time of one call: the best of a few."""
+    times = []
+    for _ in range(rounds):
+        start = time.process_time()
+        function()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def exact_seconds(coded: CodedProfiles) -> float:
+    """Return the CPU time of the exact engine on the same profiles."""
+    factors = np.ones(coded.n_users)
+
+    def run() -> object:
+        return exact_neighbors(coded, k=K, epsilon=EPSILON, factors=factors, stream=Stream())
+
+    run()
+    return cpu_seconds(run)
+
+
+def standard() -> None:
+    start = time.process_time()
+    small = code_profiles(community_profiles(300, 500, 20))
+    found = sketch_neighbors(small, k=K, epsilon=EPSILON, stream=Stream())
+    sketch_recommendations(small, found.sketches, found.lists.indices)
+    print(f"first call: {time.process_time() - start:.1f} s of CPU (kernels compiled or read from cache)\n")
+    print(f"{'10,000 users x 50,000 items, 100 each':<44}{'CPU s':>8}{'ratio':>8}")
+    for head in ("flat", "heavy"):
+        coded = code_profiles(community_profiles(10_000, 50_000, 100, head=head))
+        own = cpu_seconds(lambda coded=coded: sketch_neighbors(coded, k=K, epsilon=EPSILON, stream=Stream()))  # type: ignore[misc]
+        peer = exact_seconds(coded)
+        print(f"{'sketch, ' + head:<44}{own:>8.2f}{own / peer:>8.2f}")
+        print(f"{'exact, ' + head:<44}{peer:>8.2f}{1.0:>8.2f}")
+        found = sketch_neighbors(coded, k=K, epsilon=EPSILON, stream=Stream())
+        own = cpu_seconds(lambda: sketch_recommendations(coded, found.sketches, found.lists.indices), 1)  # noqa: B023
+        print(f"{'sketch, recommendations, ' + head:<44}{own:>8.2f}")
+    print(f"peak memory: {peak_mib():,.0f} MiB")
+
+
+def large() -> None:
+    coded = code_profiles(community_profiles(100_000, 200_000, 50))
+    print(f"\n100,000 users x 200,000 items, 50 each; memory before: {peak_mib():,.0f} MiB")
+    for threads in (1, 2):
+        start, cpu = time.perf_counter(), time.process_time()
+        sketch_neighbors(coded, k=K, epsilon=EPSILON, stream=Stream(), threads=threads)
+        print(f"{threads} thread(s): {time.process_time() - cpu:.1f} s of CPU, {time.perf_counter() - start:.1f} s")
+    print(f"peak memory: {peak_mib():,.0f} MiB")
+
+
+def precision(profiles: Profiles, epsilon: int, seeds: int) -> dict[str, float]:
+    """Return the share of 10 recommendations that are test items, for three ways to score."""
+    ways = {"votes alone": np.inf, "popularity alone": 0.0, "both (default)": None}
+    hits = dict.fromkeys(ways, 0.0)
+    for seed in range(seeds):
+        train, test = split(profiles, protocol="paper", random_state=seed)
+        coded = code_profiles(train)
+        wanted = np.zeros((coded.n_users, coded.n_items), dtype=bool)
+        wanted[test.owners, test.indices] = True
+        found = sketch_neighbors(coded, k=K, epsilon=Fraction(epsilon), stream=seeded_stream(seed))
+        for way, spread in ways.items():
+            items, _ = sketch_recommendations(coded, found.sketches, found.lists.indices, spread=spread)
+            judged = wanted.any(axis=1)
+            right = np.take_along_axis(wanted, items.astype(np.int64), axis=1)[judged]
+            hits[way] += float(right.mean()) / seeds
+    return hits
+
+
+def votes(path: str | None) -> None:
+    sets = {
+        "community, flat": (community_profiles(2000, 5000, 50), 2),
+        "community, heavy head": (community_profiles(2000, 5000, 50, head="heavy"), 2),
+    }
+    if path is not None:
+        sets = {path: (Profiles.read(path), 20)} | sets
+    for name, (profiles, seeds) in sets.items():
+        for epsilon in (1, 3):
+            found = precision(profiles, epsilon, seeds)
+            print(f"{name}, epsilon = {epsilon}: " + ", ".join(f"{way} {hit:.4f}" for way, hit in found.items()))
+
+
+def main() -> None:
+    if "--votes" in sys.argv:
+        after = sys.argv[sys.argv.index("--votes") + 1 :]
+        votes(after[0] if after else None)
+        return
+    standard()
+    if "--large" in sys.argv:
+        large()
+
+
+if __name__ == "__main__":
+    main()
