@@ -20,6 +20,8 @@ KNOWN_FILES = (
 _USERS = ("userid", "user_id")
 _ITEMS = ("movieid", "bookmarkid", "artistid", "itemid", "movie_id", "book_id", "artist_id", "item_id")
 _TAGS = ("tag", "tagid", "tag_id")
+#: The columns of user_artists.dat. Its weight is how often an artist was played, not a wish for privacy.
+_PLAYS = ["userID", "artistID", "weight"]
 _COLONS = re.compile(r"\d+::\d+::\d+(\.\d+)?(::\d+)?")
 _TABS = re.compile(r"\d+\t\d+\t\d+(\.\d+)?\t\d+")
 
@@ -36,8 +38,8 @@ class Layout:
         The character between columns.
     user, item
         Columns of ids.
-    rating
-        Column of ratings or counts, if there is one.
+    rating, weight
+        Columns of ratings or counts, and of privacy weights, if there are any.
     names
         Columns of a file that has no line of names.
     repeats
@@ -49,6 +51,7 @@ class Layout:
     user: str
     item: str
     rating: str | None
+    weight: str | None = None
     names: tuple[str, ...] = ()
     repeats: bool = False
 
@@ -80,9 +83,9 @@ def recognise(first_line: str, file_name: str) -> Layout | None:
     if _COLONS.fullmatch(line):
         # Arrow takes one character between columns: between two colons there is an empty column.
         names = ("user", "_1", "item", "_2", "rating", "_3", "time")[: 2 * line.count("::") + 1]
-        return Layout("MovieLens ratings.dat", ":", "user", "item", "rating", names)
+        return Layout("MovieLens ratings.dat", ":", "user", "item", "rating", names=names)
     if _TABS.fullmatch(line):
-        return Layout("MovieLens u.data", "\t", "user", "item", "rating", ("user", "item", "rating", "time"))
+        return Layout("MovieLens u.data", "\t", "user", "item", "rating", names=("user", "item", "rating", "time"))
     for delimiter in ("\t", ","):
         columns = [column.strip().strip('"') for column in line.split(delimiter)]
         if columns[0].lower() in _USERS:
@@ -100,11 +103,11 @@ def _named(columns: list[str], delimiter: str, file_name: str) -> Layout:
             f"{file_name} must have a column of items, such as 'movieId', 'bookmarkID' or 'artistID'. "
             f"Got the columns {listed} instead. Columns of other names can be given: user=..., item=..."
         )
-    rating = _first(columns, lower, ("rating",))
-    if rating is None and item.lower().startswith("artist"):
-        rating = _first(columns, lower, ("weight",))  # how often it was played; not a wish for privacy
+    rating, weight = (_first(columns, lower, (name,)) for name in ("rating", "weight"))
+    if columns == _PLAYS:
+        rating, weight = weight, None
     repeats = _first(columns, lower, _TAGS) is not None
-    return Layout("ratings or tags", delimiter, columns[0], item, rating, repeats=repeats)
+    return Layout("ratings or tags", delimiter, columns[0], item, rating, weight, repeats=repeats)
 
 
 def _first(columns: list[str], lower: list[str], wanted: tuple[str, ...]) -> str | None:

@@ -86,7 +86,7 @@ def read_pairs(
     path, user, item, weight, user_ids, item_ids
         As in `Profiles.read`.
     layout
-        How the file is laid out, where its name does not tell; then it holds no weights.
+        How the file is laid out, where its name does not tell; then it tells the columns too.
     min_rating
         The smallest rating that counts, in a file with a column of ratings.
 
@@ -109,7 +109,7 @@ def read_pairs(
     if layout is not None:
         if rating is not None and layout.rating is None:
             raise _no_ratings(file)
-        columns = Columns(layout.user, layout.item, usual_weight=None, rating=rating and layout.rating)
+        columns = Columns(layout.user, layout.item, layout.weight, usual_weight=None, rating=rating and layout.rating)
         batches = _csv(file, compression, columns, delimiter=layout.delimiter, names=layout.names)
     elif kind == ".parquet":
         batches = _parquet(file, columns)
@@ -152,7 +152,7 @@ def first_line(path: str | os.PathLike[str]) -> str:
     try:
         with pa.input_stream(str(file), _COMPRESSIONS.get(file.suffix.lower())) as stream:
             head = stream.read(_HEAD)
-    except OSError:
+    except (OSError, EOFError, ValueError):
         return ""  # whoever reads the file in full will say what is wrong with it
     lines = head.decode("utf-8-sig", errors="replace").lstrip().splitlines()
     return lines[0] if lines else ""
