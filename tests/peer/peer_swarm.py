@@ -43,7 +43,9 @@ def contact_of(number):
 class Swarm:
     """Nodes 0, 1, ... on one in-memory network; node 0 is everybody's bootstrap peer."""
 
-    def __init__(self, count, *, seed=1, dials=lambda _number: {}, settings=None, conditions=None, bootstrap=1, **changes):
+    def __init__(
+        self, count, *, seed=1, dials=lambda _number: {}, settings=None, conditions=None, bootstrap=1, **changes
+    ):
         self.network = a_network(bootstrap=tuple(contact_of(number) for number in range(bootstrap)), **changes)
         self.settings = settings or Settings()
         self.seed = seed
@@ -101,14 +103,11 @@ class BadPeer:
         return Record(*fields, self.identity.sign(unsigned.text(self.swarm.network.id)))
 
     def opening(self, now_s):
-        own = self.swarm.sketch(self.number, self.swarm.network.epoch_at(now_s))
-        return encode(
-            self.swarm.network.id,
-            Opening(self.stream.words(1).tobytes(), self.record(now_s), (), (Slip(own.key, own.epoch),)),
-        )
+        have = (Slip(self.identity.key, self.swarm.network.epoch_at(now_s)),)
+        return encode(self.swarm.network.id, Opening(self.stream.words(1).tobytes(), self.record(now_s), (), have))
 
     def tick(self, now_s):
-        burst = 50 if self.kind == "flooding" else 1
+        burst = 20 if self.kind == "flooding" else 1
         self.next_wakeup_s = now_s + self.swarm.network.period_s / 5
         actions = []
         for _ in range(burst):
@@ -122,7 +121,7 @@ class BadPeer:
             actions.append(Dial(self.turn, address_of(victim), b"", raw))
         return actions
 
-    def receive(self, link, _curve, raw, *, now_s):
+    def receive(self, link, _curve, raw, **_):
         self.captured.append(raw)
         if self.kind in ("silent", "garbage", "oversized", "flooding"):
             return [] if self.kind == "silent" else [Reply(link, self.stream.words(4).tobytes())]

@@ -1,0 +1,136 @@
+"""`hetdp network` and `hetdp node`, and that every setting is documented."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hetdp.app.network_command import network
+from hetdp.app.node_command import node
+from hetdp.errors import DataError, HetdpError, InvalidInput
+from hetdp.peer.folder import locked
+from hetdp.peer.handle import NodeHandle
+from hetdp.peer.network import read_network
+from hetdp.peer.publication import publish
+from hetdp.peer.settings import SETTINGS, Settings, read_settings, settings_toml
+
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "node.md"
+
+
+def run(group, *arguments, code=0):
+    result = CliRunner().invoke(group, [str(argument) for argument in arguments])
+    if isinstance(result.exception, HetdpError):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "items.csv").write_text("item,title,group\n" + "".join(f"i{n},Item {n},g{n % 2}\n" for n in range(50)))
+    (tmp_path / "me.csv").write_text("item,weight\ni3,0.5\ni4,\ni5,0\n")
+    run(network, "create", tmp_path / "net.toml", "--catalogue", tmp_path / "items.csv", "--epsilon", "0.3", "-q")
+    return tmp_path
+
+
+@pytest.fixture
+def home(files):
+    run(node, "init", "--network", files / "net.toml", "--profile", files / "me.csv", "--folder", files / "home", "-q")
+    return files / "home"
+
+
+def test_a_network_is_made(files):
+    made = read_network(files / "net.toml")
+    assert (made.name, made.items, str(made.epsilon), made.catalogue) == ("net", 50, "3/10", "items.csv")
+    assert (made.epoch_length_s, made.most_items, made.admission) == (7 * 86400, 50, "open")
+    with pytest.raises(DataError, match="must not replace a file"):
+        run(network, "create", files / "net.toml", "--catalogue", files / "items.csv", "--epsilon", "3")
+    with pytest.raises(InvalidInput, match="epsilon must be a number"):
+        run(network, "create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "lots")
+    base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "3")
+    run(network, *base, "--epoch-length", "soon", code=2)
+    run(network, *base, "--period", "0", code=2)
+    result = run(network, *base, "--epoch-length", "12h", "--dry-run", "--json")
+    assert json.loads(result.stdout)["epoch_length_s"] == 43200
+    assert not (files / "x.toml").exists()
+
+
+def test_invitations_and_peers(files, home):
+    contact = json.loads(run(node, "status", "--folder", home, "--json").stdout)
+    options = ("--address", contact["address"], "--key", contact["key_hex"], "--curve", contact["curve_hex"])
+    before = read_network(files / "net.toml").id
+    for _ in range(2):
+        run(network, "add-peer", files / "net.toml", *options)
+    known = read_network(files / "net.toml")
+    assert [peer.key for peer in known.bootstrap] == [contact["key_hex"]]
+    assert known.id == before
+    with pytest.raises(InvalidInput, match="64 hexadecimal"):
+        run(network, "add-peer", files / "net.toml", *options[:2], "--key", "xx", "--curve", "yy")
+    with pytest.raises(DataError, match="key file"):
+        run(network, "invite", files / "net.toml", "--key", contact["key_hex"])
+    closed = files / "closed.toml"
+    run(network, "create", closed, "--catalogue", files / "items.csv", "--epsilon", "3", "--invite-only")
+    assert stat.S_IMODE((files / "closed.toml.key").stat().st_mode) == 0o600
+    invitation = run(network, "invite", closed, "--key", contact["key_hex"], "-q").stdout.strip()
+    assert len(invitation) == 128
+    run(network, "invite", closed, "--key", "short", code=2)
+
+
+def test_a_node_is_made_shown_and_exported(files, home):
+    status = json.loads(run(node, "status", "--folder", home, "--json").stdout)
+    assert (status["network"], status["items"], status["running"], status["published_epoch"]) == ("net", 3, False, None)
+    handle = NodeHandle.open(home)
+    publish(handle.store, identity=handle.identity, network=handle.network, now_s=handle.now())
+    handle.close()
+    shown = run(node, "status", "--folder", home).output
+    assert "i3" not in shown
+    assert "net" in shown
+    run(node, "export", "--folder", home, "-o", files / "out.json", "-q")
+    exported = json.loads((files / "out.json").read_text())
+    assert stat.S_IMODE((files / "out.json").stat().st_mode) == 0o600
+    assert {row["item"]: row["weight"] for row in exported["profile"]} == {"i3": 0.5, "i4": 1.0, "i5": 0.0}
+    assert {row["item"]: row["loss"] for row in exported["losses"]} == {"i3": 0.15, "i4": 0.3}
+    secrets = json.loads((home / "identity.key").read_text())
+    assert not any(secret in (files / "out.json").read_text() for secret in secrets.values())
+    assert json.loads(run(node, "export", "--folder", home).stdout) == exported
+
+
+def test_dry_runs_change_nothing(files, home):
+    run(node, "init", "--network", files / "net.toml", "--folder", files / "other", "--dry-run")
+    assert not (files / "other").exists()
+    planned = json.loads(run(node, "run", "--folder", home, "--dry-run", "--json").stdout)
+    assert planned["would_draw_a_sketch"]
+    assert (planned["items_that_count"], planned["largest_loss"]) == (2, 0.3)
+    handle = NodeHandle.open(home)
+    assert handle.store.publications() == []
+    handle.close()
+    assert "would start 7 processes" in run(node, "demo", "--nodes", "7", "--dry-run").output
+    run(node, "export", "--folder", home, "-o", files / "out.json", "--dry-run")
+    assert not (files / "out.json").exists()
+
+
+def test_errors_are_clear(files, home):
+    with pytest.raises(DataError, match="there must be a node"):
+        run(node, "status", "--folder", files / "nowhere")
+    with pytest.raises(DataError, match="must not exist yet"):
+        run(node, "init", "--network", files / "net.toml", "--folder", home)
+    with locked(home), pytest.raises(DataError, match="only one node"):
+        run(node, "run", "--folder", home, "--no-page")
+    (home / "node.toml").write_text("neighbors = 3\n")
+    with pytest.raises(DataError, match="known settings"):
+        run(node, "status", "--folder", home)
+
+
+def test_settings_survive_their_file(tmp_path):
+    settings = Settings(neighbours=3, advertise="tcp://a:1")
+    (tmp_path / "node.toml").write_text(settings_toml(settings))
+    assert read_settings(tmp_path / "node.toml") == settings
+    assert SETTINGS.keys() == set(Settings.__struct_fields__)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_is_documented_with_its_default(name):
+    default = json.dumps(getattr(Settings(), name))
+    assert f"| `{name}` | `{default}` | {SETTINGS[name]} |" in DOCUMENTED.read_text()

@@ -1,0 +1,122 @@
+"""Choosing at home: the right neighbours, honest uncertainty, recommendations, and no influence of dial 0."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from peer_swarm import a_network, identity_of
+
+from hetdp.peer.catalogue import CatalogueItem
+from hetdp.peer.disclosure import most_odds_factor, odds_factor, total_odds_factor
+from hetdp.peer.handle import NodeHandle
+from hetdp.peer.neighbours import find_neighbours, scores, votes
+from hetdp.peer.settings import Settings
+from hetdp.peer.sketches import chance_of_one, draw_bits, sign_sketch, unpack
+from hetdp.peer.store import Store
+from hetdp.randomness import seeded_stream
+
+EPSILON = Fraction(3)
+SIZE = 300
+NETWORK = a_network(items=SIZE)
+
+
+def sketch_of(number, items, seed=1):
+    bits = draw_bits(dict.fromkeys(items, 100), epsilon=EPSILON, size=SIZE, stream=seeded_stream(seed, number))
+    return sign_sketch(bits, epoch=0, identity=identity_of(number), network=NETWORK)
+
+
+MINE = range(60)
+ALIKE = [sketch_of(number, range(10 * number, 10 * number + 80)) for number in range(4)]
+STRANGERS = [sketch_of(number, range(200, 260)) for number in range(4, 12)]
+
+
+def test_scores_are_the_sum_over_own_items():
+    found = scores(ALIKE, MINE, epsilon=EPSILON, size=SIZE)
+    q = chance_of_one(EPSILON)
+    expected = [sum(unpack(sketch.bits, SIZE)[item] - q for item in MINE) for sketch in ALIKE]
+    assert found == pytest.approx(expected)
+
+
+def test_those_alike_come_first_with_honest_errors():
+    """Estimates are within 6 deviations of the truth: false alarm below 1e-8 each."""
+    found = find_neighbours([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=4)
+    assert [one.key_hex for one in found] == [sketch.key.hex() for sketch in ALIKE]
+    for number, one in enumerate(found):
+        assert abs(one.shared - (60 - 10 * number)) < 6 * one.shared_error
+        assert 0 <= one.share <= 1
+        assert one.significance == pytest.approx(one.shared / one.shared_error)
+    assert find_neighbours(ALIKE, [], epsilon=EPSILON, size=SIZE, count=4) == []
+    assert find_neighbours([], MINE, epsilon=EPSILON, size=SIZE, count=4) == []
+    assert "score" not in repr(found[0])
+
+
+def test_neighbours_vote_for_what_they_have():
+    found = find_neighbours([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=4)
+    best = votes(ALIKE, found, without=MINE, epsilon=EPSILON, size=SIZE, count=10)
+    assert sum(60 <= vote.place < 110 for vote in best) >= 8
+    assert [vote.significance for vote in best] == sorted((vote.significance for vote in best), reverse=True)
+    assert best[0].voters >= 3
+    assert all(
+        vote.place != best[0].place
+        for vote in votes(ALIKE, found, without=[*MINE, best[0].place], epsilon=EPSILON, size=SIZE, count=300)
+    )
+    assert votes(ALIKE, [], without=[], epsilon=EPSILON, size=SIZE, count=5) == []
+
+
+@pytest.fixture
+def handle(tmp_path):
+    items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(SIZE)]
+    store = Store.make(tmp_path / "node.db", NETWORK, items, default_limit=30.0)
+    store.keep(sketches=[*ALIKE, *STRANGERS], now_s=0.0, first_epoch=0)
+    yield NodeHandle(tmp_path, NETWORK, Settings(neighbours=4), identity_of(50), store)
+    store.close()
+
+
+def view_of(handle):
+    places = [(one.place, one.votes) for one in handle.recommendations()]
+    return [(one.key_hex, one.score) for one in handle.neighbours()], places
+
+
+def test_an_item_of_dial_0_has_no_influence_on_the_owner(handle):
+    handle.store.set_dials(dict.fromkeys(MINE, 100))
+    before = view_of(handle)
+    assert before[1]
+    top = before[1][0][0]
+    handle.store.set_dials({250: 0, top: 0})
+    assert view_of(handle) == before
+    assert handle.recommendations()[0].in_profile  # shown as such; the page may leave it out
+    handle.store.set_dials({250: 100})
+    assert view_of(handle) != before
+
+
+def test_exhausted_items_have_no_influence_either(handle):
+    handle.store.set_dials(dict.fromkeys(MINE, 100))
+    before = view_of(handle)
+    handle.store.set_dials({250: 100})
+    handle.store.set_limit(250, 0.0)
+    assert view_of(handle) == before
+
+
+def test_dismissed_and_added_items_are_not_recommended(handle):
+    handle.store.set_dials(dict.fromkeys(MINE, 100))
+    first, second = (one.place for one in handle.recommendations(2))
+    handle.store.dismiss(first)
+    handle.store.set_dials({second: 100})
+    assert not {first, second} & {one.place for one in handle.recommendations(300)}
+    handle.store.undismiss(first)
+    assert first in {one.place for one in handle.recommendations(300)}
+    handle.store.remove(range(SIZE))
+    assert handle.recommendations() == handle.neighbours() == ()
+
+
+def test_odds_stay_within_the_promise():
+    for dial in (0, 1, 37, 50, 99, 100):
+        most = most_odds_factor(EPSILON, dial)
+        assert most == pytest.approx(math.exp(3 * dial / 100))
+        for bit in (True, False):
+            assert 1 / most - 1e-12 <= odds_factor(EPSILON, dial, bit) <= most + 1e-12
+    assert odds_factor(EPSILON, 100, bit=True) == pytest.approx(math.exp(3))
+    both = total_odds_factor([(50, True), (50, True)], EPSILON)
+    assert both == pytest.approx(odds_factor(EPSILON, 50, bit=True) ** 2)
+    assert np.isfinite(most_odds_factor(EPSILON, 100, epochs=10**6))
