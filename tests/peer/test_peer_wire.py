@@ -77,7 +77,7 @@ def test_banned_keys_plain_connections_and_large_messages_are_cut_off():
         assert pair.collect(pair.server, seconds=0.5) == []
         context.destroy(linger=0)
         pair.banned.clear()
-        pair.client.perform(Dial(2, pair.server.address, SERVER.curve, bytes(LARGEST + 1)))
+        pair.client.perform(Dial(2, pair.server.address, SERVER.curve, bytes(LARGEST + 100)))
         assert pair.collect(pair.server, seconds=0.5) == []
         pair.client.perform(Dial(3, pair.server.address, SERVER.curve, bytes(LARGEST)))
         assert len(pair.collect(pair.server, seconds=20)) == 1

@@ -21,6 +21,8 @@ _QUEUE = 64
 _CONNECTIONS = 512
 _BATCH = 256
 _HANDSHAKE_MS = 5000
+#: What encryption adds to a message, and a little more.
+_OVERHEAD = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ class Transport:
             self._gatekeeper.send_multipart([b"1.0", frames[1], *status, key.hex().encode(), b""])
 
     def _bound(self, socket: "zmq.Socket[bytes]") -> None:
-        socket.setsockopt(zmq.MAXMSGSIZE, self._largest)
+        socket.setsockopt(zmq.MAXMSGSIZE, self._largest + _OVERHEAD)
         socket.setsockopt(zmq.SNDHWM, _QUEUE)
         socket.setsockopt(zmq.RCVHWM, _QUEUE)
         socket.setsockopt(zmq.LINGER, 0)
