@@ -19,8 +19,34 @@ from hetdp.randomness import seeded_stream
 
 START = 1_800_000_000
 GROUPS = ("Music", "Books", "Health", "Food", "")
-WORDS = ("Green", "Silent", "Northern", "Early", "Paper", "Winter", "Copper", "Quiet", "Open", "Distant", "Amber", "Wild")
-NOUNS = ("tea", "garden", "rivers", "jazz", "harbour", "letters", "bread", "forest", "atlas", "kitchen", "piano", "sleep")
+WORDS = (
+    "Green",
+    "Silent",
+    "Northern",
+    "Early",
+    "Paper",
+    "Winter",
+    "Copper",
+    "Quiet",
+    "Open",
+    "Distant",
+    "Amber",
+    "Wild",
+)
+NOUNS = (
+    "tea",
+    "garden",
+    "rivers",
+    "jazz",
+    "harbour",
+    "letters",
+    "bread",
+    "forest",
+    "atlas",
+    "kitchen",
+    "piano",
+    "sleep",
+)
 
 
 def a_catalogue(count):
@@ -233,7 +259,9 @@ class FakeNode:
         store, mine = self.store, max(1, sum(item.effective_dial > 0 for item in self.store.profile()))
         store.neighbour_sketches = count
         store.known = [
-            PeerInfo(key_of(n), pseudonym(bytes.fromhex(key_of(n))), f"tcp://10.0.0.{n}:7470", self.now_s - 17 * n, n % 3)
+            PeerInfo(
+                key_of(n), pseudonym(bytes.fromhex(key_of(n))), f"tcp://10.0.0.{n}:7470", self.now_s - 17 * n, n % 3
+            )
             for n in range(1, count + 1)
         ]
         error = (mine * 0.0474 * 0.9526) ** 0.5 / 0.9
@@ -262,9 +290,7 @@ class FakeNode:
         ]
         store.sent = Traffic(1_830_000, 2_410_000, 4120, 4188, 2060, 31, 4)
         sizes = np.cumsum(4200 + 900 * np.sin(np.arange(120) / 4.0) + 300 * np.cos(np.arange(120) * 1.7)).astype(int)
-        store.history = [
-            (self.now_s - 10.0 * (120 - n), int(size), int(size * 1.2)) for n, size in enumerate(sizes)
-        ]
+        store.history = [(self.now_s - 10.0 * (120 - n), int(size), int(size * 1.2)) for n, size in enumerate(sizes)]
 
 
 def key_of(number):
@@ -274,7 +300,7 @@ def key_of(number):
 def a_lived_in_node(**changes):
     """Return a node that has run for some epochs and has neighbours."""
     node = FakeNode(**changes)
-    node.store.set_dials({place: 100 for place in range(0, 60, 3)} | {1: 60, 7: 25, 22: 35, 2: 0, 12: 5})
+    node.store.set_dials(dict.fromkeys(range(0, 60, 3), 100) | {1: 60, 7: 25, 22: 35, 2: 0, 12: 5})
     node.pass_epochs(6)
     node.store.set_limit(9, 16.0)
     node.store.set_dials({3: 40, 62: 100})

@@ -104,7 +104,7 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
 def _static(path: Path) -> Callable[[Request], object]:
     content, kind = path.read_bytes(), _KINDS[path.suffix]
 
-    async def endpoint(_request: Request) -> Response:  # noqa: RUF029  (starlette runs plain functions in a thread)
+    async def endpoint(_request: Request) -> Response:
         return Response(content, media_type=kind)
 
     return endpoint

@@ -58,7 +58,7 @@ _REFUSED = """<!doctype html>
 """
 
 
-class Refusal(Exception):  # noqa: N818  (a refused visitor is no error of ours)
+class Refusal(Exception):
     """A request that goes no further: status, and what to tell the visitor. Never holds what was sent."""
 
     def __init__(self, status: int, title: str, text: str) -> None:
@@ -114,7 +114,7 @@ class Guard:
             await refusal.response()(scope, receive, send_with_headers)
         except Exception as error:  # noqa: BLE001  (whatever it is, its text must not reach a log)
             place = traceback.extract_tb(error.__traceback__)[-1]
-            _log.error("%s in %s, line %s", type(error).__name__, place.name, place.lineno)  # noqa: TRY400  (no text)
+            _log.error("%s in %s, line %s", type(error).__name__, place.name, place.lineno)
             if not started:
                 failure = Refusal(500, "That did not work", "The node could not do this. Look at its terminal.")
                 await failure.response()(scope, receive, send_with_headers)

@@ -16,7 +16,7 @@ from hetdp.peer.store_profile import ProfileItem
 
 __all__ = ["ItemsPage"]
 
-_RESULTS = 12
+_RESULTS = 8
 _ROWS = 40
 #: What items without a group are gathered under.
 _OTHER = ""

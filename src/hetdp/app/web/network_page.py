@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from starlette.responses import Response
 
-from hetdp.app.web.pictures import area_path, face
+from hetdp.app.web.pictures import curve_path, face
 from hetdp.app.web.rendering import Renderer
 from hetdp.peer.handle import NodeHandle
 
@@ -48,8 +48,8 @@ class NetworkPage:
             peers=[(peer, face(peer.key_hex)) for peer in peers[:_MOST_PEERS]],
             more_peers=max(0, len(peers) - _MOST_PEERS),
             # Less than nothing was sent where the node was started again with an older store.
-            sent_path=area_path([max(0, sent) for sent, _ in steps], top=top),
-            received_path=area_path([max(0, received) for _, received in steps], top=top),
+            sent_path=curve_path([max(0, sent) for sent, _ in steps], top=top),
+            received_path=curve_path([max(0, received) for _, received in steps], top=top, filled=True),
             top=top,
             since_s=history[0][0] if history else None,
         )

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chart", "Curve", "Face", "Interval", "area_path", "face", "interval", "loss_chart", "sketch_image"]
+__all__ = ["Chart", "Curve", "Face", "Interval", "curve_path", "face", "interval", "loss_chart", "sketch_image"]
 
 _WIDTH = 640.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 628.0, 12.0, 210.0
 _MOST_TICKS = 6
+_LARGEST_DOT, _WIDEST_SKETCH = 8, 960
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -102,7 +103,7 @@ def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int],
     together: dict[tuple[tuple[int, float], ...], list[int]] = {}
     for place, losses in history.items():
         together.setdefault(tuple(losses), []).append(place)
-    most = max([limit, *(math.fsum(loss for _, loss in losses) for losses in together)]) or 1.0
+    most = max([limit, *(math.fsum(loss for _, loss in shared) for shared in together)]) or 1.0
     first, last = epochs[0] - 1, epochs[-1]
     step = (_RIGHT - _LEFT) / (last - first)
 
@@ -113,9 +114,9 @@ def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int],
         return round(_BOTTOM - loss / (1.08 * most) * (_BOTTOM - _TOP), 1)
 
     curves = []
-    for losses, places in together.items():
-        total, parts = 0.0, [f"M{x(losses[0][0] - 1)} {y(0.0)}"]
-        for epoch, loss in losses:
+    for shared, places in together.items():
+        total, parts = 0.0, [f"M{x(shared[0][0] - 1)} {y(0.0)}"]
+        for epoch, loss in shared:
             # A slope within the epoch rather than a step: it reads as time going on, and lines stay apart.
             parts += [f"L{x(epoch - 1)} {y(total)}", f"L{x(epoch)} {y(total + loss)}"]
             total += loss
@@ -129,8 +130,10 @@ def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int],
     return Chart(tuple(curves), across, upward, y(limit), limit)
 
 
-def area_path(values: Sequence[float], *, top: float, width: float = _WIDTH, height: float = 90.0) -> str:
-    """Return a filled curve under values, as the path of an SVG; `top` is at full height. "" for fewer than two.
+def curve_path(
+    values: Sequence[float], *, top: float, filled: bool = False, width: float = _WIDTH, height: float = 90.0
+) -> str:
+    """Return a curve, or the area under it, as the path of an SVG; `top` is at full height. "" for fewer than two.
 
     Privacy
     -------
@@ -138,14 +141,15 @@ def area_path(values: Sequence[float], *, top: float, width: float = _WIDTH, hei
 
     Examples
     --------
-    >>> area_path([0, 2], top=2, width=10, height=4)
-    'M0 4 L0.0 4.0 L10.0 0.0 L10 4 Z'
+    >>> curve_path([0, 2], top=2, width=10, height=4)
+    'M0.0 4.0 L10.0 0.0'
     """
     if len(values) < 2:  # noqa: PLR2004  (a curve needs two points)
         return ""
     step = width / (len(values) - 1)
-    points = (f"L{place * step:.1f} {height * (1 - value / (top or 1)):.1f}" for place, value in enumerate(values))
-    return f"M0 {height:g} {' '.join(points)} L{width:g} {height:g} Z"
+    points = (f"{place * step:.1f} {height * (1 - value / (top or 1)):.1f}" for place, value in enumerate(values))
+    path = "M" + " L".join(points)
+    return f"{path} L{width:g} {height:g} L0 {height:g} Z" if filled else path
 
 
 def interval(estimate: float, error: float, whole: float) -> Interval:
@@ -190,8 +194,8 @@ def face(key_hex: str) -> Face:
     return Face(key[0] * 360 // 256, tuple(cells))
 
 
-def sketch_image(bits: NDArray[np.bool_], *, colour: tuple[int, int, int] = (63, 138, 118)) -> str:
-    """Return a sketch as a PNG in a data address: one dot per catalogue item, zeros see-through.
+def sketch_image(bits: NDArray[np.bool_], *, colour: tuple[int, int, int] = (63, 138, 118)) -> tuple[str, int]:
+    """Return a sketch as a PNG in a data address, one dot per catalogue item, and how wide to show it, in pixels.
 
     Privacy
     -------
@@ -199,10 +203,11 @@ def sketch_image(bits: NDArray[np.bool_], *, colour: tuple[int, int, int] = (63,
 
     Examples
     --------
-    >>> sketch_image(np.array([True, False, True]))[:22]
-    'data:image/png;base64,'
+    >>> address, width = sketch_image(np.array([True, False, True]))
+    >>> address[:22], width
+    ('data:image/png;base64,', 24)
     """
-    width = min(bits.size, math.ceil(math.sqrt(4.0 * bits.size)))
+    width = min(bits.size, math.ceil(math.sqrt(8.0 * bits.size)))  # eight times as wide as high
     height = -(-bits.size // width)
     padded = np.zeros(width * height, dtype=np.bool_)
     padded[: bits.size] = bits
@@ -219,7 +224,8 @@ def sketch_image(bits: NDArray[np.bool_], *, colour: tuple[int, int, int] = (63,
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         for kind, data in parts.items()
     )
-    return "data:image/png;base64," + base64.b64encode(png).decode()
+    shown = width * max(1, min(_LARGEST_DOT, _WIDEST_SKETCH // width))  # whole pixels: dots of one size
+    return "data:image/png;base64," + base64.b64encode(png).decode(), shown
 
 
 def _nice(step: float) -> float:

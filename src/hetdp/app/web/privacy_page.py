@@ -170,7 +170,6 @@ class PrivacyPage:
             spent=spent,
             limit=limits.get(place),
             beliefs=tuple(
-                Belief(before, updated_chance(before, factor), updated_chance(before, lifetime))
-                for before in _BEFORE
+                Belief(before, updated_chance(before, factor), updated_chance(before, lifetime)) for before in _BEFORE
             ),
         )

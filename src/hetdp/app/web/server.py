@@ -88,7 +88,7 @@ class _Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Wait until the node stops."""
-        while not (self._node.stopping.is_set() or self.should_exit):
+        while not (self._node.stopping.is_set() or self.should_exit):  # noqa: ASYNC110  (an event of threads)
             await asyncio.sleep(_LOOK_EVERY_S)
 
 

@@ -51,6 +51,10 @@ class View:
         return message
 
 
+def _secret() -> str:
+    return base64.urlsafe_b64encode(secure_stream().key()).decode().rstrip("=")
+
+
 @dataclass(repr=False)
 class Session:
     """The secrets of one run of the page. They are gone when the node stops.
@@ -67,8 +71,8 @@ class Session:
     (True, False, None)
     """
 
-    token: str = field(default_factory=lambda: _secret())
-    form_token: str = field(default_factory=lambda: _secret())
+    token: str = field(default_factory=_secret)
+    form_token: str = field(default_factory=_secret)
     view: View = field(default_factory=View)
     _cookie: str | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -113,7 +117,3 @@ def same(given: str, expected: str) -> bool:
 
 def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-
-
-def _secret() -> str:
-    return base64.urlsafe_b64encode(secure_stream().key()).decode().rstrip("=")

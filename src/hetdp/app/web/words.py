@@ -23,8 +23,14 @@ __all__ = [
 ]
 
 #: Lowest dial of each kind -> its name.
-DIAL_NAMES = ((0, "Never counts"), (1, "Barely counts"), (20, "Counts a little"), (45, "Counts half"))
-_UPPER_NAMES = ((65, "Counts for much"), (100, "Normal"))
+DIAL_NAMES: dict[int, str] = {
+    0: "Never counts",
+    1: "Barely counts",
+    20: "Counts a little",
+    45: "Counts half",
+    65: "Counts for much",
+    100: "Normal",
+}
 #: Dials that can be set for a whole group at once.
 PRESETS = ((0, "Never"), (25, "A little"), (50, "Half"), (100, "Normal"))
 
@@ -44,7 +50,7 @@ def dial_name(dial: int) -> str:
     >>> dial_name(0), dial_name(50), dial_name(100)
     ('Never counts', 'Counts half', 'Normal')
     """
-    return next(name for lowest, name in reversed(DIAL_NAMES + _UPPER_NAMES) if dial >= lowest)
+    return DIAL_NAMES[max(lowest for lowest in DIAL_NAMES if dial >= lowest)]
 
 
 def dial_effect(dial: int, epsilon: Fraction) -> str:
@@ -183,14 +189,19 @@ def duration_words(seconds: float) -> str:
     --------
     >>> duration_words(5), duration_words(250), duration_words(7500), duration_words(200000)
     ('5 s', '4 min 10 s', '2 h 5 min', '2 days 7 h')
+    >>> duration_words(3600)
+    '1 h'
     """
     left = max(0, math.floor(seconds))
     days, hours, minutes = left // _DAY, left % _DAY // _HOUR, left % _HOUR // _MINUTE
-    if days:
-        return f"{count_words(days, 'day')} {hours} h"
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {left % _MINUTE} s" if minutes else f"{left} s"
+    parts = [
+        (days, count_words(days, "day")),
+        (hours, f"{hours} h"),
+        (minutes, f"{minutes} min"),
+        (left % _MINUTE, f"{left % _MINUTE} s"),
+    ]
+    first = next((place for place, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return " ".join(text for count, text in parts[first : first + 2] if count) or "0 s"
 
 
 def moment_words(moment_s: float, now_s: float) -> str:
@@ -205,7 +216,7 @@ def moment_words(moment_s: float, now_s: float) -> str:
     >>> moment_words(0.0, 0.0).startswith("today ")
     True
     """
-    moment, now = (datetime.fromtimestamp(seconds).astimezone() for seconds in (moment_s, now_s))  # noqa: DTZ006
+    moment, now = (datetime.fromtimestamp(seconds).astimezone() for seconds in (moment_s, now_s))
     days = (moment.date() - now.date()).days
     day = {0: "today", 1: "tomorrow", -1: "yesterday"}.get(days) or f"{moment.day} {moment:%b}"
     precise = abs(moment_s - now_s) < _HOUR

@@ -161,9 +161,10 @@
   function duration(seconds) {
     const days = Math.floor(seconds / 86400), hours = Math.floor((seconds % 86400) / 3600);
     const minutes = Math.floor((seconds % 3600) / 60);
-    if (days) return `${days} day${days === 1 ? "" : "s"} ${hours} h`;
-    if (hours) return `${hours} h ${minutes} min`;
-    return minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+    const parts = [[days, days === 1 ? "day" : "days"], [hours, "h"], [minutes, "min"], [seconds % 60, "s"]];
+    const first = parts.findIndex(([count]) => count > 0);
+    if (first < 0) return "0 s";
+    return parts.slice(first, first + 2).filter(([count]) => count > 0).map((part) => part.join(" ")).join(" ");
   }
 
   setInterval(() => {
