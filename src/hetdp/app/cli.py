@@ -16,6 +16,9 @@ from hetdp.app.budget_command import budget
 from hetdp.app.compare_command import compare
 from hetdp.app.completion_command import completion
 from hetdp.app.demo_command import demo
+from hetdp.app.evaluate_command import evaluate
+from hetdp.app.neighbors_command import neighbors
+from hetdp.app.recommend_command import recommend
 from hetdp.app.release_command import release
 from hetdp.errors import BudgetExhausted, DataError, HetdpError, LedgerError
 
@@ -31,6 +34,8 @@ def cli() -> None:
 
 
 for command in (release, compare, audit, budget, demo, completion):
+    cli.add_command(command)
+for command in (neighbors, recommend, evaluate):
     cli.add_command(command)
 
 

@@ -1,0 +1,81 @@
+"""`hetdp recommend`: items for each user, from what similar users have, privately."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hetdp.app.neighbors_inputs import Asked, Source, data_options, search_options
+from hetdp.app.neighbors_search import Search
+from hetdp.app.output import note, output_options
+from hetdp.checks import fraction
+
+__all__ = ["recommend", "shares"]
+
+
+@click.command(short_help="Recommend items to each user, privately.")
+@data_options
+@click.option("--items", "-n", type=click.IntRange(min=1), default=10, show_default=True, help="Items per user.")
+@search_options
+@output_options
+def recommend(
+    data: Path,
+    *,
+    items: int,
+    user_column: str,
+    item_column: str,
+    weight_column: str | None,
+    no_memory_check: bool,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Recommend items to each user in DATA, a file of (user, item) pairs with a privacy weight each.
+
+    \b
+    hetdp recommend ratings.csv --epsilon 1 -n 10 -o recommendations.parquet
+    hetdp recommend likes.parquet --epsilon 3 --engine sketch -o recommendations.csv
+
+    DATA is CSV, TSV, parquet or plain text, compressed or not. The rows of a user (user, item, score) are for that
+    user. --epsilon is the total: half finds the neighbours, half counts what they have; with --engine sketch all of it
+    goes into the sketches, and recommendations are free. It counts against one recipient (exact), one peer (gossip),
+    or everybody together (sketch). Noise is always secure: running it again is another release, and losses add up.
+    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    source = Source(
+        path=data,
+        user_column=user_column,
+        item_column=item_column,
+        weight_column=weight_column,
+        no_memory_check=no_memory_check,
+        quiet=quiet,
+    )
+    asked = Asked(**options)
+    asked.check(data)
+    for_neighbors, for_items = shares(asked.epsilon, asked.engine)
+    search = Search(asked, source, for_neighbors, for_items, recommendations=items, as_json=as_json, quiet=quiet)
+    what = "recommendations are free" if not for_items else f"{float(for_items):g} to count what they have"
+    note(f"Epsilon {asked.epsilon:g} in all: {float(for_neighbors):g} to find neighbours, {what}.", quiet=quiet)
+    plan = search.plan()
+    if dry_run:
+        search.show_plan(plan)
+        return
+    model = search.fit(plan.profiles)
+    search.finish(plan, model, search.recommend(model), "recommendations")
+
+
+def shares(epsilon: float, engine: str) -> tuple[Fraction, Fraction]:
+    """Return what of epsilon goes to the neighbours and what to the recommendations, which sketches give for nothing.
+
+    Privacy
+    -------
+    They add up to epsilon, exactly.
+
+    Examples
+    --------
+    >>> shares(1, "exact")
+    (Fraction(1, 2), Fraction(1, 2))
+    """
+    level = fraction("--epsilon", epsilon)
+    return (level, Fraction(0)) if engine == "sketch" else (level / 2, level / 2)
