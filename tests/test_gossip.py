@@ -208,6 +208,13 @@ def test_tiny_networks(n, table):
     assert found.settled
 
 
+def test_a_network_of_nobody():
+    none = CodedProfiles(np.zeros(1, dtype=np.int64), np.empty(0, np.int32), np.empty(0, np.uint8), 3)
+    found = run(none, k=2)
+    assert found.lists.indices.shape == (0, 2)
+    assert found.comparisons.total == 0
+
+
 def test_more_neighbours_than_peers_leaves_places_empty():
     found = run(code_profiles(population(4)), k=6)
     assert (found.lists.indices[:, 3:] == -1).all()

@@ -84,7 +84,7 @@ class Network:
             )
             return (indptr, found), vicinity.worth_telling(begin, indptr, found, scores, worst)
 
-        begins = range(0, n, BLOCK_NODES)
+        begins = range(0, max(n, 1), BLOCK_NODES)
         asked, told = zip(*crew.map(ask, begins), strict=True)
         # Only now that all have asked: what is remembered must not depend on who came first.
         for begin, (indptr, found) in zip(begins, asked, strict=True):

@@ -93,6 +93,7 @@ def common_items(
     touched = np.int64(0)
     eight, low = np.uint64(8), np.uint64(255)
     entries = packed.size
+    begins, ends = np.empty(_BATCH, dtype=np.int64), np.empty(_BATCH, dtype=np.int64)
     for row in range(users.size):
         first, last = found_indptr[row], found_indptr[row + 1]
         if first == last:
@@ -102,25 +103,29 @@ def common_items(
             entry = np.uint64(packed[place])
             mine[entry >> eight] = entry & low
         for begin in range(first, last, _BATCH):
-            end = min(begin + _BATCH, last)
-            if end - begin > 1:
-                for spot in range(begin, end):
-                    place = indptr[found[spot]]
-                    if place + 2 * _LINE < entries:
-                        touched += np.int64(packed[place]) + np.int64(packed[place + _LINE])
-                        touched += np.int64(packed[place + 2 * _LINE])
-            for spot in range(begin, end):
-                peer = found[spot]
-                pairs[0, spot], pairs[1, spot] = min(users[row], peer), max(users[row], peer)
-                total = np.uint64(0)
+            count = min(_BATCH, last - begin)
+            for number in range(count):
+                peer = found[begin + number]
+                begins[number], ends[number] = indptr[peer], indptr[peer + 1]
+            for number in range(count):
+                place = begins[number]
+                if place + 2 * _LINE < entries:
+                    touched += np.int64(packed[place]) + np.int64(packed[place + _LINE])
+                    touched += np.int64(packed[place + 2 * _LINE])
+            for number in range(count):
+                spot = begin + number
+                pairs[0, spot], pairs[1, spot] = min(users[row], found[spot]), max(users[row], found[spot])
+                # Unsigned places need no check for negative ones, and small numbers are compared many at a time.
+                total = np.uint32(0)
                 if product:
-                    for place in range(indptr[peer], indptr[peer + 1]):
-                        entry = np.uint64(packed[place])
-                        total += (np.uint64(mine[entry >> eight]) * (entry & low)) // np.uint64(_UNIT)
+                    for place in range(np.uint64(begins[number]), np.uint64(ends[number])):
+                        entry = packed[place]
+                        theirs = np.uint32(entry & low)
+                        total += (np.uint32(mine[entry >> eight]) * theirs) // np.uint32(_UNIT)
                 else:
-                    for place in range(indptr[peer], indptr[peer + 1]):
-                        entry = np.uint64(packed[place])
-                        total += min(np.uint64(mine[entry >> eight]), entry & low)
+                    for place in range(np.uint64(begins[number]), np.uint64(ends[number])):
+                        entry = packed[place]
+                        total += np.uint32(min(mine[entry >> eight], np.uint8(entry & low)))
                 out[spot] = total
         for place in range(own_first, own_last):
             mine[np.uint64(packed[place]) >> eight] = 0
@@ -151,6 +156,9 @@ def score_rows(
     flat = words.reshape(-1)
     for row in range(users.size):
         own = factors[users[row]]
-        for spot in range(found_indptr[row], found_indptr[row + 1]):
+        first, last = found_indptr[row], found_indptr[row + 1]
+        for spot in range(first, last):  # a loop of its own, so that factors far away come all at once
+            out[spot] = factors[found[spot]]
+        for spot in range(first, last):
             noise, _ = draw_laplace(flat, spot * each, tables)
-            out[spot] = score(common[spot] + noise, own * factors[found[spot]], squared)
+            out[spot] = score(common[spot] + noise, own * out[spot], squared)

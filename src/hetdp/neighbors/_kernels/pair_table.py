@@ -71,8 +71,8 @@ def add_common_sparse(
     """
     n_labels = holders.size
     begin = np.zeros(n_labels + 1, dtype=np.int64)
-    for label in range(first_label, n_labels):
-        begin[label + 1] = begin[label] + holders[label]
+    for number in range(first_label, n_labels):
+        begin[number + 1] = begin[number] + holders[number]
     listed = np.empty(begin[n_labels], dtype=np.uint32)  # user * 256 + code
     following = begin[:n_labels].copy()
     for user in range(indptr.size - 1):
@@ -85,7 +85,7 @@ def add_common_sparse(
     for user in range(indptr.size - 1):
         row = common[user]
         for place in range(indptr[user], indptr[user + 1]):
-            label: Any = np.int64(packed[place] >> 8)
+            label = np.int64(packed[place] >> 8)
             if label < first_label:
                 continue
             code = np.uint32(packed[place] & 255)
