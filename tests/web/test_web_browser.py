@@ -201,7 +201,7 @@ def test_wrong_and_used_addresses_are_refused(chromium, node):
 
 @contextmanager
 def another_site(html):
-    """Serve one page from another port: the nearest to us that an attacker can get, as browsers ignore ports in cookies."""
+    """Serve one page from another port, the nearest an attacker can get: browsers ignore ports in cookies."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
