@@ -85,6 +85,37 @@ def test_a_node_survives_any_message_and_says_nothing_to_strangers(message):
     assert len(node.shelf) == len(node.view) == 0
 
 
+def recorded(count=4, cycles=3):
+    """Every message of a small network, with who received it over which connection."""
+    swarm = Swarm(count)
+    seen = []
+    for node in swarm.nodes.values():
+        original = node.receive
+
+        def receive(link, curve, raw, *, now_s, original=original, node=node):
+            seen.append((node, link, curve, raw, now_s))
+            return original(link, curve, raw, now_s=now_s)
+
+        node.receive = receive
+    swarm.cycles(cycles)
+    return list(seen)
+
+
+def test_real_messages_with_a_few_bytes_changed_do_no_harm():
+    """What an admitted peer could send: the keys are right, the content is not."""
+    stream = seeded_stream(5)
+    for turn in range(6):
+        for node, link, curve, raw, now_s in recorded():
+            broken = bytearray(raw)
+            for _ in range(1 + turn):
+                place, value = stream.words(2)
+                broken[int(place) % len(raw)] = int(value) % 256
+            node.receive(link, curve, bytes(broken), now_s=now_s)
+            honest = {identity_of(number).key for number in range(4)}
+            assert {sketch.key for sketch in node.shelf} <= honest
+            assert {record.key for record in node.view.records()} <= honest
+
+
 def test_size_version_and_network_are_checked():
     raw = encode(ID, Delivery(bytes(8), (), ()))
     with pytest.raises(Refused, match="at most 10 bytes"):

@@ -287,23 +287,64 @@ def _measure(plan: Arrangement, people: People, converged_s: float, least: int, 
     count = len(plan.folders)
     number_of = {key: number for number, key in enumerate(plan.keys)}
     stream = seeded_stream(seed, 7)
-    recalls: dict[str, list[float]] = {"private": [], "exact": [], "random": []}
+    private, exact, random = [], [], []
     for person, home in enumerate(plan.folders):
-        wanted = people.hidden[person]
-        if not wanted:
-            continue
         handle = NodeHandle.open(home)
         try:
-            private = [number_of[neighbour.key_hex] for neighbour in handle.neighbours()]
+            private.append([number_of[neighbour.key_hex] for neighbour in handle.neighbours()])
         finally:
             handle.close()
         others = [other for other in range(count) if other != person]
-        mine = set(people.profiles[person])
-        size = min(Settings().neighbours, max(1, count // len(_TASTES)))
-        exact = sorted(others, key=lambda other: -len(mine & set(people.profiles[other])))
-        chosen = {"private": private, "exact": exact, "random": some(others, size, stream)}
-        for kind, neighbours in chosen.items():
-            found: set[int] = set().union(*(people.full(other) for other in neighbours[:size]))
-            recalls[kind].append(len(wanted & found) / len(wanted))
-    means = {kind: sum(values) / max(1, len(values)) for kind, values in recalls.items()}
-    return DemoReport(count, converged_s, least, means["private"], means["exact"], means["random"])
+        exact.append(exact_neighbours(people, person))
+        random.append(some(others, count, stream))
+    size = list_length(count)
+    private_recall, exact_recall, random_recall = (
+        recall(people, [one[:size] for one in chosen]) for chosen in (private, exact, random)
+    )
+    return DemoReport(count, converged_s, least, private_recall, exact_recall, random_recall)
+
+
+def exact_neighbours(people: People, person: int) -> list[int]:
+    """Return everybody else, those with most items in common first: what no private system can do.
+
+    Privacy
+    -------
+    None, and nobody real.
+    """
+    mine = set(people.profiles[person])
+    others = [other for other in range(len(people.profiles)) if other != person]
+    return sorted(others, key=lambda other: -len(mine & set(people.profiles[other])))
+
+
+def list_length(count: int) -> int:
+    """Return how many neighbours a network of so many people compares: about as many as share a taste.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> list_length(50)
+    6
+    """
+    return min(Settings().neighbours, max(1, count // len(_TASTES)))
+
+
+def recall(people: People, chosen: Sequence[Sequence[int]]) -> float:
+    """Return the share of hidden items that somebody's neighbours have, averaged over people with hidden items.
+
+    Privacy
+    -------
+    Nobody real.
+    """
+    shares = [
+        _found(people, hidden, neighbours) / len(hidden)
+        for hidden, neighbours in zip(people.hidden, chosen, strict=True)
+        if hidden
+    ]
+    return sum(shares) / max(1, len(shares))
+
+
+def _found(people: People, hidden: frozenset[int], neighbours: Sequence[int]) -> int:
+    return sum(any(item in people.full(other) for other in neighbours) for item in hidden)
