@@ -11,6 +11,7 @@ from hetdp import auditing
 from hetdp.app.cli import main
 from hetdp.auditing.battery import Case
 from hetdp.auditing.report import Finding
+from hetdp.neighbors import audits as engine_audits
 
 PAGE = Path(__file__).parent.parent / "docs" / "auditing.md"
 NEIGHBORS = "[[[0, 1], [1, 1]]]"
@@ -85,7 +86,8 @@ def test_list(run):
     assert status == 0
     assert "mutant: scale as standard deviation" in out
     status, out, _ = run("audit", "--list", "--json")
-    assert len(json.loads(out)["mutants"]) == len(auditing.MUTANTS)
+    assert len(json.loads(out)["mutants"]) == len(auditing.MUTANTS) + len(engine_audits.ENGINE_MUTANTS)
+    assert "exact engine, one list (statistical)" in json.loads(out)["cases"]
 
 
 def finding(verdict):
@@ -99,9 +101,8 @@ def small(monkeypatch):
     def make(verdict, mutants=auditing.MUTANTS[9:13]):
         monkeypatch.setattr(auditing, "battery", lambda _: [finding(verdict)])
         monkeypatch.setattr(auditing, "MUTANTS", mutants)
-        monkeypatch.setattr(auditing, "catch_all", lambda **options: _catch(mutants, **options))
-
-    from hetdp.auditing.mutants import catch_all as _catch
+        monkeypatch.setattr(engine_audits, "engine_cases", lambda _: [])
+        monkeypatch.setattr(engine_audits, "ENGINE_MUTANTS", ())
 
     return make
 
@@ -133,7 +134,7 @@ def test_a_mutant_that_gets_away_is_a_failure(run, small):
 def test_control_c_prints_what_is_known(run, small, monkeypatch):
     small("no violation found")
 
-    def interrupted(**_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(auditing, "catch_all", interrupted)

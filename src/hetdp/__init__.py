@@ -1,8 +1,10 @@
 """Heterogeneous differential privacy: a privacy dial for every item.
 
-Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep count with `Ledger`.
+Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep count with `Ledger`. For neighbours and
+recommendations from user x item profiles: `Profiles` and `PrivateNeighbors`.
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
 from hetdp import errors, mechanisms
@@ -18,7 +20,10 @@ from hetdp.mechanisms.stretching import Stretched, stretch
 from hetdp.profiles import Box, PrivacyWeights, Profiles, WeightPrior, policies, split
 
 if TYPE_CHECKING:
+    from hetdp import datasets
     from hetdp.auditing import audit
+    from hetdp.neighbors.estimator import PrivateNeighbors
+    from hetdp.neighbors.metrics import coverage, ndcg, precision, recall
 
 __all__ = [
     "Box",
@@ -26,6 +31,7 @@ __all__ = [
     "Guarantee",
     "Ledger",
     "PrivacyWeights",
+    "PrivateNeighbors",
     "Profiles",
     "Release",
     "Stretched",
@@ -34,14 +40,19 @@ __all__ = [
     "audit",
     "best_multiplier",
     "compare",
+    "coverage",
+    "datasets",
     "discrete_gaussian",
     "discrete_laplace",
     "errors",
     "falsify",
     "mechanisms",
+    "ndcg",
     "plan",
     "policies",
+    "precision",
     "queries",
+    "recall",
     "release",
     "release_distortion_bound",
     "split",
@@ -49,11 +60,22 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """Load the auditor when it is first asked for: most who release never audit, and should not wait for it."""
-    if name == "audit":
-        from hetdp.auditing import audit  # noqa: PLC0415
+#: Loaded when first asked for: most who release neither audit nor look for neighbours, and should not wait for it.
+_LATER = {
+    "PrivateNeighbors": "hetdp.neighbors.estimator",
+    "audit": "hetdp.auditing",
+    "coverage": "hetdp.neighbors.metrics",
+    "datasets": "hetdp.datasets",
+    "ndcg": "hetdp.neighbors.metrics",
+    "precision": "hetdp.neighbors.metrics",
+    "recall": "hetdp.neighbors.metrics",
+}
 
-        return audit
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
+
+def __getattr__(name: str) -> object:
+    """Load what `_LATER` names."""
+    if name not in _LATER:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    module = importlib.import_module(_LATER[name])
+    return module if module.__name__.endswith(f".{name}") else getattr(module, name)

@@ -148,16 +148,18 @@ def _audit_package(
     from hetdp.auditing import MUTANTS, battery
     from hetdp.auditing.battery import planned_cost
     from hetdp.auditing.subjects import fresh_seed
+    from hetdp.neighbors.audits import ENGINE_MUTANTS, engine_cases
     from hetdp.randomness import secure_stream
 
     size = "quick" if quick else "full"
-    cases = [] if mutants_only else battery(size)
+    cases = [] if mutants_only else [*battery(size), *engine_cases(size)]
+    mutants = (*MUTANTS, *ENGINE_MUTANTS)
     if list_only:
-        listed = [f"{case.name} ({case.audit})" for case in cases], [mutant.name for mutant in MUTANTS]
+        listed = [f"{case.name} ({case.audit})" for case in cases], [mutant.name for mutant in mutants]
         lines = [*listed[0], *(f"mutant: {name}" for name in listed[1])]
         speak.results({"cases": listed[0], "mutants": listed[1]}, lambda: click.echo("\n".join(lines)))
         return 0
-    speak.remark(f"Planned: {planned_cost(len(cases), len(MUTANTS), size=size)}.")
+    speak.remark(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
     if dry_run:
         return 0
     chosen_seed = fresh_seed(secure_stream()) if seed is None else seed
@@ -167,7 +169,7 @@ def _audit_package(
     interrupted = False
     try:
         with speak.progress("audit") as advance:
-            _run_all(cases, chosen_seed, findings, caught, advance)
+            _run_all((cases, mutants), chosen_seed, findings, caught, advance)
     except KeyboardInterrupt:
         interrupted = True
     escaped = [name for name, by in caught.items() if by is None]
@@ -183,22 +185,23 @@ def _audit_package(
     speak.results(data, lambda: _show_findings(findings, caught))
     if interrupted:
         done = len(findings) + len(caught)
-        speak.remark(f"Interrupted after {done} of {len(cases) + len(MUTANTS)}; this is what is known so far.")
+        speak.remark(f"Interrupted after {done} of {len(cases) + len(mutants)}; this is what is known so far.")
         return INTERRUPTED
     return VIOLATION if violated or escaped else 0
 
 
 def _run_all(
-    cases: "Sequence[Case]",
+    planned: "tuple[Sequence[Case], Sequence[Mutant]]",
     seed: int,
     findings: "list[Finding]",
     caught: dict[str, str | None],
     advance: "Callable[[float, str], None]",
 ) -> None:
     """Fill `findings` and `caught` as they become known, so that an interruption loses nothing."""
-    from hetdp.auditing import MUTANTS, catch_all, run_cases
+    from hetdp.auditing import catch_all, run_cases
 
-    total = len(cases) + len(MUTANTS)
+    cases, mutants = planned
+    total = len(cases) + len(mutants)
     for done, finding in enumerate(run_cases(cases, random_state=seed), start=1):
         findings.append(finding)
         advance(done / total, finding.subject)
@@ -207,7 +210,7 @@ def _run_all(
         caught[mutant.name] = finding.audit if mutant.is_caught(finding) else None
         advance((len(cases) + len(caught)) / total, f"mutant: {mutant.name}")
 
-    catch_all(random_state=seed, progress=tell)
+    catch_all(mutants, random_state=seed, progress=tell)
 
 
 def _show_findings(findings: "Sequence[Finding]", caught: dict[str, str | None]) -> None:

@@ -138,10 +138,11 @@ def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
         if dense.dtype.kind == "O":
             try:
                 dense = dense.astype(np.float64)
-            except (TypeError, ValueError) as error:
-                raise InvalidInput(
-                    f"X must hold numbers: argument must be a string or a number. Got {error}."
-                ) from None
+            except ValueError:
+                raise InvalidInput("X must hold numbers. Got texts instead.") from None
+            except TypeError:  # a type, as scikit-learn's contract has it
+                message = "X must hold numbers: every argument must be a string or a number. Got objects instead."
+                raise TypeError(message) from None
         if dense.ndim != 2:  # noqa: PLR2004  (users and items)
             raise InvalidInput(
                 f"X must be a matrix of users x items. Got {dense.ndim} dimensions instead. Reshape your data."

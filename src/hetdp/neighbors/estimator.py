@@ -122,7 +122,9 @@ class PrivateNeighbors(EstimatorConventions):
         k, epsilon = self._checked()
         profiles = as_profiles(X, self)
         if k >= profiles.n_users:
-            raise InvalidInput(f"n_neighbors must be below the number of users ({profiles.n_users}). Got {k} instead.")
+            raise InvalidInput(
+                f"n_neighbors must be below the number of users (n_samples = {profiles.n_users}). Got {k} instead."
+            )
         coded = code_profiles(profiles)
         stream = as_stream(self.random_state)
         self._stream = stream.child() if stream.simulated else stream

@@ -17,7 +17,7 @@ from hetdp.neighbors.coding import UNIT, CodedProfiles
 from hetdp.neighbors.selection import Progress, Selection, in_batches
 from hetdp.randomness import Stream
 
-__all__ = ["POPULARITY_SHARE", "Votes", "recommend_items"]
+__all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "vote_selection"]
 
 #: Part of the budget that the popularity of items takes: it counts everybody, so it needs little.
 POPULARITY_SHARE = Fraction(1, 10)
@@ -78,7 +78,7 @@ def recommend_items(
     scores = np.empty((coded.n_users, n))
 
     def run(begin: int, end: int, batch_stream: Stream) -> None:
-        selection = _selection(coded, votes, slice(begin, end), n=n, epsilon=vote_epsilon, base=base)
+        selection = vote_selection(coded, coded, votes, slice(begin, end), n=n, epsilon=vote_epsilon, base=base)
         found = selection.lists(np.arange(end - begin, dtype=np.int32), batch_stream)
         scores[begin:end], items[begin:end] = found
 
@@ -95,10 +95,22 @@ def _prior(coded: CodedProfiles, epsilon: Fraction, vote_epsilon: float, stream:
     return np.rint(share * worth * UNIT).astype(np.int64)
 
 
-def _selection(
-    coded: CodedProfiles, votes: Votes, part: slice, *, n: int, epsilon: Fraction, base: NDArray[np.int64]
+def vote_selection(
+    coded: CodedProfiles,
+    recipients: CodedProfiles,
+    votes: Votes,
+    part: slice,
+    *,
+    n: int,
+    epsilon: Fraction,
+    base: NDArray[np.int64] | None,
 ) -> Selection:
-    """Return the selection of items for some recipients: each has its neighbours, each neighbour has its items."""
+    """Return the selection of items for some recipients: each has its neighbours, each neighbour has its items.
+
+    Privacy
+    -------
+    An item of a neighbour moves one sum of each recipient it votes for, by at most 255 v_i.
+    """
     from hetdp.neighbors._kernels.accumulating import InvertedIndex  # noqa: PLC0415  (compiled code, loaded late)
     from hetdp.neighbors._kernels.workspace import Rows  # noqa: PLC0415
 
@@ -114,8 +126,8 @@ def _selection(
     no_rows = np.full(voters.size, -1, dtype=np.int32)
     index = InvertedIndex(starts, coded.items[place], codes, no_rows, np.zeros((0, coded.n_items), dtype=np.uint8))
     first = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(voting.sum(axis=1))])
-    own = coded.indptr[part.start : part.stop + 1]
-    bars = Rows(own - own[0], coded.items[own[0] : own[-1]])
+    own = recipients.indptr[part.start : part.stop + 1]
+    bars = Rows(own - own[0], recipients.items[own[0] : own[-1]])
     return Selection(
         rows=Rows(first, np.arange(voters.size, dtype=np.int32)),
         bars=bars,

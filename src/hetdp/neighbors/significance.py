@@ -55,13 +55,13 @@ def sketch_significance(
     >>> sketch_significance(np.array([[30.0, 2.0]]), np.array([50]), others=1000, epsilon=3).round(3)
     array([[1., 0.]])
     """
-    from scipy.special import bdtrc  # noqa: PLC0415  (heavy, and not everybody asks)
+    from scipy.special import betainc  # noqa: PLC0415  (heavy, and not everybody asks)
 
     by_chance = 1 / (1 + math.exp(float(epsilon)))
     size = sizes[:, None].astype(np.float64)
-    shown = np.rint(overlaps * (1 - 2 * by_chance) + size * by_chance)
-    with np.errstate(invalid="ignore"):
-        reached = np.where(shown < 1, 1.0, bdtrc(np.clip(shown - 1, 0, size), size, by_chance))
+    shown = np.clip(np.rint(overlaps * (1 - 2 * by_chance) + size * by_chance), 0, size)
+    # P[Binomial(size, q) >= shown], by the incomplete beta function; 0 is always reached.
+    reached = np.where(shown < 1, 1.0, betainc(np.maximum(shown, 1), size - shown + 1, by_chance))
     return _more_than_chance(np.where(np.isnan(overlaps), np.nan, reached), others)
 
 
@@ -91,25 +91,25 @@ def items_to_stand_out(*, n_users: int, epsilon: Real, n_neighbors: int = 10) ->
     >>> round(items_to_stand_out(n_users=120, epsilon=1.0, n_neighbors=10), 1)
     2.4
     """
-    from scipy.special import bdtri  # noqa: PLC0415  (heavy, and not everybody asks)
+    from scipy.special import betaincinv  # noqa: PLC0415  (heavy, and not everybody asks)
 
     others = whole("n_users", n_users, minimum=2) - 1
     places = min(whole("n_neighbors", n_neighbors, minimum=1), others)
     level = fraction("epsilon", epsilon)
     # The chance per stranger at which at least `places` of them get so far with probability 1 - SIGNIFICANT.
-    reached = float(bdtri(float(places - 1), float(others), SIGNIFICANT)) if places < others else 0.5
+    reached = float(betaincinv(places, others - places + 1, 1 - SIGNIFICANT)) if places < others else 0.5
     scale = 1 / float(level)
     return max(0.0, -scale * math.log(2 * min(0.5, reached)))
 
 
 def _more_than_chance(reached: NDArray[np.float64], others: int) -> NDArray[np.float64]:
     """Return 1 - P[at least j + 1 of the others get so far] for place j, where each does with probability `reached`."""
-    from scipy.special import bdtrc  # noqa: PLC0415
+    from scipy.special import betainc  # noqa: PLC0415
 
-    places = np.minimum(np.arange(reached.shape[-1], dtype=np.float64), others)
-    with np.errstate(invalid="ignore"):
-        found: NDArray[np.float64] = 1.0 - bdtrc(np.broadcast_to(places, reached.shape), float(others), reached)
-    return np.where(np.isnan(reached), np.nan, found)
+    # P[Binomial(n, p) > j], by the incomplete beta function.
+    places = np.minimum(np.arange(reached.shape[-1]), others - 1)
+    found: NDArray[np.float64] = 1.0 - betainc(places + 1, others - places, reached)
+    return found
 
 
 def _laplace_tail(steps: NDArray[np.float64], scale: float) -> NDArray[np.float64]:

@@ -1,0 +1,303 @@
+"""`PrivateNeighbors` as a user meets it: results, promises, conventions, errors."""
+
+import pickle
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import hetdp
+from hetdp import PrivateNeighbors, Profiles
+from hetdp.errors import HetdpWarning, InvalidInput
+from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.neighbors.significance import items_to_stand_out, overlap_significance, sketch_significance
+
+ENGINES = ("exact", "gossip", "sketch")
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+
+
+@pytest.fixture(scope="module")
+def groups():
+    """Sixty people in three groups with a taste each, a hermit, and a visitor nobody shares anything with."""
+    random = np.random.default_rng(0)
+    tastes = [random.choice(20, 12, replace=False) for _ in range(60)]
+    pairs = {(f"u{user:02}", f"i{user % 3}-{item}") for user in range(60) for item in tastes[user]}
+    pairs |= {("visitor", "oddity")}
+    users, items = zip(*sorted(pairs), strict=True)
+    return Profiles.from_pairs(users, items, user_ids=[*(f"u{user:02}" for user in range(60)), "hermit", "visitor"])
+
+
+def fitted(profiles, engine="exact", **options):
+    return PrivateNeighbors(**{"n_neighbors": 5, "epsilon": 5.0, "engine": engine, "random_state": 1, **options}).fit(
+        profiles
+    )
+
+
+@every_engine
+def test_neighbours_share_the_taste(groups, engine):
+    scores, indices = fitted(groups, engine).kneighbors()
+    assert scores.shape == indices.shape == (62, 5)
+    own = np.arange(60) % 3
+    assert (indices[:60] % 3 == own[:, None]).mean() > 0.9
+    assert (np.diff(scores[:60], axis=1) <= 0).all()
+
+
+@every_engine
+def test_recommendations_are_of_the_same_taste_new_and_carry_ids(groups, engine):
+    model = fitted(groups, engine)
+    frame = model.recommend(n=3)
+    assert list(frame.columns) == ["user", "item", "score"]
+    chosen = frame[frame.user.str.startswith("u")]
+    taste = chosen.user.str[1:].astype(int) % 3
+    assert (chosen.item.str[1] == taste.astype(str)).mean() > 0.8
+    have = {user: set(groups.profile(user)) for user in groups.user_ids}
+    assert not any(row.item in have[row.user] for row in frame.itertuples())
+    assert set(frame.user) == set(groups.user_ids)
+    assert frame.groupby("user").size().max() == 3
+    again = model.recommend(n=2)
+    assert again.equals(frame.groupby("user", sort=False).head(2).reset_index(drop=True))
+    with pytest.raises(InvalidInput, match=r"n must be at most 3, .* Got 4 instead"):
+        model.recommend(n=4)
+
+
+@every_engine
+def test_same_seed_same_result_whatever_the_threads(groups, engine):
+    one, two = (fitted(groups, engine, n_jobs=jobs, random_state=3) for jobs in (1, 2))
+    other = fitted(groups, engine, random_state=4)
+    assert (one.kneighbors()[1] == two.kneighbors()[1]).all()
+    assert (one.kneighbors()[0] == two.kneighbors()[0]).all()
+    assert one.recommend().equals(two.recommend())
+    assert (one.kneighbors()[0] != other.kneighbors()[0]).any()
+
+
+@every_engine
+def test_an_item_of_weight_0_leaves_every_result_bitwise_the_same(groups, engine):
+    users, items, weights = groups.to_pairs()
+    ids = {"user_ids": groups.user_ids, "item_ids": groups.item_ids}
+    more = Profiles.from_pairs([*users, "u03", "hermit"], [*items, "i1-1", "i0-3"], [*weights, 0, 0], **ids)
+    options = [{}] if engine == "sketch" else [{}, {"score": "cosine", "sizes": "noisy"}]
+    for option in options:
+        one, two = fitted(groups, engine, **option), fitted(more, engine, **option)
+        assert one.kneighbors()[0].tobytes() == two.kneighbors()[0].tobytes()
+        assert one.kneighbors()[1].tobytes() == two.kneighbors()[1].tobytes()
+        assert one.recommend().equals(two.recommend())
+
+
+def test_public_sizes_are_the_one_place_where_raw_sizes_count(groups):
+    users, items, weights = groups.to_pairs()
+    ids = {"user_ids": groups.user_ids, "item_ids": groups.item_ids}
+    more = Profiles.from_pairs([*users, "u03"], [*items, "i1-1"], [*weights, 0], **ids)
+    one, two = (fitted(profiles, score="cosine", sizes="public") for profiles in (groups, more))
+    assert (one.kneighbors()[0] != two.kneighbors()[0]).any()
+    assert "swapping an item" in one.guarantee_.neighbours
+
+
+@pytest.mark.parametrize(
+    ("options", "per_recipient", "shared"),
+    [
+        ({}, 2.0, 0.0),
+        ({"score": "cosine"}, 1.8, 0.2),
+        ({"score": "cosine", "sizes": "public"}, 2.0, 0.0),
+        ({"engine": "gossip"}, 2.0, 0.0),
+        ({"engine": "sketch"}, 0.0, 2.0),
+    ],
+)
+def test_the_promise_in_numbers(groups, options, per_recipient, shared):
+    model = fitted(groups, **{"epsilon": 2.0, **options, "random_state": None})
+    promise = model.guarantee_
+    assert (promise.per_recipient, promise.shared) == (per_recipient, shared)
+    assert promise.against(1) == 2.0
+    assert promise.against(4) == pytest.approx(shared + 4 * per_recipient)
+    assert "epsilon = 2" in promise.text
+    model.recommend(epsilon=0.5)
+    extra = 0.0 if options.get("engine") == "sketch" else 0.5
+    assert model.guarantee_.against(1) == pytest.approx(2.0 + extra)
+    assert model.guarantee_.shared == pytest.approx(shared + extra / 10)
+
+
+def test_the_promise_names_its_adversary():
+    for engine, words in (("exact", "one recipient"), ("gossip", "one peer"), ("sketch", "everybody together")):
+        assert words in NeighborsGuarantee(engine, 1.0, 0.0, 9).text
+    assert NeighborsGuarantee("exact", 1.0, 0.0, 9).against(10**6) == 9.0
+    assert "nothing is promised" in str(NeighborsGuarantee("exact", 1.0, 0.0, 9, simulated=True))
+
+
+def test_a_seeded_fit_is_stamped_and_a_secure_one_is_not(groups):
+    assert fitted(groups).simulated_
+    assert "Simulated" in fitted(groups).guarantee_.text
+    assert not fitted(groups, random_state=None).simulated_
+
+
+def test_gossip_reports_its_comparisons_and_their_consequence(groups):
+    report = fitted(groups, "gossip").report_
+    assert 5 <= report["distinct_comparisons_mean"] <= report["distinct_comparisons_max"] <= 61
+    assert len(report["agreement_with_exact"]) == 20
+    assert report["settled"] == (report["agreement_with_exact"][-1] >= 0.8)
+    assert "Against all peers together" in report["consequence"]
+
+
+def test_gossip_says_when_the_cycles_are_too_few():
+    items = np.random.default_rng(0).permuted(np.tile(np.arange(500), (3000, 1)), axis=1)[:, :3]
+    profiles = Profiles.from_pairs(np.repeat(np.arange(3000), 3), items.ravel())
+    report = fitted(profiles, "gossip", cycles=3).report_
+    assert not report["settled"]
+    assert "too few cycles" in report["verdict"]
+
+
+def test_significant_only_returns_fewer_rather_than_random_neighbours():
+    strangers = [(user, 10 * user + item) for user in range(2000) for item in range(4)]
+    twins = [(user, 50_000 + item) for user in (0, 1) for item in range(40)]
+    users, items = zip(*strangers, *twins, strict=True)
+    profiles = Profiles.from_pairs(users, items)
+    model = fitted(profiles, epsilon=1.0, significant_only=True)
+    scores, indices = model.kneighbors()
+    assert indices[:2, 0].tolist() == [1, 0]
+    # Five places for 2,000 strangers at a level of 0.95 each: more than 10 % has a probability below 1e-6.
+    assert (indices[2:] >= 0).mean() < 0.1
+    assert np.isnan(scores[indices < 0]).all()
+    assert model.items_to_stand_out_ < 40
+    everyone = fitted(profiles, epsilon=1.0)
+    assert (everyone.kneighbors()[1] >= 0).all()
+    assert model.to_frame().shape[0] == (indices >= 0).sum()
+
+
+def test_significance_is_a_valid_p_value_for_strangers():
+    """Best of 500 strangers: significance above 0.95 one time in twenty, give or take what 1e-6 allows."""
+    steps = hetdp.discrete_laplace(255, (20_000, 500), random_state=5)
+    best = np.sort(steps, axis=1)[:, ::-1][:, :3] / 255
+    sure = overlap_significance(best, others=500, epsilon=1)
+    for place in range(3):
+        assert abs((sure[:, place] >= 0.95).mean() - 0.05) < 4.9 * np.sqrt(0.05 * 0.95 / 20_000) + 0.002
+
+
+def test_significance_of_sketches_follows_the_binomial():
+    sure = sketch_significance(np.array([[20.0, 0.0], [20.0, np.nan]]), np.array([50, 20]), others=300, epsilon=2)
+    assert sure[0, 0] > 0.99
+    assert sure[0, 1] < 0.5
+    assert np.isnan(sure[1, 1])
+
+
+def test_items_to_stand_out_grow_with_the_logarithm_of_the_crowd():
+    needed = [items_to_stand_out(n_users=10**power, epsilon=1.0, n_neighbors=10) for power in (3, 4, 5, 6)]
+    assert np.diff(needed) == pytest.approx(np.log(10), rel=0.01)
+    assert items_to_stand_out(n_users=10**5, epsilon=0.5) == pytest.approx(2 * needed[2])
+    assert items_to_stand_out(n_users=2, epsilon=1.0) == 0.0
+
+
+def test_squared_cosine_warns_and_works(groups):
+    with pytest.warns(HetdpWarning, match="turns large negative noise into similarity"):
+        model = fitted(groups, score="squared-cosine")
+    assert (model.kneighbors()[0] >= 0).all()
+
+
+def test_new_recipients_get_lists_of_their_own(groups):
+    model = fitted(groups, epsilon=50)
+    visitor = Profiles.from_pairs(["new"] * 12, [f"i1-{item}" for item in range(12)], item_ids=groups.item_ids)
+    _, indices = model.kneighbors(visitor)
+    assert (indices % 3 == 1).all()
+    assert fitted(groups, score="cosine").kneighbors(visitor)[0].shape == (1, 5)
+    with pytest.raises(InvalidInput, match="X must be None unless engine='exact'"):
+        fitted(groups, "sketch").kneighbors(visitor)
+    with pytest.raises(InvalidInput, match="about the items that were fitted"):
+        model.kneighbors(Profiles.from_pairs(["new"], ["other"]))
+
+
+@every_engine
+def test_the_smallest_crowd(engine):
+    profiles = Profiles.from_pairs(["a", "b"], ["x", "y"])
+    scores, indices = fitted(profiles, engine, n_neighbors=1).kneighbors()
+    assert indices.tolist() == [[1], [0]]
+    assert np.isfinite(scores).all()
+    assert len(fitted(profiles, engine, n_neighbors=1).recommend()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_neighbors": 62}, r"n_neighbors must be below the number of users \(n_samples = 62\). Got 62"),
+        ({"n_neighbors": 0}, r"n_neighbors must be a whole number >= 1. Got 0 instead."),
+        ({"n_neighbors": 2.0}, r"n_neighbors must be a whole number >= 1. Got 2.0 instead."),
+        ({"epsilon": 0}, r"epsilon must be a finite number > 0. Got 0 instead."),
+        ({"epsilon": -1}, r"epsilon must be a finite number > 0. Got -1 instead."),
+        ({"epsilon": float("nan")}, r"epsilon must be a finite number > 0. Got nan instead."),
+        ({"epsilon": 1e-300}, r"the scale of the noise must be above 0 and at most 2\*\*40"),
+        ({"engine": "magic"}, r"engine must be one of 'exact', 'gossip', 'sketch'. Got 'magic' instead."),
+        ({"score": "jaccard"}, r"score must be one of 'overlap', .* Got 'jaccard' instead."),
+        ({"sizes": "secret", "score": "cosine"}, r"sizes must be one of 'noisy', 'public'. Got 'secret' instead."),
+        ({"engine": "sketch", "score": "cosine"}, r"score must be 'overlap' with engine='sketch'."),
+        ({"cycles": 0, "engine": "gossip"}, r"cycles must be a whole number >= 1. Got 0 instead."),
+        ({"n_jobs": 0}, r"n_jobs must be a whole number >= 1. Got 0 instead."),
+        ({"random_state": "x"}, r"random_state must be a whole number >= 0. Got 'x' instead."),
+    ],
+)
+def test_bad_parameters_are_named(groups, options, message):
+    with pytest.raises(InvalidInput, match=message):
+        fitted(groups, **options)
+
+
+def test_asking_for_more_or_too_early(groups):
+    with pytest.raises(ValueError, match="not fitted yet"):
+        PrivateNeighbors().kneighbors()
+    with pytest.raises(InvalidInput, match=r"n_neighbors must be at most the 5 fitted: .* Got 6 instead."):
+        fitted(groups).kneighbors(n_neighbors=6)
+    assert fitted(groups).kneighbors(n_neighbors=2)[1].shape == (62, 2)
+
+
+def test_matrices_are_welcome():
+    random = np.random.default_rng(2)
+    dense = (random.random((30, 12)) < 0.4).astype(float)
+    for given in (dense, sparse.csr_matrix(dense), sparse.coo_array(dense), dense.astype(int).tolist()):
+        model = PrivateNeighbors(3, random_state=0).fit(given)
+        assert (model.kneighbors()[1] == PrivateNeighbors(3, random_state=0).fit(dense).kneighbors()[1]).all()
+        assert model.n_features_in_ == 12
+        assert model.kneighbors(dense[:2])[1].shape == (2, 3)
+    with pytest.raises(InvalidInput, match="X has 11 features, but PrivateNeighbors is expecting 12"):
+        model.kneighbors(dense[:, :11])
+
+
+def test_it_follows_scikit_learn():
+    sklearn = pytest.importorskip("sklearn", reason="scikit-learn is optional")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Binarizer
+
+    model = PrivateNeighbors(4, epsilon=Fraction(1, 2))
+    assert sklearn.clone(model).get_params() == model.get_params()
+    assert model.set_params(n_neighbors=2).n_neighbors == 2
+    with pytest.raises(InvalidInput, match="parameters must be among"):
+        model.set_params(radius=1)
+    assert repr(PrivateNeighbors(4, engine="sketch")) == "PrivateNeighbors(n_neighbors=4, engine='sketch')"
+    pipeline = make_pipeline(Binarizer(threshold=2), PrivateNeighbors(2, random_state=0))
+    ratings = sparse.random_array((20, 9), density=0.5, rng=0) * 5
+    assert pipeline.fit(ratings.tocsr())[-1].kneighbors()[1].shape == (20, 2)
+
+
+#: What scikit-learn's own contract asks for and we refuse, each with its reason.
+EXCEPTIONS = {
+    "check_n_features_in_after_fitting": "tries `score` as a method; it is a parameter, named so by the specification",
+    "check_fit_score_takes_y": "same",
+    "check_estimators_pickle": "a pickled model would hold the key of the noise; keep the frames instead",
+}
+
+
+def test_scikit_learns_own_contract():
+    pytest.importorskip("sklearn", reason="scikit-learn is optional")
+    from sklearn.utils.estimator_checks import check_estimator
+
+    model = PrivateNeighbors(1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own: about checks that do not apply
+        results = check_estimator(model, on_fail=None, on_skip=None)
+    failed = {result["check_name"]: str(result["exception"]) for result in results if result["status"] == "failed"}
+    assert set(failed) <= set(EXCEPTIONS), failed
+    assert sum(result["status"] == "passed" for result in results) >= 20
+
+
+def test_secrets_stay_inside(groups):
+    model = fitted(groups)
+    assert "u03" not in repr(model)
+    assert "u03" not in str(model.guarantee_)
+    assert "i0" not in str(model.report_)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(model)
