@@ -123,6 +123,12 @@ def test_errors_are_clear(files, home):
         run(node, "status", "--folder", home)
 
 
+def test_a_missing_extra_is_named(files, monkeypatch):
+    monkeypatch.setattr("hetdp.app.network_command.find_spec", lambda _name: None)
+    for group, arguments in ((node, ("status",)), (network, ("invite", files / "net.toml"))):
+        assert "pip install 'hetdp[node]'" in run(group, *arguments, code=2).output
+
+
 def test_settings_survive_their_file(tmp_path):
     settings = Settings(neighbours=3, advertise="tcp://a:1")
     (tmp_path / "node.toml").write_text(settings_toml(settings))

@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ import click
 from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, write_whole
 from hetdp.errors import DataError, InvalidInput
 
-__all__ = ["network"]
+__all__ = ["need_extra", "network"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _SMALL_PROFILE = 1000
@@ -29,8 +30,15 @@ def network() -> None:
     """Make and manage the public file of a peer-to-peer network.
 
     Every node holds the same file: the catalogue of items, epsilon per epoch, the schedule of epochs, and peers to ask
-    first. Nothing in it is secret.
+    first. Nothing in it is secret. Needs the extra: pip install 'hetdp[node]'.
     """
+    need_extra()
+
+
+def need_extra() -> None:
+    """Say what to install where the extra is missing."""
+    if any(find_spec(name) is None for name in ("msgspec", "zmq")):
+        raise click.UsageError("this command needs the extra: pip install 'hetdp[node]'")
 
 
 @network.command(short_help="Make a new network.")

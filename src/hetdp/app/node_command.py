@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hetdp.app.network_command import need_extra
 from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, print_rows, write_whole
 from hetdp.errors import HetdpError
 
@@ -36,6 +37,7 @@ def node() -> None:
 
     Needs the extra: pip install 'hetdp[node]'.
     """
+    need_extra()
 
 
 @node.command(short_help="Make a new node.")

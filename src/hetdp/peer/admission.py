@@ -83,7 +83,7 @@ class Gate:
         except InvalidInput:
             raise Refused("a record must hold an address. Got something else instead.") from None
         if not self.admits(record.key, record.invitation):
-            raise Refused("a record must be of an admitted node. Got another instead.")
+            raise Refused("a record must be of an admitted node. Got another instead.", blame=1)
         if not check_signature(record.key, record.text(self._network_id), record.signature):
             raise Refused("a record must be signed by its node. Got another signature instead.")
 

@@ -358,7 +358,7 @@ class Node:
         if not self.first_epoch(now_s) <= sketch.epoch <= self._last_epoch(now_s):
             raise Refused("a sketch must be of a recent epoch. Got another instead.", blame=0)
         if not self.gate.admits(sketch.key, sketch.invitation):
-            raise Refused("a sketch must be of an admitted node. Got another instead.")
+            raise Refused("a sketch must be of an admitted node. Got another instead.", blame=1)
         check_sketch(sketch, network=self.network, network_id=self._network_id)
         if self.shelf.keep(sketch):
             self.journal.append(sketch)
