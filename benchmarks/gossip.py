@@ -86,11 +86,8 @@ def comparisons() -> None:
     indptr = np.arange(0, n * each + 1, each)
     found = np.random.default_rng(0).integers(0, n, n * each).astype(np.int32)
     worker = scores.worker()
-    seconds = cpu_seconds(lambda: scores.score(users, indptr, found, worker))
-    print(
-        f"comparisons of profiles of 135 items, exact noise included: {n * each / seconds / 1e6:.1f} million per second"
-    )
-    print("and core\n")
+    rate = n * each / cpu_seconds(lambda: scores.score(users, indptr, found, worker)) / 1e6
+    print(f"comparisons of profiles of 135 items, exact noise included: {rate:.1f} million per second and core\n")
 
 
 def large_network(n: int) -> None:
@@ -103,9 +100,10 @@ def large_network(n: int) -> None:
         result = gossip(coded, threads=2, sample=0)
         wall, cpu = time.perf_counter() - start, time.process_time() - cpu
         figures.append((wall, cpu))
+        rate = result.comparisons.total / cpu / 1e6
         print(
             f"  {nodes:>9,} nodes: {wall:.1f} s by the clock, {cpu:.1f} s of CPU, {1e6 * cpu / nodes / CYCLES:.2f} us "
-            f"of CPU per node and cycle, {result.comparisons.total / cpu / 1e6:.2f} million comparisons per second of CPU"
+            f"of CPU per node and cycle, {rate:.2f} million comparisons per second and core"
         )
         print(f"    {result.verdict}")
     ratios = [figures[1][column] / n / (figures[0][column] / 10_000) for column in (0, 1)]
