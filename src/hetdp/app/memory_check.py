@@ -8,8 +8,9 @@ from hetdp.errors import DataError
 
 __all__ = ["available_bytes", "gigabytes", "reading_bytes", "require_memory"]
 
-#: Memory of a pair while a file is read (docs of `Profiles.read`), with weights; batches and libraries come on top.
-_PAIR_BYTES = 50
+#: Memory of a pair while a file is read (see `Profiles.read`), and of its weight; batches and libraries come on top.
+_PAIR_BYTES = 35
+_WEIGHT_BYTES = 15
 _FIXED_BYTES = 400 * 2**20
 #: How much text a compressed byte stands for: pairs of ids repeat themselves.
 _EXPANSION = 5
@@ -53,43 +54,42 @@ def _of_container() -> int | None:
         return None
 
 
-def reading_bytes(path: Path) -> int:
+def reading_bytes(path: Path, weight_column: str | None = None) -> int:
     """Return roughly how much memory reading a file of pairs takes, from its size and its first lines.
+
+    Parameters
+    ----------
+    path
+        The file; one that cannot be read counts as empty, and whoever reads it will explain what is wrong.
+    weight_column
+        Name of the column of weights, if it was told.
 
     Privacy
     -------
     The number follows from the size of the file and the length of its first lines; for whoever holds the file.
     """
-    return _FIXED_BYTES + _PAIR_BYTES * _pairs(path)
-
-
-def _pairs(path: Path) -> int:
-    """Return about how many rows a file has; 0 if it cannot be read, which whoever reads it will explain."""
+    usual = weight_column or "weight"
     try:
         if path.suffix.lower() == ".parquet":
             from pyarrow import parquet
 
-            return int(parquet.read_metadata(path).num_rows)
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            head = file.read(_SAMPLE)
+            described = parquet.read_metadata(path)
+            pairs, weighted = int(described.num_rows), usual in described.schema.to_arrow_schema().names
+        else:
+            head, size = _head(path)
+            pairs, weighted = size * head.count(b"\n") // max(1, len(head)), usual.encode() in head.partition(b"\n")[0]
     except (OSError, ValueError):
         return 0
-    if path.suffix.lower() in _COMPRESSED:
-        head = _decompressed(path)
-        size *= _EXPANSION
-    return size * head.count(b"\n") // max(1, len(head))
+    return _FIXED_BYTES + pairs * (_PAIR_BYTES + _WEIGHT_BYTES * weighted)
 
 
-def _decompressed(path: Path) -> bytes:
+def _head(path: Path) -> tuple[bytes, int]:
+    """Return the first bytes of a text file, and about how many there are when it is not compressed."""
     import pyarrow as pa
 
-    try:
-        with pa.input_stream(str(path), compression="detect") as stream:
-            head: bytes = stream.read(_SAMPLE)
-    except (OSError, ValueError):
-        return b""
-    return head
+    size = path.stat().st_size * (_EXPANSION if path.suffix.lower() in _COMPRESSED else 1)
+    with pa.input_stream(str(path), compression="detect") as stream:
+        return stream.read(_SAMPLE), size
 
 
 def require_memory(what: str, needed: int, *, check: bool, way_through: str) -> None:

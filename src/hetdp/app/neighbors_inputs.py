@@ -110,9 +110,9 @@ class Source:
         if self.path.is_file():
             require_memory(
                 f"{self.path.name}",
-                reading_bytes(self.path),
+                reading_bytes(self.path, self.weight_column),
                 check=not self.no_memory_check,
-                way_through="Use a machine with more memory, or fewer users.",
+                way_through="Use a machine with more memory, or write fewer users to the file.",
             )
         with as_remarks(quiet=self.quiet):
             profiles = Profiles.read(self.path, user=self.user_column, item=self.item_column, weight=self.weight_column)

@@ -146,9 +146,9 @@ def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int, n_neigh
     places = min(whole("n_neighbors", n_neighbors, minimum=1), others)
     by_chance = 1 / (1 + math.exp(float(fraction("epsilon", epsilon))))
     # The chance per stranger at which at least `places` of them get so far with probability 1 - SIGNIFICANT.
-    reached = float(bdtri(float(places - 1), float(others), SIGNIFICANT)) if places < others else 0.5
+    reached = float(bdtri(float(places - 1), others, SIGNIFICANT)) if places < others else 0.5
     # P[a stranger shows at least c bits], for c = 1, 2, ...; the first that is small enough stands out.
-    tails = bdtrc(np.arange(size, dtype=np.float64), float(size), by_chance)
+    tails = bdtrc(np.arange(size, dtype=np.float64), size, by_chance)
     needed = 1 + int(np.count_nonzero(tails > reached))
     return max(0.0, (needed - size * by_chance) / (1 - 2 * by_chance))
 
