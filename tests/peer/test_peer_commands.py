@@ -86,7 +86,8 @@ def test_a_node_is_made_shown_and_exported(files, home):
     handle.close()
     shown = run(node, "status", "--folder", home).output
     assert "i3" not in shown
-    assert "net" in shown
+    assert "[[bootstrap]]" in shown
+    assert status["curve_hex"] in shown
     run(node, "export", "--folder", home, "-o", files / "out.json", "-q")
     exported = json.loads((files / "out.json").read_text())
     assert stat.S_IMODE((files / "out.json").stat().st_mode) == 0o600
@@ -116,6 +117,8 @@ def test_errors_are_clear(files, home):
         run(node, "status", "--folder", files / "nowhere")
     with pytest.raises(DataError, match="must not exist yet"):
         run(node, "init", "--network", files / "net.toml", "--folder", home)
+    with pytest.raises(InvalidInput, match="advertise must be given"):
+        run(node, "init", "--network", files / "net.toml", "--folder", files / "b", "--listen", "tcp://0.0.0.0:0")
     with locked(home), pytest.raises(DataError, match="only one node"):
         run(node, "run", "--folder", home, "--no-page")
     (home / "node.toml").write_text("neighbors = 3\n")

@@ -88,7 +88,7 @@ def init(
     else:
         note(f"Next: hetdp node run --folder {folder}", quiet=quiet)
         if listen.startswith("tcp://127."):
-            note("It listens on this machine only; --listen tcp://0.0.0.0:7470 is for others too.", quiet=quiet)
+            note("It listens on this machine only. For others: --listen tcp://0.0.0.0:7470 --advertise.", quiet=quiet)
 
 
 @node.command(short_help="Take part in the network.")
@@ -146,9 +146,11 @@ def status(*, folder: Path, as_json: bool, quiet: bool, dry_run: bool) -> None:
         print_json(facts)
         return
     traffic = facts.pop("traffic")
+    del facts["key_hex"], facts["curve_hex"]
     facts["next_epoch"] = datetime.fromtimestamp(facts.pop("next_epoch_s"), UTC).isoformat(timespec="seconds")
     facts |= {name: traffic[name] for name in ("sent_bytes", "received_bytes", "exchanges", "failures", "refused")}
     print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
+    click.echo(f'\n[[bootstrap]]\naddress = "{contact.address}"\nkey = "{contact.key}"\ncurve = "{contact.curve}"')
     if found.clock_behind:
         note("The clock is behind the newest sketch: nothing is drawn until it has caught up.", quiet=quiet)
 
@@ -204,7 +206,7 @@ def demo(*, nodes: int, epsilon: str, seed: int, page: bool, as_json: bool, quie
         nodes,
         epsilon=level,
         seed=seed,
-        epoch_length_s=60 if page else 3600,
+        epoch_length_s=120 if page else 3600,
         say=lambda line: note(line, quiet=quiet),
         first=with_page if page else None,
         afterwards=(lambda: _until_interrupted(quiet=quiet)) if page else (lambda: None),

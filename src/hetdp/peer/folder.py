@@ -63,7 +63,10 @@ def init_node(
     chosen = settings or Settings()
     listen = _listen(chosen.listen)
     advertise = chosen.advertise or listen
-    split_address(advertise)
+    if split_address(advertise)[0] in ("0.0.0.0", "[::]"):  # noqa: S104  (refused, not bound)
+        raise InvalidInput(
+            "advertise must be given with listen on all interfaces. Got none, and nobody could reach it."
+        )
     places = {item.item: item.place for item in items}
     dials = _dials(profile_path, places)
     if folder.exists():

@@ -74,6 +74,7 @@ class Transport:
         self._router.setsockopt(zmq.CURVE_SECRETKEY, identity.curve_secret)
         self._router.setsockopt(zmq.ZAP_DOMAIN, b"hetdp")
         self._router.setsockopt(zmq.BACKLOG, _CONNECTIONS)
+        self._router.setsockopt(zmq.IPV6, int("[" in listen))
         try:
             self._router.bind(listen)
         except zmq.ZMQError as error:
@@ -130,6 +131,7 @@ class Transport:
     def _dial(self, action: Dial) -> None:
         socket = self._context.socket(zmq.DEALER)
         self._bound(socket)
+        socket.setsockopt(zmq.IPV6, 1)
         socket.setsockopt(zmq.RECONNECT_IVL, -1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._identity.curve_secret)
         socket.setsockopt(zmq.CURVE_PUBLICKEY, self._identity.curve)
@@ -192,7 +194,6 @@ class Transport:
         socket.setsockopt(zmq.RCVHWM, _QUEUE)
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
-        socket.setsockopt(zmq.IPV6, 1)
 
 
 def _send(socket: "zmq.Socket[bytes]", frames: list[bytes]) -> None:
