@@ -83,6 +83,13 @@ def test_every_address_needs_the_cookie(page, path, method, cookie):
     assert "Open the printed address" in answer.text
 
 
+@pytest.mark.parametrize("others", ["{}", 'a b="; {}; x', "a[]={{}}; hetdp_4321=old; {}", "é=1; {}; ="])
+def test_odd_cookies_of_other_servers_do_not_lock_the_owner_out(page, others):
+    page.enter()
+    cookies = others.format(f"hetdp_4321={page.session._cookie}").encode()
+    assert page.stranger().get("/items", headers={"Cookie": cookies}).status_code == 200
+
+
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:4321", "127.0.0.1", "127.0.0.1:80", "", "LOCALHOST:4321"]
 )
