@@ -55,4 +55,5 @@ def zipf_ranks(random: np.random.Generator, count: int, size: int, exponent: flo
     else:
         power = 1 - exponent
         ranks = (uniform * ((size + 1) ** power - 1) + 1) ** (1 / power)
-    return np.minimum(ranks.astype(np.int64) - 1, size - 1)
+    below: NDArray[np.int64] = np.minimum(ranks.astype(np.int64) - 1, size - 1)
+    return below

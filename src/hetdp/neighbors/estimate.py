@@ -129,6 +129,12 @@ def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int, n_neigh
     size
         Items of the recipient.
 
+    Returns
+    -------
+    float
+        With so many, a neighbour is significant every other time even in the last place; infinity if all items of the
+        recipient are not enough.
+
     Privacy
     -------
     Public numbers only, if `size` is one.
@@ -139,18 +145,19 @@ def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int, n_neigh
     >>> few < sketch_items_to_stand_out(n_users=10_000, epsilon=1, size=100)
     True
     """
-    from scipy.special import bdtrc, bdtri  # noqa: PLC0415  (heavy, and not everybody asks)
+    from scipy.special import betainc, betaincinv  # noqa: PLC0415  (heavy, and not everybody asks)
 
     others = whole("n_users", n_users, minimum=2) - 1
     size = whole("size", size, minimum=1)
     places = min(whole("n_neighbors", n_neighbors, minimum=1), others)
     by_chance = 1 / (1 + math.exp(float(fraction("epsilon", epsilon))))
     # The chance per stranger at which at least `places` of them get so far with probability 1 - SIGNIFICANT.
-    reached = float(bdtri(float(places - 1), others, SIGNIFICANT)) if places < others else 0.5
+    reached = float(betaincinv(places, others - places + 1, 1 - SIGNIFICANT)) if places < others else 0.5
     # P[a stranger shows at least c bits], for c = 1, 2, ...; the first that is small enough stands out.
-    tails = bdtrc(np.arange(size, dtype=np.float64), size, by_chance)
-    needed = 1 + int(np.count_nonzero(tails > reached))
-    return max(0.0, (needed - size * by_chance) / (1 - 2 * by_chance))
+    bits = np.arange(1, size + 1)
+    needed = 1 + int(np.count_nonzero(betainc(bits, size - bits + 1, by_chance) > reached))
+    common = max(0.0, (needed - size * by_chance) / (1 - 2 * by_chance))
+    return common if common <= size else math.inf
 
 
 def _exact(popularity: NDArray[np.float64], n: int, cycles: int) -> tuple[float, float]:  # noqa: ARG001

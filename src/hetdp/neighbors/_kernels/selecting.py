@@ -174,7 +174,7 @@ def common_bound(sums: NDArray[Any], candidates: int) -> int:
                 largest[slot] = largest[slot - 1]
                 slot -= 1
             largest[slot] = value
-    return largest[_STRONGEST - 1]
+    return int(largest[_STRONGEST - 1])
 
 
 @njit(cache=True, nogil=True)
@@ -228,7 +228,7 @@ def draw_place(
 ) -> tuple[int, int]:
     """Return a uniformly random place in a block, different from the `earlier` ones in `taken`, and note it there."""
     while True:
-        place = np.int64(words[position] & np.uint64(size - 1))
+        place = int(words[position] & np.uint64(size - 1))
         position += 1
         fresh = True
         for other in range(earlier):
