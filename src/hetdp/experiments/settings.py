@@ -69,7 +69,7 @@ class Settings:
     k: int = 10
     cycles: int = 20
     epsilons: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 3.0)
-    engine_epsilons: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    engine_epsilons: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 5.0, 10.0)
     lower: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     slices: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
     pragmatists: tuple[float, ...] = (0.1, 0.2, 0.6, 0.7)
@@ -119,7 +119,7 @@ class Settings:
             pragmatists=(0.1, 0.6),
             unconcerned=(0.1, 0.2, 0.7),
             per=("item",),
-            engine_epsilons=(0.01, 0.1, 1.0, 3.0),
+            engine_epsilons=(0.01, 0.1, 1.0, 3.0, 10.0),
         )
 
     @property

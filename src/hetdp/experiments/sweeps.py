@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.settings import Settings
-from hetdp.experiments.weight_rules import Groups, Practice, Same, Slices, WeightRule
+from hetdp.experiments.weight_rules import Groups, Practice, Same, SharedSlices, Slices, WeightRule
 
 __all__ = ["paper_configurations", "plan_tasks", "sweep_configurations"]
 
@@ -20,7 +20,7 @@ def sweep_configurations(settings: Settings) -> tuple[Configuration, ...]:
     --------
     >>> paper, everything = paper_configurations(Settings()), sweep_configurations(Settings())
     >>> len(paper), len(everything)
-    (129, 136)
+    (129, 146)
     """
     found = list(paper_configurations(settings))
     if settings.extras:
@@ -90,6 +90,7 @@ def _extras(settings: Settings) -> Iterator[Configuration]:
     yield _gossip(settings, people, score="overlap", combine="smaller")
     if mix[0] < 1.0:
         yield _gossip(settings, Practice(*mix))
+    yield from (_gossip(settings, SharedSlices(min(settings.lower), n)) for n in settings.slices)
     for engine in ("exact", "gossip", "sketch"):
         yield Configuration(
             engine=engine,

@@ -11,7 +11,7 @@ from hetdp.checks import one_of, whole
 from hetdp.errors import InvalidInput
 from hetdp.profiles import Profiles, policies
 
-__all__ = ["GROUPS", "Drawn", "Groups", "Per", "Practice", "Same", "Slices", "WeightRule"]
+__all__ = ["GROUPS", "Drawn", "Groups", "Per", "Practice", "Same", "SharedSlices", "Slices", "WeightRule"]
 
 Per: TypeAlias = Literal["item", "user"]
 
@@ -87,6 +87,52 @@ class Slices:
         For simulation.
         """
         return Drawn(self._policy.draw(profiles, seed))
+
+
+@dataclass(frozen=True)
+class SharedSlices:
+    """As `Slices`, but an item has one weight that all its owners share: another reading of the paper.
+
+    Then a common item counts v * v on average, which falls as slices are added; with weights of each owner's own it
+    counts E[v] * E[v], which does not.
+
+    Privacy
+    -------
+    Public: an assumption about people.
+
+    Examples
+    --------
+    >>> SharedSlices(0.5, 3).text
+    'weights from {0.5, 0.75, 1}, the same for all owners of an item'
+    """
+
+    kind: ClassVar[str] = "shared slices"
+    lower: float
+    n: int
+
+    def __post_init__(self) -> None:
+        _ = self._own
+
+    @property
+    def _own(self) -> Slices:
+        return Slices(self.lower, self.n)
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        return f"{self._own.text}, the same for all owners of an item"
+
+    def draw(self, profiles: Profiles, seed: int) -> Drawn:
+        """Return the profiles with the weights of one run.
+
+        Privacy
+        -------
+        For simulation.
+        """
+        # Drawn for a user who has everything, and taken over by all others.
+        everything = Profiles.from_pairs(np.zeros(profiles.n_items, dtype=np.int64), np.arange(profiles.n_items))
+        weights = self._own.draw(everything, seed).profiles.weights
+        return Drawn(profiles.with_weights(weights[profiles.indices]))
 
 
 @dataclass(frozen=True)
@@ -219,4 +265,4 @@ class Practice:
         return Drawn(profiles.with_weights(taking_part), groups, _LOWEST_LEFT)
 
 
-WeightRule: TypeAlias = Slices | Groups | Same | Practice
+WeightRule: TypeAlias = Slices | SharedSlices | Groups | Same | Practice

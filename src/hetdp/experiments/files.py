@@ -1,0 +1,34 @@
+"""Files that are either whole or not there."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from hetdp.errors import DataError
+
+__all__ = ["write_file"]
+
+
+def write_file(path: Path, contents: str | bytes) -> None:
+    """Write a file under a temporary name, then rename it.
+
+    Privacy
+    -------
+    Readable by its owner only until it is renamed; then as files of this user usually are.
+    """
+    data = contents.encode() if isinstance(contents, str) else contents
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(path)
+    except BaseException as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise DataError(f"{str(path)!r} could not be written ({error.strerror}).") from error
+        raise

@@ -1,0 +1,231 @@
+"""Every number that a figure shows, as one list of marks: what is drawn, what is written to CSV, what is published."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.experiments.configurations import Configuration
+from hetdp.experiments.measurements import Measurements, estimate
+from hetdp.experiments.published import published_for
+from hetdp.experiments.settings import Settings
+from hetdp.experiments.sweeps import paper_configurations, sweep_configurations
+from hetdp.experiments.weight_rules import GROUPS, Groups, Practice, Same, SharedSlices, Slices
+
+__all__ = ["Mark", "figure_marks"]
+
+_FEW_LOWER = (0.0, 0.5, 0.9)
+_SHOWN_GROUPS = ("all", *GROUPS)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One point of one figure.
+
+    Attributes
+    ----------
+    figure, data, panel, series, x
+        Where it stands. `x` is a text in figures that compare groups.
+    recall, low, high, runs
+        Mean over runs and its 95 % confidence interval; nan where only the paper has a point.
+    published
+        The paper's recall at this point, or None.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+
+    figure: str
+    data: str
+    panel: str
+    series: str
+    x: float | str
+    recall: float
+    low: float
+    high: float
+    runs: int
+    published: float | None = None
+
+
+def figure_marks(measured: Measurements, settings: Settings, data: Sequence[str], sizes: Sequence[int]) -> list[Mark]:
+    """Return the marks of all figures.
+
+    Parameters
+    ----------
+    measured, settings
+        The runs, and the sweep they come from.
+    data, sizes
+        Names of the data sets, and how many users each has.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+    found: list[Mark] = []
+    for name, users in zip(data, sizes, strict=True):
+        figures = _Figures(measured, settings, name, users)
+        found += figures.all()
+    return found
+
+
+class _Figures:
+    """The figures of one data set."""
+
+    def __init__(self, measured: Measurements, settings: Settings, data: str, users: int) -> None:
+        self._measured, self._settings, self._data, self._users = measured, settings, data, users
+        self._published = published_for(data)
+        self._paper = paper_configurations(settings)
+        self._everything = sweep_configurations(settings)
+
+    def all(self) -> Iterator[Mark]:
+        """Yield the marks of every figure."""
+        yield from self._ends()
+        yield from self._figure_1()
+        yield from self._figure_2()
+        yield from self._figure_3()
+        yield from self._by_epsilon()
+        if self._settings.extras:
+            yield from self._engines()
+            yield from self._shared()
+            yield from self._scores()
+            yield from self._practice()
+        yield from self._ways()
+
+    def _mark(
+        self,
+        figure: str,
+        series: str,
+        x: float | str,
+        values: NDArray[np.float64] | None,
+        *,
+        panel: str = "",
+        published: float | None = None,
+    ) -> Iterator[Mark]:
+        if values is None:
+            return
+        found = estimate(values)
+        yield Mark(figure, self._data, panel, series, x, found.mean, found.low, found.high, found.runs, published)
+
+    def _ends(self) -> Iterator[Mark]:
+        for engine, series in (("baseline", "true neighbours"), ("random", "random neighbours")):
+            runs = self._measured.runs(self._data, Configuration(engine=engine, k=self._settings.k))
+            printed = None if self._published is None else getattr(self._published, engine)
+            yield from self._mark("ends", series, math.nan, runs, published=printed)
+
+    def _sliced(self, lower: float) -> list[Configuration]:
+        return [one for one in self._paper if isinstance(one.weights, Slices) and one.weights.lower == lower]
+
+    def _figure_1(self) -> Iterator[Mark]:
+        printed = {} if self._published is None else self._published.by_lower
+        for lower in self._settings.lower:
+            runs = self._measured.average(self._data, self._sliced(lower))
+            yield from self._mark("figure1", "gossip", lower, runs, published=printed.get(lower))
+        for one in self._paper:
+            if one.weights == Same(1.0) and one.private:
+                yield from self._mark("figure1", "gossip", 1.0, self._measured.runs(self._data, one))
+
+    def _figure_2(self) -> Iterator[Mark]:
+        printed = {} if self._published is None else self._published.by_slices
+        for lower in self._few_lower:
+            for one in self._sliced(lower):
+                n = one.weights.n if isinstance(one.weights, Slices) else 0
+                runs = self._measured.runs(self._data, one)
+                yield from self._mark("figure2", f"from {lower:g}", n, runs, published=printed.get((lower, n)))
+
+    @property
+    def _few_lower(self) -> list[float]:
+        """The lower ends of the paper if they were measured, else the first three there are."""
+        few = [lower for lower in _FEW_LOWER if lower in self._settings.lower]
+        return few or list(self._settings.lower[:3])
+
+    def _figure_3(self) -> Iterator[Mark]:
+        printed = {} if self._published is None else self._published.by_groups
+        combinations = set(self._settings.group_mixes) - set(self._settings.mixes)
+        for one in self._paper:
+            rule = one.weights
+            if not isinstance(rule, Groups) or rule.per != self._settings.per[0]:
+                continue
+            for group in GROUPS:
+                runs = self._measured.runs(self._data, one, group=group)
+                if (rule.fundamentalists, rule.pragmatists, rule.unconcerned) in combinations:
+                    panel = f"{100 * rule.pragmatists:.3g} % pragmatists"
+                    said = printed.get((rule.pragmatists, group, rule.fundamentalists))
+                    yield from self._mark("figure3", group, rule.fundamentalists, runs, panel=panel, published=said)
+                else:
+                    yield from self._mark("poll", _mix_text(rule), group, runs)
+
+    def _by_epsilon(self) -> Iterator[Mark]:
+        for lower in self._few_lower:
+            for epsilon in self._settings.epsilons:
+                runs = self._measured.average(self._data, self._sliced(lower), epsilon=epsilon)
+                yield from self._mark("epsilon", f"from {lower:g}", epsilon, runs)
+        for one in self._paper:
+            if one.weights == Same(1.0) and one.private:
+                for epsilon in one.epsilons:
+                    runs = self._measured.runs(self._data, one, epsilon=epsilon)
+                    yield from self._mark("epsilon", "all weights 1", epsilon, runs)
+
+    def _engines(self) -> Iterator[Mark]:
+        """Yield recall against what an item of weight 1 loses: to one observer, and to all of them together."""
+        for one in self._everything:
+            if not one.private or one.epsilons != self._settings.engine_epsilons:
+                continue
+            for epsilon in one.epsilons:
+                runs = self._measured.runs(self._data, one, epsilon=epsilon)
+                if runs is None:
+                    continue
+                yield from self._mark("engines_one", one.engine, epsilon, runs)
+                times = {"exact": self._users - 1, "sketch": 1}.get(one.engine)
+                if times is None:
+                    times = self._measured.met(self._data, one, epsilon)[1]
+                yield from self._mark("engines_all", one.engine, times * epsilon, runs)
+
+    def _shared(self) -> Iterator[Mark]:
+        lower = min(self._settings.lower)
+        printed = {} if self._published is None else self._published.by_slices
+        for one in self._everything:
+            rule = one.weights
+            if isinstance(rule, Slices | SharedSlices) and rule.lower == lower:
+                series = "weights of each owner's own" if isinstance(rule, Slices) else "one weight for all owners"
+                said = printed.get((lower, rule.n)) if isinstance(rule, Slices) else None
+                yield from self._mark("shared", series, rule.n, self._measured.runs(self._data, one), published=said)
+
+    def _scores(self) -> Iterator[Mark]:
+        people = Groups(*self._settings.mixes[0], per=self._settings.per[0])  # type: ignore[arg-type]
+        for one in self._everything:
+            if one.engine == "gossip" and one.weights == people and one.epsilons == self._settings.epsilons:
+                series = one.score if one.combine == "product" else f"{one.score}, smaller weight"
+                for epsilon in one.epsilons:
+                    runs = self._measured.runs(self._data, one, epsilon=epsilon)
+                    yield from self._mark("scores", series, epsilon, runs)
+
+    def _practice(self) -> Iterator[Mark]:
+        people = Groups(*self._settings.mixes[0], per=self._settings.per[0])  # type: ignore[arg-type]
+        main = {one.weights: one for one in self._paper if one.private}
+        practice = [one for one in self._everything if isinstance(one.weights, Practice)]
+        for series, one in [
+            ("a dial for every item", main[people]),
+            *(("homogeneous practice", it) for it in practice),
+        ]:
+            for group in _SHOWN_GROUPS:
+                yield from self._mark("practice", series, group, self._measured.runs(self._data, one, group=group))
+
+    def _ways(self) -> Iterator[Mark]:
+        if len(self._settings.per) < 2:  # noqa: PLR2004  (nothing to compare)
+            return
+        for one in self._paper:
+            rule = one.weights
+            if not isinstance(rule, Groups):
+                continue
+            if (rule.fundamentalists, rule.pragmatists, rule.unconcerned) == self._settings.mixes[0]:
+                for group in _SHOWN_GROUPS:
+                    runs = self._measured.runs(self._data, one, group=group)
+                    yield from self._mark("ways", f"weights per {rule.per}", group, runs)
+
+
+def _mix_text(rule: Groups) -> str:
+    shares = (rule.fundamentalists, rule.pragmatists, rule.unconcerned)
+    return " / ".join(f"{100 * share:.3g}" for share in shares)

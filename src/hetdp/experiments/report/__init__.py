@@ -1,0 +1,1 @@
+"""The report of an evaluation: figures, verdicts, one HTML file, and every number as CSV."""

@@ -1,0 +1,254 @@
+"""Draw the panels of a figure as Vega-Lite specifications, which are plain data."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hetdp.experiments.marks import Mark
+from hetdp.experiments.report.figures import Figure, Series
+
+__all__ = ["panel_chart", "styled", "whole_figure"]
+
+Specification = dict[str, Any]
+
+_INK, _MUTED, _LINE = "#22272e", "#5d6673", "#e3e6ea"
+_GROUPS = ["all", "fundamentalists", "pragmatists", "unconcerned"]
+#: Space around the highest and the lowest mark, as a share of their distance.
+_AIR = 0.1
+#: Up to this many decades of a logarithmic axis have room for numbers between the powers of ten.
+_FEW_DECADES = 3
+#: Panels of a figure in a file.
+_WIDTH, _HEIGHT = 230, 190
+
+
+def panel_chart(figure: Figure, marks: Sequence[Mark], ends: Sequence[Mark], series: Sequence[Series]) -> Specification:
+    """Return one panel: one data set, or one data set and one share of pragmatists.
+
+    Parameters
+    ----------
+    figure
+        What it belongs to.
+    marks
+        Its points.
+    ends
+        True and random neighbours of the same data set.
+    series
+        With their colours.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+    rows = [_row(mark) for mark in marks]
+    domain = {"domain": _span([*marks, *ends]), "nice": False, "zero": False}
+    color = {
+        "field": "series",
+        "type": "nominal",
+        "legend": None,
+        "scale": {"domain": [one.name for one in series], "range": [one.color for one in series]},
+    }
+    if figure.kind == "dots":
+        recall = {"type": "quantitative", "title": "recall", "scale": domain, "axis": {"tickCount": 4}}
+        place = {
+            "y": {
+                "field": "x",
+                "type": "nominal",
+                "title": None,
+                "sort": _GROUPS,
+                "axis": {"ticks": False, "domain": False},
+            },
+            "yOffset": {"field": "series", "type": "nominal", "sort": [one.name for one in series]},
+            "color": color,
+        }
+        return {"layer": [*_end_layers(ends, "x", recall), *_layers(figure, rows, place, ("x", recall))]}
+    recall = {"type": "quantitative", "title": "recall", "scale": domain, "axis": {"tickCount": 5}}
+    place = {"x": _across(figure, sorted({float(row["x"]) for row in rows})), "color": color}
+    return {"layer": [*_end_layers(ends, "y", recall), *_layers(figure, rows, place, ("y", recall))]}
+
+
+def _layers(
+    figure: Figure, rows: list[dict[str, Any]], place: Mapping[str, Any], recall: tuple[str, Mapping[str, Any]]
+) -> list[Specification]:
+    """Return intervals, lines, points, published points, and large invisible points that are easy to hover."""
+    channel, along = recall
+
+    def layer(mark: Mapping[str, Any], field: str = "recall", **more: object) -> Specification:
+        return {
+            "mark": mark,
+            "encoding": {**place, channel: {"field": field, **along}, **more},
+            "data": {"values": rows},
+        }
+
+    dots = figure.kind == "dots"
+    layers = [layer({"type": "rule", "strokeWidth": 1.6, "opacity": 0.5}, "low", **{f"{channel}2": {"field": "high"}})]
+    if not dots:
+        layers.append(layer({"type": "line", "strokeWidth": 2, "opacity": 0.9}))
+    layers.append(layer({"type": "point", "filled": True, "size": 52 if dots else 32, "opacity": 1}))
+    if any(row["printed"] is not None for row in rows):
+        shape = {"type": "point", "shape": "diamond", "filled": False, "size": 58, "strokeWidth": 1.6, "opacity": 1}
+        printed = [row for row in rows if row["printed"] is not None]
+        layers.append({**layer(shape, "printed"), "data": {"values": printed}})
+    layers.append(layer({"type": "point", "filled": True, "size": 260, "opacity": 0}, tooltip=_tooltip(figure, rows)))
+    return layers
+
+
+def _span(marks: Sequence[Mark]) -> list[float]:
+    """Return the ends of the axis of recall."""
+    values = [value for mark in marks for value in (mark.recall, mark.low, mark.high, mark.published)]
+    shown = [value for value in values if value is not None and math.isfinite(value)]
+    low, high = min(shown), max(shown)
+    air = _AIR * max(high - low, 0.01)
+    return [round(max(0.0, low - air), 4), round(high + air, 4)]
+
+
+def _row(mark: Mark) -> dict[str, Any]:
+    bounded = math.isfinite(mark.low)
+    return {
+        "series": mark.series,
+        "x": mark.x,
+        "recall": round(mark.recall, 5),
+        "low": round(mark.low if bounded else mark.recall, 5),
+        "high": round(mark.high if bounded else mark.recall, 5),
+        "interval": f"{mark.low:.4f} to {mark.high:.4f}" if bounded else "one run only",
+        "runs": mark.runs,
+        "printed": mark.published,
+    }
+
+
+def _tooltip(figure: Figure, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    text = figure.kind == "dots"
+    kind = (
+        {"type": "nominal", "title": "group"} if text else {"type": "quantitative", "title": figure.x, "format": ".4~r"}
+    )
+    shown = [
+        {"field": "series", "type": "nominal", "title": "series"},
+        {"field": "x", **kind},
+        {"field": "recall", "type": "quantitative", "title": "recall", "format": ".4f"},
+        {"field": "interval", "type": "nominal", "title": "95 % interval"},
+        {"field": "runs", "type": "quantitative", "title": "runs"},
+    ]
+    if any(row["printed"] is not None for row in rows):
+        shown.append({"field": "printed", "type": "quantitative", "title": "published", "format": ".4f"})
+    return shown
+
+
+def _across(figure: Figure, places: Sequence[float]) -> dict[str, Any]:
+    """Return the horizontal axis of a figure with lines."""
+    axis: dict[str, Any] = {"grid": False, "format": ".3~r", "labelFlush": False, "labelOverlap": True}
+    scale: dict[str, Any] = {"zero": False, "nice": False, "padding": 10}
+    if figure.key == "figure3":
+        axis |= {"format": ".0%", "values": [0.2, 0.4, 0.6, 0.8]}
+        scale |= {"domain": [min(0.1, *places), max(0.9, *places)]}
+    elif figure.log:
+        axis["values"] = _decades(places)
+        scale = {"type": "log", "nice": False, "domain": [min(places) / 1.3, max(places) * 1.3]}
+    elif all(place.is_integer() for place in places):
+        axis["values"] = list(places)
+    return {"field": "x", "type": "quantitative", "title": figure.x, "scale": scale, "axis": axis}
+
+
+def _decades(places: Sequence[float]) -> list[float]:
+    """Return the powers of ten within the axis, and some numbers between if there are few."""
+    low, high = math.floor(math.log10(min(places))), math.ceil(math.log10(max(places)))
+    steps = (1.0,) if high - low > _FEW_DECADES else (1.0, 2.0, 5.0)
+    return [float(f"{step * 10.0**power:.6g}") for power in range(low, high + 1) for step in steps]
+
+
+def _end_layers(ends: Sequence[Mark], channel: str, along: Mapping[str, Any]) -> list[Specification]:
+    """Return dashed lines for true and random neighbours."""
+    rows: list[dict[str, Any]] = [
+        {"name": mark.series, "recall": round(mark.recall, 5), "printed": mark.published} for mark in ends
+    ]
+    tooltip = [
+        {"field": "name", "type": "nominal", "title": "line"},
+        {"field": "recall", "type": "quantitative", "title": "recall", "format": ".4f"},
+    ]
+    if any(mark.published is not None for mark in ends):
+        tooltip.append({"field": "printed", "type": "quantitative", "title": "published", "format": ".4f"})
+    place = {channel: {"field": "recall", **along}}
+    rule = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.2, "color": _MUTED}
+    layers: list[Specification] = [
+        {"mark": rule, "encoding": {**place, "tooltip": tooltip}, "data": {"values": rows}},
+    ]
+    if channel == "y":
+        # Labels stand to the right of the lines, where no point can hide them.
+        words = [{**row, "label": row["name"].split()[0]} for row in rows]
+        text = {"type": "text", "align": "left", "dx": 5, "fontSize": 10.5, "color": _MUTED}
+        label = {**place, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}
+        layers.append({"mark": text, "encoding": label, "data": {"values": words}})
+    return layers
+
+
+def styled(specification: Specification) -> Specification:
+    """Return a complete specification in the style of the report.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+    text = {
+        "labelColor": _MUTED,
+        "titleColor": _INK,
+        "labelFontSize": 11,
+        "titleFontSize": 11.5,
+        "titleFontWeight": 500,
+    }
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "background": None,
+        **specification,
+        "config": {
+            "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', 'Liberation Sans', Arial, sans-serif",
+            "view": {"stroke": None},
+            "axis": {**text, "gridColor": _LINE, "domainColor": _MUTED, "tickColor": _MUTED, "titlePadding": 6},
+            "title": {"fontSize": 12.5, "fontWeight": 600, "color": _INK, "anchor": "start", "offset": 8},
+        },
+    }
+
+
+def whole_figure(
+    rows: Sequence[Sequence[tuple[str, Specification]]], series: Sequence[Series], *, published: bool
+) -> Specification:
+    """Return all panels of a figure side by side with a legend, for SVG and PNG files.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+    drawn = [
+        {
+            "hconcat": [{"title": title, "width": _WIDTH, "height": _HEIGHT, **chart} for title, chart in row],
+            "spacing": 26,
+        }
+        for row in rows
+    ]
+    return styled({"background": "white", "vconcat": [_legend(series, published=published), *drawn], "padding": 12})
+
+
+def _legend(series: Sequence[Series], *, published: bool) -> Specification:
+    entries = [{"name": one.name, "color": one.color, "shape": "circle"} for one in series]
+    if published:
+        entries.append({"name": "published", "color": _INK, "shape": "diamond"})
+    place = 0
+    for entry in entries:
+        entry["x"] = place  # type: ignore[assignment]
+        place += 30 + 7 * len(entry["name"])
+    x = {"field": "x", "type": "quantitative", "axis": None, "scale": {"domain": [0, 760], "nice": False}}
+    color = {"field": "color", "type": "nominal", "scale": None}
+    shape = {"field": "shape", "type": "nominal", "scale": None}
+    return {
+        "data": {"values": entries},
+        "width": 760,
+        "height": 16,
+        "encoding": {"x": x},
+        "layer": [
+            {
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "encoding": {"color": color, "shape": shape},
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 9, "fontSize": 12, "color": _INK},
+                "encoding": {"text": {"field": "name", "type": "nominal"}},
+            },
+        ],
+    }

@@ -1,0 +1,156 @@
+"""Write a report: one HTML file that needs nothing else, and its figures as SVG and PNG."""
+
+import base64
+import datetime as dt
+import functools
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from hetdp._version import __version__
+from hetdp.experiments.files import write_file
+from hetdp.experiments.marks import Mark
+from hetdp.experiments.published import published_source
+from hetdp.experiments.report import contents
+from hetdp.experiments.report.charts import panel_chart, styled, whole_figure
+from hetdp.experiments.report.contents import Evaluation
+from hetdp.experiments.report.figures import FIGURES, Figure, Series, present_series
+
+__all__ = ["render_html", "write_figures"]
+
+TITLE = "Heterogeneous differential privacy, evaluated"
+_HEIGHT = {"figure3": 150, "poll": 110, "practice": 170, "ways": 170}
+_OUTCOMES = ("confirmed", "in part", "open", "refuted")
+
+
+def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
+    """Return the report as one HTML file without any external request.
+
+    Parameters
+    ----------
+    evaluation
+        What was measured.
+    title
+        Of the page.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+    import jinja2  # noqa: PLC0415  (only reports need it)
+    from markupsafe import Markup  # noqa: PLC0415
+
+    charts: dict[str, Any] = {}
+    figures = [_drawn(figure, evaluation, charts) for figure in FIGURES]
+    tally = Counter(verdict.outcome for verdict in evaluation.verdicts)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    numbers = contents.numbers_csv(evaluation.marks)
+    return environment.from_string(_part("template.html")).render(
+        title=title,
+        version=__version__,
+        date=dt.datetime.now(tz=dt.UTC).date().isoformat(),
+        css=Markup(_part("style.css")),  # noqa: S704  (a file of ours)
+        lead=contents.lead(evaluation),
+        answer=contents.answer(evaluation),
+        tally=[(outcome, tally[outcome]) for outcome in _OUTCOMES if tally[outcome]],
+        figures=[figure for figure in figures if figure["panels"]],
+        verdicts=contents.verdict_rows(evaluation),
+        verdict_note=contents.verdict_note(evaluation),
+        differences=contents.differences(evaluation),
+        remarks=contents.remarks(evaluation),
+        method=contents.method(evaluation),
+        csv=base64.b64encode(numbers.encode()).decode(),
+        source=published_source(),
+        bundle=Markup(_bundle()),  # noqa: S704  (a library of ours)
+        charts=Markup(_script_json(charts)),  # noqa: S704  (escaped)
+    )
+
+
+def write_figures(evaluation: Evaluation, folder: Path) -> list[Path]:
+    """Write each figure as SVG and PNG into a folder, and return the files.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+    import vl_convert  # noqa: PLC0415  (only reports need it)
+
+    folder.mkdir(exist_ok=True)
+    written = []
+    for figure in FIGURES:
+        marks = _marks(figure, evaluation)
+        series = present_series(figure, marks)
+        panels = _panels(figure, evaluation, series)
+        if not panels:
+            continue
+        wide = max(1, len(panels) // len(evaluation.data)) if figure.key == "figure3" else len(panels)
+        rows = [panels[begin : begin + wide] for begin in range(0, len(panels), wide)]
+        printed = any(mark.published is not None for mark in marks)
+        drawing = vl_convert.vegalite_to_svg(whole_figure(rows, series, published=printed))
+        for ending, text in (("svg", drawing), ("png", vl_convert.svg_to_png(drawing, scale=2.0))):
+            path = folder / f"{figure.key}.{ending}"
+            write_file(path, text)
+            written.append(path)
+    return written
+
+
+def _marks(figure: Figure, evaluation: Evaluation) -> list[Mark]:
+    return [mark for mark in evaluation.marks if mark.figure == figure.key]
+
+
+def _panels(figure: Figure, evaluation: Evaluation, series: Sequence[Series]) -> list[tuple[str, Any]]:
+    """Return the title and the chart of each panel, data set by data set."""
+    marks = _marks(figure, evaluation)
+    found = []
+    for data in evaluation.data:
+        mine = [mark for mark in marks if mark.data == data]
+        ends = [mark for mark in evaluation.marks if mark.figure == "ends" and mark.data == data]
+        for panel in dict.fromkeys(mark.panel for mark in mine):
+            shown = [mark for mark in mine if mark.panel == panel]
+            title = f"{data} · {panel}" if panel else data
+            found.append((title, panel_chart(figure, shown, ends, series)))
+    return found
+
+
+def _drawn(figure: Figure, evaluation: Evaluation, charts: dict[str, Any]) -> dict[str, Any]:
+    """Return what the template needs to know about a figure, and add its charts."""
+    marks = _marks(figure, evaluation)
+    series = present_series(figure, marks)
+    panels = []
+    for place, (title, chart) in enumerate(_panels(figure, evaluation, series)):
+        name = f"chart-{figure.key}-{place}"
+        charts[name] = styled({"width": "container", "height": _HEIGHT.get(figure.key, 210), **chart})
+        panels.append({"id": name, "title": title})
+    each = len(panels) // max(1, len(evaluation.data))
+    layout = "four" if each == len(("10 %", "20 %", "60 %", "70 %")) else {1: "one", 2: "two"}.get(len(panels), "")
+    return {
+        "key": figure.key,
+        "title": figure.title,
+        "caption": figure.caption,
+        "series": series,
+        "published": any(mark.published is not None for mark in marks),
+        "layout": layout,
+        "panels": panels,
+    }
+
+
+def _part(name: str) -> str:
+    return resources.files("hetdp.experiments.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _bundle() -> str:
+    """Return Vega with everything it needs, fit for a script element."""
+    import vl_convert  # noqa: PLC0415  (only reports need it)
+
+    bundle = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    return re.sub("</(script)", r"<\\/\1", bundle, flags=re.IGNORECASE)
+
+
+def _script_json(value: object) -> str:
+    """Return JSON fit for a script element, whatever names of data sets hold."""
+    return json.dumps(value).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

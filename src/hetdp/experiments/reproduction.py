@@ -1,0 +1,157 @@
+"""The whole evaluation, from data sets to files: what `hetdp reproduce` does."""
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hetdp.experiments.datasets import describe
+from hetdp.experiments.evaluation import Outcome
+from hetdp.experiments.files import write_file
+from hetdp.experiments.inputs import DataSet, check_folder, prepare_data
+from hetdp.experiments.marks import figure_marks
+from hetdp.experiments.measurements import Measurements
+from hetdp.experiments.report.contents import Evaluation, numbers_csv
+from hetdp.experiments.running import LocalRunner, Progress, Runner, run_sweep
+from hetdp.experiments.settings import Settings
+from hetdp.experiments.store import ResultsStore
+from hetdp.experiments.sweeps import plan_tasks
+from hetdp.experiments.verdicts import judge_claims
+
+__all__ = ["Reproduction", "evaluate", "reproduce", "write_files"]
+
+RESULTS, REPORT, NUMBERS, RUNS, FIGURES = "results.sqlite", "report.html", "numbers.csv", "runs.csv", "figures"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What `reproduce` did.
+
+    Attributes
+    ----------
+    evaluation
+        Everything that was measured.
+    computed, reused
+        Tasks run now, and found in the results.
+    files
+        What was written.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+
+    evaluation: Evaluation
+    computed: int
+    reused: int
+    files: tuple[Path, ...]
+
+
+def reproduce(
+    settings: Settings, folder: Path, *, runner: Runner | None = None, progress: Progress | None = None
+) -> Reproduction:
+    """Run a sweep, or what is missing of it, and write report, figures and numbers into a folder.
+
+    Parameters
+    ----------
+    settings
+        The sweep.
+    folder
+        Where files go; made if missing. Results of earlier calls in it are reused.
+    runner
+        Where tasks are run; default: in this process.
+    progress
+        Called with tasks done and in all.
+
+    Privacy
+    -------
+    A simulation with seeded noise for those who may see the data. The files are as private as the data: recall is
+    measured without noise.
+    """
+    data = prepare_data(settings.data, k=settings.k)
+    check_folder(folder)
+    with ResultsStore(folder / RESULTS) as store:
+        tasks = plan_tasks(settings, {one.name: one.mark for one in data})
+        computed = run_sweep({one.mark: one.profiles for one in data}, tasks, store, runner or LocalRunner(), progress)
+        outcomes = list(store.outcomes(tasks))
+    evaluation = evaluate(settings, data, outcomes)
+    files = write_files(evaluation, outcomes, {one.mark: one.name for one in data}, folder)
+    return Reproduction(evaluation, computed, len(tasks) - computed, (*files, folder / RESULTS))
+
+
+def evaluate(settings: Settings, data: list[DataSet], outcomes: Iterable[Outcome]) -> Evaluation:
+    """Return what outcomes say.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+    known = list(outcomes)
+    measured = Measurements(known, {one.mark: one.name for one in data})
+    names = [one.name for one in data]
+    return Evaluation(
+        settings=settings,
+        statistics={one.name: describe(one.profiles) for one in data},
+        marks=tuple(figure_marks(measured, settings, names, [one.profiles.n_users for one in data])),
+        verdicts=tuple(judge_claims(measured, settings, names)),
+        tasks=len(known),
+        seconds=sum(outcome.seconds for outcome in known),
+    )
+
+
+def write_files(evaluation: Evaluation, outcomes: Iterable[Outcome], names: dict[str, str], folder: Path) -> list[Path]:
+    """Write the report, the figures, and every number as CSV; return the files.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+    from hetdp.experiments.report.rendering import render_html, write_figures  # noqa: PLC0415  (only reports need it)
+
+    texts = {
+        REPORT: render_html(evaluation),
+        NUMBERS: numbers_csv(evaluation.marks),
+        RUNS: runs_csv(outcomes, names),
+    }
+    for name, text in texts.items():
+        write_file(folder / name, text)
+    return [*(folder / name for name in texts), *write_figures(evaluation, folder / FIGURES)]
+
+
+def runs_csv(outcomes: Iterable[Outcome], names: dict[str, str]) -> str:
+    """Return every number that any run measured as CSV.
+
+    Privacy
+    -------
+    As private as the data.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        [
+            "data",
+            "engine",
+            "score",
+            "combine",
+            "weights",
+            "k",
+            "seed",
+            "epsilon",
+            "group",
+            "recall",
+            "met_mean",
+            "met_max",
+        ]
+    )
+    for outcome in outcomes:
+        task, used = outcome.task, outcome.task.configuration
+        combine = used.combine if used.engine == "gossip" else ""
+        rule, score = (used.weights.text, used.score) if used.private else ("", "")
+        for point in outcome.points:
+            level = "" if point.epsilon is None else f"{point.epsilon:g}"
+            met = ("", "") if point.met_mean is None else (f"{point.met_mean:.6g}", point.met_max)
+            for group, recall in point.recall.items():
+                where = [names[task.data], used.engine, score, combine, rule, used.k, task.seed, level, group]
+                writer.writerow([*where, f"{recall:.8g}", *met])
+    return text.getvalue()
