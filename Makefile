@@ -9,13 +9,13 @@ else
   INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench reproduce clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed: pyproject.toml
 	@echo "Setting up $(VENV) (once, about a minute) ..." >&2
 	@$(CREATE)
-	@$(INSTALL) --editable .
+	@$(INSTALL) --editable '.[report,node]'
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
@@ -35,9 +35,21 @@ lint: $(VENV)/.installed-dev
 test: lint
 	$(BIN)/pytest
 
-bench: $(VENV)/.installed-dev
+# The peers that speeds are compared with.
+$(VENV)/.installed-bench: $(VENV)/.installed-dev
+	@$(INSTALL) --editable '.[bench]'
+	@touch $@
+
+bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/ledger.py
+	$(BIN)/python benchmarks/neighbors.py
+	$(BIN)/python benchmarks/gossip.py
+	$(BIN)/python benchmarks/sketch.py
+	$(BIN)/python benchmarks/peer.py
+
+reproduce: $(VENV)/.installed
+	@$(BIN)/hetdp reproduce
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache

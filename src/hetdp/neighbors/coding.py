@@ -57,8 +57,8 @@ def code_profiles(profiles: Profiles) -> CodedProfiles:
 
     Privacy
     -------
-    Rounding is exact and downward: an item never counts for more than its weight (docs/proofs/exact_engine.md). An item of
-    weight 0, or below 1/255, is dropped here, before anything looks at it.
+    Rounding is exact and downward: an item never counts for more than its weight (docs/proofs/exact_engine.md). An item
+    of weight 0, or below 1/255, is dropped here, before anything looks at it.
 
     Examples
     --------
