@@ -419,7 +419,19 @@ class TestEstimate:
         n_users, k = 5_000, 10
         needed = sketch_items_to_stand_out(n_users=n_users, epsilon=epsilon, size=size, n_neighbors=k)
         contrast = np.tanh(epsilon / 2)
-        for shift, above in ((0.0, True), (-1.0, False)):
-            overlaps = np.full((1, k), needed + shift / contrast)
-            last = sketch_significance(overlaps, np.array([size]), others=n_users - 1, epsilon=epsilon)[0, -1]
-            assert (last >= SIGNIFICANT) == above or needed * contrast > size * (1 - (1 - contrast) / 2)
+
+        def last_is_significant(overlap):
+            overlaps = np.full((1, k), overlap)
+            found = sketch_significance(overlaps, np.array([size]), others=n_users - 1, epsilon=epsilon)
+            return found[0, -1] >= SIGNIFICANT
+
+        if np.isinf(needed):
+            assert not last_is_significant(size - 1 / contrast)
+        else:
+            assert last_is_significant(needed)
+            assert not last_is_significant(needed - 1 / contrast)
+
+    def test_few_items_cannot_stand_out(self):
+        common = {"n_users": 5_000, "epsilon": 0.5}
+        assert np.isinf(sketch_items_to_stand_out(size=5, **common))
+        assert sketch_items_to_stand_out(size=400, **common) < 400

@@ -1,5 +1,6 @@
 """One search for neighbours from the command line: say what it will take, do it, say what came of it."""
 
+import math
 import time
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -198,8 +199,11 @@ class Search:
                 for size in _EXAMPLE_SIZES
             }
             needed = by_size
-            examples = " or ".join(f"{count:.0f} (with a profile of {size})" for size, count in by_size.items())
-            text = f"about {examples} items"
+            examples = " or ".join(
+                f"{count:.0f} of {size}" if math.isfinite(count) else f"more than all {size}"
+                for size, count in by_size.items()
+            )
+            text = f"about {examples} items of weight 1"
         else:
             noisy = asked.score != "overlap" and (asked.sizes or "noisy") == "noisy"
             level = self.for_neighbors * (1 - SIZE_SHARE * noisy)

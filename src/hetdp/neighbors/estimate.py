@@ -94,6 +94,8 @@ def estimate(
     )
     if recommendations:
         seconds += _recommending(popularity, profiles.n_users, k, engine)
+        if engine == "sketch":  # bits of items by users, and of users by items
+            memory += min(MEMORY_BYTES, profiles.n_users * profiles.n_items / 4)
     memory += (
         _FIXED_BYTES
         + _CODED_PAIR_BYTES * profiles.n_pairs
