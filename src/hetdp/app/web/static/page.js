@@ -4,11 +4,13 @@
 (() => {
   const LOOK_EVERY_MS = 3000;
   const SETTLE_MS = 350;
+  const FADE_MS = 15000;
   const byId = (id) => document.getElementById(id);
 
   let newest = 0; // number of the newest request: answers to older ones are dropped
   let pressed = false; // a pointer is down: nothing may move under it
   let waiting = null; // a timer that will send something soon
+  let fading = null; // a timer that will take the message away
   let underway = 0; // requests without an answer yet
   let lost = false; // the node did not answer the last time
 
@@ -63,6 +65,21 @@
     }
   }
 
+  function say(...message) {
+    byId("status").replaceChildren(...message);
+    fadeLater();
+  }
+
+  // Undo stays within reach elsewhere; a message must not cover the page for good, nor vanish under a hand.
+  function fadeLater() {
+    clearTimeout(fading);
+    fading = setTimeout(() => {
+      const bar = document.querySelector("#status .message:not(.bad)");
+      if (bar && bar.matches(":hover, :focus-within")) fadeLater();
+      else if (bar) bar.remove();
+    }, FADE_MS);
+  }
+
   function show(html, { announce }) {
     const next = new DOMParser().parseFromString(html, "text/html");
     if (!next.getElementById("page")) {
@@ -74,7 +91,7 @@
       byId(id).replaceChildren(...next.getElementById(id).childNodes);
     }
     const message = next.getElementById("status").childNodes;
-    if (announce || message.length) byId("status").replaceChildren(...message);
+    if (announce || message.length) say(...message);
     document.body.dataset.state = next.body.dataset.state;
     dress();
     restore(before);
@@ -100,7 +117,7 @@
     const bar = document.createElement("div");
     bar.className = "message bad";
     bar.textContent = "The node does not answer. Is it still running?";
-    if (!lost) byId("status").replaceChildren(bar);
+    if (!lost) say(bar);
     lost = true;
   }
 
@@ -196,4 +213,5 @@
   }, LOOK_EVERY_MS);
 
   dress();
+  fadeLater();
 })();
