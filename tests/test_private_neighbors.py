@@ -10,7 +10,7 @@ from scipy import sparse
 
 import hetdp
 from hetdp import PrivateNeighbors, Profiles
-from hetdp.errors import HetdpWarning, InvalidInput
+from hetdp.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.neighbors.promise import NeighborsGuarantee
 from hetdp.neighbors.significance import items_to_stand_out, overlap_significance, sketch_significance
 
@@ -128,6 +128,21 @@ def test_a_seeded_fit_is_stamped_and_a_secure_one_is_not(groups):
     assert fitted(groups).simulated_
     assert "Simulated" in fitted(groups).guarantee_.text
     assert not fitted(groups, random_state=None).simulated_
+
+
+def test_what_a_user_is_handed_and_that_a_seeded_fit_is_refused(groups):
+    model = fitted(groups, random_state=None)
+    letter = model.public("u03")
+    assert [row["neighbor"] for row in letter["neighbors"]] == groups.user_ids[model.kneighbors()[1][3]].tolist()
+    assert letter["guarantee"] == model.guarantee_.text
+    assert "recommendations" not in letter
+    frame = model.recommend(n=2)
+    mine = frame[frame.user == "u03"]
+    assert [row["item"] for row in model.public("u03")["recommendations"]] == mine.item.tolist()
+    with pytest.raises(InvalidInput, match="user must be one of the 62 users"):
+        model.public("nobody")
+    with pytest.raises(SimulatedResult, match="must not be published"):
+        fitted(groups).public("u03")
 
 
 def test_gossip_reports_its_comparisons_and_their_consequence(groups):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.checks import Real, fraction, one_of, whole
-from hetdp.errors import InvalidInput
+from hetdp.errors import InvalidInput, SimulatedResult
 from hetdp.neighbors.coding import CodedProfiles, code_profiles
 from hetdp.neighbors.conventions import EstimatorConventions, as_profiles
 from hetdp.neighbors.engines import ENGINES, Asked, Fitted, Recommended, Run, fit_engine
@@ -219,6 +219,41 @@ class PrivateNeighbors(EstimatorConventions):
                 "significance": self.significance_[there],
             }
         )
+
+    def public(self, user: str | int) -> dict[str, object]:
+        """Return what may be handed to one user: the own list, recommendations if there are any, and the promise.
+
+        Privacy
+        -------
+        For that user and nobody else. Refuses a seeded fit: whoever knows the seed can subtract the noise.
+        """
+        self._require_fit()
+        if self.simulated_:
+            raise SimulatedResult(
+                "This model was fitted with a seed (random_state) and must not be published: its noise can be "
+                "recomputed. Fit again without random_state. In a simulation, use kneighbors and recommend."
+            )
+        (found,) = np.nonzero(self.user_ids_ == user)
+        if found.size != 1:
+            raise InvalidInput(f"user must be one of the {self.user_ids_.size} users. Got {user!r} instead.")
+        place = int(found[0])
+        scores, indices = (part[place] for part in self.kneighbors())
+        names = self.user_ids_[indices].tolist()
+        rows = zip(names, scores.tolist(), self.significance_[place].tolist(), strict=True)
+        shown: dict[str, object] = {
+            "user": user,
+            "neighbors": [
+                {"neighbor": name, "score": score, "significance": sure}
+                for (name, score, sure), index in zip(rows, indices, strict=True)
+                if index >= 0
+            ],
+            "guarantee": self.guarantee_.text,
+        }
+        if self._recommended is not None:
+            items, votes = self._recommended.items[place], self._recommended.scores[place]
+            pairs = zip(self.item_ids_[items].tolist(), votes.tolist(), items >= 0, strict=True)
+            shown["recommendations"] = [{"item": item, "score": score} for item, score, there in pairs if there]
+        return shown
 
     @property
     def guarantee_(self) -> NeighborsGuarantee:
