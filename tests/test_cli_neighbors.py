@@ -217,7 +217,7 @@ class TestRecommend:
         # The first user of each group lacks the one item that all others of the group have.
         assert np.mean([first[f"u{g}-0"] == f"i{g}-12" for g in range(GROUPS)]) > 0.8
         about = json.loads(table.schema.metadata[b"hetdp"])
-        assert about["epsilon_neighbors"] + about["epsilon_recommendations"] == level
+        assert about["epsilon_neighbors"] + about["epsilon_recommendations"] == pytest.approx(level)
 
     def test_epsilon_is_split_exactly(self):
         assert sum(recommend_command.shares(0.1, "exact")) == 0.1
