@@ -1,7 +1,9 @@
 """Write the --help pages of every command into docs/cli.md, which a test keeps true."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 from click.testing import CliRunner
 
 from hetdp.app.cli import cli
@@ -16,10 +18,18 @@ Written by `docs/update_cli.py`; a test fails when it is behind.
 """
 
 
+def names_in(group: click.Group) -> Iterator[tuple[str, ...]]:
+    """Yield the names of all commands, those of groups after their group."""
+    for name, command in group.commands.items():
+        yield (name,)
+        if isinstance(command, click.Group):
+            yield from ((name, *inner) for inner in names_in(command))
+
+
 def render() -> str:
     """Return what docs/cli.md should hold."""
     pages = [INTRODUCTION]
-    for command in ((), *((name,) for name in cli.commands)):
+    for command in ((), *names_in(cli)):
         result = CliRunner().invoke(cli, [*command, "--help"], prog_name="hetdp", terminal_width=100)
         pages.append(f"## {' '.join(('hetdp', *command))}\n\n```text\n{result.output.strip()}\n```\n")
     return "\n".join(pages)

@@ -283,16 +283,16 @@ class TestBudget:
 
 
 def test_demo_prints_answer_errors_and_ledger(run):
-    code, out, _ = run("demo", "--json")
+    code, out, _ = run("demo", "--mean", "--json")
     shown = json.loads(out)
     assert code == 0
     assert [row["epsilon"] for row in shown["rmse"]] == [0.1, 0.5, 1.0, 2.0]
     assert all(row["hetdp"] < row["paper"] for row in shown["rmse"])
     assert shown["ledger"]["never counts (v = 0)"]["paid"] == 0
-    code, out, _ = run("demo")
+    code, out, _ = run("demo", "--mean")
     assert code == 0
     assert "Ledger after one release" in out
-    assert run("demo", "--dry-run")[0] == 0
+    assert run("demo", "--mean", "--dry-run")[0] == 0
 
 
 @pytest.mark.usefixtures("folder")

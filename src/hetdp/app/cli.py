@@ -15,11 +15,15 @@ from hetdp.app.audit_command import audit
 from hetdp.app.budget_command import budget
 from hetdp.app.compare_command import compare
 from hetdp.app.completion_command import completion
+from hetdp.app.datasets_command import datasets
 from hetdp.app.demo_command import demo
 from hetdp.app.evaluate_command import evaluate
 from hetdp.app.neighbors_command import neighbors
+from hetdp.app.network_command import network
+from hetdp.app.node_command import node
 from hetdp.app.recommend_command import recommend
 from hetdp.app.release_command import release
+from hetdp.app.reproduce_command import reproduce
 from hetdp.errors import BudgetExhausted, DataError, HetdpError, LedgerError
 
 __all__ = ["cli", "main"]
@@ -33,10 +37,22 @@ def cli() -> None:
     """Heterogeneous differential privacy: a privacy dial for every item."""
 
 
-for command in (release, compare, audit, budget, demo, completion):
+for command in (
+    release,
+    compare,
+    budget,
+    neighbors,
+    recommend,
+    evaluate,
+    datasets,
+    reproduce,
+    network,
+    node,
+    audit,
+    demo,
+):
     cli.add_command(command)
-for command in (neighbors, recommend, evaluate):
-    cli.add_command(command)
+cli.add_command(completion)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

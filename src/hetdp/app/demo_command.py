@@ -1,93 +1,84 @@
-"""`hetdp demo`: release a mean in which every person has set their own level, on generated people."""
+"""`hetdp demo`: private neighbours and recommendations for generated people, with a report to look at."""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, print_rows, write_whole
+from hetdp.app.mean_demo import show_mean
+from hetdp.app.neighbors_inputs import progress_bar
+from hetdp.app.output import check_writable, note, output_options, print_json, print_rows
+
+if TYPE_CHECKING:
+    from hetdp.experiments.demo import Demonstration
 
 __all__ = ["demo"]
 
-PEOPLE = 1000
-EPSILONS = (0.1, 0.5, 1.0, 2.0)
-RUNS = 400
-SHARES = (0.34, 0.43, 0.23)
+_NAMES = {"true": "no privacy"}
 
 
-@click.command(short_help="Release a mean from generated people.")
-@click.option("--save", type=click.Path(path_type=Path), help="Also write the generated people to a CSV file.")
+@click.command(short_help="See it work on generated people.")
+@click.option("--mean", is_flag=True, help="Show a mean of 1,000 generated people instead.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the people of --mean to a CSV file.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    default=Path("hetdp-report.html"),
+    show_default=True,
+    help="Where to write the report.",
+)
 @output_options
-def demo(*, save: Path | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
-    """Release a mean from 1,000 generated people, each with a privacy level of their own.
+def demo(*, mean: bool, save: Path | None, output: Path, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Find neighbours and recommendations for generated people who have set a dial on each of their items.
 
-    Shows one answer with its promise, how far off answers are at several epsilons, and what the ledger recorded.
+    Three engines on two data sets, a table, and a report of a small version of the paper's evaluation.
     """
-    import numpy as np
-
-    from hetdp.accounting import Ledger, plan, release
-    from hetdp.mechanisms import queries
-    from hetdp.mechanisms.estimation import best_multiplier
-    from hetdp.mechanisms.stretching import stretch
-    from hetdp.profiles import Box, WeightPrior
-    from hetdp.randomness import seeded_stream
-
     if dry_run:
-        note(
-            "--dry-run: the demonstration would charge a ledger in memory only; nothing is spent.",
-            quiet=quiet,
-        )
+        what = "release a mean and charge a ledger in memory" if mean or save else f"write {output}"
+        note(f"--dry-run: the demonstration would {what}, on generated people; nothing is spent.", quiet=quiet)
         return
-    generator = np.random.default_rng(2012)
-    prior = WeightPrior.westin(*SHARES)
-    hours = generator.gamma(9.0, 3.8, PEOPLE).clip(0, 80)
-    weights = generator.choice(prior.weights, size=PEOPLE, p=prior.probabilities)
-    query = queries.mean(Box.uniform(0, 80, size=PEOPLE))
-    truth = float(query(hours))
-    if save is not None:
-        check_writable(save)
-        people = enumerate(zip(hours, weights, strict=True))
-        lines = [f"person{place},{hour:.1f},{weight:g}" for place, (hour, weight) in people]
-        write_whole(save, "\n".join(["id,hours,privacy", *lines, ""]))
-        note(f"Wrote {save}.", quiet=quiet)
-
-    ledger = Ledger(np.full(PEOPLE, 3.0))
-    chosen = best_multiplier(query, prior, 1.0)
-    answer = release(stretch(query, weights, multiplier=chosen, prior=prior), hours, epsilon=1.0, ledger=ledger)
-
-    errors = []
-    keep = np.ones(PEOPLE, dtype=bool)
-    for epsilon in EPSILONS:
-        row = {"epsilon": epsilon}
-        for name, multiplier in (("paper", 1.0), ("hetdp", best_multiplier(query, prior, epsilon))):
-            stretched = stretch(query, weights, multiplier=multiplier, prior=None if name == "paper" else prior)
-            values = plan(stretched, epsilon=epsilon).answers(hours, keep, seeded_stream(1), count=RUNS)[:, 0]
-            found = [value if name == "paper" else stretched.estimate(float(value)) for value in values]
-            row[name] = float(np.sqrt(np.mean((np.array(found) - truth) ** 2)))
-        errors.append(row)
-
-    facts = {
-        "people": PEOPLE,
-        "true mean (the curator's)": truth,
-        "released mean": answer.estimate,
-        "epsilon": answer.epsilon,
-        "noise scale": answer.scale,
-        "guarantee": answer.guarantee.text,
-    }
-    spent = ledger.spent
-    charged = {
-        "never counts (v = 0)": spent[weights == 0],
-        "careful (v = 0.5)": spent[weights == 0.5],  # noqa: PLR2004  (a level of the groups)
-        "relaxed (v = 0.75)": spent[weights == 0.75],  # noqa: PLR2004
-        "ordinary (v = 1)": spent[weights == 1],
-    }
+    if mean or save is not None:
+        show_mean(save=save, as_json=as_json, quiet=quiet)
+        return
+    try:
+        from hetdp.experiments.demo import demo_report
+        from hetdp.experiments.report import rendering as _  # noqa: F401  (so that a missing extra is found at once)
+    except ImportError:
+        raise click.UsageError("this command needs the extra: pip install 'hetdp[report]'") from None
+    check_writable(output)
+    note("Three engines on generated people (the first run compiles them, once) ...", quiet=quiet)
+    with progress_bar("Demonstration", quiet=quiet) as advance:
+        shown = demo_report(output, advance)
     if as_json:
-        levels = {name: {"people": int(loss.size), "paid": float(loss.max())} for name, loss in charged.items()}
-        print_json({**facts, "rmse": errors, "ledger": levels})
+        print_json({"rows": [asdict(row) for row in shown.rows], "report": str(shown.report)})
         return
-    print_facts(f"Weekly hours of {PEOPLE} generated people, each with a privacy dial of their own", facts)
-    rows = [(f"{row['epsilon']:g}", f"{row['paper']:.3f}", f"{row['hetdp']:.3f}") for row in errors]
-    header = ("epsilon", "paper's stretching", "hetdp's estimate")
-    print_rows(f"How far off the mean is (root mean squared error in hours, {RUNS} simulated runs)", header, rows)
-    paid = [(name, str(loss.size), f"{loss.max():.3f}", f"{3.0 - loss.max():.3f}") for name, loss in charged.items()]
-    print_rows("Ledger after one release at epsilon = 1", ("dial", "people", "paid", "left of 3"), paid)
-    note("Next: hetdp release --help, or the thirty-second example in README.md.", quiet=quiet)
+    _show(shown)
+    note(f"Wrote {shown.report}: open it in a browser. Next: hetdp neighbors --help, or README.md.", quiet=quiet)
+
+
+def _show(shown: "Demonstration") -> None:
+    from hetdp.experiments.demo import EPSILON
+
+    rows = [
+        (
+            row.data,
+            _NAMES.get(row.engine, row.engine),
+            f"{row.recall:.3f}",
+            _number(row.precision, "{:.3f}"),
+            _number(row.loss_one, "{:g} v"),
+            _number(row.loss_all, "{:g} v"),
+        )
+        for row in shown.rows
+    ]
+    header = ("data", "engine", "recall", "precision", "loss to one", "loss to all")
+    print_rows(f"10 neighbours and 10 recommendations at epsilon = {EPSILON:g}; 34/43/23 % of dials", header, rows)
+    click.echo(
+        "recall: hidden items that the neighbours have; precision: recommended items that were hidden;\n"
+        "loss: what an item of weight v may lose, lists and recommendations together."
+    )
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else form.format(value)
