@@ -201,6 +201,14 @@ def test_items_to_stand_out_grow_with_the_logarithm_of_the_crowd():
     assert items_to_stand_out(n_users=2, epsilon=1.0) == 0.0
 
 
+def test_what_it_takes_to_stand_out_is_told_for_the_noise_of_pairs(groups):
+    alone = fitted(groups).items_to_stand_out_
+    assert alone == items_to_stand_out(n_users=62, epsilon=5.0, n_neighbors=5)
+    assert fitted(groups, score="cosine").items_to_stand_out_ == pytest.approx(alone / 0.9)
+    assert fitted(groups, score="cosine", sizes="public").items_to_stand_out_ == alone
+    assert fitted(groups, "sketch").items_to_stand_out_ is None
+
+
 def test_squared_cosine_warns_and_works(groups):
     with pytest.warns(HetdpWarning, match="turns large negative noise into similarity"):
         model = fitted(groups, score="squared-cosine")

@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted. Whatever the ledger had recorded stays recorded.", err=True)
+        click.echo("Interrupted. No file was half written; whatever a ledger had recorded stays recorded.", err=True)
         sys.exit(INTERRUPTED)
     except HetdpError as error:
         click.echo(f"Error: {error}", err=True)

@@ -13,7 +13,7 @@ from hetdp.neighbors.conventions import EstimatorConventions, as_profiles
 from hetdp.neighbors.engines import ENGINES, Asked, Fitted, Recommended, Run, fit_engine
 from hetdp.neighbors.frames import as_frame
 from hetdp.neighbors.promise import NeighborsGuarantee
-from hetdp.neighbors.scoring import SCORES, SIZES
+from hetdp.neighbors.scoring import SCORES, SIZE_SHARE, SIZES
 from hetdp.neighbors.selection import Progress
 from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out
 from hetdp.profiles import Profiles
@@ -58,7 +58,8 @@ class PrivateNeighbors(EstimatorConventions):
     significance_
         How sure it is that each neighbour is more than chance; public, from the noisy scores.
     items_to_stand_out_
-        How many common items a neighbour needs to stand out; from the size of the crowd, epsilon and k alone.
+        How many common items a neighbour needs to stand out; from the size of the crowd, epsilon and k alone. None with
+        sketches, where it also depends on the own profile (`neighbors.estimate.sketch_items_to_stand_out`).
     simulated_
         Whether the noise came from a seed.
     report_
@@ -135,7 +136,7 @@ class PrivateNeighbors(EstimatorConventions):
         self.simulated_ = stream.simulated
         self.significance_ = self._fitted.significance
         self.report_ = self._fitted.report
-        self.items_to_stand_out_ = items_to_stand_out(n_users=profiles.n_users, epsilon=epsilon, n_neighbors=k)
+        self.items_to_stand_out_ = self._stand_out(profiles.n_users, k, epsilon)
         self.user_ids_, self.item_ids_ = profiles.user_ids, profiles.item_ids
         self.n_features_in_ = profiles.n_items
         return self
@@ -285,6 +286,13 @@ class PrivateNeighbors(EstimatorConventions):
                 f"release. Got {n} instead. Fit again to begin anew."
             )
         return items[:, :n], scores[:, :n]
+
+    def _stand_out(self, n_users: int, k: int, epsilon: Fraction) -> float | None:
+        if self.engine == "sketch":
+            return None
+        noisy_sizes = self.score != "overlap" and self.sizes == "noisy"
+        level = epsilon * (1 - SIZE_SHARE) if noisy_sizes else epsilon
+        return items_to_stand_out(n_users=n_users, epsilon=level, n_neighbors=k)
 
     @property
     def _run(self) -> Run:
