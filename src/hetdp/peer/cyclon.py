@@ -146,16 +146,16 @@ class View:
     def _welcome(self, record: Record, source: bytes) -> bool:
         if record.key == self._own_key or record.address == self._own_address:
             return False
-        entries = self._entries.values()
-        if any(entry.record.address == record.address for entry in entries):
-            return False
-        if record.key != source and sum(entry.source == source for entry in entries) >= max(1, self._size // 2):
-            return False
         host = split_address(record.address)[0]
-        if self._most_per_host and not _loopback(host):
-            same = sum(entry.host == host for entry in entries)
-            return same < self._most_per_host
-        return True
+        introduced = same_host = 0
+        for entry in self._entries.values():
+            if entry.record.address == record.address:
+                return False
+            introduced += entry.source == source
+            same_host += entry.host == host
+        if record.key != source and introduced >= max(1, self._size // 2):
+            return False
+        return not self._most_per_host or same_host < self._most_per_host or _loopback(host)
 
 
 def _loopback(host: str) -> bool:

@@ -24,6 +24,8 @@ Time = Annotated[int, Meta(ge=0, le=2**50)]
 Epoch = Annotated[int, Meta(ge=0, le=2**40)]
 
 _OPTIONS: dict[str, Any] = {"frozen": True, "array_like": True, "forbid_unknown_fields": True}
+#: They hold bytes, texts and numbers only, so the garbage collector need not look at them; there are many.
+_LEAF: dict[str, Any] = {**_OPTIONS, "gc": False}
 
 
 class Refused(InvalidInput):
@@ -37,7 +39,7 @@ class Refused(InvalidInput):
         self.blame = blame
 
 
-class Record(msgspec.Struct, **_OPTIONS):
+class Record(msgspec.Struct, **_LEAF):
     """Where a node can be reached, signed by itself; `issued_ms` (Unix time) is how its age is told.
 
     Privacy
@@ -63,7 +65,7 @@ class Record(msgspec.Struct, **_OPTIONS):
         return b"hetdp-record-1" + network_id + msgspec.msgpack.encode(unsigned)
 
 
-class SignedSketch(msgspec.Struct, **_OPTIONS):
+class SignedSketch(msgspec.Struct, **_LEAF):
     """One epoch's sketch of one node: the only thing on the wire that depends on a profile.
 
     Privacy
@@ -87,7 +89,7 @@ class SignedSketch(msgspec.Struct, **_OPTIONS):
         return b"hetdp-sketch-1" + network_id + self.key + self.epoch.to_bytes(8, "big") + self.bits
 
 
-class Slip(msgspec.Struct, **_OPTIONS):
+class Slip(msgspec.Struct, **_LEAF):
     """Says that the sender holds a sketch.
 
     Privacy

@@ -7,7 +7,7 @@ import math
 from collections import deque
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hetdp.peer.admission import Gate
 from hetdp.peer.chance import pick
@@ -127,7 +127,7 @@ class Node:
         contacts: Iterable[Bootstrap] = (),
     ) -> None:
         self.network, self.settings = network, settings
-        self.traffic = Traffic()
+        self._counts = dict.fromkeys(Traffic.__slots__, 0)
         self.journal: deque[SignedSketch | Record] = deque(maxlen=_JOURNAL)
         self.gate = Gate(network, settings)
         self._identity, self._address, self._invitation = identity, address, invitation
@@ -170,6 +170,11 @@ class Node:
         for sketch in sketches:
             with suppress(Refused):  # it has become too old meanwhile
                 self._keep(sketch, now_s)
+
+    @property
+    def traffic(self) -> Traffic:
+        """What went over the wire since the node started."""
+        return Traffic(**self._counts)
 
     @property
     def next_wakeup_s(self) -> float:
@@ -389,7 +394,8 @@ class Node:
         return raw
 
     def _count(self, **more: int) -> None:
-        self.traffic = replace(self.traffic, **{name: getattr(self.traffic, name) + add for name, add in more.items()})
+        for name, add in more.items():
+            self._counts[name] += add
 
 
 def _nonce(stream: Stream) -> bytes:
