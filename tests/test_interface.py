@@ -16,6 +16,7 @@ EXPECTED_NAMES = [
     "Guarantee",
     "Ledger",
     "PrivacyWeights",
+    "PrivateNeighbors",
     "Profiles",
     "Release",
     "Stretched",
@@ -24,14 +25,19 @@ EXPECTED_NAMES = [
     "audit",
     "best_multiplier",
     "compare",
+    "coverage",
+    "datasets",
     "discrete_gaussian",
     "discrete_laplace",
     "errors",
     "falsify",
     "mechanisms",
+    "ndcg",
     "plan",
     "policies",
+    "precision",
     "queries",
+    "recall",
     "release",
     "release_distortion_bound",
     "split",
@@ -41,7 +47,7 @@ EXPECTED_NAMES = [
 
 def public_callables():
     """Every public function and class, and every public method that one of them defines."""
-    for module in (hetdp, queries, mechanisms):
+    for module in (hetdp, hetdp.datasets, queries, mechanisms):
         for name in module.__all__:
             thing = getattr(module, name)
             if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, Exception)):
