@@ -96,8 +96,9 @@ class Configuration:
         """
         facts = dataclasses.asdict(self)
         facts["weights"] = {"kind": self.weights.kind, **facts["weights"]}
-        if not self.private:  # what does not matter must not make a difference
-            return {"engine": self.engine, "k": self.k, "score": self.score}
+        if not self.private:  # what does not matter must not make a difference; groups are reported apart
+            known = {"engine": self.engine, "k": self.k, "score": self.score}
+            return known if isinstance(self.weights, Same) else {**known, "weights": facts["weights"]}
         if self.engine != "gossip":
             del facts["combine"], facts["cycles"]
         return facts

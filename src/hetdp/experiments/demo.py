@@ -7,7 +7,7 @@ from pathlib import Path
 from hetdp.experiments.evaluation import run_task
 from hetdp.experiments.files import write_file
 from hetdp.experiments.inputs import DataSet, prepare_data
-from hetdp.experiments.reproduction import evaluate
+from hetdp.experiments.reproduction import evaluate, require_packages
 from hetdp.experiments.settings import Settings
 from hetdp.experiments.sweeps import plan_tasks
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
@@ -90,6 +90,7 @@ def demo_report(path: Path, progress: Progress | None = None) -> Demonstration:
     -------
     Simulated on generated people: nothing private goes in.
     """
+    require_packages()
     data = prepare_data(_SETTINGS.data, k=_SETTINGS.k)
     tasks = plan_tasks(_SETTINGS, {one.name: one.mark for one in data})
     contents = {one.mark: one.profiles for one in data}

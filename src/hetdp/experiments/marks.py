@@ -146,7 +146,7 @@ class _Figures:
         combinations = set(self._settings.group_mixes) - set(self._settings.mixes)
         for one in self._paper:
             rule = one.weights
-            if not isinstance(rule, Groups) or rule.per != self._settings.per[0]:
+            if not one.private or not isinstance(rule, Groups) or rule.per != self._settings.per[0]:
                 continue
             for group in GROUPS:
                 runs = self._measured.runs(self._data, one, group=group)
@@ -218,7 +218,7 @@ class _Figures:
             return
         for one in self._paper:
             rule = one.weights
-            if not isinstance(rule, Groups):
+            if not one.private or not isinstance(rule, Groups):
                 continue
             if (rule.fundamentalists, rule.pragmatists, rule.unconcerned) == self._settings.mixes[0]:
                 for group in _SHOWN_GROUPS:

@@ -1,11 +1,13 @@
 """The whole evaluation, from data sets to files: what `hetdp reproduce` does."""
 
 import csv
+import importlib.util
 import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hetdp.errors import InvalidInput
 from hetdp.experiments.datasets import describe
 from hetdp.experiments.evaluation import Outcome
 from hetdp.experiments.files import write_file
@@ -69,6 +71,7 @@ def reproduce(
     A simulation with seeded noise for those who may see the data. The files are as private as the data: recall is
     measured without noise.
     """
+    require_packages()
     data = prepare_data(settings.data, k=settings.k)
     check_folder(folder)
     with ResultsStore(folder / RESULTS) as store:
@@ -78,6 +81,20 @@ def reproduce(
     evaluation = evaluate(settings, data, outcomes)
     files = write_files(evaluation, outcomes, {one.mark: one.name for one in data}, folder)
     return Reproduction(evaluation, computed, len(tasks) - computed, (*files, folder / RESULTS))
+
+
+def require_packages() -> None:
+    """Refuse to start without the packages that the report will need at the end.
+
+    Privacy
+    -------
+    Touches no data.
+    """
+    missing = [name for name in ("jinja2", "joblib", "vl_convert") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InvalidInput(
+            f"Reports need the packages of hetdp[report]: pip install 'hetdp[report]'. Missing: {missing}."
+        )
 
 
 def evaluate(settings: Settings, data: list[DataSet], outcomes: Iterable[Outcome]) -> Evaluation:
@@ -147,7 +164,7 @@ def runs_csv(outcomes: Iterable[Outcome], names: dict[str, str]) -> str:
     for outcome in outcomes:
         task, used = outcome.task, outcome.task.configuration
         combine = used.combine if used.engine == "gossip" else ""
-        rule, score = (used.weights.text, used.score) if used.private else ("", "")
+        rule, score = used.weights.text, used.score if used.engine != "random" else ""
         for point in outcome.points:
             level = "" if point.epsilon is None else f"{point.epsilon:g}"
             met = ("", "") if point.met_mean is None else (f"{point.met_mean:.6g}", point.met_max)

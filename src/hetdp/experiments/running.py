@@ -138,7 +138,7 @@ class DaskRunner:
         futures = [
             self._client.submit(run_tasks, sent[id(batch.profiles)], batch.tasks, pure=False) for batch in batches
         ]
-        for future in completed(futures):
+        for future in completed(futures, loop=self._client.loop):
             yield future.result()
             future.release()
 

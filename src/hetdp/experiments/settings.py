@@ -115,7 +115,7 @@ class Settings:
         return cls(
             runs=3,
             lower=(0.0, 0.5, 0.9),
-            slices=(1, 3, 6, 10),
+            slices=(1, 3, 10),
             pragmatists=(0.1, 0.6),
             unconcerned=(0.1, 0.2, 0.7),
             per=("item",),

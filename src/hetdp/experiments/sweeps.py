@@ -6,7 +6,7 @@ from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.settings import Settings
 from hetdp.experiments.weight_rules import Groups, Practice, Same, SharedSlices, Slices, WeightRule
 
-__all__ = ["paper_configurations", "plan_tasks", "sweep_configurations"]
+__all__ = ["group_baseline", "paper_configurations", "plan_tasks", "sweep_configurations"]
 
 
 def sweep_configurations(settings: Settings) -> tuple[Configuration, ...]:
@@ -20,7 +20,7 @@ def sweep_configurations(settings: Settings) -> tuple[Configuration, ...]:
     --------
     >>> paper, everything = paper_configurations(Settings()), sweep_configurations(Settings())
     >>> len(paper), len(everything)
-    (129, 146)
+    (142, 159)
     """
     found = list(paper_configurations(settings))
     if settings.extras:
@@ -44,7 +44,25 @@ def paper_configurations(settings: Settings) -> tuple[Configuration, ...]:
     rules.append(Same(1.0))
     rules += [Groups(*mix, per=per) for per in settings.per for mix in settings.group_mixes]  # type: ignore[arg-type]
     ends = [Configuration(engine=engine, k=settings.k) for engine in ("baseline", "random")]
+    # What true neighbours give the people of each group: groups differ by who is in them, too.
+    ends += [group_baseline(settings, mix) for mix in settings.group_mixes]
     return (*ends, *(_gossip(settings, rule) for rule in rules))
+
+
+def group_baseline(settings: Settings, mix: tuple[float, float, float]) -> Configuration:
+    """Return the configuration that measures the recall of true neighbours for each group of a mix.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> group_baseline(Settings(), (0.34, 0.43, 0.23)).private
+    False
+    """
+    rule = Groups(*mix, per=settings.per[0])  # type: ignore[arg-type]
+    return Configuration(engine="baseline", weights=rule, k=settings.k)
 
 
 def plan_tasks(settings: Settings, data: Mapping[str, str]) -> list[Task]:

@@ -235,7 +235,8 @@ def verdict_note(evaluation: Evaluation) -> str:
         "runs between configurations with the same test items and the same noise (paired); its interval is Student's t "
         f"over the runs, at {100 * confidence:.2f} % each, so that all intervals of the table hold together with "
         f"{1 - ERROR_RATE:.0%} (Bonferroni). Confirmed: every interval lies within its bounds. Refuted: every interval "
-        "lies outside. Open: some interval reaches across a bound, and more runs are needed."
+        "lies outside. Open: some interval reaches across a bound, and more runs are needed. Cross-checks put a number "
+        "another way; they are counted among the intervals, but do not decide."
     )
 
 
@@ -285,8 +286,8 @@ def remarks(evaluation: Evaluation) -> list[str]:
         found.append(
             f"On {_listed(above)} our recall is near that of true neighbours, the paper's near that of random ones. "
             "Two people of such dense sets have dozens of items in common, and noise of scale 1 / epsilon, at most 10, "
-            "does not hide that; on real answers of the same shape we find the same (docs/reproduction.md). The "
-            "published points would need more noise than the mechanism asks for; the paper gives no detail that explains it."
+            "does not hide that; on real answers of the same shape we find the same (docs/reproduction.md). The paper "
+            "gives no detail that would explain its points; they need more noise than the mechanism asks for."
         )
     below = [data for data, gap in bias.items() if gap < -FAR]
     if below:

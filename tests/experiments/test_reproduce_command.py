@@ -1,0 +1,148 @@
+"""The command: good input gives files, bad input a clear text before anything starts."""
+
+import json
+from pathlib import Path
+
+import click.testing
+import pytest
+
+from hetdp.app.reproduce_command import reproduce
+from hetdp.errors import DataError, InvalidInput
+from hetdp.experiments.demo import demo_report
+
+SURVEY = Path(__file__).parents[3] / "shared" / "data" / "survey" / "survey.csv.gz"
+
+SMALL = """
+runs = 2
+k = 4
+cycles = 4
+epsilons = [1]
+engine_epsilons = [1, 3]
+lower = [0, 0.5]
+slices = [2, 3]
+pragmatists = [0.2]
+unconcerned = [0.2]
+per = ["item"]
+"""
+
+
+def call(*arguments):
+    return click.testing.CliRunner().invoke(reproduce, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "sweep.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def test_a_file_of_ones_own_is_evaluated_and_a_second_call_computes_nothing(tmp_path, crowd_file, config):
+    out = tmp_path / "out"
+    first = call("--data", crowd_file, "--config", config, "-o", out, "--jobs", 1, "--json", "-q")
+    assert first.exit_code == 0, first.output
+    found = json.loads(first.stdout)
+    assert found["tasks_computed"] > 0 == found["tasks_reused"]
+    assert (out / "report.html").exists()
+    assert {path.name for path in out.iterdir()} >= {"numbers.csv", "runs.csv", "results.sqlite", "figures"}
+    numbers = (out / "numbers.csv").read_text()
+    again = json.loads(call("--data", crowd_file, "--config", config, "-o", out, "--jobs", 1, "--json", "-q").stdout)
+    assert (again["tasks_computed"], again["tasks_reused"]) == (0, found["tasks_computed"])
+    assert (out / "numbers.csv").read_text() == numbers
+
+
+def test_more_runs_only_compute_what_is_missing(tmp_path, crowd_file, config):
+    out = tmp_path / "out"
+    call("--data", crowd_file, "--config", config, "-o", out, "-j", 1, "-q", "--runs", 1)
+    found = json.loads(call("--data", crowd_file, "--config", config, "-o", out, "-j", 1, "--json", "-q").stdout)
+    assert found["tasks_computed"] == found["tasks_reused"] > 0
+
+
+@pytest.mark.skipif(not SURVEY.exists(), reason="the survey data are not beside the project")
+def test_the_survey_data_are_evaluated(tmp_path, config):
+    done = call("--data", SURVEY, "--config", config, "-o", tmp_path / "out", "-j", 1, "-q")
+    assert done.exit_code == 0, done.output
+    assert "survey" in done.output
+
+
+def test_a_dry_run_writes_nothing(tmp_path, crowd_file):
+    done = call("--data", crowd_file, "-o", tmp_path / "out", "--dry-run")
+    assert "would run" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def refused(tmp_path, *arguments):
+    done = call(*arguments, "-o", tmp_path / "out", "-q")
+    assert done.exit_code != 0
+    assert not (tmp_path / "out" / "results.sqlite").exists()
+    return done.exception
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("user,item\n" + "".join(f"ann,{item}\n" for item in range(9)), "at least 2 users"),
+        ("user,item\nann,tea\nbob,tea\n", "more users than neighbours are looked for"),
+        ("user,item\n" + "".join(f"{user},{item}\n" for user in range(20) for item in "abc"), "20 identical profiles"),
+        ("user,item\n" + "".join(f"{user},{user}\n" for user in range(20)), "an item that two users have"),
+        ("user\nann\nbob\n", "item"),
+    ],
+)
+def test_data_that_cannot_be_evaluated_are_refused(tmp_path, text, message):
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    error = refused(tmp_path, "--data", path)
+    assert isinstance(error, DataError)
+    assert message in str(error)
+
+
+def test_unknown_data_are_refused(tmp_path):
+    error = refused(tmp_path, "--data", "surveylike")
+    assert "--data must be a file, or one of survey_like" in str(error)
+
+
+def test_the_same_data_twice_are_refused(tmp_path, crowd_file):
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(crowd_file.read_bytes())
+    assert "different data sets" in str(refused(tmp_path, "--data", crowd_file, "--data", copy))
+
+
+def test_an_impossible_mix_is_refused(tmp_path):
+    path = tmp_path / "bad.toml"
+    path.write_text("mixes = [[0.6, 0.6, 0.1]]")
+    assert "sum to 1. Got 0.6, 0.6, 0.1 instead" in str(refused(tmp_path, "--config", path))
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path, crowd_file):
+    (tmp_path / "file").write_text("")
+    done = call("--data", crowd_file, "-o", tmp_path / "file" / "out", "-q")
+    assert isinstance(done.exception, DataError)
+    assert "--output must be a folder that can be written" in str(done.exception)
+
+
+@pytest.mark.filterwarnings("default")  # Dask's own client warns about sockets when it gives up
+def test_a_cluster_that_does_not_answer_is_refused_before_anything_starts(tmp_path, crowd_file):
+    pytest.importorskip("distributed", reason="needs dask[distributed]")
+    error = refused(tmp_path, "--data", crowd_file, "--dask", "tcp://127.0.0.1:9")
+    assert isinstance(error, InvalidInput)
+    assert "--dask must be the address of a Dask scheduler that answers" in str(error)
+
+
+def test_jobs_and_a_cluster_exclude_each_other(tmp_path):
+    assert "exclude each other" in call("-j", 2, "--dask", "tcp://x:1", "-o", tmp_path).output
+
+
+def test_the_demonstration_shows_three_engines_on_two_sets_and_writes_a_report(tmp_path):
+    steps = []
+    found = demo_report(tmp_path / "hetdp-report.html", lambda *step: steps.append(step))
+    assert {(row.data, row.engine) for row in found.rows} == {
+        (data, engine)
+        for data in ("survey_like", "digg_like")
+        for engine in ("random", "exact", "gossip", "sketch", "true")
+    }
+    private = [row for row in found.rows if row.loss_all is not None]
+    assert all(row.precision > 0 and row.loss_one <= row.loss_all for row in private)
+    assert {row.loss_all for row in private if row.engine == "sketch"} == {1.0}
+    assert steps[-1][0] == steps[-1][1] == len(steps)
+    assert "data-drawn" not in found.report.read_text(encoding="utf-8").split("<script", 1)[0]
+    assert "Does it work" in found.report.read_text(encoding="utf-8")

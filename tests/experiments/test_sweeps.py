@@ -1,0 +1,133 @@
+"""Configurations, tasks and settings: plain data, refused when impossible."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from hetdp.errors import DataError, InvalidInput
+from hetdp.experiments.configurations import Configuration, Task
+from hetdp.experiments.settings import Settings, read_settings
+from hetdp.experiments.sweeps import paper_configurations, plan_tasks, sweep_configurations
+from hetdp.experiments.weight_rules import Groups, Practice, Same, SharedSlices, Slices
+
+
+def test_the_full_sweep_covers_the_figures_of_the_paper():
+    found = paper_configurations(Settings())
+    rules = {one.weights for one in found if one.private}
+    assert {Slices(lower, n) for lower in (0.0, 0.5, 0.9) for n in range(1, 11)} <= rules
+    published = {(0.1, f) for f in (0.8, 0.7, 0.3, 0.2)} | {(0.2, f) for f in (0.7, 0.6, 0.2)}
+    published |= {(0.6, f) for f in (0.3, 0.2)} | {(0.7, 0.2)}
+    mixes = {(rule.pragmatists, rule.fundamentalists) for rule in rules if isinstance(rule, Groups)}
+    assert published | {(0.43, 0.34)} <= mixes
+    assert {one.engine for one in found} == {"baseline", "random", "gossip"}
+    assert {(one.score, one.combine) for one in found if one.private} == {("cosine", "product")}
+
+
+def test_at_least_133_configurations_are_measured_and_none_twice():
+    found = sweep_configurations(Settings())
+    assert len(found) >= 133
+    assert len({Task("", one, 0).name for one in found}) == len(found)
+
+
+def test_the_additions_are_all_there():
+    extra = set(sweep_configurations(Settings())) - set(paper_configurations(Settings()))
+    assert {"exact", "gossip", "sketch"} == {one.engine for one in extra}
+    assert {"overlap", "squared-cosine"} <= {one.score for one in extra}
+    assert any(isinstance(one.weights, Practice) for one in extra)
+    assert any(isinstance(one.weights, SharedSlices) for one in extra)
+
+
+def test_impossible_mixes_are_left_out():
+    for mix in Settings().group_mixes:
+        assert min(mix) >= 0
+        assert sum(mix) == pytest.approx(1)
+    assert (0.0, 0.7, 0.7) not in Settings().group_mixes
+
+
+def test_tasks_come_run_by_run(small_settings):
+    seeds = [task.seed for task in plan_tasks(small_settings, {"a": "x", "b": "y"})]
+    assert seeds == sorted(seeds)
+    assert len(seeds) == 2 * 2 * len(sweep_configurations(small_settings))
+
+
+def test_the_name_of_a_task_is_the_same_in_another_process():
+    code = (
+        "from hetdp.experiments.configurations import *; from hetdp.experiments.weight_rules import *;"
+        "print(Task('d', Configuration(engine='gossip', weights=Slices(0.5, 3), epsilons=(0.1, 1)), 7).name)"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert printed == Task("d", Configuration(engine="gossip", weights=Slices(0.5, 3), epsilons=(0.1, 1.0)), 7).name
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"k": 9},
+        {"cycles": 9},
+        {"score": "overlap"},
+        {"combine": "smaller"},
+        {"epsilons": (1.0,)},
+        {"weights": Same(0.5)},
+    ],
+)
+def test_another_configuration_has_another_name(change):
+    one = Configuration(engine="gossip", epsilons=(1.0, 2.0))
+    assert Task("d", one, 0).name != Task("d", dataclasses.replace(one, **change), 0).name
+    assert Task("d", one, 0).name != Task("d", one, 1).name
+    assert Task("d", one, 0).name != Task("e", one, 0).name
+
+
+def test_what_does_not_matter_to_an_engine_does_not_change_the_name():
+    one = Configuration(engine="sketch", epsilons=(1.0,), score="overlap")
+    assert Task("d", one, 0).name == Task("d", dataclasses.replace(one, cycles=3, combine="smaller"), 0).name
+
+
+def test_a_configuration_without_noise_levels_is_refused():
+    with pytest.raises(InvalidInput, match="epsilons must hold at least one number > 0"):
+        Configuration(engine="gossip")
+
+
+def test_a_file_changes_what_it_names_only(tmp_path):
+    path = tmp_path / "sweep.toml"
+    path.write_text('runs = 4\nlower = [0, 0.5]\ndata = "survey_like"\nmixes = [[0.5, 0.25, 0.25]]\n')
+    found = read_settings(path)
+    assert (found.runs, found.lower, found.data, found.mixes) == (4, (0.0, 0.5), ("survey_like",), ((0.5, 0.25, 0.25),))
+    assert found.slices == Settings().slices
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("epsilon = [1]", "Got 'epsilon' instead; did you mean 'epsilons'?"),
+        ("rnus = 3", "did you mean 'runs'?"),
+        ("[sweep]\nruns = 3", "Got 'sweep' instead"),
+        ("mixes = [[0.5, 0.5, 0.5]]", "sum to 1. Got 0.5, 0.5, 0.5 instead"),
+        ("mixes = [[1.2, -0.2, 0]]", "sum to 1. Got 1.2, -0.2, 0 instead"),
+        ("mixes = [0.5]", "three shares"),
+        ("pragmatists = [1.5]", "between 0 and 1. Got 1.5 instead"),
+        ("lower = [2]", "0 <= lower <= upper <= 1"),
+        ("lower = []", "at least one"),
+        ("epsilons = [0]", "finite number > 0. Got 0.0 instead"),
+        ("epsilons = ['x']", "list of numbers"),
+        ("slices = [2.5]", "list of whole numbers"),
+        ("runs = 0", "runs must be a whole number >= 1"),
+        ("runs = true", "runs must be a whole number >= 1"),
+        ("per = ['house']", "per must be one of 'item', 'user'"),
+        ("extras = 1", "true or false"),
+        ("score = 3", "must be a text"),
+        ("runs = ", "must be a TOML file"),
+    ],
+)
+def test_a_bad_file_is_refused_with_a_clear_text(tmp_path, text, message):
+    path = tmp_path / "sweep.toml"
+    path.write_text(text)
+    with pytest.raises(DataError) as caught:
+        read_settings(path)
+    assert message in str(caught.value)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(DataError, match="--config must be a file that can be read"):
+        read_settings(tmp_path / "none.toml")

@@ -1,0 +1,146 @@
+"""Verdicts follow from the numbers: made-up runs with known answers, wrong answers included."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from hetdp.experiments.configurations import Configuration, Task
+from hetdp.experiments.evaluation import Outcome, Point
+from hetdp.experiments.measurements import Measurements, estimate
+from hetdp.experiments.published import PUBLISHED_SETS, published_for
+from hetdp.experiments.settings import Settings
+from hetdp.experiments.sweeps import plan_tasks
+from hetdp.experiments.verdicts import judge_claims
+from hetdp.experiments.weight_rules import GROUPS, Groups, Same, Slices
+
+SETTINGS = Settings(data=("made",), runs=10, extras=False, per=("item",))
+
+
+def made_up(recall, *, settings=SETTINGS):
+    """Return the verdicts for runs in which every configuration has the recall that a function gives it."""
+    noise = np.sin(np.arange(1000.0))  # the same luck for all configurations of a run, a little more for each
+    outcomes = []
+    for task in plan_tasks(settings, {"made": "mark"}):
+        shift = 0.02 * noise[task.seed] + 1e-4 * noise[(task.seed * 7 + len(outcomes)) % 1000]
+        found = {name: value + shift for name, value in recall(task.configuration).items()}
+        levels = task.configuration.epsilons or (None,)
+        outcomes.append(Outcome(task, tuple(Point(level, found) for level in levels), 0.0))
+    measured = Measurements(outcomes, {"mark": "made"})
+    return {verdict.conclusion.key: verdict for verdict in judge_claims(measured, settings, ["made"])}
+
+
+def as_in_the_paper(one: Configuration):
+    """Recall as the paper concludes: 0.1 random, 0.3 true."""
+    rule = one.weights
+    if not one.private:
+        value = 0.1 if one.engine == "random" else 0.3
+        return {"all": value, **dict.fromkeys(GROUPS, value)} if isinstance(rule, Groups) else {"all": value}
+    if isinstance(rule, Groups):
+        rest = 0.02 * rule.fundamentalists
+        return {"all": 0.2, "fundamentalists": 0.15, "pragmatists": 0.2 - rest, "unconcerned": 0.25 - rest}
+    lower = rule.lower if isinstance(rule, Slices) else 1.0
+    n = rule.n if isinstance(rule, Slices) else 1
+    return {"all": 0.15 + 0.14 * lower - (0.005 * n if lower == 0 else 0.0)}
+
+
+def test_runs_as_in_the_paper_confirm_all_its_conclusions():
+    assert {key: verdict.outcome for key, verdict in made_up(as_in_the_paper).items()} == dict.fromkeys(
+        ("range", "close", "zero", "slices", "fall", "strict", "often", "punished"), "confirmed"
+    )
+
+
+def upside_down(one: Configuration):
+    """Everything the other way round."""
+    found = as_in_the_paper(one)
+    rule = one.weights
+    if not one.private:
+        return found
+    if isinstance(rule, Groups):
+        rest = 0.3 * rule.fundamentalists
+        return {"all": 0.2, "fundamentalists": 0.9, "pragmatists": 0.5 - rest, "unconcerned": 0.4 - rest}
+    if isinstance(rule, Same):
+        return found
+    return {"all": 0.29 - 0.28 * rule.lower + 0.01 * rule.n * (1 if rule.lower == 0 else -1)}
+
+
+def test_runs_upside_down_refute_all_of_them():
+    outcomes = {key: verdict.outcome for key, verdict in made_up(upside_down).items()}
+    assert outcomes == dict.fromkeys(outcomes, "refuted")
+    assert len(outcomes) == 8
+
+
+def test_runs_without_any_effect_confirm_no_difference():
+    def flat(one):
+        found = as_in_the_paper(one)
+        return found if not one.private else dict.fromkeys(found, 0.2)
+
+    outcomes = {key: verdict.outcome for key, verdict in made_up(flat).items()}
+    assert outcomes["slices"] == outcomes["punished"] == "confirmed"
+    assert "confirmed" not in {outcomes[key] for key in ("range", "fall", "strict", "often")}
+
+
+def test_one_run_decides_nothing():
+    settings = dataclasses.replace(SETTINGS, runs=1)
+    assert {verdict.outcome for verdict in made_up(as_in_the_paper, settings=settings).values()} == {"open"}
+
+
+def test_a_cross_check_is_shown_but_does_not_decide():
+    def biased(one):
+        """True neighbours favour the liberal groups by more than their lead."""
+        found = as_in_the_paper(one)
+        if one.engine == "baseline" and isinstance(one.weights, Groups):
+            found |= {"fundamentalists": 0.1, "pragmatists": 0.4, "unconcerned": 0.7}
+        return found
+
+    verdict = made_up(biased)["strict"]
+    assert verdict.outcome == "confirmed"
+    assert {check.outcome for check in verdict.checks if check.claim.counts} == {"holds"}
+    assert {check.outcome for check in verdict.checks if not check.claim.counts} == {"fails"}
+
+
+def test_the_table_as_a_whole_is_wrong_in_one_of_twenty_at_most():
+    verdicts = made_up(as_in_the_paper)
+    claims = sum(len(verdict.checks) for verdict in verdicts.values())
+    assert {verdict.confidence for verdict in verdicts.values()} == {1 - 0.05 / claims}
+
+
+def test_what_was_not_measured_has_no_verdict():
+    settings = dataclasses.replace(SETTINGS, lower=(0.3,), slices=(2,), pragmatists=(), unconcerned=())
+    assert set(made_up(as_in_the_paper, settings=settings)) == {"strict", "often"}
+
+
+def test_intervals_are_students():
+    """By hand: mean 2, standard deviation 1, 3 runs, quantile 4.302653 at 2 degrees of freedom."""
+    found = estimate(np.array([1.0, 2.0, 3.0]))
+    assert found.high - 2 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert estimate(np.array([1.0])).high == math.inf
+
+
+@pytest.mark.parametrize("data", PUBLISHED_SETS)
+def test_published_points_are_complete(data):
+    found = published_for(data)
+    assert set(found.by_lower) == {0.0, 0.5, 0.9}
+    assert set(found.by_slices) == {(lower, n) for lower in (0.0, 0.5, 0.9) for n in range(1, 11)}
+    assert len(found.by_groups) == 3 * 10
+    assert 0 < found.random < found.baseline < 1
+
+
+def test_averages_are_over_epsilons_and_configurations():
+    one, two = (Configuration(engine="gossip", weights=Slices(0.0, n), epsilons=(1.0, 2.0)) for n in (2, 3))
+    values = {one: (0.1, 0.3), two: (0.5, 0.7)}
+    outcomes = [
+        Outcome(
+            Task("m", key, seed),
+            tuple(Point(level, {"all": v + seed}) for level, v in zip(key.epsilons, pair, strict=True)),
+            0,
+        )
+        for key, pair in values.items()
+        for seed in (1, 0)
+    ]
+    measured = Measurements(outcomes, {"m": "made"})
+    assert measured.runs("made", one).tolist() == pytest.approx([0.2, 1.2])
+    assert measured.runs("made", one, epsilon=2.0).tolist() == pytest.approx([0.3, 1.3])
+    assert measured.average("made", [one, two]).tolist() == pytest.approx([0.4, 1.4])
+    assert measured.average("made", [one, Configuration(engine="random")]) is None
