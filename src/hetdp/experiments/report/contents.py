@@ -287,7 +287,7 @@ def remarks(evaluation: Evaluation) -> list[str]:
             f"On {_listed(above)} our recall is near that of true neighbours, the paper's near that of random ones. "
             "Two people of such dense sets have dozens of items in common, and noise of scale 1 / epsilon, at most 10, "
             "does not hide that; on real answers of the same shape we find the same (docs/reproduction.md). The paper "
-            "gives no detail that would explain its points; they need more noise than the mechanism asks for."
+            "gives no detail that would explain its points; more noise than the mechanism asks for would give such."
         )
     below = [data for data, gap in bias.items() if gap < -FAR]
     if below:
@@ -302,8 +302,9 @@ def remarks(evaluation: Evaluation) -> list[str]:
     if steep:
         texts = [f"{data}: {falls[data][1]:.3f} published, {falls[data][0]:.3f} ours" for data in steep]
         found.append(
-            f"With weights from 0, the published recall falls with the number of slices ({_listed(texts)}). "
-            "Weights that all owners of an item share explain a part of it, as the figure on shared weights shows."
+            f"With weights from 0, the published recall falls with the number of slices, and ours much less "
+            f"({_listed(texts)}). Weights that all owners of an item share would make ours fall by "
+            f"{_listed([f'{_shared_fall(evaluation, data):.3f}' for data in steep])}: a part of it at most."
         )
     return found
 
@@ -328,6 +329,12 @@ def _fall(evaluation: Evaluation, data: str) -> tuple[float, float]:
         return 0.0, 0.0
     first, last = curve[0], curve[-1]
     return first[1] - last[1], float(first[2] or 0.0) - float(last[2] or 0.0)
+
+
+def _shared_fall(evaluation: Evaluation, data: str) -> float:
+    wanted = ("shared", data, "one weight for all owners")
+    curve = [mark.recall for mark in evaluation.marks if (mark.figure, mark.data, mark.series) == wanted]
+    return curve[0] - curve[-1] if curve else 0.0
 
 
 def method(evaluation: Evaluation) -> list[str]:
@@ -363,7 +370,7 @@ def method(evaluation: Evaluation) -> list[str]:
         "Total loss: exact, epsilon for each of the other users as a recipient; gossip, epsilon times the largest "
         "number of distinct peers that any node was compared with; sketch, epsilon once."
     )
-    work = f"{evaluation.tasks:,} runs took {evaluation.seconds:,.0f} seconds of computing."
+    work = f"{evaluation.tasks:,} runs took {evaluation.seconds:,.0f} seconds of one processor."
     return [protocol, scores, f"Averages over epsilon are over {levels}.", runs, bars, loss, work]
 
 
