@@ -148,6 +148,34 @@ def test_random_words_that_run_out_in_the_middle_change_nothing_about_the_distri
     assert min(pvalues) > FALSE_ALARM / len(pvalues)
 
 
+@pytest.mark.parametrize("every_pair", [False, True])
+@pytest.mark.parametrize("words", [1030, 1031, 1032, 1033, 1034, 1035])
+def test_wherever_the_words_run_out_nothing_is_counted_twice(monkeypatch, words, every_pair):
+    """With three words a draw, the buffer ends before every possible candidate of some recipient."""
+    from hetdp.neighbors import selection
+
+    monkeypatch.setattr(selection, "_WORDS", words)
+    coded = crowd(11, 6, 5, seed=9)
+    recipients = copies(coded, 3, 2000)
+    found = exact_neighbors(
+        coded,
+        k=11,
+        epsilon=Fraction(60),
+        stream=seeded_stream(1),
+        factors=np.ones(11),
+        recipients=recipients,
+        every_pair=every_pair,
+    )
+    dense = np.zeros((11, 6))
+    dense[np.repeat(np.arange(11), coded.sizes), coded.items] = coded.codes / 255
+    own = coded.items[coded.indptr[3] : coded.indptr[4]]
+    truth = dense[:, own].sum(axis=1)
+    by_candidate = np.take_along_axis(found.scores, np.argsort(found.indices, axis=1), axis=1)
+    # Noise of scale 1/60: 0.5 is exceeded with probability exp(-30) per score.
+    assert np.abs(by_candidate - truth).max() < 0.5
+    assert truth.max() > 1
+
+
 def test_an_item_of_weight_0_changes_nothing_bitwise_for_anybody_its_owner_included():
     pairs = [(user, item) for user in range(30) for item in range(user % 7)]
     users, items = map(list, zip(*pairs, strict=True))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hetdp.mechanisms.rounding import floor_product
 from hetdp.profiles import Profiles
 
-__all__ = ["UNIT", "CodedProfiles", "code_profiles"]
+__all__ = ["UNIT", "CodedProfiles", "code_profiles", "observed_items"]
 
 #: Codes per whole item: an item of weight 1 counts 255, in overlaps and in the grid of the noise.
 UNIT = 255
@@ -76,3 +76,24 @@ def code_profiles(profiles: Profiles) -> CodedProfiles:
         return CodedProfiles(profiles.indptr, profiles.indices, codes, profiles.n_items)
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])[profiles.indptr]
     return CodedProfiles(indptr, profiles.indices[counts], codes[counts], profiles.n_items)
+
+
+def observed_items(coded: CodedProfiles) -> tuple[CodedProfiles, NDArray[np.intp]]:
+    """Return the profiles on the items that somebody counts, and which those are.
+
+    Privacy
+    -------
+    For data without a public catalogue: which items are left tells that somebody has them, so it is declared public. An
+    item that counts for nobody leaves no trace, not even by its name.
+
+    Examples
+    --------
+    >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "c"], weights=[0.5, 0.0, 1.0])
+    >>> coded, places = observed_items(code_profiles(profiles))
+    >>> coded.items.tolist(), places.tolist()
+    ([0, 1], [0, 2])
+    """
+    counted = np.bincount(coded.items, minlength=coded.n_items) > 0
+    renamed = (np.cumsum(counted) - 1).astype(np.int32)
+    (places,) = np.nonzero(counted)
+    return CodedProfiles(coded.indptr, renamed[coded.items], coded.codes, places.size), places

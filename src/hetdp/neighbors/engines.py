@@ -217,7 +217,6 @@ def _fit_sketch(coded: CodedProfiles, asked: Asked, run: Run) -> Fitted:
 
 
 def _significance(lists: NeighborLists, how: Scoring, own: NDArray[np.float64], others: int) -> NDArray[np.float64]:
-    """Return how sure each neighbour is, from the noisy overlap behind its score."""
-    size = own[:, None] * how.factors[np.maximum(lists.indices, 0)]
-    overlaps = (np.sqrt(lists.scores) if how.squared else lists.scores) / size
-    return overlap_significance(overlaps, others=others, epsilon=how.pair_epsilon)
+    """Return how sure each neighbour is, from its score without the recipient's own factor."""
+    scores = (np.sqrt(lists.scores) if how.squared else lists.scores) / own[:, None]
+    return overlap_significance(scores, others=others, epsilon=how.pair_epsilon, factors=how.factors)

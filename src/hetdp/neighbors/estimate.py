@@ -147,14 +147,14 @@ def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int, n_neigh
     >>> few < sketch_items_to_stand_out(n_users=10_000, epsilon=1, size=100)
     True
     """
-    from scipy.special import betainc, betaincinv  # noqa: PLC0415  (heavy, and not everybody asks)
+    from scipy.special import betainc, expit  # noqa: PLC0415  (heavy, and not everybody asks)
 
     others = whole("n_users", n_users, minimum=2) - 1
     size = whole("size", size, minimum=1)
     places = min(whole("n_neighbors", n_neighbors, minimum=1), others)
-    by_chance = 1 / (1 + math.exp(float(fraction("epsilon", epsilon))))
-    # The chance per stranger at which at least `places` of them get so far with probability 1 - SIGNIFICANT.
-    reached = float(betaincinv(places, others - places + 1, 1 - SIGNIFICANT)) if places < others else 0.5
+    by_chance = float(expit(-float(fraction("epsilon", epsilon))))
+    # The chance per stranger at which as many of them as one in twenty places are expected to get so far.
+    reached = min(0.5, (1 - SIGNIFICANT) * places / others)
     # P[a stranger shows at least c bits], for c = 1, 2, ...; the first that is small enough stands out.
     bits = np.arange(1, size + 1)
     needed = 1 + int(np.count_nonzero(betainc(bits, size - bits + 1, by_chance) > reached))

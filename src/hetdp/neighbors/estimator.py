@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from hetdp.checks import Real, fraction, one_of, whole
 from hetdp.errors import InvalidInput, SimulatedResult
-from hetdp.neighbors.coding import CodedProfiles, code_profiles
+from hetdp.neighbors.coding import CodedProfiles, code_profiles, observed_items
 from hetdp.neighbors.conventions import EstimatorConventions, as_profiles
-from hetdp.neighbors.engines import ENGINES, Asked, Fitted, Recommended, Run, fit_engine
+from hetdp.neighbors.engines import ENGINES, Asked, Run, fit_engine
 from hetdp.neighbors.frames import as_frame
 from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.neighbors.releases import Releases
 from hetdp.neighbors.scoring import SCORES, SIZE_SHARE, SIZES
 from hetdp.neighbors.selection import Progress
 from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out
@@ -30,7 +31,7 @@ class PrivateNeighbors(EstimatorConventions):
     n_neighbors
         Length of a list, below the number of users.
     epsilon
-        What an item of weight 1 may lose: against one recipient ("exact"), per distinct peer ("gossip"), or against
+        What an item of weight 1 may lose: against one recipient ("exact"), per comparison ("gossip"), or against
         everybody together ("sketch").
     engine
         "exact" compares all pairs; "gossip" simulates the peer-to-peer protocol of the paper; "sketch" publishes one
@@ -44,6 +45,10 @@ class PrivateNeighbors(EstimatorConventions):
         Return fewer neighbours rather than random ones: only those that noise alone would hardly put there.
     cycles
         Of the gossip protocol.
+    catalogue
+        "observed": items that somebody counts are taken as public, by name, and others do not exist. "given": all
+        `item_ids` of the profiles are the public catalogue, so that not even a name depends on who has what. Columns of
+        a matrix are always given.
     n_jobs
         Threads; None for 1, -1 for all. The result does not depend on it.
     random_state
@@ -69,7 +74,8 @@ class PrivateNeighbors(EstimatorConventions):
 
     Privacy
     -------
-    An item of weight 0 has no influence on anything. See `guarantee_` for who may see what, and docs/neighbors.md.
+    An item of weight 0 has no influence on anything, except on sizes that are declared public. See `guarantee_` for who
+    may see what, and docs/neighbors.md.
 
     Examples
     --------
@@ -90,6 +96,7 @@ class PrivateNeighbors(EstimatorConventions):
         sizes: str = "noisy",
         significant_only: bool = False,
         cycles: int = 20,
+        catalogue: str = "observed",
         n_jobs: int | None = None,
         random_state: RandomState = None,
         progress: Progress | None = None,
@@ -101,6 +108,7 @@ class PrivateNeighbors(EstimatorConventions):
         self.sizes = sizes
         self.significant_only = significant_only
         self.cycles = cycles
+        self.catalogue = catalogue
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -127,15 +135,18 @@ class PrivateNeighbors(EstimatorConventions):
                 f"n_neighbors must be below the number of users (n_samples = {profiles.n_users}). Got {k} instead."
             )
         coded = code_profiles(profiles)
+        observed = self.catalogue == "observed" and isinstance(X, Profiles)
+        places: NDArray[np.intp] = np.arange(profiles.n_items)
+        if observed:
+            coded, places = observed_items(coded)
         stream = as_stream(self.random_state)
-        self._stream = stream.child() if stream.simulated else stream
-        self._coded, self._profiles = coded, profiles
-        how = Asked(self.engine, k=k, epsilon=epsilon, score=self.score, sizes=self.sizes, cycles=self.cycles)
-        self._fitted: Fitted = fit_engine(coded, profiles.sizes, how, self._run)
-        self._recommended: Recommended | None = None
-        self.simulated_ = stream.simulated
-        self.significance_ = self._fitted.significance
-        self.report_ = self._fitted.report
+        own = stream.child() if stream.simulated else stream
+        asked = Asked(self.engine, k=k, epsilon=epsilon, score=self.score, sizes=self.sizes, cycles=self.cycles)
+        fitted = fit_engine(coded, profiles.sizes, asked, Run(own, self._threads, self.progress))
+        # Everything at once, so that an interrupted fit leaves the model as it was.
+        self._releases, self._places = Releases(asked, fitted, own, observed_catalogue=observed), places
+        self.simulated_ = own.simulated
+        self.significance_, self.report_ = fitted.significance, fitted.report
         self.items_to_stand_out_ = self._stand_out(profiles.n_users, k, epsilon)
         self.user_ids_, self.item_ids_ = profiles.user_ids, profiles.item_ids
         self.n_features_in_ = profiles.n_items
@@ -157,23 +168,25 @@ class PrivateNeighbors(EstimatorConventions):
 
         Privacy
         -------
-        Lists of the users fitted were drawn by `fit`. Lists for new recipients are a release of their own, each time:
+        Lists of the users fitted were drawn by `fit`. Lists for new recipients are releases that `guarantee_` counts:
         as much as one recipient costs. Nothing is promised to new recipients about what they ask with.
         """
         self._require_fit()
-        k = whole("n_neighbors", self.n_neighbors if n_neighbors is None else n_neighbors, minimum=1)
-        if k > self._fitted.lists.indices.shape[1]:
+        fitted = self._releases.fitted
+        most = fitted.lists.indices.shape[1]
+        k = whole("n_neighbors", most if n_neighbors is None else n_neighbors, minimum=1)
+        if k > most:
             raise InvalidInput(
-                f"n_neighbors must be at most the {self._fitted.lists.indices.shape[1]} fitted: longer lists would be "
-                f"another release. Got {k} instead."
+                f"n_neighbors must be at most the {most} fitted: longer lists would be another release. "
+                f"Got {k} instead."
             )
-        fitted = self._fitted
+        scores, indices, sure = fitted.lists.scores, fitted.lists.indices, fitted.significance
         if X is not None:
-            fitted = self._fitted.for_recipients(self._recipients(X), self._run)
-        hidden = fitted.significance < SIGNIFICANT if self.significant_only else np.zeros(1, dtype=bool)
-        scores = np.where(hidden, np.nan, fitted.lists.scores)
-        indices = np.where(hidden, np.int32(-1), fitted.lists.indices)
-        return scores[:, :k], indices[:, :k]
+            scores, indices, sure = self._releases.lists_for(self._recipients(X), self._threads)
+        if self.significant_only:
+            chance = sure < SIGNIFICANT
+            scores, indices = np.where(chance, np.nan, scores), np.where(chance, np.int32(-1), indices)
+        return scores[:, :k].copy(), indices[:, :k].copy()
 
     def recommend(self, n: int = 10, *, epsilon: Real | None = None) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns user, item and score: up to n items per user, best first.
@@ -188,19 +201,28 @@ class PrivateNeighbors(EstimatorConventions):
         Returns
         -------
         data frame
-            pandas if it is installed, else arrow. The score estimates how many neighbours have the item, drawn toward
-            what its popularity lets one expect.
+            pandas if it is installed, else arrow. The score estimates the share of the neighbours who have the item,
+            drawn toward the share of all users who have it, and weighed by the owners' weights.
 
         Privacy
         -------
         A release of its own with the exact and gossip engines, made once: `guarantee_` then counts it. The rows of a
         user are for that user.
         """
-        items, scores = self._recommendations(whole("n", n, minimum=1), epsilon)
+        self._require_fit()
+        n = whole("n", n, minimum=1)
+        made = self._releases.recommend(
+            n,
+            None if epsilon is None else fraction("epsilon", epsilon),
+            significant_only=self.significant_only,
+            threads=self._threads,
+            progress=self.progress,
+        )
+        items, scores = made.items[:, :n], made.scores[:, :n]
         there = items >= 0
         users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
-        columns = {"user": self.user_ids_[users], "item": self.item_ids_[items[there]], "score": scores[there]}
-        return as_frame(columns)
+        names = self.item_ids_[self._places[items[there]]]
+        return as_frame({"user": self.user_ids_[users], "item": names, "score": scores[there]})
 
     def to_frame(self) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns user, neighbor, score and significance, best first.
@@ -250,42 +272,21 @@ class PrivateNeighbors(EstimatorConventions):
             ],
             "guarantee": self.guarantee_.text,
         }
-        if self._recommended is not None:
-            items, votes = self._recommended.items[place], self._recommended.scores[place]
-            pairs = zip(self.item_ids_[items].tolist(), votes.tolist(), items >= 0, strict=True)
-            shown["recommendations"] = [{"item": item, "score": score} for item, score, there in pairs if there]
+        made = self._releases.recommended
+        if made is not None:
+            there = made.items[place] >= 0
+            names = self.item_ids_[self._places[made.items[place][there]]].tolist()
+            votes = made.scores[place][there].tolist()
+            shown["recommendations"] = [
+                {"item": item, "score": score} for item, score in zip(names, votes, strict=True)
+            ]
         return shown
 
     @property
     def guarantee_(self) -> NeighborsGuarantee:
         """The promise of everything this model has released."""
         self._require_fit()
-        releases: list[Fitted | Recommended] = [self._fitted]
-        if self._recommended is not None:
-            releases.append(self._recommended)
-        return NeighborsGuarantee(
-            self.engine,
-            per_recipient=float(sum(release.per_recipient for release in releases)),
-            shared=float(sum(release.shared for release in releases)),
-            most_recipients=self._fitted.most_recipients,
-            public_sizes=self.sizes == "public" and self.score != "overlap",
-            simulated=self.simulated_,
-        )
-
-    def _recommendations(self, n: int, epsilon: Real | None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        self._require_fit()
-        level = fraction("epsilon", self.epsilon if epsilon is None else epsilon)
-        if self._recommended is None:
-            self._recommended = self._fitted.recommend(
-                n, epsilon=level, significant_only=self.significant_only, run=self._run
-            )
-        items, scores = self._recommended.items, self._recommended.scores
-        if n > items.shape[1]:
-            raise InvalidInput(
-                f"n must be at most {items.shape[1]}, as many as were recommended first: more would be another "
-                f"release. Got {n} instead. Fit again to begin anew."
-            )
-        return items[:, :n], scores[:, :n]
+        return self._releases.guarantee
 
     def _stand_out(self, n_users: int, k: int, epsilon: Fraction) -> float | None:
         if self.engine == "sketch":
@@ -294,14 +295,11 @@ class PrivateNeighbors(EstimatorConventions):
         level = epsilon * (1 - SIZE_SHARE) if noisy_sizes else epsilon
         return items_to_stand_out(n_users=n_users, epsilon=level, n_neighbors=k)
 
-    @property
-    def _run(self) -> Run:
-        return Run(self._stream, self._threads, self.progress)
-
     def _checked(self) -> tuple[int, Fraction]:
         one_of("engine", self.engine, ENGINES)
         one_of("score", self.score, SCORES)
         one_of("sizes", self.sizes, SIZES)
+        one_of("catalogue", self.catalogue, ("observed", "given"))
         if self.engine == "sketch" and self.score != "overlap":
             raise InvalidInput(f"score must be 'overlap' with engine='sketch'. Got {self.score!r} instead.")
         whole("cycles", self.cycles, minimum=1)
@@ -310,5 +308,15 @@ class PrivateNeighbors(EstimatorConventions):
     def _recipients(self, given: object) -> CodedProfiles:
         profiles = given if isinstance(given, Profiles) else as_profiles(given, self, reset=False)
         if not np.array_equal(profiles.item_ids, self.item_ids_):
-            raise InvalidInput("X must be about the items that were fitted, in the same order. Got others instead.")
-        return code_profiles(profiles)
+            raise InvalidInput(
+                "X must be about the items that were fitted, in the same order: profiles with the same item_ids (a "
+                "matrix has the items 0, 1, 2, ...). Got others instead."
+            )
+        coded = code_profiles(profiles)
+        known = np.full(profiles.n_items, -1, dtype=np.int32)
+        known[self._places] = np.arange(self._places.size)
+        items = known[coded.items]
+        # What nobody counts has no part in any score; it stays in the profile as an item of nobody.
+        there = items >= 0
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(there, dtype=np.int64)])[coded.indptr]
+        return CodedProfiles(indptr, items[there], coded.codes[there], self._places.size)

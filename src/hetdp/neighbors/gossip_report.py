@@ -133,7 +133,7 @@ class GossipResult:
             "" if made.nodes_counted == self.lists.indices.shape[0] else f" of {made.nodes_counted:,} counted nodes"
         )
         return (
-            f"An item of weight v pays {level:g} v against one peer. A node was compared with {made.distinct_mean:.0f} "
+            f"An item of weight v pays {level:g} v per comparison. A node was compared with {made.distinct_mean:.0f} "
             f"distinct peers on average and {made.distinct_max} at most{counted}; no node with more than "
             f"{made.distinct_bound}. Against all peers together an item pays up to {made.distinct_bound * level:g} v."
         )

@@ -19,15 +19,17 @@ class NeighborsGuarantee:
     engine
         Which engine made the lists.
     per_recipient
-        Epsilon of what one recipient (for gossip: one peer) gets to see that nobody else does.
+        Epsilon of one list (for gossip: of one comparison).
     shared
         Epsilon of what all recipients see alike: noisy sizes, the popularity of items, sketches.
     most_recipients
-        No more than so many can ever collude: all other users, or for gossip the peers compared with.
+        How many lists there are that an item has a part in (for gossip: peers that a user was compared with).
     public_sizes
         Whether sizes of profiles are declared public.
+    observed_catalogue
+        Whether the names of items that somebody counts are taken as public, because no catalogue was given.
     simulated
-        Whether the noise came from a seed, in which case nothing is promised.
+        Whether any noise came from a seed, in which case nothing is promised.
 
     Privacy
     -------
@@ -45,21 +47,26 @@ class NeighborsGuarantee:
     shared: float
     most_recipients: int
     public_sizes: bool = False
+    observed_catalogue: bool = False
     simulated: bool = False
 
     def against(self, colluders: int) -> float:
-        """Return the factor of v_i in the loss of item i against so many recipients who share what they see.
+        """Return the factor of v_i in the loss of item i against so many recipients who share their lists.
 
         Privacy
         -------
-        Losses against different recipients add up; what all see alike counts once.
+        Losses against different recipients add up; what all see alike counts once. In gossip the list of one peer also
+        depends on comparisons of others, so the number of colluders does not matter.
 
         Examples
         --------
         >>> NeighborsGuarantee("sketch", per_recipient=0.0, shared=3.0, most_recipients=500).against(400)
         3.0
+        >>> NeighborsGuarantee("gossip", per_recipient=1.0, shared=0.0, most_recipients=300).against(1)
+        300.0
         """
-        return self.shared + min(whole("colluders", colluders, minimum=1), self.most_recipients) * self.per_recipient
+        lists = min(whole("colluders", colluders, minimum=1), self.most_recipients)
+        return self.shared + (self.most_recipients if self.engine == "gossip" else lists) * self.per_recipient
 
     @property
     def total(self) -> float:
@@ -74,34 +81,36 @@ class NeighborsGuarantee:
     @property
     def adversary(self) -> str:
         """Against whom it holds, in words."""
-        if self.engine == "sketch":
-            return "everybody together, however many look at the published sketches"
-        seen = "who is compared with the user" if self.engine == "gossip" else "who sees only the own list"
-        return f"one {'peer' if self.engine == 'gossip' else 'recipient'} {seen}, whatever else they know"
+        if self.engine == "exact":
+            return "one recipient who sees one list, the own, whatever else they know"
+        return "everybody together, whatever else they know"
 
     @property
     def text(self) -> str:
         """The promise in plain words. Public."""
         if self.simulated:
             return "Simulated: the noise was made from a seed and can be recomputed by anyone, so nothing is promised."
-        one, everybody = self.against(1), self.total
-        factor = "exp" if not self.public_sizes else "exp of the sum over both items of"
+        one = self.against(1)
+        loss = f"{one:.6g} * (v_i + v_j)" if self.public_sizes else f"{one:.6g} * v_i"
         text = (
-            f"(epsilon, v)-differential privacy with epsilon = {one:g}: {self.neighbours} changes the probability of "
-            f"any output by a factor of at most {factor}({one:g} * v_i), where v_i in [0, 1] is the item's own weight. "
+            f"(epsilon, v)-differential privacy with epsilon = {one:.6g}: {self.neighbours} changes the probability of "
+            f"any output by a factor of at most exp({loss}), where v_i in [0, 1] is the item's own weight. "
             f"Holds against {self.adversary}."
         )
-        if self.engine != "sketch":
-            text += (
-                f" Against c who collude: {self.shared:g} + {self.per_recipient:g} c times v_i; against all "
-                f"{self.most_recipients:,} together {everybody:g} v_i."
-            )
         if self.engine == "exact":
-            text += " The party that holds the profiles is trusted, and each list is for its recipient only."
+            once = f"{self.shared:.6g} + " if self.shared else ""
+            text += (
+                f" Against c who collude: {once}{self.per_recipient:.6g} c times v_i; all {self.most_recipients:,} "
+                f"lists together: {self.total:.6g} v_i. Whoever holds the profiles is trusted."
+            )
         elif self.engine == "gossip":
-            text += " Views are exchanged, so count on the last figure. One process simulates all nodes and is trusted."
-        else:
-            text += " Lists are made at home from the own exact profile, and are for their owner only."
+            text += (
+                f" Each comparison costs {self.per_recipient:.6g} v_i, and in this run no user was compared with more "
+                f"than {self.most_recipients:,} peers. One process simulates all nodes and is trusted."
+            )
+        text += " A list is made from the own profile of its recipient, and says so much about it: it is for them only."
+        if self.observed_catalogue:
+            text += " Names of users, and of items that somebody counts, are taken as public."
         return text
 
     def __str__(self) -> str:

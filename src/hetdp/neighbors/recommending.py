@@ -51,7 +51,10 @@ def recommend_items(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the best n items for every user and their scores, in votes; -1 and nan where there are fewer.
+    """Return the best n items for every user and their scores; -1 and nan where there are fewer.
+
+    A score is (votes + noise + w times popularity) / (k + w), w prior votes among k neighbours: an estimate of the
+    share of neighbours who have the item.
 
     Parameters
     ----------
@@ -73,7 +76,8 @@ def recommend_items(
     """
     popular_epsilon = POPULARITY_SHARE * epsilon
     vote_epsilon = epsilon - popular_epsilon
-    base = _prior(coded, popular_epsilon, float(vote_epsilon), stream)
+    worth = min(_MOST_PRIOR_VOTES, _PRIOR_VOTES / float(vote_epsilon) ** 2)
+    base = _prior(coded, popular_epsilon, worth, stream)
     items = np.empty((coded.n_users, n), dtype=np.int32)
     scores = np.empty((coded.n_users, n))
 
@@ -83,15 +87,14 @@ def recommend_items(
         scores[begin:end], items[begin:end] = found
 
     in_batches(coded.n_users, run, stream=stream, threads=threads, progress=progress)
-    return items, scores / UNIT
+    return items, scores / (UNIT * (votes.neighbors.shape[1] + worth))
 
 
-def _prior(coded: CodedProfiles, epsilon: Fraction, vote_epsilon: float, stream: Stream) -> NDArray[np.int64]:
-    """Return what the popularity of each item is worth, in steps. Public: released with `epsilon`."""
+def _prior(coded: CodedProfiles, epsilon: Fraction, worth: float, stream: Stream) -> NDArray[np.int64]:
+    """Return what the popularity of each item is worth, `worth` votes at most, in steps. Released with `epsilon`."""
     counts = np.bincount(coded.items, weights=coded.codes, minlength=coded.n_items).astype(np.int64)
     noisy = counts + laplace_integers(UNIT / epsilon, coded.n_items, stream)
     share = np.clip(noisy / (UNIT * max(1, coded.n_users)), 0.0, 1.0)
-    worth = min(_MOST_PRIOR_VOTES, _PRIOR_VOTES / vote_epsilon**2)
     return np.rint(share * worth * UNIT).astype(np.int64)
 
 

@@ -1,7 +1,10 @@
 """Is a neighbour there for a reason, or by chance? Public answers from public numbers.
 
 The largest of N Laplace draws grows like ln(N) / epsilon, so in a large crowd the best noisy scores belong to the
-luckiest strangers. Against that stands a threshold that follows from N, epsilon and k alone.
+luckiest strangers. The significance of a neighbour is 1 - q, where q is the share of chance hits that must be expected
+among the neighbours that score at least as high (the false discovery rate of Benjamini and Hochberg): of neighbours
+with a significance of at least 0.95, at most one in twenty is expected to be there by chance; and if nobody has
+anything in common, even a single one stands out with probability at most 0.05.
 """
 
 import math
@@ -20,12 +23,24 @@ SIGNIFICANT = 0.95
 
 
 def overlap_significance(
-    overlaps: NDArray[np.float64], *, others: int, epsilon: Fraction | float
+    scores: NDArray[np.float64],
+    *,
+    others: int,
+    epsilon: Fraction | float,
+    factors: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return, for lists of noisy overlaps (best first), how sure it is that each is more than chance.
+    """Return, for lists of noisy scores (best first), how sure it is that each neighbour is more than chance.
 
-    Entry j of a list is 1 - P[at least j + 1 of `others` strangers, with nothing in common, score as high by noise
-    alone]; nan stays nan.
+    Parameters
+    ----------
+    scores
+        Noisy overlaps, or noisy overlaps times the factor of the candidate; nan stays nan.
+    others
+        How many candidates there were.
+    epsilon
+        Level of the noise of a pair.
+    factors
+        The public factors of all candidates; None if all are 1.
 
     Privacy
     -------
@@ -34,9 +49,18 @@ def overlap_significance(
     Examples
     --------
     >>> overlap_significance(np.array([[20.0, 12.0, 5.0]]), others=1000, epsilon=1).round(3)
-    array([[1.   , 1.   , 0.344]])
+    array([[1.   , 0.998, 0.   ]])
     """
-    return _more_than_chance(_laplace_tail(np.ceil(overlaps * UNIT - 0.5), UNIT / float(epsilon)), others)
+    scale = UNIT / float(epsilon)
+    if factors is None or (factors == 1).all():
+        return _more_than_chance(_laplace_tail(np.ceil(scores * UNIT - 0.5), scale), others)
+    # Strangers have all kinds of factors: average over them on a ladder of scores, and read off between its rungs.
+    reach = scale * 60 * float(factors.max())
+    ladder = np.concatenate([-np.geomspace(reach, reach * 1e-6, 256), [0.0], np.geomspace(reach * 1e-6, reach, 256)])
+    kinds, counts = np.unique(np.round(factors, 6), return_counts=True)
+    tails = np.array([(_laplace_tail(rung / kinds, scale) * counts).sum() for rung in ladder]) / factors.size
+    found = np.exp(np.interp(scores * UNIT, ladder, np.log(np.maximum(tails, 1e-300))))
+    return _more_than_chance(np.where(np.isnan(scores), np.nan, found), others)
 
 
 def sketch_significance(
@@ -55,9 +79,9 @@ def sketch_significance(
     >>> sketch_significance(np.array([[30.0, 2.0]]), np.array([50]), others=1000, epsilon=3).round(3)
     array([[1., 0.]])
     """
-    from scipy.special import betainc  # noqa: PLC0415  (heavy, and not everybody asks)
+    from scipy.special import betainc, expit  # noqa: PLC0415  (heavy, and not everybody asks)
 
-    by_chance = 1 / (1 + math.exp(float(epsilon)))
+    by_chance = float(expit(-float(epsilon)))
     size = sizes[:, None].astype(np.float64)
     shown = np.clip(np.rint(overlaps * (1 - 2 * by_chance) + size * by_chance), 0, size)
     # P[Binomial(size, q) >= shown], by the incomplete beta function; 0 is always reached.
@@ -68,8 +92,8 @@ def sketch_significance(
 def items_to_stand_out(*, n_users: int, epsilon: Real, n_neighbors: int = 10) -> float:
     """Return how many common items (of weight 1) a neighbour needs to stand out from strangers in a list.
 
-    With so many, a neighbour's score is significant every other time even in the last place of the list. Known before
-    anything is fitted, from the size of the crowd, epsilon and k alone.
+    If all of a list has so many, each of them is significant every other time. Known before anything is fitted, from
+    the size of the crowd, epsilon and k alone.
 
     Parameters
     ----------
@@ -87,29 +111,25 @@ def items_to_stand_out(*, n_users: int, epsilon: Real, n_neighbors: int = 10) ->
     Examples
     --------
     >>> round(items_to_stand_out(n_users=100_000, epsilon=1.0, n_neighbors=10), 1)
-    9.1
+    11.5
     >>> round(items_to_stand_out(n_users=120, epsilon=1.0, n_neighbors=10), 1)
-    2.4
+    4.8
     """
-    from scipy.special import betaincinv  # noqa: PLC0415  (heavy, and not everybody asks)
-
     others = whole("n_users", n_users, minimum=2) - 1
     places = min(whole("n_neighbors", n_neighbors, minimum=1), others)
-    level = fraction("epsilon", epsilon)
-    # The chance per stranger at which at least `places` of them get so far with probability 1 - SIGNIFICANT.
-    reached = float(betaincinv(places, others - places + 1, 1 - SIGNIFICANT)) if places < others else 0.5
-    scale = 1 / float(level)
-    return max(0.0, -scale * math.log(2 * min(0.5, reached)))
+    scale = 1 / float(fraction("epsilon", epsilon))
+    # The chance per stranger at which as many of them as one in twenty places are expected to get so far.
+    reached = min(0.5, (1 - SIGNIFICANT) * places / others)
+    return -scale * math.log(2 * reached)
 
 
 def _more_than_chance(reached: NDArray[np.float64], others: int) -> NDArray[np.float64]:
-    """Return 1 - P[at least j + 1 of the others get so far] for place j, where each does with probability `reached`."""
-    from scipy.special import betainc  # noqa: PLC0415
-
-    # P[Binomial(n, p) > j], by the incomplete beta function.
-    places = np.minimum(np.arange(reached.shape[-1]), others - 1)
-    found: NDArray[np.float64] = 1.0 - betainc(places + 1, others - places, reached)
-    return found
+    """Return 1 - q, where each of the others gets as far as a neighbour with probability `reached`."""
+    places = np.arange(1, reached.shape[-1] + 1)
+    expected = np.where(np.isnan(reached), np.inf, others * reached / places)
+    # The smallest rate of this place and all after it, so that significance never rises down the list.
+    rates = np.minimum.accumulate(expected[..., ::-1], axis=-1)[..., ::-1]
+    return np.where(np.isnan(reached), np.nan, 1.0 - np.minimum(rates, 1.0))
 
 
 def _laplace_tail(steps: NDArray[np.float64], scale: float) -> NDArray[np.float64]:

@@ -16,8 +16,9 @@ from hetdp.neighbors.noise_tables import LaplaceTables
 
 __all__ = ["draw_all"]
 
-#: Places in the state of the work: whose turn it is, the next candidate (-1: not begun), how many the list holds.
-_TURN, _CURSOR, _FILLED = range(3)
+#: Places in the state of the work: whose turn it is, whether the sums are ready, the next candidate, how many the list
+#: holds.
+_TURN, _PREPARED, _CURSOR, _FILLED = range(4)
 _WORDS_KEPT = 16
 
 
@@ -42,11 +43,11 @@ def draw_all(
     position = 0
     while state[_TURN] < who.size:
         user = who[state[_TURN]]
-        if state[_CURSOR] == 0:
+        if not state[_PREPARED]:
             accumulate(rows.ids[rows.starts[user] : rows.starts[user + 1]], index, sums)
             for place in range(bars.starts[user], bars.starts[user + 1]):
                 barred[bars.ids[place]] = True
-            state[_FILLED] = 0
+            state[_PREPARED], state[_CURSOR], state[_FILLED] = 1, 0, 0
         filled = state[_FILLED]
         for candidate in range(state[_CURSOR], candidates):
             if position + _WORDS_KEPT > words.size:
@@ -65,5 +66,5 @@ def draw_all(
         for place in range(bars.starts[user], bars.starts[user + 1]):
             barred[bars.ids[place]] = False
         state[_TURN] = turn + 1
-        state[_CURSOR] = 0
+        state[_PREPARED] = 0
     return True

@@ -1,0 +1,130 @@
+"""What a fitted model has released so far, so that nothing is released twice and everything is counted."""
+
+import hashlib
+import threading
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.errors import InvalidInput
+from hetdp.neighbors.coding import CodedProfiles
+from hetdp.neighbors.engines import Asked, Fitted, Recommended, Run
+from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.neighbors.selection import Progress
+from hetdp.randomness import Stream
+
+__all__ = ["Releases"]
+
+#: One recipient's list: scores, indices, significance.
+_List = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
+
+
+class Releases:
+    """The releases of one fit, shared by all copies of the model.
+
+    Parameters
+    ----------
+    asked, fitted, stream
+        What was asked for, what was found, and where the noise comes from.
+    observed_catalogue
+        Whether the names of items that somebody counts are taken as public.
+
+    Privacy
+    -------
+    A new recipient who asks with the same items gets the same list again: fresh noise could be averaged away.
+    """
+
+    def __init__(self, asked: Asked, fitted: Fitted, stream: Stream, *, observed_catalogue: bool) -> None:
+        self.asked = asked
+        self.fitted = fitted
+        self._stream = stream
+        self._observed_catalogue = observed_catalogue
+        self._served: dict[bytes, _List] = {}
+        self._recommended: tuple[Fraction, bool, Recommended] | None = None
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Releases({self.asked.engine})"
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the noise comes from a seed."""
+        return self._stream.simulated
+
+    @property
+    def recommended(self) -> Recommended | None:
+        """The recommendations, if there are any yet."""
+        return None if self._recommended is None else self._recommended[2]
+
+    @property
+    def guarantee(self) -> NeighborsGuarantee:
+        """The promise of everything released so far."""
+        parts: list[Fitted | Recommended] = [self.fitted]
+        if self.recommended is not None:
+            parts.append(self.recommended)
+        return NeighborsGuarantee(
+            self.asked.engine,
+            per_recipient=float(sum(part.per_recipient for part in parts)),
+            shared=float(sum(part.shared for part in parts)),
+            most_recipients=self.fitted.most_recipients + len(self._served),
+            public_sizes=self.asked.sizes == "public" and self.asked.score != "overlap",
+            observed_catalogue=self._observed_catalogue,
+            simulated=self.simulated,
+        )
+
+    def lists_for(self, recipients: CodedProfiles, threads: int) -> _List:
+        """Return the lists of new recipients; those who were served before get the same list again.
+
+        Privacy
+        -------
+        Each different profile that is asked with is one more list that every item has a part in.
+        """
+        rows = np.split(recipients.items, recipients.indptr[1:-1])
+        keys = [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+        with self._lock:
+            fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
+            if fresh:
+                places = np.array(list(fresh.values()), dtype=np.int64)
+                sizes = recipients.sizes[places]
+                new = CodedProfiles(
+                    np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)]),
+                    np.concatenate([rows[place] for place in places]),
+                    np.concatenate([_row(recipients, place) for place in places]),
+                    recipients.n_items,
+                )
+                found = self.fitted.for_recipients(new, Run(self._stream, threads))
+                lists = zip(found.lists.scores, found.lists.indices, found.significance, strict=True)
+                self._served.update(zip(fresh, lists, strict=True))
+            served = [self._served[key] for key in keys]
+        return tuple(np.stack([one[part] for one in served]) for part in range(3))  # type: ignore[return-value]
+
+    def recommend(
+        self, n: int, epsilon: Fraction | None, *, significant_only: bool, threads: int, progress: Progress | None
+    ) -> Recommended:
+        """Return the recommendations, made when first asked for.
+
+        Privacy
+        -------
+        One release, whoever asks and however often.
+        """
+        with self._lock:
+            if self._recommended is None:
+                level = self.asked.epsilon if epsilon is None else epsilon
+                made = self.fitted.recommend(
+                    n, epsilon=level, significant_only=significant_only, run=Run(self._stream, threads, progress)
+                )
+                self._recommended = (level, significant_only, made)
+            level, only, made = self._recommended
+        if n > made.items.shape[1] or (epsilon is not None and epsilon != level) or only != significant_only:
+            raise InvalidInput(
+                f"n must be at most {made.items.shape[1]}, epsilon {float(level):g} and significant_only {only}, as "
+                "when items were first recommended: anything else would be another release. "
+                f"Got {n}, {float(level if epsilon is None else epsilon):g} and {significant_only} instead. "
+                "Fit again to begin anew."
+            )
+        return made
+
+
+def _row(coded: CodedProfiles, user: int) -> NDArray[np.uint8]:
+    return coded.codes[coded.indptr[user] : coded.indptr[user + 1]]
