@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from hetdp import errors
-from hetdp.profiles import PrivacyWeights, Profiles, loading
+from hetdp.profiles import PrivacyWeights, Profiles, batches, loading
 
 SURVEY = Path(__file__).parents[2] / "shared" / "data" / "survey" / "survey.csv.gz"
 
@@ -114,6 +114,57 @@ def test_columns_can_have_any_name_and_a_weight_column_is_never_overlooked():
     frame = pd.DataFrame({"who": [1], "what": [2], "weight": [0.5], "strictness": [0.25]})
     assert Profiles.from_frame(frame, user="who", item="what").profile(1) == {2: 0.5}
     assert Profiles.from_frame(frame, user="who", item="what", weight="strictness").profile(1) == {2: 0.25}
+    assert Profiles.from_frame(frame, user="who", item="what", weight=False).profile(1) == {2: 1.0}
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "txt"])
+def test_what_was_taken_for_weights_is_named_and_can_be_ignored(tmp_path, ending):
+    path = tmp_path / f"plays.{ending}"
+    if ending == "parquet":
+        pq.write_table(pa.table({"user": [1, 2], "item": ["a", "b"], "weight": [17, 1]}), path)
+    else:
+        write(path, "user item weight\n1 a 17\n2 b 1\n".replace(" ", {"csv": ",", "tsv": "\t", "txt": " "}[ending]))
+    taken = "the third column" if ending == "txt" else "column 'weight'"
+    with pytest.raises(errors.DataError, match=r"weights must lie in \[0, 1\]. Got 1 of 2 outside in ") as caught:
+        Profiles.read(path)
+    by = "place" if ending == "txt" else "name"
+    assert f"{taken} instead. It was taken for privacy weights by its {by}" in str(caught.value)
+    assert "weight=False (--no-weights)" in str(caught.value)
+    assert "17" not in str(caught.value)
+    assert Profiles.read(path, weight=False) == Profiles.from_pairs([1, 2], ["a", "b"])
+
+
+def test_a_column_that_was_named_is_not_called_a_guess():
+    frame = pd.DataFrame({"user": [1], "item": [2], "plays": [17]})
+    with pytest.raises(errors.InvalidInput, match=r"Got 1 of 1 outside in column 'plays' instead\.$"):
+        Profiles.from_frame(frame, weight="plays")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_empty_weights_are_filled_only_when_told(tmp_path, make):
+    expected = Profiles.from_pairs([1, 1, 2], ["a", "b", "a"], [0.1, 0.5, 1.0])
+    frame = make({"user": [1, 1, 2], "item": ["a", "b", "a"], "weight": [0.1, None, 1.0]})
+    path = write(tmp_path / "x.csv", "user,item,weight\n1,a,0.1\n1,b,\n2,a,1\n")
+    for read, source in ((Profiles.from_frame, frame), (Profiles.read, path)):
+        assert read(source, default_weight=0.5) == expected
+        with pytest.raises(
+            errors.InvalidInput, match=r"weights must not be missing. Got 1 of 3 empty .*default_weight"
+        ):
+            read(source)
+        with pytest.raises(errors.InvalidInput, match=r"default_weight must lie in \[0, 1\]. Got 2 instead"):
+            read(source, default_weight=2)
+        with pytest.raises(errors.InvalidInput, match=r"default_weight must come with a column of weights"):
+            read(source, default_weight=0.5, weight=False)
+
+
+def test_a_default_weight_without_weights_is_not_overlooked(tmp_path):
+    """Otherwise items that were meant to weigh a half would weigh one."""
+    frame = pd.DataFrame({"user": [1], "item": [2]})
+    with pytest.raises(errors.DataError, match="frame must have a column of weights for default_weight to count"):
+        Profiles.from_frame(frame, default_weight=0.5)
+    for name, text in {"x.csv": "user,item\n1,2\n", "x.txt": "1 2\n"}.items():
+        with pytest.raises(errors.DataError, match=f"{name} must have a column of weights for default_weight to count"):
+            Profiles.read(write(tmp_path / name, text), default_weight=0.5)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +335,7 @@ EXPECTED = Profiles.from_pairs([10, 10, 2], ["tea", "jazz", "tea"], [0.5, 1.0, 0
 @pytest.mark.parametrize("block", [None, 40])
 def test_text_files(tmp_path, monkeypatch, name, text, block):
     if block:
-        monkeypatch.setattr(loading, "_BLOCK", block)
+        monkeypatch.setattr(batches, "_BLOCK", block)
     assert Profiles.read(write(tmp_path / name, text)) == EXPECTED
     assert Profiles.read(str(tmp_path / name)) == EXPECTED
 
@@ -307,7 +358,7 @@ def test_csv_files_survive(tmp_path_factory, pairs, block):
     frame = pd.DataFrame(dict(zip(("user", "item", "weight"), columns(pairs), strict=True)))
     frame.to_csv(path, index=False, quoting=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "_BLOCK", block)
+        patch.setattr(batches, "_BLOCK", block)
         profiles = Profiles.read(path, user_ids=sorted(set(frame["user"])), item_ids=sorted(set(frame["item"])))
     assert profiles == built(pairs)
 
@@ -328,7 +379,7 @@ def test_csv_files_survive(tmp_path_factory, pairs, block):
 @pytest.mark.parametrize("block", [None, 12])
 def test_ids_in_text_files_are_numbers_only_if_nothing_is_lost(tmp_path, monkeypatch, ids, expected, block):
     if block:  # so small that each line is a batch: what looked like numbers may turn out to be text later
-        monkeypatch.setattr(loading, "_BLOCK", block)
+        monkeypatch.setattr(batches, "_BLOCK", block)
     profiles = Profiles.read(write(tmp_path / "x.txt", "".join(f"{user} a\n" for user in ids)))
     assert profiles.user_ids.tolist() == expected
     assert profiles.sizes.tolist() == [1] * len(ids)
@@ -366,9 +417,13 @@ def test_a_dims_line_declares_users_and_items(tmp_path, line, pairs, first):
             "user,item,weight\nann,chai,0.125\nann,jazz,1.125\n",
             r"x.csv: weights must lie in \[0, 1\]. Got 1 of 2",
         ),
-        ("x.csv", "user,item,weight\nann,chai,nan\n", r"x.csv: weights must lie in \[0, 1\]. Got 1 of 1"),
+        ("x.csv", "user,item,weight\nann,chai,nan\n", "x.csv: weights must not be missing. Got 1 of 1 empty"),
         ("x.csv", "user,item,weight\nann,chai,strict\n", "x.csv: weights must be numbers in"),
-        ("x.csv", "user,item,weight\nann,chai,\n", "x.csv: weights must be numbers in"),
+        (
+            "x.csv",
+            "user,item,weight\nann,chai,\n",
+            "x.csv: weights must not be missing. Got 1 of 1 empty in column 'weight'",
+        ),
         ("x.parquet", "user,item\nann,chai\n", "x.parquet must be a readable parquet file. Got something else"),
         ("x.txt", "ann chai\nann\n", "x.txt must be a readable text file .*a line 'user item'"),
         ("x.txt", "ann chai 1 5\n", "x.txt must be a readable text file .*a line 'user item'"),
@@ -390,7 +445,7 @@ def test_files_that_cannot_be_read_at_all(tmp_path):
         Profiles.read(tmp_path / "nowhere.csv")
     broken = tmp_path / "x.csv.gz"
     broken.write_bytes(gzip.compress(b"user,item\n" + b"1,2\n" * 10_000)[:40])
-    with pytest.raises(errors.DataError, match=r"x\.csv\.gz must be a readable \.csv file"):
+    with pytest.raises(errors.DataError, match=r"x\.csv\.gz must be a whole gzip file\. Got one that is damaged"):
         Profiles.read(broken)
     latin = tmp_path / "x.csv"
     latin.write_bytes(b"user,item\n\xe9,1\n")

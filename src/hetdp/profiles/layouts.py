@@ -101,7 +101,8 @@ def _named(columns: list[str], delimiter: str, file_name: str) -> Layout:
         listed = ", ".join(repr(column) for column in columns)
         raise DataError(
             f"{file_name} must have a column of items, such as 'movieId', 'bookmarkID' or 'artistID'. "
-            f"Got the columns {listed} instead. Columns of other names can be given: user=..., item=..."
+            f"Got the columns {listed} instead. Columns of other names can be given: user=..., item=... "
+            "(--user-column, --item-column)."
         )
     rating, weight = (_first(columns, lower, (name,)) for name in ("rating", "weight"))
     if columns == _PLAYS:

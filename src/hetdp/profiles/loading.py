@@ -2,37 +2,53 @@
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hetdp.errors import DataError, InvalidInput
-from hetdp.profiles.columns import Chosen, Columns, finish_batch
+from hetdp.profiles.batches import csv_batches, parquet_batches, plain_batches
+from hetdp.profiles.columns import Columns, WeightColumn, checked_default, finish_batch
 from hetdp.profiles.identifiers import Ids
 from hetdp.profiles.layouts import Layout
 from hetdp.profiles.pairs import PairCollector, Rows
 
-__all__ = ["first_line", "frame_columns", "read_pairs"]
+__all__ = ["Loaded", "first_line", "frame_columns", "open_text", "read_pairs"]
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _PLAIN = ("", ".txt", ".dat", ".pairs")
 _ENDINGS = (
     ".csv, .tsv, .parquet, or for plain text .txt, .dat, .pairs or none; text may be compressed (.gz, .bz2, .zst)"
 )
-_BLOCK = 2**25  # bytes at a time: large enough for arrow to be fast, small beside any result that needs care
-_ROWS = 2**20
 _HEAD = 2**16
-_WITH_WEIGHT = 3  # columns of a plain file: user, item, weight
-_DIMS = re.compile(rb"[#%]?\s*dims\s*[:=]?\s*(\d+)[\s,x]+(\d+)", re.IGNORECASE)
-_BLANKS = bytes.maketrans(b"\t\r", b"  ")
-
-Batch = tuple[list[Any], Chosen]
 
 
-def frame_columns(frame: object, *, user: str, item: str, weight: str | None) -> list[Any]:
+class Loaded(NamedTuple):
+    """What a file holds.
+
+    Attributes
+    ----------
+    rows, user_ids, item_ids
+        The parts of `Profiles`.
+    weights
+        Where the weights come from, in words, such as "column 'weight'"; None if every weight is 1.
+
+    Privacy
+    -------
+    These are the private data.
+    """
+
+    rows: Rows
+    user_ids: Ids
+    item_ids: Ids
+    weights: str | None
+
+
+def frame_columns(
+    frame: object, *, user: str, item: str, weight: WeightColumn, default_weight: float | None = None
+) -> list[Any]:
     """Return the user, item and (if there is one) weight columns of a pandas, polars or arrow table, as arrow arrays.
 
     Privacy
@@ -55,17 +71,21 @@ def frame_columns(frame: object, *, user: str, item: str, weight: str | None) ->
         raise DataError(f"frame must be a pandas, polars or arrow table. Got {type(frame).__name__} instead.") from None
     except Exception:  # noqa: BLE001  (such as repeated names of columns, which each library reports in its own way)
         raise DataError("frame must be a table with a different name for each column. Got another instead.") from None
-    wanted = Columns(user, item, weight).present("frame", names).names
-    table = table.select(wanted)
+    default = checked_default(default_weight, weight)
+    chosen = Columns(user, item, weight).present("frame", names)
+    if default is not None and chosen.weight is None:
+        raise _no_weights("frame")
+    table = table.select(chosen.names)
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
     try:
-        return [table.get_column(name).to_arrow() for name in wanted]
+        columns = [table.get_column(name).to_arrow() for name in chosen.names]
     except Exception:  # noqa: BLE001  (whatever is wrong with a cell, the message might quote it)
         raise DataError(
             "frame must hold texts or whole numbers as ids and numbers as weights, one kind per column. "
             "Got a mixed column instead."
         ) from None
+    return finish_batch(columns, chosen._replace(text=False), None, default)
 
 
 def read_pairs(
@@ -73,20 +93,21 @@ def read_pairs(
     *,
     user: str = "user",
     item: str = "item",
-    weight: str | None = None,
+    weight: WeightColumn = None,
+    default_weight: float | None = None,
     user_ids: object = None,
     item_ids: object = None,
     layout: Layout | None = None,
     min_rating: float | None = None,
-) -> tuple[Rows, Ids, Ids]:
+) -> Loaded:
     """Read a file in batches and merge its pairs; see `Profiles.read` and `hetdp.datasets.load`.
 
     Parameters
     ----------
-    path, user, item, weight, user_ids, item_ids
+    path, user, item, weight, default_weight, user_ids, item_ids
         As in `Profiles.read`.
     layout
-        How the file is laid out, where its name does not tell; then it tells the columns too.
+        How the file is laid out, where its name does not tell; then it tells the columns too, except a weight given.
     min_rating
         The smallest rating that counts, in a file with a column of ratings.
 
@@ -102,6 +123,7 @@ def read_pairs(
     hetdp.errors.DataError: the data file must exist. Got 'likes.xlsx', which is not a file, instead.
     """
     file = Path(path)
+    default = checked_default(default_weight, weight)
     kind, compression = _kind(file, layout)
     dims: list[int] = []
     rating = None if min_rating is None else "rating"
@@ -109,27 +131,31 @@ def read_pairs(
     if layout is not None:
         if rating is not None and layout.rating is None:
             raise _no_ratings(file)
-        columns = Columns(layout.user, layout.item, layout.weight, usual_weight=None, rating=rating and layout.rating)
-        batches = _csv(file, compression, columns, delimiter=layout.delimiter, names=layout.names)
+        columns = Columns(layout.user, layout.item, weight, usual_weight=layout.weight, rating=rating and layout.rating)
+        batches = csv_batches(file, compression, columns, delimiter=layout.delimiter, names=layout.names)
     elif kind == ".parquet":
-        batches = _parquet(file, columns)
+        batches = parquet_batches(file, columns)
     elif kind in _PLAIN:
         if rating is not None:
             raise _no_ratings(file)
-        batches = _plain(file, compression, dims)
+        batches = plain_batches(file, compression, dims, weighted=weight is not False)
     else:
-        batches = _csv(file, compression, columns, delimiter="\t" if kind == ".tsv" else ",")
+        batches = csv_batches(file, compression, columns, delimiter="\t" if kind == ".tsv" else ",")
     collector = PairCollector(read_as_text=kind != ".parquet")
-    with _without_quoting(file, kind, layout):
+    weights = None
+    with _without_quoting(file, kind, layout, compression):
         for batch, chosen in batches:
-            collector.add(*finish_batch(batch, chosen, min_rating))
+            weights = chosen.weight
+            if default is not None and weights is None:
+                raise _no_weights(file.name)
+            collector.add(*finish_batch(batch, chosen, min_rating, default))
         if not collector.n_pairs:
             raise _no_pairs(file, min_rating)
         if dims:
             first = 0 if collector.users.has_zero() or collector.items.has_zero() else 1
             user_ids = np.arange(first, first + dims[0]) if user_ids is None else user_ids
             item_ids = np.arange(first, first + dims[1]) if item_ids is None else item_ids
-        return collector.finish(user_ids, item_ids)
+        return Loaded(*collector.finish(user_ids, item_ids), weights)
 
 
 def first_line(path: str | os.PathLike[str]) -> str:
@@ -144,18 +170,31 @@ def first_line(path: str | os.PathLike[str]) -> str:
     >>> first_line(__file__).strip('"')[:10]
     'Read pairs'
     """
-    import pyarrow as pa  # noqa: PLC0415
-
     file = Path(path)
     if not file.is_file():
         raise DataError(f"the data file must exist. Got {str(file)!r}, which is not a file, instead.")
-    try:
-        with pa.input_stream(str(file), _COMPRESSIONS.get(file.suffix.lower())) as stream:
-            head = stream.read(_HEAD)
-    except (OSError, EOFError, ValueError):
-        return ""  # whoever reads the file in full will say what is wrong with it
+    with open_text(file) as stream:
+        head = stream.read(_HEAD)
     lines = head.decode("utf-8-sig", errors="replace").lstrip().splitlines()
     return lines[0] if lines else ""
+
+
+@contextlib.contextmanager
+def open_text(file: Path) -> Iterator[Any]:
+    """Open a text file, compressed or not, for reading bytes; explain what is wrong if that is not possible.
+
+    Privacy
+    -------
+    Errors name the file and quote nothing.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    compression = _COMPRESSIONS.get(file.suffix.lower())
+    try:
+        with pa.input_stream(str(file), compression) as stream:
+            yield stream
+    except (OSError, EOFError):
+        raise _unreadable(file, compression, "file") from None
 
 
 def _kind(file: Path, layout: Layout | None) -> tuple[str, str | None]:
@@ -173,7 +212,7 @@ def _kind(file: Path, layout: Layout | None) -> tuple[str, str | None]:
 
 
 @contextlib.contextmanager
-def _without_quoting(file: Path, kind: str, layout: Layout | None) -> Iterator[None]:
+def _without_quoting(file: Path, kind: str, layout: Layout | None, compression: str | None) -> Iterator[None]:
     """Turn whatever goes wrong while reading into an error that names the file and quotes no row."""
     try:
         yield
@@ -186,7 +225,7 @@ def _without_quoting(file: Path, kind: str, layout: Layout | None) -> Iterator[N
             f"{file.name} must fit in memory as profiles (about 35 bytes a pair while reading, 50 with weights). "
             "Got more than there is instead. Read fewer users, or use a machine with more memory."
         ) from None
-    except (OSError, EOFError, ValueError, NotImplementedError):
+    except (OSError, EOFError, ValueError, NotImplementedError) as error:
         if layout is not None:
             form = f"file of {layout.name} (rows as long as the first)"
         elif kind == ".parquet":
@@ -195,7 +234,21 @@ def _without_quoting(file: Path, kind: str, layout: Layout | None) -> Iterator[N
             form = "text file (UTF-8, a line 'user item' or 'user item weight' per pair)"
         else:
             form = f"{kind} file (UTF-8, rows as long as the header)"
-        raise DataError(f"{file.name} must be a readable {form}. Got something else instead.") from None
+        # Arrow reports what it cannot decompress as OSError, what it cannot understand as ValueError.
+        broken = isinstance(error, OSError | EOFError)
+        raise _unreadable(file, compression if broken else None, form) from None
+
+
+def _unreadable(file: Path, compression: str | None, form: str) -> DataError:
+    if compression is None:
+        return DataError(f"{file.name} must be a readable {form}. Got something else instead.")
+    return DataError(
+        f"{file.name} must be a whole {compression} file. Got one that is damaged, cut short or not compressed instead."
+    )
+
+
+def _no_weights(name: str) -> DataError:
+    return DataError(f"{name} must have a column of weights for default_weight to count. Got none instead.")
 
 
 def _no_pairs(file: Path, min_rating: float | None = None) -> DataError:
@@ -205,89 +258,3 @@ def _no_pairs(file: Path, min_rating: float | None = None) -> DataError:
 
 def _no_ratings(file: Path) -> DataError:
     return DataError(f"{file.name} must have a column of ratings for min_rating to count. Got none instead.")
-
-
-def _csv(
-    file: Path, compression: str | None, columns: Columns, *, delimiter: str, names: tuple[str, ...] = ()
-) -> Iterator[Batch]:
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import csv  # noqa: PLC0415
-
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=not names)
-    read = csv.ReadOptions(block_size=_BLOCK, column_names=names or None)
-    try:
-        with pa.input_stream(str(file), compression) as stream, csv.open_csv(stream, read, parse) as reader:
-            present = reader.schema.names
-    except pa.ArrowInvalid as error:
-        if "Empty CSV" in str(error):  # a compressed file with nothing inside
-            raise _no_pairs(file) from None
-        raise
-    chosen = columns.present(file.name, present)
-    # Everything is read as text: a type guessed from the first block would fail on, or change, an id in a later one.
-    convert = csv.ConvertOptions(include_columns=chosen.names, column_types=dict.fromkeys(chosen.names, pa.string()))
-    with pa.input_stream(str(file), compression) as stream, csv.open_csv(stream, read, parse, convert) as reader:
-        for batch in reader:
-            yield [batch.column(name) for name in chosen.names], chosen
-
-
-def _parquet(file: Path, columns: Columns) -> Iterator[Batch]:
-    from pyarrow import parquet  # noqa: PLC0415
-
-    with parquet.ParquetFile(file) as source:
-        chosen = columns.present(file.name, source.schema_arrow.names)
-        typed = chosen._replace(weighted=False)  # numbers already; a column of texts is refused as weights
-        for batch in source.iter_batches(batch_size=_ROWS, columns=chosen.names):
-            yield [batch.column(name) for name in chosen.names], typed
-
-
-def _plain(file: Path, compression: str | None, dims: list[int]) -> Iterator[Batch]:
-    """Yield the columns of a file without a header; a dims line, if there is one, is put into `dims`."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    rest = b""
-    names: list[str] = []
-    with pa.input_stream(str(file), compression) as stream:
-        while True:
-            block = stream.read(_BLOCK)
-            text = rest + block
-            cut = text.rfind(b"\n") + 1 if block else len(text)
-            lines, rest = text[:cut].translate(_BLANKS), text[cut:]
-            if not names:
-                lines = _without_heading(lines.removeprefix(b"\xef\xbb\xbf"), dims)
-                names = ["user", "item", "weight"][: len(lines.partition(b"\n")[0].split())]
-            if lines.strip():
-                yield _split(lines, names), Chosen(names, weighted=len(names) == _WITH_WEIGHT, rated=False)
-            if not block:
-                return
-
-
-def _without_heading(lines: bytes, dims: list[int]) -> bytes:
-    """Return the lines without leading comments, names of columns and the dims line."""
-    while lines:
-        line, _, others = lines.partition(b"\n")
-        line = line.strip()
-        found = _DIMS.fullmatch(line)
-        if found and not dims:
-            dims.extend(int(number) for number in found.groups())
-        elif line and not line.startswith((b"#", b"%")) and line.lower().split()[:2] != [b"user", b"item"]:
-            break
-        lines = others
-    return lines
-
-
-def _split(lines: bytes, names: list[str]) -> list[Any]:
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import csv  # noqa: PLC0415
-
-    if len(names) == 1:
-        raise ValueError  # like every line of another length, which arrow refuses; the caller says what is wrong
-    while b"  " in lines:  # arrow splits at single blanks only
-        lines = lines.replace(b"  ", b" ")
-    lines = lines.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip()
-    table = csv.read_csv(
-        pa.BufferReader(lines),
-        csv.ReadOptions(column_names=names, block_size=_BLOCK),
-        csv.ParseOptions(delimiter=" ", quote_char=False),
-        csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-    )
-    return [table.column(name) for name in names]

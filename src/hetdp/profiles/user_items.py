@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import warnings
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +130,8 @@ class Profiles:
         *,
         user: str = "user",
         item: str = "item",
-        weight: str | None = None,
+        weight: str | Literal[False] | None = None,
+        default_weight: float | None = None,
         user_ids: object = None,
         item_ids: object = None,
     ) -> Self:
@@ -142,7 +143,9 @@ class Profiles:
             The table; a lazy one is collected, only the columns needed.
         user, item, weight
             Names of the columns. Without `weight`, a column named "weight" is used if there is one: ignoring the wishes
-            of its owners must be said (`.with_weights(1)`), not overlooked.
+            of its owners must be said (`weight=False`), not overlooked.
+        default_weight
+            Weight of a pair whose cell in the column of weights is empty. Default: an empty cell is an error.
         user_ids, item_ids
             As in `from_pairs`.
 
@@ -159,7 +162,7 @@ class Profiles:
         from hetdp.profiles.loading import frame_columns  # noqa: PLC0415  (only those who load pay for it)
 
         collector = PairCollector()
-        collector.add(*frame_columns(frame, user=user, item=item, weight=weight))
+        collector.add(*frame_columns(frame, user=user, item=item, weight=weight, default_weight=default_weight))
         return cls._trusted(*collector.finish(user_ids, item_ids))
 
     @classmethod
@@ -207,7 +210,8 @@ class Profiles:
         *,
         user: str = "user",
         item: str = "item",
-        weight: str | None = None,
+        weight: str | Literal[False] | None = None,
+        default_weight: float | None = None,
         user_ids: object = None,
         item_ids: object = None,
     ) -> Self:
@@ -219,7 +223,7 @@ class Profiles:
             CSV and TSV files start with a line of column names. Other text files (.txt, .dat, .pairs or no ending) hold
             a line `user item` or `user item weight` per pair, between spaces or tabs, after an optional first line
             `dims 120 200`: so many users and items, numbered from 0 if there is a 0, else from 1.
-        user, item, weight, user_ids, item_ids
+        user, item, weight, default_weight, user_ids, item_ids
             As in `from_frame`; names of columns do not matter in a plain file.
 
         Privacy
@@ -238,9 +242,16 @@ class Profiles:
         """
         from hetdp.profiles.loading import read_pairs  # noqa: PLC0415  (only those who load pay for it)
 
-        return cls._trusted(
-            *read_pairs(path, user=user, item=item, weight=weight, user_ids=user_ids, item_ids=item_ids)
+        rows, known_users, known_items, _ = read_pairs(
+            path,
+            user=user,
+            item=item,
+            weight=weight,
+            default_weight=default_weight,
+            user_ids=user_ids,
+            item_ids=item_ids,
         )
+        return cls._trusted(rows, known_users, known_items)
 
     def __repr__(self) -> str:
         counts = {"user": self.n_users, "item": self.n_items, "pair": self.n_pairs}

@@ -3,6 +3,7 @@
 import os
 import warnings
 from pathlib import Path
+from typing import Literal
 
 from hetdp.checks import finite
 from hetdp.errors import DataError, HetdpWarning
@@ -10,7 +11,7 @@ from hetdp.profiles import Profiles
 from hetdp.profiles.layouts import KNOWN_FILES, recognise
 from hetdp.profiles.loading import first_line, read_pairs
 
-__all__ = ["load"]
+__all__ = ["load", "read_set", "the_file"]
 
 
 def load(
@@ -19,7 +20,8 @@ def load(
     min_rating: float | None = None,
     user: str | None = None,
     item: str | None = None,
-    weight: str | None = None,
+    weight: str | Literal[False] | None = None,
+    default_weight: float | None = None,
 ) -> Profiles:
     r"""Return the profiles in a file, whatever common format it has.
 
@@ -40,8 +42,10 @@ def load(
         The smallest rating that makes an item part of a profile, in files with ratings (for `user_artists.dat`: the
         smallest number of plays). Default: every rated item counts, whatever the rating; the paper's profiles hold what
         people liked, so for five stars 4 is a common choice.
-    user, item, weight
+    user, item
         Names of the columns, where they are others. Then nothing is guessed.
+    weight, default_weight
+        As in `Profiles.read`.
 
     Returns
     -------
@@ -62,27 +66,80 @@ def load(
     ...     load(path), load(folder, min_rating=4)
     (Profiles(2 users, 2 items, 3 pairs), Profiles(2 users, 1 item, 2 pairs))
     """
+    profiles, _ = read_set(
+        path, min_rating=min_rating, user=user, item=item, weight=weight, default_weight=default_weight
+    )
+    return profiles
+
+
+def read_set(
+    path: str | os.PathLike[str],
+    *,
+    min_rating: float | None = None,
+    user: str | None = None,
+    item: str | None = None,
+    weight: str | Literal[False] | None = None,
+    default_weight: float | None = None,
+) -> tuple[Profiles, str | None]:
+    r"""Return the profiles in a file, and where their weights come from, in words; None if every weight is 1.
+
+    Parameters
+    ----------
+    path, min_rating, user, item, weight, default_weight
+        As in `load`.
+
+    Privacy
+    -------
+    As `load`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "likes.csv")
+    ...     _ = path.write_text("user,item,weight\nann,tea,0.5\n")
+    ...     read_set(path), read_set(path, weight=False)
+    ((Profiles(1 user, 1 item, 1 pair), "column 'weight'"), (Profiles(1 user, 1 item, 1 pair), None))
+    """
     least = None if min_rating is None else finite("min_rating", min_rating)
-    file = _the_file(Path(path))
-    named = not (user is None and item is None and weight is None)
-    layout = None if named else recognise(first_line(file), file.name)
-    rows, user_ids, item_ids = read_pairs(
-        file, user=user or "user", item=item or "item", weight=weight, layout=layout, min_rating=least
+    file = the_file(Path(path))
+    layout = recognise(first_line(file), file.name) if user is None and item is None else None
+    rows, user_ids, item_ids, weights = read_pairs(
+        file,
+        user=user or "user",
+        item=item or "item",
+        weight=weight,
+        default_weight=default_weight,
+        layout=layout,
+        min_rating=least,
     )
     if rows.merged and not (layout is not None and layout.repeats):
-        warnings.warn(f"{file.name} repeats {rows.merged} of its pairs; each counts once.", HetdpWarning, stacklevel=2)
-    return Profiles(rows.indptr, rows.indices, rows.weights, user_ids, item_ids)
+        kept = "" if weights is None else ", with its largest weight"
+        warnings.warn(
+            f"{file.name} repeats {rows.merged} of its pairs; each counts once{kept}.", HetdpWarning, stacklevel=2
+        )
+    return Profiles(rows.indptr, rows.indices, rows.weights, user_ids, item_ids), weights
 
 
-def _the_file(path: Path) -> Path:
-    """Return the file itself, or the one in a folder that is known by its name."""
+def the_file(path: Path) -> Path:
+    """Return the file itself, or the one in a folder that is known by its name.
+
+    Privacy
+    -------
+    Looks at names of files only.
+
+    Examples
+    --------
+    >>> the_file(Path("likes.csv")).name
+    'likes.csv'
+    """
     if not path.is_dir():
         return path
     found = [name for name in KNOWN_FILES if (path / name).is_file()]
     if len(found) != 1:
         names = ", ".join(repr(name) for name in found) or "none"
         raise DataError(
-            f"the folder {path.name!r} must hold one of {', '.join(KNOWN_FILES)}. Got {names} instead. "
+            f"the folder {str(path)!r} must hold one of {', '.join(KNOWN_FILES)}. Got {names} instead. "
             "Give the path of the file."
         )
     return path / found[0]

@@ -1,0 +1,148 @@
+"""A public list of all items, from a file; profiles on it, so that no name of an item depends on who has what."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hetdp.errors import DataError, InvalidInput
+from hetdp.profiles.identifiers import IdEncoder, Ids
+from hetdp.profiles.loading import first_line, open_text
+from hetdp.profiles.user_items import Profiles
+
+__all__ = ["on_catalogue", "read_catalogue"]
+
+
+def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
+    r"""Return the items listed in a file, each once, sorted.
+
+    Parameters
+    ----------
+    path
+        A .csv, .tsv or .parquet file with a column of items (or a single column of any name), or any other text file
+        with one item per line. Text may be compressed (.gz, .bz2, .zst). Items that are listed twice count once.
+    item
+        Name of the column.
+
+    Privacy
+    -------
+    A catalogue is public: made without looking at who has what. Errors name the file and its columns all the same.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "items.txt")
+    ...     _ = path.write_text("tea\njazz\n")
+    ...     read_catalogue(path)
+    array(['jazz', 'tea'], dtype=object)
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise DataError(f"the catalogue must be a file. Got {str(file)!r}, which is none, instead.")
+    parts = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in (".gz", ".bz2", ".zst")]
+    kind = parts[-1] if parts else ""
+    try:
+        if kind == ".parquet":
+            column = _parquet_column(file, item)
+        elif kind in (".csv", ".tsv"):
+            column = _csv_column(file, item, "\t" if kind == ".tsv" else ",")
+        else:
+            column = _lines(file)
+        encoder = IdEncoder("item")
+        encoder.encode(column, read_as_text=kind != ".parquet")
+        ids, _ = encoder.finish()
+    except DataError:
+        raise
+    except InvalidInput as error:
+        raise DataError(f"{file.name}: {error}") from None
+    except (OSError, EOFError, ValueError, NotImplementedError):
+        raise DataError(
+            f"{file.name} must be a readable catalogue: .parquet, .csv or .tsv with a column of items, or text (UTF-8) "
+            "with one item per line. Got something else instead."
+        ) from None
+    if not ids.size:
+        raise DataError(f"{file.name} must list at least one item. Got none instead.")
+    return ids
+
+
+def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") -> Profiles:
+    """Return the profiles with all items of a catalogue, in its order.
+
+    Parameters
+    ----------
+    profiles
+        Each item that somebody has must be in the catalogue.
+    items
+        The catalogue, each item once.
+    name
+        What to call it in messages.
+
+    Privacy
+    -------
+    Errors count items; they name none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> on_catalogue(Profiles.from_pairs(["ann"], ["tea"]), np.array(["jazz", "tea"], dtype=object))
+    Profiles(1 user, 2 items, 1 pair)
+    """
+    import pyarrow as pa  # noqa: PLC0415  (heavy, and `import hetdp` must stay light)
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    had, listed = profiles.item_ids, items
+    if had.dtype != listed.dtype:  # one side holds nothing but whole numbers, the other may hold the same as texts
+        had, listed = (np.array([str(one) for one in ids.tolist()], dtype=object) for ids in (had, listed))
+    found = pc.index_in(pa.array(had), value_set=pa.array(listed)).fill_null(-1)
+    position = found.to_numpy(zero_copy_only=False).astype(np.int32)
+    unknown = int(((position < 0) & (profiles.popularity > 0)).sum())
+    if unknown:
+        raise DataError(
+            f"{name} must list every item in the data. Got {unknown:,} of {profiles.n_items:,} items that are not in "
+            "it instead. Add them, or leave them out of the data."
+        )
+    indices, weights = position[profiles.indices], profiles.weights
+    if (np.diff(position[position >= 0]) < 0).any():  # both are sorted, unless somebody chose another order
+        order = np.lexsort((indices, profiles.owners))
+        indices, weights = indices[order], weights[order]
+    return Profiles(profiles.indptr, indices, weights, profiles.user_ids, listed)
+
+
+def _parquet_column(file: Path, item: str) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    from pyarrow import parquet  # noqa: PLC0415
+
+    with parquet.ParquetFile(file) as source:
+        name = _the_column(file, list(source.schema_arrow.names), item)
+        return source.read(columns=[name]).column(name)
+
+
+def _csv_column(file: Path, item: str, delimiter: str) -> Any:  # noqa: ANN401
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import csv  # noqa: PLC0415
+
+    if not first_line(file):
+        return []
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    with open_text(file) as stream, csv.open_csv(stream, parse_options=parse) as reader:
+        name = _the_column(file, reader.schema.names, item)
+    # Read as text, like data: a type guessed from the first block might change an id in a later one.
+    convert = csv.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
+    with open_text(file) as stream:
+        return csv.read_csv(stream, parse_options=parse, convert_options=convert).column(name)
+
+
+def _the_column(file: Path, names: list[str], item: str) -> str:
+    if item in names:
+        return item
+    if len(names) == 1:
+        return names[0]
+    columns = ", ".join(repr(name) for name in names)
+    raise DataError(f"{file.name} must have a column {item!r}, or one column only. Got the columns {columns} instead.")
+
+
+def _lines(file: Path) -> list[str]:
+    with open_text(file) as stream:
+        text = stream.read().decode("utf-8-sig")
+    return [line.strip() for line in text.split("\n") if line.strip()]
