@@ -3,9 +3,24 @@
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line in this process, through its real entry point: exit code, standard output and error."""
+    from hetdp.app.cli import main
+
+    def run_command(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return left.value.code, captured.out, captured.err
+
+    return run_command

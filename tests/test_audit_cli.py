@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from hetdp import auditing
-from hetdp.app.cli import main
 from hetdp.auditing.battery import Case
 from hetdp.auditing.report import Finding
 from hetdp.neighbors import audits as engine_audits
@@ -18,7 +17,7 @@ NEIGHBORS = "[[[0, 1], [1, 1]]]"
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
+def run(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (Path("mine.py")).write_text(
         "import numpy as np\n"
@@ -28,14 +27,7 @@ def run(capsys, tmp_path, monkeypatch):
         "    return sum(profile) + np.random.default_rng(random_state).laplace(0, 0.5, size)\n"
         "number = 3\n"
     )
-
-    def run_command(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return left.value.code, captured.out, captured.err
-
-    return run_command
+    return run
 
 
 def test_the_example_of_the_documentation_is_caught(run):

@@ -15,7 +15,6 @@ from pyarrow import parquet
 
 import hetdp
 from hetdp.app import release_command, release_inputs
-from hetdp.app.cli import main
 
 MEAN = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80")
 
@@ -28,17 +27,6 @@ def folder(tmp_path, monkeypatch):
     rows += [f"p{i},{rng.uniform(20, 60):.2f},{rng.choice([0, 0.5, 1])},Oslo" for i in range(200)]
     Path("people.csv").write_text("\n".join(rows) + "\n")
     return tmp_path
-
-
-@pytest.fixture
-def run(capsys):
-    def run_command(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return left.value.code, captured.out, captured.err
-
-    return run_command
 
 
 @pytest.mark.usefixtures("folder")

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from hetdp import Profiles, split
-from hetdp.app.cli import main
-from hetdp.app.evaluate_command import interval
+from hetdp.app.evaluate_measure import interval
 from hetdp.neighbors.baselines import true_neighbors
 from hetdp.neighbors.metrics import recall_of
 
@@ -16,19 +15,12 @@ FAST = ("-k", 3, "--runs", 2, "--json", "--quiet")
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
+def run(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(5)
     pairs = {(u, 40 * (u % 4) + int(i)) for u in range(60) for i in rng.integers(0, 40, 25)}
     Path("likes.csv").write_text("user,item\n" + "".join(f"{u},{i}\n" for u, i in sorted(pairs)))
-
-    def run_command(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return left.value.code, captured.out, captured.err
-
-    return run_command
+    return run
 
 
 def recalls(out):

@@ -16,7 +16,6 @@ from pyarrow import parquet
 
 from hetdp import Profiles
 from hetdp.app import memory_check, neighbors_inputs, neighbors_output, recommend_command
-from hetdp.app.cli import main
 from hetdp.neighbors import engines, scoring
 from hetdp.neighbors.estimate import estimate, sketch_items_to_stand_out, users_settled
 from hetdp.neighbors.significance import SIGNIFICANT, sketch_significance
@@ -35,17 +34,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("likes.csv").write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in twins()))
     return tmp_path
-
-
-@pytest.fixture
-def run(capsys):
-    def run_command(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return left.value.code, captured.out, captured.err
-
-    return run_command
 
 
 def names_in(folder):

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, print_rows, write_whole
+from hetdp.app.neighbors_inputs import ENDINGS, check_ending
+from hetdp.app.neighbors_output import Lists
+from hetdp.app.neighbors_source import Data, Source, column_options
+from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, print_rows
 
 if TYPE_CHECKING:
     from hetdp.experiments.datasets import Statistics
@@ -17,19 +20,24 @@ __all__ = ["datasets"]
 
 @click.command(short_help="List data sets, describe or export one.")
 @click.argument("name", required=False)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of a built-in set.")
-@click.option("--min-rating", type=float, help="Smallest rating that counts, in a file of ratings.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the set as user,item pairs to a CSV file.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of a built-in set.  [default: 0]")
+@column_options
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help=f"Write the pairs, and their weights unless all are 1, to a file: {', '.join(ENDINGS)}.",
+)
 @output_options
 def datasets(
     name: str | None,
     *,
-    seed: int,
-    min_rating: float | None,
+    seed: int | None,
     output: Path | None,
     as_json: bool,
     quiet: bool,
     dry_run: bool,
+    **options: Any,  # noqa: ANN401
 ) -> None:
     """List the built-in data sets with their statistics, and public ones with their terms.
 
@@ -38,28 +46,40 @@ def datasets(
     \b
     hetdp datasets
     hetdp datasets survey_like -o survey.csv
-    hetdp datasets ml-1m/ratings.dat --min-rating 4
+    hetdp datasets ml-1m/ratings.dat --min-rating 4 -o liked.parquet
 
+    Weights are those of a column 'weight', else 1; a built-in set has weights of 1 (`hetdp evaluate` can draw others).
     Statistics of a file are exact: treat them like the file. Nothing is downloaded.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    from hetdp.experiments.datasets import BUILT_IN, describe, load
+    from hetdp.experiments.datasets import BUILT_IN, describe
 
+    given = [
+        f"--{option.replace('_', '-')}" for option, value in options.items() if value is not None and value is not False
+    ]
     if name is None:
-        if output is not None or min_rating is not None:
-            raise click.UsageError("--output and --min-rating need the NAME of a data set.")
-        _list_all(seed, as_json=as_json)
+        if output is not None or given:
+            raise click.UsageError(f"{' and '.join(given or ['--output'])} must come with the NAME of a data set.")
+        _list_all(seed or 0, as_json=as_json)
         return
-    if name in BUILT_IN and min_rating is not None:
-        raise click.UsageError(f"--min-rating is for files of ratings; {name} is built in.")
+    if name in BUILT_IN and given:
+        raise click.UsageError(f"{' and '.join(given)} must come with a file; {name} is built in.")
+    if name not in BUILT_IN and seed is not None:
+        raise click.UsageError("--seed must come with a built-in set; nothing is drawn for a file.")
     if output is not None:
         check_writable(output, keep=(Path(name),))
-    profiles = BUILT_IN[name](seed) if name in BUILT_IN else load(_existing(name), min_rating=min_rating)
-    facts = _facts(describe(profiles))
+        check_ending(output)
+    if name in BUILT_IN:
+        data = Data(BUILT_IN[name](seed or 0), "every weight is 1")
+    else:
+        data = Source.take(_existing(name), options, quiet=quiet).read()
+    facts = {**_facts(describe(data.profiles)), "weights": data.weights}
     if output is not None and not dry_run:
-        write_whole(output, _as_csv(profiles))
+        _pairs(data.profiles).write(
+            output, {"name": Path(name).name} | ({"seed": seed or 0} if name in BUILT_IN else {})
+        )
         note(f"Wrote {output}.", quiet=quiet)
     elif output is not None:
-        note(f"--dry-run: would write {profiles.n_pairs} pairs to {output}.", quiet=quiet)
+        note(f"--dry-run: would write {data.profiles.n_pairs} pairs to {output}.", quiet=quiet)
     if as_json:
         print_json({"name": name, **facts})
     else:
@@ -113,16 +133,8 @@ def _facts(statistics: "Statistics") -> dict[str, Any]:
     return dataclasses.asdict(statistics)
 
 
-def _as_csv(profiles: "Profiles") -> str:
-    """Return one line per pair; built-in sets and those with weights of 1 throughout need no column for them."""
-    import csv
-    import io
-
+def _pairs(profiles: "Profiles") -> Lists:
+    """Return one row per pair; sets with weights of 1 throughout need no column for them."""
     users, items, weights = profiles.to_pairs()
-    weighted = bool((weights != 1).any())
-    columns = [users.tolist(), items.tolist(), *([weights.tolist()] if weighted else [])]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["user", "item", "weight"][: len(columns)])
-    writer.writerows(zip(*columns, strict=True))
-    return text.getvalue()
+    columns = {"user": users, "item": items} | ({"weight": weights} if (weights != 1).any() else {})
+    return Lists(columns, exact=True)

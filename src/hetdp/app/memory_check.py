@@ -1,6 +1,7 @@
 """Does a file fit in memory? A rough answer before anything is read, so that no work is lost."""
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -54,21 +55,21 @@ def _of_container() -> int | None:
         return None
 
 
-def reading_bytes(path: Path, weight_column: str | None = None) -> int:
+def reading_bytes(path: Path, weight: str | Literal[False] | None = None) -> int:
     """Return roughly how much memory reading a file of pairs takes, from its size and its first lines.
 
     Parameters
     ----------
     path
         The file; one that cannot be read counts as empty, and whoever reads it will explain what is wrong.
-    weight_column
-        Name of the column of weights, if it was told.
+    weight
+        Name of the column of weights; None for the usual one if it is there; False if weights are not read.
 
     Privacy
     -------
     The number follows from the size of the file and the length of its first lines; for whoever holds the file.
     """
-    usual = weight_column or "weight"
+    usual = weight or "weight"
     try:
         if path.suffix.lower() == ".parquet":
             from pyarrow import parquet
@@ -80,7 +81,7 @@ def reading_bytes(path: Path, weight_column: str | None = None) -> int:
             pairs, weighted = size * head.count(b"\n") // max(1, len(head)), usual.encode() in head.partition(b"\n")[0]
     except (OSError, ValueError):
         return 0
-    return _FIXED_BYTES + pairs * (_PAIR_BYTES + _WEIGHT_BYTES * weighted)
+    return _FIXED_BYTES + pairs * (_PAIR_BYTES + _WEIGHT_BYTES * (weighted and weight is not False))
 
 
 def _head(path: Path) -> tuple[bytes, int]:

@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 
-from hetdp.app.neighbors_inputs import Asked, Source, data_options, search_options
+from hetdp.app.neighbors_inputs import Asked, search_options
 from hetdp.app.neighbors_output import Lists
 from hetdp.app.neighbors_search import Search
+from hetdp.app.neighbors_source import Source, data_options
 from hetdp.app.output import output_options
 from hetdp.checks import fraction
 
@@ -21,10 +22,6 @@ __all__ = ["neighbors"]
 def neighbors(
     data: Path,
     *,
-    user_column: str,
-    item_column: str,
-    weight_column: str | None,
-    no_memory_check: bool,
     as_json: bool,
     quiet: bool,
     dry_run: bool,
@@ -36,20 +33,14 @@ def neighbors(
     hetdp neighbors ratings.csv --epsilon 1 -k 10 -o neighbors.parquet
     hetdp neighbors likes.parquet --epsilon 3 --engine sketch --weight-column privacy -o neighbors.csv
 
-    DATA is CSV, TSV, parquet or plain text, compressed or not. The rows of a user (user, neighbor, score,
-    significance) are for that user. --epsilon counts against one recipient (exact), one peer (gossip), or everybody
-    together (sketch). Noise is always secure: running it again is another release, and losses add up.
+    DATA is CSV, TSV, parquet or plain text, compressed or not, or a file of MovieLens or HetRec 2011. The rows of a
+    user (user, neighbor, score, significance) are for that user. --epsilon counts against one recipient (exact), per
+    comparison (gossip), or against everybody together (sketch). Noise is always secure: running it again is another
+    release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    source = Source(
-        path=data,
-        user_column=user_column,
-        item_column=item_column,
-        weight_column=weight_column,
-        no_memory_check=no_memory_check,
-        quiet=quiet,
-    )
+    source = Source.take(data, options, quiet=quiet)
     asked = Asked(**options)
-    asked.check(data)
+    asked.check(data, source.catalogue)
     search = Search(asked, source, fraction("--epsilon", asked.epsilon), as_json=as_json, quiet=quiet)
     plan = search.plan()
     if dry_run:

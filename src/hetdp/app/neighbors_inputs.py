@@ -1,8 +1,7 @@
-"""What `hetdp neighbors`, `recommend` and `evaluate` take: options, profiles from a file, checks before any work."""
+"""What a search for neighbours is asked for on the command line: options, and checks before any work."""
 
 import os
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,25 +9,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hetdp.app.memory_check import reading_bytes, require_memory
-from hetdp.app.output import check_writable, note
+from hetdp.app.output import check_writable
 from hetdp.checks import fraction
-from hetdp.errors import HetdpWarning, InvalidInput
+from hetdp.errors import InvalidInput
 
 if TYPE_CHECKING:
     from hetdp.neighbors.estimator import PrivateNeighbors
     from hetdp.neighbors.selection import Progress
-    from hetdp.profiles import Profiles
 
 __all__ = [
     "ENDINGS",
     "ENGINES",
     "SCORES",
     "Asked",
-    "Source",
-    "as_remarks",
+    "available_processors",
+    "check_ending",
+    "check_size",
+    "check_together",
     "compiles",
-    "data_options",
     "progress_bar",
     "search_options",
 ]
@@ -48,19 +46,6 @@ _KERNELS = {
 }
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def data_options(function: Command) -> Command:
-    """Give a command the file it reads, and the names of its columns."""
-    for option in (
-        click.option("--no-memory-check", is_flag=True, help="Go on even if it seems not to fit in memory."),
-        click.option("--weight-column", help="Column of privacy weights in [0, 1].  [default: 'weight' if there]"),
-        click.option("--item-column", default="item", show_default=True, help="Column of items."),
-        click.option("--user-column", default="user", show_default=True, help="Column of users."),
-        click.argument("data", type=click.Path(path_type=Path)),
-    ):
-        function = option(function)
-    return function
 
 
 def search_options(function: Command) -> Command:
@@ -88,41 +73,6 @@ def search_options(function: Command) -> Command:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """A file of pairs and how to read it.
-
-    Privacy
-    -------
-    Names only; what is read belongs to the users.
-    """
-
-    path: Path
-    user_column: str
-    item_column: str
-    weight_column: str | None
-    no_memory_check: bool
-    quiet: bool
-
-    def read(self) -> "Profiles":
-        """Read the profiles, after looking whether they will fit, and say what was read."""
-        from hetdp.profiles import Profiles
-
-        if self.path.is_file():
-            require_memory(
-                f"{self.path.name}",
-                reading_bytes(self.path, self.weight_column),
-                check=not self.no_memory_check,
-                way_through="Use a machine with more memory, or write fewer users to the file.",
-            )
-        with as_remarks(quiet=self.quiet):
-            profiles = Profiles.read(self.path, user=self.user_column, item=self.item_column, weight=self.weight_column)
-        weights = "" if self.weight_column else " (weights: a column 'weight' if there is one, else 1)"
-        counts = f"{profiles.n_users:,} users, {profiles.n_items:,} items, {profiles.n_pairs:,} pairs"
-        note(f"Read {self.path.name}: {counts}{weights}.", quiet=self.quiet)
-        return profiles
-
-
-@dataclass(frozen=True, kw_only=True)
 class Asked:
     """What a search was asked for, checked before anything is read.
 
@@ -141,32 +91,20 @@ class Asked:
     significant_only: bool
     output: Path | None
 
-    def check(self, data: Path) -> None:
-        """Refuse what cannot work, before anything is read."""
+    def check(self, *keep: Path | None) -> None:
+        """Refuse what cannot work or would overwrite a file to keep, before anything is read."""
         fraction("--epsilon", self.epsilon)
-        if self.engine == "sketch" and self.score != "overlap":
-            raise click.UsageError(f"--score must be overlap with --engine sketch, not {self.score}.")
-        if self.cycles is not None and self.engine != "gossip":
-            raise click.UsageError(f"--cycles is for --engine gossip; {self.engine} has none.")
-        if self.sizes is not None and self.score == "overlap":
-            raise click.UsageError("--sizes is for --score cosine and squared-cosine; an overlap needs none.")
+        check_together((self.engine,), self.score, self.sizes, self.cycles)
         if self.output is not None:
+            check_writable(self.output, keep=keep)
             check_ending(self.output)
-            check_writable(self.output, keep=(data,))
-
-    def check_size(self, n_users: int) -> None:
-        """Refuse lists longer than there are others to put on them."""
-        if self.neighbors >= n_users:
-            raise InvalidInput(
-                f"--neighbors must be below the number of users ({n_users}). Got {self.neighbors} instead."
-            )
 
     @property
     def n_threads(self) -> int:
         """How many threads to use."""
         return available_processors() if self.threads is None else self.threads
 
-    def model(self, epsilon: object, progress: "Progress | None" = None) -> "PrivateNeighbors":
+    def model(self, epsilon: object, catalogue: str, progress: "Progress | None" = None) -> "PrivateNeighbors":
         """Return the model, not fitted yet; its noise is secure."""
         from hetdp.neighbors.estimator import PrivateNeighbors
 
@@ -178,6 +116,7 @@ class Asked:
             sizes=self.sizes or "noisy",
             significant_only=self.significant_only,
             cycles=self.cycles or DEFAULT_CYCLES,
+            catalogue=catalogue,
             n_jobs=self.n_threads,
             progress=progress,
         )
@@ -198,10 +137,26 @@ class Asked:
         return shown
 
 
-def check_ending(output: Path) -> None:
+def check_together(engines: Collection[str], score: str, sizes: str | None, cycles: int | None) -> None:
+    """Refuse options that have no meaning together."""
+    if "sketch" in engines and score != "overlap":
+        raise click.UsageError(f"--score must be overlap with --engine sketch, not {score}.")
+    if cycles is not None and "gossip" not in engines:
+        raise click.UsageError(f"--cycles is for --engine gossip; {' and '.join(engines)} has none.")
+    if sizes is not None and score == "overlap":
+        raise click.UsageError("--sizes is for --score cosine and squared-cosine; an overlap needs none.")
+
+
+def check_size(neighbors: int, n_users: int) -> None:
+    """Refuse lists longer than there are others to put on them."""
+    if neighbors >= n_users:
+        raise InvalidInput(f"--neighbors must be below the number of users ({n_users}). Got {neighbors} instead.")
+
+
+def check_ending(output: Path, endings: tuple[str, ...] = ENDINGS) -> None:
     """Refuse a name from which no format follows."""
-    if not output.name.lower().endswith(ENDINGS):
-        raise click.UsageError(f"--output must end in {', '.join(ENDINGS)}: {output.name!r} does not.")
+    if not output.name.lower().endswith(endings):
+        raise click.UsageError(f"--output must end in {', '.join(endings)}: {output.name!r} does not.")
 
 
 def available_processors() -> int:
@@ -220,19 +175,6 @@ def available_processors() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
         return os.cpu_count() or 1
-
-
-@contextmanager
-def as_remarks(*, quiet: bool) -> Iterator[None]:
-    """Say warnings of hetdp as remarks, without the place in the code that they come from."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", HetdpWarning)
-        yield
-    for warning in caught:
-        if issubclass(warning.category, HetdpWarning):
-            note(f"Note: {warning.message}", quiet=quiet)
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def compiles(engine: str) -> bool:

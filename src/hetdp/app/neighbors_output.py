@@ -36,6 +36,13 @@ _MINUTE, _HOUR = 60, 3600
 class Lists:
     """The lists of all users as columns: the user, what is listed, then numbers; best first within a user.
 
+    Attributes
+    ----------
+    columns
+        By name.
+    exact
+        Whether text holds every digit of a number: noise makes most of them pointless, but weights are not rounded.
+
     Privacy
     -------
     The rows of a user are for that user.
@@ -48,6 +55,7 @@ class Lists:
     """
 
     columns: Mapping[str, NDArray[Any]]
+    exact: bool = False
 
     @classmethod
     def from_frame(cls, frame: Any) -> "Lists":  # noqa: ANN401  (pandas, arrow or a dict)
@@ -113,7 +121,9 @@ class Lists:
         writer.writerow(self.names)
         for columns in self.blocks():
             texts = [
-                [f"{number:.7g}" for number in column.tolist()] if column.dtype.kind == "f" else column.tolist()
+                [f"{number:.7g}" for number in column.tolist()]
+                if column.dtype.kind == "f" and not self.exact
+                else column.tolist()
                 for column in columns
             ]
             writer.writerows(zip(*texts, strict=True))
@@ -158,6 +168,7 @@ def guarantee_facts(guarantee: "NeighborsGuarantee") -> dict[str, Any]:
         "shared": guarantee.shared,
         "most_recipients": guarantee.most_recipients,
         "against_all": guarantee.total,
+        "observed_catalogue": guarantee.observed_catalogue,
     }
 
 

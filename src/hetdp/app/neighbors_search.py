@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hetdp.app.memory_check import gigabytes, require_memory
-from hetdp.app.neighbors_inputs import DEFAULT_CYCLES, Asked, Source, as_remarks, compiles, progress_bar
+from hetdp.app.neighbors_inputs import DEFAULT_CYCLES, Asked, check_size, compiles, progress_bar
 from hetdp.app.neighbors_output import SHOWN, Lists, guarantee_facts, in_words, plain
+from hetdp.app.neighbors_source import Source, as_remarks
 from hetdp.app.output import note, print_facts, print_json
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Plan:
     """
 
     profiles: "Profiles"
+    weights: str
     rough: "Estimate"
     stand_out: float | dict[str, float]
 
@@ -71,8 +73,9 @@ class Search:
         from hetdp.neighbors.estimate import estimate
 
         asked = self.asked
-        profiles = self.source.read()
-        asked.check_size(profiles.n_users)
+        data = self.source.read()
+        profiles = data.profiles
+        check_size(asked.neighbors, profiles.n_users)
         rough = estimate(
             profiles,
             engine=asked.engine,
@@ -91,17 +94,17 @@ class Search:
             check=not self.source.no_memory_check,
             way_through="Use a machine with more memory, fewer users or a smaller -k.",
         )
-        return Plan(profiles, rough, self._stand_out(profiles.n_users))
+        return Plan(profiles, data.weights, rough, self._stand_out(profiles.n_users))
 
     def fit(self, profiles: "Profiles") -> "PrivateNeighbors":
         """Find the neighbours."""
         if compiles(self.asked.engine):
             self._remark("Compiling, once: the kernels are kept on disk, and later runs start at once ...")
         with progress_bar("Finding neighbours", quiet=self.quiet) as advance, as_remarks(quiet=self.quiet):
-            model = self.asked.model(self.for_neighbors, advance).fit(profiles)
-        for remark in (model.report_.get("verdict"), model.report_.get("consequence")):
-            if isinstance(remark, str):
-                self._remark(remark)
+            model = self.asked.model(self.for_neighbors, self.source.listed, advance).fit(profiles)
+        for remark in ("verdict", "consequence"):
+            if remark in self._report(model):
+                self._remark(str(model.report_[remark]))
         return model
 
     def recommend(self, model: "PrivateNeighbors") -> Lists:
@@ -144,7 +147,7 @@ class Search:
         }
         if self.as_json:
             first = [] if output is not None else [dict(zip(lists.names, row, strict=True)) for row in lists.first()]
-            facts = {**self._facts(plan), **summary, "guarantee": promised, "report": model.report_}
+            facts = {**self._facts(plan), **summary, "guarantee": promised, "report": self._report(model)}
             print_json(plain({**facts, **({"first_rows": first} if first else {})}))
             return
         if output is None:
@@ -169,12 +172,13 @@ class Search:
             "users": profiles.n_users,
             "items": profiles.n_items,
             "pairs": profiles.n_pairs,
+            "weights": plan.weights,
             **self._settings(plan),
         }
 
     def _settings(self, plan: Plan) -> dict[str, Any]:
         """Return what may be told to everybody."""
-        settings = {**self.asked.settings(), "items_to_stand_out": plan.stand_out}
+        settings = {**self.asked.settings(), "catalogue": self.source.listed, "items_to_stand_out": plan.stand_out}
         if self.recommendations:
             settings |= {
                 "n": self.recommendations,
@@ -200,7 +204,7 @@ class Search:
             }
             needed = by_size
             examples = " or ".join(
-                f"{count:.0f} of {size}" if math.isfinite(count) else f"more than all {size}"
+                f"{max(1.0, count):.0f} of {size}" if math.isfinite(count) else f"more than all {size}"
                 for size, count in by_size.items()
             )
             text = f"about {examples} items of weight 1"
@@ -208,9 +212,11 @@ class Search:
             noisy = asked.score != "overlap" and (asked.sizes or "noisy") == "noisy"
             level = self.for_neighbors * (1 - SIZE_SHARE * noisy)
             needed = items_to_stand_out(n_users=n_users, epsilon=level, n_neighbors=asked.neighbors)
-            text = f"about {needed:.1f} items of weight 1"
+            text = f"about {needed:.1f} items of weight 1" if needed >= 1 else "a single item of weight 1"
+        share = " (the part that finds neighbours)" if self.for_items else ""
         self._remark(
-            f"Among {n_users:,} users at this epsilon, a neighbour needs {text} in common to stand out from chance."
+            f"Among {n_users:,} users at epsilon {float(self.for_neighbors):.4g}{share}, a neighbour needs {text} in "
+            "common to stand out from chance."
         )
         cycles = asked.cycles or DEFAULT_CYCLES
         if asked.engine == "gossip" and n_users > users_settled(cycles):
@@ -239,7 +245,12 @@ class Search:
             shared=float(shared),
             most_recipients=n_users - 1,
             public_sizes=public,
+            observed_catalogue=self.source.listed == "observed",
         )
+
+    def _report(self, model: "PrivateNeighbors") -> dict[str, Any]:
+        """Return what the engine says about itself; what neighbours alone cost would confuse beside the whole."""
+        return {name: said for name, said in model.report_.items() if not (self.for_items and name == "consequence")}
 
     def _remark(self, text: str) -> None:
         note(text, quiet=self.quiet)

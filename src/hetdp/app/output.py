@@ -79,7 +79,9 @@ def check_writable(path: Path, *, keep: Sequence[Path | None] = ()) -> None:
     folder = path.parent
     if not folder.is_dir():
         raise DataError(f"--output must be in an existing folder. Got {str(path)!r} instead.")
-    if path.is_dir() or not os.access(folder, os.W_OK):
+    if path.is_dir():
+        raise DataError(f"--output must be a file. Got {str(path)!r}, which is a folder, instead.")
+    if not os.access(folder, os.W_OK):
         raise DataError(f"--output must be a writable file. Got {str(path)!r} instead.")
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from hetdp.app.neighbors_inputs import Asked, Source, data_options, search_options
+from hetdp.app.neighbors_inputs import Asked, search_options
 from hetdp.app.neighbors_search import Search
+from hetdp.app.neighbors_source import Source, data_options
 from hetdp.app.output import note, output_options
 from hetdp.checks import fraction
 
@@ -26,10 +27,6 @@ def recommend(
     data: Path,
     *,
     items: int,
-    user_column: str,
-    item_column: str,
-    weight_column: str | None,
-    no_memory_check: bool,
     as_json: bool,
     quiet: bool,
     dry_run: bool,
@@ -41,22 +38,15 @@ def recommend(
     hetdp recommend ratings.csv --epsilon 1 -n 10 -o recommendations.parquet
     hetdp recommend likes.parquet --epsilon 3 --engine sketch -o recommendations.csv
 
-    DATA is CSV, TSV, parquet or plain text, compressed or not. The rows of a user (user, item, score) are for that
-    user. --epsilon is the total: a third finds the neighbours, the rest counts what they have; with --engine sketch all
-    of it goes into the sketches, and recommendations are free. It counts against one recipient (exact), one peer
-    (gossip), or everybody together (sketch). Noise is always secure: running it again is another release, and losses
-    add up.
+    DATA is CSV, TSV, parquet or plain text, compressed or not, or a file of MovieLens or HetRec 2011. The rows of a
+    user (user, item, score) are for that user. --epsilon is the total: a third finds the neighbours, the rest counts
+    what they have; with --engine sketch all of it goes into the sketches, and recommendations are free. It counts
+    against one recipient (exact), per comparison (gossip), or against everybody together (sketch). Noise is always
+    secure: running it again is another release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    source = Source(
-        path=data,
-        user_column=user_column,
-        item_column=item_column,
-        weight_column=weight_column,
-        no_memory_check=no_memory_check,
-        quiet=quiet,
-    )
+    source = Source.take(data, options, quiet=quiet)
     asked = Asked(**options)
-    asked.check(data)
+    asked.check(data, source.catalogue)
     for_neighbors, for_items = shares(asked.epsilon, asked.engine)
     search = Search(asked, source, for_neighbors, for_items, recommendations=items, as_json=as_json, quiet=quiet)
     what = "recommendations are free" if not for_items else f"{float(for_items):g} to count what they have"
