@@ -18,7 +18,8 @@ import msgspec
 from hetdp.neighbors.coding import code_profiles
 from hetdp.neighbors.sketch import sketch_neighbors
 from hetdp.peer.catalogue import read_catalogue
-from hetdp.peer.demo import invent_people, list_length, recall, run_demo
+from hetdp.peer.demo import run_demo
+from hetdp.peer.demo_people import invent_people, list_length, recall
 from hetdp.peer.folder import init_node
 from hetdp.peer.identity import Identity
 from hetdp.peer.memory_network import MemoryNetwork
@@ -190,7 +191,7 @@ def engine_recall(count: int, draws: int = 20) -> tuple[float, float]:
     for seed in range(draws):
         coded, stream = code_profiles(profiles), seeded_stream(seed)
         lists = sketch_neighbors(coded, k=list_length(count), epsilon=Fraction(3), stream=stream).lists
-        found.append(recall(people, lists.indices.tolist()))
+        found.append(recall(people, lists.indices.tolist()).mean)
     return statistics.mean(found), statistics.stdev(found)
 
 
@@ -199,8 +200,8 @@ def processes(count: int) -> None:
     report = run_demo(count)
     print(
         f"{count} processes: each holds at least {report.least_sketches} sketches {report.converged_s:.1f} s after the "
-        f"last start (goal 60 s for 50); recall {report.recall:.3f}, exact {report.recall_exact:.3f}, "
-        f"random {report.recall_random:.3f}; the sketch engine on the same people {mean:.3f} +- {deviation:.3f}"
+        f"last start (goal 60 s for 50); recall {report.recall.mean:.3f}, exact {report.recall_exact.mean:.3f}, "
+        f"random {report.recall_random.mean:.3f}; the sketch engine on the same people {mean:.3f} +- {deviation:.3f}"
     )
 
 

@@ -1,60 +1,33 @@
 """A whole network of real processes on one machine, with invented people: whether it converges and helps."""
 
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-
-import numpy as np
 
 from hetdp.checks import whole
 from hetdp.errors import DataError
 from hetdp.peer.catalogue import read_catalogue
 from hetdp.peer.chance import some
+from hetdp.peer.demo_people import People, Recall, exact_neighbours, invent_people, list_length, recall
+from hetdp.peer.demo_processes import interrupted_by_signals, running
 from hetdp.peer.folder import free_ports, init_node
 from hetdp.peer.handle import NodeHandle
 from hetdp.peer.identity import Identity
-from hetdp.peer.network import Bootstrap, Network
+from hetdp.peer.leash import leashed
+from hetdp.peer.network import Bootstrap, Network, usual_most_items
 from hetdp.peer.settings import Settings
 from hetdp.peer.store import Store
 from hetdp.randomness import seeded_stream
 
-__all__ = ["DemoReport", "People", "invent_people", "run_demo"]
+__all__ = ["DemoReport", "run_demo"]
 
-_TASTES = ("jazz", "cooking", "hiking", "chess", "gardening", "film", "knitting", "astronomy")
-_PER_TASTE = 60
-_HIDDEN = 0.1
-_STOP_S = 20.0
 _BOOTSTRAP = 2
-
-
-@dataclass(frozen=True, repr=False)
-class People:
-    """Invented people: what each has (place -> dial), and which of it was hidden from the network as a test.
-
-    Privacy
-    -------
-    Nobody real is in here.
-    """
-
-    profiles: tuple[Mapping[int, int], ...]
-    hidden: tuple[frozenset[int], ...]
-    items: tuple[tuple[str, str, str], ...]
-
-    def full(self, person: int) -> set[int]:
-        """Return everything a person has.
-
-        Privacy
-        -------
-        Nobody real.
-        """
-        return set(self.profiles[person]) | self.hidden[person]
+_SAY_EVERY_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -67,7 +40,7 @@ class DemoReport:
         Seconds from the last start until every node held enough sketches.
     recall, recall_exact, recall_random
         Share of hidden items found at the neighbours: those chosen privately, those that exact profiles would choose,
-        and random ones.
+        and random ones; each with its standard error over people.
 
     Privacy
     -------
@@ -77,39 +50,9 @@ class DemoReport:
     nodes: int
     converged_s: float
     least_sketches: int
-    recall: float
-    recall_exact: float
-    recall_random: float
-
-
-def invent_people(count: int, *, seed: int) -> People:
-    """Invent people with one or two tastes each.
-
-    Privacy
-    -------
-    Nobody real.
-
-    Examples
-    --------
-    >>> people = invent_people(3, seed=1)
-    >>> len(people.profiles), len(people.items)
-    (3, 480)
-    """
-    stream = seeded_stream(whole("seed", seed, minimum=0), 6)
-    items = tuple(
-        (f"{taste}-{number}", f"{taste.title()} {number}", taste) for taste in _TASTES for number in range(_PER_TASTE)
-    )
-    profiles, hidden = [], []
-    for person in range(count):
-        main = person % len(_TASTES)
-        likely = np.full(len(items), 0.02)
-        likely[main * _PER_TASTE : (main + 1) * _PER_TASTE] = 0.5
-        luck = stream.uniforms(3 * len(items)).reshape(3, -1)
-        places = np.flatnonzero(luck[0] < likely)
-        hidden.append(frozenset(int(place) for place in places if luck[1][place] < _HIDDEN))
-        dials = np.select([luck[2] < 0.1, luck[2] < 0.5], [0, 50], 100)  # noqa: PLR2004  (shares of dials)
-        profiles.append({int(place): int(dials[place]) for place in places if int(place) not in hidden[-1]})
-    return People(tuple(profiles), tuple(hidden), items)
+    recall: Recall
+    recall_exact: Recall
+    recall_random: Recall
 
 
 @dataclass(frozen=True)
@@ -147,6 +90,7 @@ def arrange(folder: Path, people: People, *, epsilon: Fraction, period_s: float,
         epsilon=epsilon,
         epoch_start_s=int(time.time()),
         epoch_length_s=epoch_length_s,
+        most_items=usual_most_items(len(items)),
         period_s=period_s,
         bootstrap=tuple(
             Bootstrap(address, who.key.hex(), who.curve.hex())
@@ -169,32 +113,6 @@ def arrange(folder: Path, people: People, *, epsilon: Fraction, period_s: float,
     return Arrangement(network, folders, tuple(who.key.hex() for who in identities))
 
 
-@contextmanager
-def running(commands: Sequence[Sequence[str]]) -> Iterator[list["subprocess.Popen[bytes]"]]:
-    """Run processes, and stop them all at the end, gently if they let us.
-
-    Privacy
-    -------
-    Not applicable.
-    """
-    processes: list[subprocess.Popen[bytes]] = []
-    try:
-        for command in commands:
-            processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))  # noqa: PERF401, S603  (our own)
-        yield processes
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + _STOP_S
-        for process in processes:
-            try:
-                process.wait(timeout=max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
 def run_demo(
     count: int,
     *,
@@ -206,6 +124,7 @@ def run_demo(
     timeout_s: float = 300.0,
     say: Callable[[str], None] = lambda _line: None,
     first: Callable[[Path], Sequence[str]] | None = None,
+    heard: Callable[[str], None] = lambda _line: None,
     afterwards: Callable[[], None] = lambda: None,
 ) -> DemoReport:
     """Run a network of real processes on loopback until every node holds enough sketches, and measure it.
@@ -225,22 +144,25 @@ def run_demo(
     say
         Gets a line of progress now and then.
     first
-        Gives the command line for the first node, from its folder: for one with a page.
+        Gives the command line "python -m ..." for the first node, from its folder: for one with a page.
+    heard
+        Gets the lines that the first node prints, if `first` is given.
     afterwards
         Called before the nodes are stopped.
 
     Privacy
     -------
-    Nobody real; everything is in a temporary folder that is removed.
+    Nobody real; everything is in a temporary folder that is removed, also after Ctrl-C, SIGTERM and SIGHUP. The nodes
+    stop with this process, also when it is killed.
     """
     people = invent_people(whole("count", count, minimum=2), seed=seed)
-    with tempfile.TemporaryDirectory(prefix="hetdp-demo-") as name:
+    with interrupted_by_signals(), tempfile.TemporaryDirectory(prefix="hetdp-demo-") as name:
         plan = arrange(Path(name), people, epsilon=epsilon, period_s=period_s, epoch_length_s=epoch_length_s)
-        commands = [[sys.executable, "-m", "hetdp.peer", str(home)] for home in plan.folders]
+        commands = [leashed([sys.executable, "-m", "hetdp.peer", str(home)]) for home in plan.folders]
         if first is not None:
-            commands[0] = list(first(plan.folders[0]))
+            commands[0] = leashed(first(plan.folders[0]))
         say(f"Starting {count} nodes; epsilon {float(epsilon):g} per epoch, an exchange every {period_s:g} s.")
-        with running(commands) as processes:
+        with running(commands, heard=None if first is None else heard) as processes:
             converged_s, least = _converge(plan, processes, enough=enough, timeout_s=timeout_s, say=say)
             report = _measure(plan, people, converged_s, least, seed=seed)
             afterwards()
@@ -256,11 +178,12 @@ def _converge(
     say: Callable[[str], None],
 ) -> tuple[float, int]:
     """Wait until all nodes hold enough sketches; return the seconds since the last start, and the least number held."""
-    begin, said, goal = time.monotonic(), 0.0, min(len(plan.folders) - 1, int(enough * len(plan.folders)))
-    with_all = [Store(home / "node.db") for home in plan.folders]
+    count = len(plan.folders)
+    begin, said, goal = time.monotonic(), 0.0, min(count - 1, int(enough * count))
+    stores = [Store(home / "node.db") for home in plan.folders]
     try:
         while True:
-            held = [store.sketch_count() for store in with_all]
+            held = [store.sketch_count() for store in stores]
             elapsed = time.monotonic() - begin
             if min(held) >= goal:
                 say(f"{elapsed:5.1f} s: every node holds at least {min(held)} sketches.")
@@ -273,13 +196,20 @@ def _converge(
                     else f"the least holds {min(held)} after {timeout_s:g} s"
                 )
                 raise DataError(f"every node must hold {goal} sketches. Got another end instead: {what}.")
-            if elapsed - said >= 2.0:  # noqa: PLR2004  (seconds between two lines)
+            if elapsed - said >= _SAY_EVERY_S:
                 said = elapsed
-                say(f"{elapsed:5.1f} s: sketches held: least {min(held)}, on average {sum(held) / len(held):.1f}.")
+                up = sum(store.published_epoch() is not None for store in stores)
+                say(f"{elapsed:5.1f} s: {_progress(up, held)}")
             time.sleep(0.25)
     finally:
-        for store in with_all:
+        for store in stores:
             store.close()
+
+
+def _progress(up: int, held: Sequence[int]) -> str:
+    if up < len(held):  # most of the time goes into starting interpreters; the least held would be 0 all the while
+        return f"{up} of {len(held)} nodes are up."
+    return f"all nodes are up; sketches held: least {min(held)}, on average {sum(held) / len(held):.1f}."
 
 
 def _measure(plan: Arrangement, people: People, converged_s: float, least: int, *, seed: int) -> DemoReport:
@@ -302,49 +232,3 @@ def _measure(plan: Arrangement, people: People, converged_s: float, least: int, 
         recall(people, [one[:size] for one in chosen]) for chosen in (private, exact, random)
     )
     return DemoReport(count, converged_s, least, private_recall, exact_recall, random_recall)
-
-
-def exact_neighbours(people: People, person: int) -> list[int]:
-    """Return everybody else, those with most items in common first: what no private system can do.
-
-    Privacy
-    -------
-    None, and nobody real.
-    """
-    mine = set(people.profiles[person])
-    others = [other for other in range(len(people.profiles)) if other != person]
-    return sorted(others, key=lambda other: -len(mine & set(people.profiles[other])))
-
-
-def list_length(count: int) -> int:
-    """Return how many neighbours a network of so many people compares: about as many as share a taste.
-
-    Privacy
-    -------
-    Public.
-
-    Examples
-    --------
-    >>> list_length(50)
-    6
-    """
-    return min(Settings().neighbours, max(1, count // len(_TASTES)))
-
-
-def recall(people: People, chosen: Sequence[Sequence[int]]) -> float:
-    """Return the share of hidden items that somebody's neighbours have, averaged over people with hidden items.
-
-    Privacy
-    -------
-    Nobody real.
-    """
-    shares = [
-        _found(people, hidden, neighbours) / len(hidden)
-        for hidden, neighbours in zip(people.hidden, chosen, strict=True)
-        if hidden
-    ]
-    return sum(shares) / max(1, len(shares))
-
-
-def _found(people: People, hidden: frozenset[int], neighbours: Sequence[int]) -> int:
-    return sum(any(item in people.full(other) for other in neighbours) for item in hidden)

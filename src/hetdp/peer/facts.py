@@ -69,6 +69,8 @@ class Neighbour:
         `shared` over the number of the owner's items, within [0, 1].
     significance
         Standard deviations above what chance gives.
+    by_chance
+        How many of the sketches held would look as much alike by chance alone, on average; exact.
 
     Privacy
     -------
@@ -82,6 +84,7 @@ class Neighbour:
     shared_error: float
     share: float
     significance: float
+    by_chance: float
     epoch: int
 
 
@@ -93,12 +96,14 @@ class Recommendation:
     ----------
     votes
         Estimated number of neighbours who have it.
-    voters
-        Neighbours whose bit is set.
+    voters, asked
+        Neighbours whose bit is set, and how many were asked: those who stand out from chance.
     significance
         Standard deviations above what chance gives.
+    by_chance
+        How many items of the catalogue would get so many voters by chance alone, on average; exact.
     in_profile
-        True only for an item of dial 0: it has no influence, so it may turn up.
+        True only for an item of dial 0 or one at its limit: it has no influence, so it may turn up.
 
     Privacy
     -------
@@ -112,7 +117,9 @@ class Recommendation:
     group: str
     votes: float
     voters: int
+    asked: int
     significance: float
+    by_chance: float
     in_profile: bool
 
 

@@ -136,7 +136,9 @@ class NodeHandle:
                     group=entry.group,
                     votes=vote.votes,
                     voters=vote.voters,
+                    asked=vote.asked,
                     significance=vote.significance,
+                    by_chance=vote.by_chance,
                     in_profile=vote.place in listed,
                 )
             )

@@ -17,13 +17,14 @@ from msgspec import Meta
 
 from hetdp.errors import DataError, InvalidInput
 
-__all__ = ["Bootstrap", "Network", "read_network", "split_address"]
+__all__ = ["Bootstrap", "Network", "read_network", "split_address", "usual_most_items"]
 
 VERSION = 1
 _ADDRESS = re.compile(r"tcp://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]{1,253}):([0-9]{1,5})")
 #: What may change without making it another network: where files lie and who is known.
 _NOT_IN_ID = ("catalogue", "bootstrap", "allow")
 _EXACT_EPSILONS = 64
+_USUAL_PROFILE = (25, 1000)
 
 HexKey = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
 
@@ -60,7 +61,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     epoch_start_s, epoch_length_s
         Epoch n begins at start + n * length, in Unix seconds.
     most_items
-        Largest profile; a sketch with many more ones than it allows is refused.
+        Largest profile; a sketch with many more ones than it allows is refused. See `usual_most_items`.
     period_s
         Seconds between two exchanges that a node starts.
     view_size, shuffle_size, inventory_size, sketches_per_message
@@ -213,6 +214,24 @@ def split_address(address: str) -> tuple[str, int]:
     if found is None or not 1 <= int(found[2]) <= 65535:  # noqa: PLR2004  (the largest port)
         raise InvalidInput(f"an address must be tcp://host:port. Got {address[:100]!r} instead.")
     return found[1], int(found[2])
+
+
+def usual_most_items(items: int) -> int:
+    """Return the largest profile of a network where nobody says otherwise: a quarter of the catalogue, 25 to 1000.
+
+    Small enough that a sketch of ones is refused by a catalogue of 50 items or more at epsilon 3.
+
+    Privacy
+    -------
+    Public parameters only.
+
+    Examples
+    --------
+    >>> usual_most_items(10), usual_most_items(50), usual_most_items(480), usual_most_items(50_000)
+    (10, 25, 120, 1000)
+    """
+    least, most = _USUAL_PROFILE
+    return min(items, max(least, min(most, items // 4)))
 
 
 def exact_number(text: str) -> Fraction:
