@@ -1,5 +1,6 @@
 """`hetdp evaluate`: the table, its intervals, its seeds, and what it refuses."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from hetdp import Profiles, split
 from hetdp.app.evaluate_measure import interval
-from hetdp.neighbors.baselines import true_neighbors
+from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.metrics import recall_of
 
 FAST = ("-k", 3, "--runs", 2, "--json", "--quiet")
@@ -79,6 +80,69 @@ def test_against_all_is_told(run):
     assert rows["baseline"]["against_all"] is None
 
 
+def test_differences_from_the_baseline_are_paired(run):
+    code, out, _ = run("evaluate", "likes.csv", *FAST, "--seed", 4, "--engine", "exact", "--epsilon", 50)
+    assert code == 0
+    rows = {row["method"]: row for row in json.loads(out)["rows"]}
+    assert rows["baseline"]["difference"] is rows["baseline"]["difference_half_width"] is None
+    for row in rows.values():
+        if row["method"] != "baseline":
+            assert row["difference"] == pytest.approx(row["recall"] - rows["baseline"]["recall"])
+    profiles = Profiles.read("likes.csv")
+    differences = []
+    for seed in (4, 5):
+        train, test = split(profiles, random_state=seed)
+        lists = random_neighbors(60, 3, random_state=seed)[1], true_neighbors(train, 3, score="overlap")[1]
+        differences.append(np.subtract(*(recall_of(indices, profiles, test) for indices in lists)))
+    assert rows["random"]["difference_half_width"] == pytest.approx(interval(np.array(differences))[1])
+    # At a huge epsilon an engine finds nearly what the baseline finds: both rise and fall with the same split.
+    assert rows["exact"]["difference_half_width"] < rows["exact"]["half_width"]
+    assert "difference from" in run("evaluate", "likes.csv", "-k", 3, "--runs", 2, "--engine", "exact")[1]
+
+
+def test_sizes_and_weights_per_user(run):
+    cosine = ("evaluate", "likes.csv", *FAST, "--engine", "exact", "--score", "cosine", "--epsilon", 0.2)
+    noisy, public = (json.loads(run(*cosine, *extra)[1]) for extra in ((), ("--sizes", "public")))
+    assert (noisy["sizes"], public["sizes"]) == ("noisy", "public")
+    assert noisy["rows"] != public["rows"]
+    slices = ("evaluate", "likes.csv", *FAST, "--engine", "exact", "--slices", "0,1,2")
+    item, user = (json.loads(run(*slices, *extra)[1]) for extra in ((), ("--per", "user")))
+    assert item["weights"] == "weights drawn: slices 0,1,2 per item"
+    assert user["weights"] == "weights drawn: slices 0,1,2 per user"
+    assert item["rows"] != user["rows"]
+
+
+def test_drawn_weights_take_the_place_of_those_in_the_file(run):
+    text = Path("likes.csv").read_text().replace("\n", ",17\n").replace("user,item,17", "user,item,weight")
+    Path("plays.csv").write_text(text)
+    options = (*FAST, "--engine", "exact", "--slices", "0,1,2")
+    assert recalls(run("evaluate", "plays.csv", *options)[1]) == recalls(run("evaluate", "likes.csv", *options)[1])
+    code, _, err = run("evaluate", "plays.csv", *options, "--weight-column", "weight")
+    assert code == 2
+    assert "leave out --weight-column" in err
+
+
+def test_the_table_can_be_written(run):
+    options = ("evaluate", "likes.csv", *FAST, "--engine", "sketch")
+    code, out, _ = run(*options, "-o", "table.csv")
+    assert code == 0
+    shown = json.loads(out)
+    rows = list(csv.DictReader(Path("table.csv").read_text().splitlines()))
+    assert [row["method"] for row in rows] == ["baseline", "sketch", "random"]
+    assert [float(row["recall"]) for row in rows] == [row["recall"] for row in shown["rows"]]
+    assert rows[0]["difference"] == ""
+    assert run(*options, "-o", "table.json")[0] == 0
+    assert json.loads(Path("table.json").read_text()) == shown
+    assert run(*options, "-o", "none.csv", "--dry-run")[0] == 0
+    assert not Path("none.csv").exists()
+
+
+def test_a_catalogue_is_taken_as_given(run):
+    Path("items.txt").write_text("\n".join(map(str, range(200))))
+    shown = json.loads(run("evaluate", "likes.csv", *FAST, "--engine", "exact", "--catalogue", "items.txt")[1])
+    assert (shown["items"], shown["catalogue"]) == (200, "given")
+
+
 def test_cosine_leaves_sketches_out(run):
     code, out, err = run("evaluate", "likes.csv", "-k", 3, "--runs", 2, "--score", "cosine")
     assert code == 0
@@ -107,10 +171,16 @@ def test_a_dry_run_measures_nothing(run, monkeypatch):
         (("--runs", "1"), "--runs"),
         (("--epsilon", "1", "--epsilon", "0"), "--epsilon must be"),
         (("--engine", "magic"), "not one of"),
+        (("--engine", "sketch", "--score", "cosine"), "--score must be overlap with --engine sketch"),
+        (("--engine", "exact", "--engine", "sketch", "--cycles", "3"), "--cycles is for --engine gossip"),
+        (("--sizes", "public"), "--sizes is for --score cosine"),
+        (("--per", "user"), "--per is for --westin and --slices"),
+        (("--output", "table.xlsx"), "--output must end in .csv, .json"),
+        (("--output", "likes.csv"), "would be overwritten"),
     ],
 )
 def test_bad_options(run, monkeypatch, options, words):
-    monkeypatch.setattr("hetdp.profiles.Profiles.read", None)
+    monkeypatch.setattr("hetdp.app.neighbors_source.Source.read", None)
     code, out, err = run("evaluate", "likes.csv", *options)
     assert (code, out) == (2, "")
     assert words in err
@@ -121,6 +191,14 @@ def test_nothing_to_test(run):
     code, _, err = run("evaluate", "alone.csv", "-k", 1)
     assert code == 3
     assert "shared by two users" in err
+
+
+def test_nothing_hidden(run):
+    """One shared item: with this seed, neither pair is in the tenth that is hidden."""
+    Path("small.csv").write_text("user,item\na,1\nb,1\nc,3\n")
+    code, out, err = run("evaluate", "small.csv", "-k", 1)
+    assert (code, out) == (3, "")
+    assert "must be at least one item to look for, in every run. Got none in run 1 of 5" in err
 
 
 class TestInterval:

@@ -52,7 +52,8 @@ class TestNeighbors:
         assert "30 users, 78 items" in err
         assert "rough" in err
         assert "stand out" in err
-        assert f"exp({level} * v_i)" in " ".join(out.split())
+        total = 29 * level if engine == "gossip" else level  # in so many cycles everybody meets everybody
+        assert f"exp({total} * v_i)" in " ".join(out.split())
         table = parquet.read_table("found.parquet")
         assert table.column_names == ["user", "neighbor", "score", "significance"]
         rows = table.to_pylist()
@@ -61,7 +62,8 @@ class TestNeighbors:
         assert np.mean(same) > 0.95
         assert all(row["user"] != row["neighbor"] for row in rows)
         about = json.loads(table.schema.metadata[b"hetdp"])
-        assert about["guarantee"]["against_one"] == level
+        assert about["guarantee"]["against_one"] == total
+        assert about["guarantee"]["observed_catalogue"] is True
         assert about["engine"] == engine
         assert "pairs" not in about  # the file goes to recipients
 
@@ -132,9 +134,11 @@ class TestNeighbors:
         arguments = (command, "likes.csv", "--epsilon", 1, "-k", 2, "--engine", engine, *options, "--json", "--quiet")
         planned = json.loads(run(*arguments, "--dry-run")[1])["guarantee"]
         kept = json.loads(run(*arguments)[1])["guarantee"]
-        for number in ("against_one", "per_recipient", "shared"):
+        for number in ("per_recipient", "shared", "observed_catalogue"):
             assert kept[number] == pytest.approx(planned[number])
-        assert kept["against_one"] == pytest.approx(1)
+        assert kept["per_recipient"] + kept["shared"] == pytest.approx(1)
+        if engine != "gossip":
+            assert kept["against_one"] == pytest.approx(planned["against_one"])
         assert kept["against_all"] <= planned["against_all"] + 1e-9  # gossip may meet fewer than all
 
     def test_significant_only_gives_fewer(self, run):
@@ -197,8 +201,10 @@ class TestRecommend:
         options = ("--epsilon", level, "-k", 3, "-n", 1, "--engine", engine)
         code, out, err = run("recommend", "likes.csv", *options, "-o", "items.parquet")
         assert code == 0
-        assert f"Epsilon {level} in all" in err
-        assert f"exp({level} * v_i)" in " ".join(out.split())
+        assert f"Epsilon {level} {'per comparison' if engine == 'gossip' else 'in all'}" in err
+        assert "An item of weight v pays" not in err  # what neighbours alone cost would confuse
+        if engine != "gossip":
+            assert f"exp({level} * v_i)" in " ".join(out.split())
         table = parquet.read_table("items.parquet")
         assert table.column_names == ["user", "item", "score"]
         first = {row["user"]: row["item"] for row in table.to_pylist()}
@@ -210,6 +216,117 @@ class TestRecommend:
     def test_epsilon_is_split_exactly(self):
         assert sum(recommend_command.shares(0.1, "exact")) == 0.1
         assert recommend_command.shares(0.1, "sketch")[1] == 0
+
+
+@pytest.mark.usefixtures("folder")
+class TestSources:
+    LENS = "userId,movieId,rating,timestamp\n" + "".join(
+        f"{user},{item},{1 + item % 5},9\n" for user in range(8) for item in range(20)
+    )
+    FILES = {  # noqa: RUF012  (not changed)
+        "ratings.csv": LENS,
+        "ratings.dat": "\n".join(line.replace(",", "::") for line in LENS.split("\n")[1:]),
+        "u.data": "\n".join(line.replace(",", "\t") for line in LENS.split("\n")[1:]),
+        "user_ratedmovies.dat": LENS.replace("userId", "userID").replace("movieId", "movieID").replace(",", "\t"),
+        "own.csv": LENS.replace("userId", "user").replace("movieId", "item"),
+    }
+
+    @pytest.mark.parametrize("name", FILES)
+    @pytest.mark.parametrize("command", ["neighbors", "recommend", "evaluate"])
+    def test_known_files_need_no_options(self, run, command, name):
+        Path(name).write_text(self.FILES[name])
+        arguments = (command, name, "--epsilon", 1, "-k", 2, "--dry-run")
+        code, _, err = run(*arguments)
+        assert code == 0
+        assert f"Read {name}: 8 users, 20 items, 160 pairs; no weight column: every weight is 1." in err
+        shown = json.loads(run(*arguments, "--min-rating", 4, "--json")[1])
+        assert (shown["items"], shown["pairs"], shown["weights"]) == (8, 64, "no weight column: every weight is 1")
+
+    def test_a_folder_and_named_columns(self, run):
+        Path("ml").mkdir()
+        Path("ml/u.data").write_text(self.FILES["u.data"])
+        assert "Read u.data: 8 users" in run("neighbors", "ml", "--epsilon", 1, "-k", 2, "--dry-run")[2]
+        Path("x.csv").write_text(self.LENS.replace("movieId", "film"))
+        options = ("neighbors", "x.csv", "--epsilon", 1, "-k", 2, "--dry-run")
+        code, _, err = run(*options)
+        assert code == 3
+        assert "--item-column" in err
+        assert run(*options, "--user-column", "userId", "--item-column", "film")[0] == 0
+
+    def test_which_weights_were_used_is_said(self, run):
+        Path("w.csv").write_text("user,item,weight,care\na,x,1,0.5\nb,x,1,\nc,y,0.5,1\n")
+        options = ("neighbors", "w.csv", "--epsilon", 1, "-k", 1, "--dry-run", "--json")
+        for extra, words in (
+            ((), "weights from column 'weight'"),
+            (("--no-weights",), "--no-weights: every weight is 1"),
+            (
+                ("--weight-column", "care", "--default-weight", 0.25),
+                "weights from column 'care', 0.25 where it is empty",
+            ),
+        ):
+            code, out, err = run(*options, *extra)
+            assert code == 0
+            assert json.loads(out)["weights"] == words
+            assert f"; {words}." in err
+        code, _, err = run(*options, "--weight-column", "care")
+        assert code == 3
+        assert "weights must not be missing. Got 1 of 3 empty in column 'care'" in err
+        assert "--default-weight" in err
+
+    def test_weights_that_are_none_can_be_ignored(self, run):
+        Path("w.csv").write_text("user,item,weight\na,x,17\nb,x,1\nc,y,2\n")
+        options = ("neighbors", "w.csv", "--epsilon", 1, "-k", 1, "--dry-run")
+        code, _, err = run(*options)
+        assert code == 3
+        assert "in column 'weight' instead. It was taken for privacy weights by its name" in err
+        assert "--no-weights" in err
+        assert "17" not in err
+        assert run(*options, "--no-weights")[0] == 0
+
+    def test_what_a_neighbour_needs_names_its_epsilon(self, run):
+        options = ("likes.csv", "-k", 2, "--dry-run", "--epsilon")
+        assert (
+            "at epsilon 200, a neighbour needs a single item of weight 1 in common"
+            in run("neighbors", *options, 200)[2]
+        )
+        assert "at epsilon 0.5, a neighbour needs about" in run("neighbors", *options, 0.5)[2]
+        remark = run("recommend", *options, 1)[2]
+        assert "at epsilon 0.3333 (the part that finds neighbours), a neighbour needs about" in remark
+        assert "at epsilon 1, a neighbour needs" in run("recommend", *options, 1, "--engine", "sketch")[2]
+
+
+@pytest.mark.usefixtures("folder")
+class TestCatalogue:
+    PUBLIC = "Names of users, and of items that somebody counts, are taken as public"
+
+    @pytest.mark.parametrize("command", ["neighbors", "recommend"])
+    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    def test_the_promise_no_longer_excepts_names(self, run, command, engine):
+        Path("items.txt").write_text("\n".join(sorted({item for _, item in twins()} | {"nobody's"})))
+        arguments = (command, "likes.csv", "--epsilon", 1, "-k", 2, "--engine", engine, "--json", "--quiet")
+        assert self.PUBLIC in json.loads(run(*arguments)[1])["guarantee"]["text"]
+        for extra in ((), ("--dry-run",)):
+            shown = json.loads(run(*arguments, "--catalogue", "items.txt", *extra)[1])
+            assert shown["items"] == 79
+            assert shown["catalogue"] == "given"
+            assert self.PUBLIC not in shown["guarantee"]["text"]
+
+    def test_items_that_are_missing_are_counted(self, run):
+        Path("items.csv").write_text("item,title\n" + "".join(f"i{g}-0,secret\n" for g in range(GROUPS)))
+        for command in ("neighbors", "recommend", "evaluate"):
+            code, out, err = run(command, "likes.csv", "--epsilon", 1, "-k", 2, "--catalogue", "items.csv")
+            assert (code, out) == (3, "")
+            assert "items.csv must list every item in the data. Got 72 of 78" in err
+            assert "i1-1" not in err
+
+    def test_columns_of_a_known_data_set(self, run):
+        Path("ratings.csv").write_text("userId,movieId,rating\n1,10,5\n2,10,4\n3,20,4\n")
+        Path("movies.csv").write_text("movieId,title\n10,Heat\n20,Alien\n30,Brazil\n")
+        options = ("neighbors", "ratings.csv", "--epsilon", 1, "-k", 1, "--dry-run")
+        assert "3 users, 3 items, 3 pairs" in run(*options, "--catalogue", "movies.csv")[2]
+        code, _, err = run(*options, "--catalogue", "nothing.csv")
+        assert code == 3
+        assert "the catalogue must be a file" in err
 
 
 @pytest.mark.usefixtures("folder")
@@ -254,23 +371,29 @@ class TestBadInput:
             (("--epsilon", 1, "-o", "found.xlsx"), 2, "--output must end in"),
             (("--epsilon", 1, "-o", "missing/found.csv"), 3, "existing folder"),
             (("--epsilon", 1, "-o", "likes.csv"), 2, "would be overwritten"),
+            (("--epsilon", 1, "--catalogue", "items.txt", "-o", "items.txt"), 2, "would be overwritten"),
+            (("--epsilon", 1, "-o", "."), 3, "which is a folder"),
+            (("--epsilon", 1, "--no-weights", "--weight-column", "v"), 2, "exclude each other"),
+            (("--epsilon", 1, "--no-weights", "--default-weight", 1), 2, "exclude each other"),
+            (("--epsilon", 1, "--default-weight", 1.5), 2, "--default-weight"),
+            (("--epsilon", 1, "--min-rating", "nan"), 2, "--min-rating must be a finite number"),
         ],
     )
     @pytest.mark.parametrize("command", ["neighbors", "recommend"])
     def test_bad_options_are_refused_before_reading(  # noqa: PLR0917  (one per parameter)
         self, run, monkeypatch, command, options, code, words
     ):
-        monkeypatch.setattr("hetdp.profiles.Profiles.read", None)
+        monkeypatch.setattr("hetdp.app.neighbors_source.Source.read", None)
         found, out, err = run(command, "likes.csv", *options)
         assert found == code
         assert words in err
         assert out == ""
 
-    @pytest.mark.parametrize("name", ["nothing.csv", "."])
-    def test_files_that_cannot_be_read(self, run, name):
+    @pytest.mark.parametrize(("name", "words"), [("nothing.csv", "must exist"), (".", "must hold one of ratings.dat")])
+    def test_files_that_cannot_be_read(self, run, name, words):
         code, _, err = run("neighbors", name, "--epsilon", 1)
         assert code == 3
-        assert "must exist" in err
+        assert words in err
 
     def test_a_parquet_file_that_is_none(self, run):
         Path("bad.parquet").write_text("secret")
@@ -285,7 +408,7 @@ class TestMemory:
     def test_a_file_too_large_is_refused_before_it_is_read(self, run, monkeypatch):
         monkeypatch.setattr(memory_check, "available_bytes", lambda: 2**20)
         with monkeypatch.context() as patch:
-            patch.setattr("hetdp.profiles.Profiles.read", None)
+            patch.setattr("hetdp.experiments.datasets.files.read_set", None)
             code, out, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv")
         assert (code, out) == (3, "")
         assert "likes.csv must fit in the memory available (1 MiB)" in err
@@ -295,7 +418,7 @@ class TestMemory:
         assert "Going on as told" in err
 
     def test_an_engine_too_large_is_refused_before_it_starts(self, run, monkeypatch):
-        monkeypatch.setattr("hetdp.app.neighbors_inputs.reading_bytes", lambda *_: 0)
+        monkeypatch.setattr("hetdp.app.neighbors_source.reading_bytes", lambda *_: 0)
         monkeypatch.setattr(memory_check, "available_bytes", lambda: 2**20)
         monkeypatch.setattr("hetdp.neighbors.estimator.PrivateNeighbors.fit", None)
         code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2)
@@ -310,6 +433,7 @@ class TestMemory:
         parquet.write_table(pa.table({"user": [1] * rows, "item": list(range(rows))}), "big.parquet")
         fixed = memory_check._FIXED_BYTES
         assert memory_check.reading_bytes(Path("big.csv")) - fixed == pytest.approx(50 * rows, rel=0.1)
+        assert memory_check.reading_bytes(Path("big.csv"), weight=False) - fixed == pytest.approx(35 * rows, rel=0.1)
         assert memory_check.reading_bytes(Path("big.parquet")) - fixed == 35 * rows
         compressed = memory_check.reading_bytes(Path("big.csv.gz")) - fixed
         assert 50 * rows / 5 < compressed < 50 * rows * 5

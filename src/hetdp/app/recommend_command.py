@@ -49,8 +49,10 @@ def recommend(
     asked.check(data, source.catalogue)
     for_neighbors, for_items = shares(asked.epsilon, asked.engine)
     search = Search(asked, source, for_neighbors, for_items, recommendations=items, as_json=as_json, quiet=quiet)
-    what = "recommendations are free" if not for_items else f"{float(for_items):g} to count what they have"
-    note(f"Epsilon {asked.epsilon:g} in all: {float(for_neighbors):g} to find neighbours, {what}.", quiet=quiet)
+    what = "recommendations are free" if not for_items else f"{float(for_items):.4g} to count what they have"
+    scope = "per comparison" if asked.engine == "gossip" else "in all"
+    parts = f"{float(for_neighbors):.4g} to find neighbours, {what}"
+    note(f"Epsilon {asked.epsilon:g} {scope}: {parts}.", quiet=quiet)
     plan = search.plan()
     if dry_run:
         search.show_plan(plan)
