@@ -10,15 +10,17 @@ from hetdp.peer.messages import Record, Refused, SignedSketch, Slip
 from hetdp.peer.settings import Settings
 from hetdp.randomness import seeded_stream
 
+OWN = "tcp://10.0.0.0:1"
+
 
 def record(number, *, issued_ms=1000, address=None):
     return Record(bytes([number]) * 32, bytes(32), address or address_of(number), issued_ms, b"", b"")
 
 
-def a_view(size=10, shuffle_size=4, most_per_host=0):
+def a_view(size=10, shuffle_size=4, most_per_host=0, own="tcp://10.0.0.0:1"):
     return View(
         bytes(32),
-        "tcp://10.0.0.0:1",
+        own,
         size=size,
         shuffle_size=shuffle_size,
         most_per_host=most_per_host,
@@ -64,12 +66,21 @@ def test_one_identity_one_address_one_slot_and_the_newest_record_stays():
     assert [entry.issued_ms for entry in view.records()] == [3000]
 
 
-def test_one_host_holds_few_slots_but_loopback_many():
-    view = a_view(most_per_host=2)
-    view.merge([record(n, address=f"tcp://h:{n}") for n in range(1, 5)], sent=[], source=b"a")
-    assert len(view) == 2
-    view.merge([record(n, address=f"tcp://127.0.0.1:{n}") for n in range(5, 8)], sent=[], source=b"b")
-    assert len(view) == 5
+def test_one_host_holds_few_slots_but_loopback_many_for_a_node_on_loopback():
+    for own, most in (("tcp://127.0.0.1:1", 5), ("tcp://10.0.0.0:1", 4)):
+        view = a_view(most_per_host=2, own=own)
+        view.merge([record(n, address=f"tcp://6.6.6.6:{n}") for n in range(1, 5)], sent=[], source=b"a")
+        assert len(view) == 2
+        view.merge([record(n, address=f"tcp://127.0.0.1:{n}") for n in range(5, 8)], sent=[], source=b"b")
+        assert len(view) == most
+
+
+def test_a_host_is_the_same_however_it_is_spelled():
+    view = a_view(most_per_host=2, shuffle_size=10)
+    spelled = ["[2a00:0:0::1]:1", "[2A00::2]:2", "[2a00:0::3]:3", "[2a00:0:0:0:ffff::]:4", "[2a00:0:0:1::1]:5"]
+    spelled += ["[::ffff:606:606]:6", "6.6.6.6:7", "6.6.6.6:8", "6.6.6.6:07"]
+    view.merge([record(n, address=f"tcp://{text}") for n, text in enumerate(spelled, start=1)], sent=[], source=b"a")
+    assert keys(view) == {1, 2, 5, 6, 7}
 
 
 def test_the_oldest_is_asked_and_the_too_old_forgotten():
@@ -154,7 +165,7 @@ def refused(gate, one, now_s=START):
 
 def test_records_are_checked():
     network = a_network()
-    gate = Gate(network, Settings(record_periods=10, clock_skew_s=5))
+    gate = Gate(network, Settings(record_periods=10, clock_skew_s=5), own_address=OWN)
     good = signed(1, network, issued_ms=int(START * 1000))
     assert refused(gate, good) == ""
     assert "signature" in refused(
@@ -169,20 +180,20 @@ def test_records_are_checked():
 def test_admission_by_list_and_by_invitation():
     host = identity_of(99)
     network = a_network(admission="invite", network_key=host.key.hex())
-    gate = Gate(network, Settings())
+    gate = Gate(network, Settings(), own_address=OWN)
     invitation = sign_invitation(host.signing_secret, network.id, identity_of(1).key)
     now_ms = int(START * 1000)
     assert refused(gate, signed(1, network, issued_ms=now_ms, invitation=invitation)) == ""
     assert "admitted" in refused(gate, signed(2, network, issued_ms=now_ms, invitation=invitation))
     assert "admitted" in refused(gate, signed(1, network, issued_ms=now_ms))
-    listed = Gate(a_network(admission="allow", allow=(identity_of(1).key.hex(),)), Settings())
+    listed = Gate(a_network(admission="allow", allow=(identity_of(1).key.hex(),)), Settings(), own_address=OWN)
     assert listed.admits(identity_of(1).key, b"")
     assert not listed.admits(identity_of(2).key, b"")
 
 
 def test_floods_are_cut_and_banned_and_bans_end():
     network = a_network(period_s=10.0)
-    gate = Gate(network, Settings(message_burst=5, messages_per_period=10, strikes=3, ban_s=100))
+    gate = Gate(network, Settings(message_burst=5, messages_per_period=10, strikes=3, ban_s=100), own_address=OWN)
     passed = [gate.lets_through(b"k", now_s=0.0) for _ in range(10)]
     assert passed == [True] * 5 + [False] * 5
     assert gate.banned(b"k", now_s=99.0)
@@ -195,7 +206,7 @@ def test_floods_are_cut_and_banned_and_bans_end():
 
 
 def test_memory_about_strangers_is_bounded():
-    gate = Gate(a_network(), Settings())
+    gate = Gate(a_network(), Settings(), own_address=OWN)
     for number in range(10_000):
         gate.lets_through(number.to_bytes(32, "big"), now_s=0.0)
     assert len(gate._conduct) <= 4096

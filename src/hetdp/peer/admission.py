@@ -1,27 +1,37 @@
-"""Who may take part, and how much one peer may ask: admission, records, rate limits, bans. No I/O."""
+"""Who may take part, and how much one peer may ask: admission, records, rate limits, bans. No I/O.
+
+Transport keys cost nothing, so what is counted per transport key bounds an honest peer's mistakes and a lazy flood.
+After the signature check the same is counted for the signing key, which a closed network gives out sparingly; and one
+bucket for all peers together bounds the work of a node whatever they do.
+"""
 
 from collections import OrderedDict
 from dataclasses import dataclass
 
 from hetdp.errors import InvalidInput
+from hetdp.peer.addresses import address_kind, check_own_address
 from hetdp.peer.identity import check_invitation, check_signature
 from hetdp.peer.messages import Record, Refused
-from hetdp.peer.network import Network, split_address
+from hetdp.peer.network import Network
 from hetdp.peer.settings import Settings
 
 __all__ = ["Gate"]
 
-#: Peers whose behaviour is remembered; beyond it, those not seen for longest are forgotten.
+#: Keys whose behaviour is remembered; beyond it, those not seen for longest are forgotten.
 _MOST_PEERS = 4096
-_KEY_BYTES = 32
+#: Bans in force; beyond it, those that would end first do.
+_MOST_BANS = 4096
+#: How old the record of the sender itself may be, in periods: it signs anew every period.
+_FRESH_PERIODS = 3.0
+#: The bucket of all peers together holds so many seconds' worth.
+_BURST_S = 10.0
 
 
 @dataclass(slots=True)
 class _Conduct:
     tokens: float
     since_s: float
-    strikes: int = 0
-    banned_until_s: float = 0.0
+    strikes: float = 0.0
 
 
 class Gate:
@@ -31,6 +41,9 @@ class Gate:
     ----------
     network, settings
         Public parameters; limits.
+    own_address
+        What this node tells others. Records with private, link-local or loopback addresses are believed only if the
+        node's own is of that kind.
 
     Privacy
     -------
@@ -41,118 +54,162 @@ class Gate:
     >>> from fractions import Fraction
     >>> network = Network(name="tea", catalogue="t", catalogue_sha256="0" * 64, items=8, epsilon=Fraction(1),
     ...                   epoch_start_s=0, epoch_length_s=60, admission="allow", allow=("01" * 32,))
-    >>> gate = Gate(network, Settings(message_burst=2))
+    >>> gate = Gate(network, Settings(message_burst=2), own_address="tcp://127.0.0.1:7470")
     >>> gate.admits(bytes([1] * 32), b""), gate.admits(bytes(32), b"")
     (True, False)
     >>> [gate.lets_through(bytes(32), now_s=0.0) for _ in range(3)]
     [True, True, False]
     """
 
-    def __init__(self, network: Network, settings: Settings) -> None:
+    def __init__(self, network: Network, settings: Settings, *, own_address: str) -> None:
         self._network, self._settings = network, settings
         self._network_id = network.id
         self._network_key = bytes.fromhex(network.network_key)
         self._allowed = frozenset(bytes.fromhex(key) for key in network.allow)
+        self._kinds = frozenset(("public", check_own_address(own_address)))
         self._conduct: OrderedDict[bytes, _Conduct] = OrderedDict()
+        self._bans: dict[bytes, float] = {}
+        self._all = _Conduct(_BURST_S * settings.messages_per_s, 0.0)
 
     def admits(self, key: bytes, invitation: bytes) -> bool:
         """Return whether a node with this key may take part.
 
         Privacy
         -------
-        Public data only.
+        Public data only. Without invitations there is nothing to put there, so nothing can be hidden there either.
         """
-        if self._network.admission == "allow":
-            return key in self._allowed
         if self._network.admission == "invite":
             return check_invitation(self._network_key, self._network_id, key, invitation)
-        return True
+        return not invitation and (self._network.admission == "open" or key in self._allowed)
 
-    def check_record(self, record: Record, *, now_s: float) -> None:
+    def check_record(self, record: Record, *, now_s: float, sender: bool = False) -> None:
         """Refuse a record that is too old, from the future, unsigned, without a usable address or not admitted.
+
+        Parameters
+        ----------
+        record
+            To be checked.
+        now_s
+            Unix seconds.
+        sender
+            Whether it came from its own node just now: then it must be fresh. One who could show an old record of
+            itself would be asked first by everybody.
 
         Privacy
         -------
         Public data only.
         """
-        oldest = now_s - self._settings.record_periods * self._network.period_s
+        periods = _FRESH_PERIODS if sender else self._settings.record_periods
+        oldest = now_s - periods * self._network.period_s - (self._settings.clock_skew_s if sender else 0.0)
         if not oldest <= record.issued_ms / 1000 <= now_s + self._settings.clock_skew_s:
             raise Refused("a record must be recent. Got an old one or one from the future instead.", blame=0)
         try:
-            split_address(record.address)
+            kind = address_kind(record.address)
         except InvalidInput:
             raise Refused("a record must hold an address. Got something else instead.") from None
+        if kind == "name":
+            raise Refused("a record must hold an IP address. Got a name instead.", blame=1)
         if not self.admits(record.key, record.invitation):
             raise Refused("a record must be of an admitted node. Got another instead.", blame=1)
         if not check_signature(record.key, record.text(self._network_id), record.signature):
             raise Refused("a record must be signed by its node. Got another signature instead.")
+        if kind not in self._kinds:  # where it came from, it may be an address like any other
+            raise Refused("a record must hold an address that can be reached from here. Got another instead.", blame=0)
 
-    def lets_through(self, curve: bytes, *, now_s: float) -> bool:
-        """Count a message of a peer against its rate; return whether it may be read.
+    def has_room(self, *, now_s: float) -> bool:
+        """Count a message against what all peers together may send; return whether it may be read.
+
+        Privacy
+        -------
+        As for `lets_through`.
+        """
+        rate = self._settings.messages_per_s
+        _refill(self._all, now_s, rate=rate, burst=_BURST_S * rate)
+        return _take(self._all)
+
+    def lets_through(self, key: bytes, *, now_s: float) -> bool:
+        """Count a message of a transport key or a signing key against its rate; return whether it may be read.
 
         Privacy
         -------
         Depends on who sends how much, which is independent of profiles.
         """
-        conduct = self._of(curve, now_s)
-        if now_s < conduct.banned_until_s:
+        if self.banned(key, now_s=now_s):
             return False
-        rate = self._settings.messages_per_period / self._network.period_s
-        elapsed = max(0.0, now_s - conduct.since_s)
-        conduct.tokens = min(float(self._settings.message_burst), conduct.tokens + elapsed * rate)
-        conduct.since_s = now_s
-        if conduct.tokens < 1.0:
-            self.strike(curve, now_s=now_s)
-            return False
-        conduct.tokens -= 1.0
-        return True
+        if _take(self._of(key, now_s)):
+            return True
+        self.strike(key, now_s=now_s)
+        return False
 
-    def strike(self, curve: bytes, *, now_s: float, count: int = 1) -> None:
-        """Hold something against a peer; after enough of it, ban it for a while.
+    def strike(self, key: bytes, *, now_s: float, count: int = 1) -> None:
+        """Hold something against a key; after enough of it, ban it for a while. One strike is forgiven per period.
 
         Privacy
         -------
         As for `lets_through`.
         """
-        conduct = self._of(curve, now_s)
+        conduct = self._of(key, now_s)
         conduct.strikes += count
         if conduct.strikes >= self._settings.strikes:
-            conduct.strikes = 0
-            conduct.banned_until_s = now_s + self._settings.ban_s
+            conduct.strikes = 0.0
+            self.ban(key, until_s=now_s + self._settings.ban_s)
 
-    def banned(self, curve: bytes, *, now_s: float) -> bool:
-        """Return whether a transport key is banned at present.
+    def banned(self, key: bytes, *, now_s: float) -> bool:
+        """Return whether a transport key or a signing key is banned at present.
 
         Privacy
         -------
         As for `lets_through`.
         """
-        conduct = self._conduct.get(curve)
-        return conduct is not None and now_s < conduct.banned_until_s
+        return now_s < self._bans.get(key, 0.0)
 
     def bans(self, now_s: float) -> dict[bytes, float]:
-        """Return the transport keys that are banned, and until when.
+        """Return the keys that are banned, and until when.
 
         Privacy
         -------
         As for `lets_through`.
         """
-        return {key: conduct.banned_until_s for key, conduct in self._conduct.items() if now_s < conduct.banned_until_s}
+        return {key: until_s for key, until_s in self._bans.items() if now_s < until_s}
 
-    def ban(self, curve: bytes, *, until_s: float) -> None:
-        """Ban a transport key until a moment: for bans that were saved.
+    def ban(self, key: bytes, *, until_s: float) -> None:
+        """Ban a transport key or a signing key until a moment.
+
+        Both kinds share one list: whoever shows a key has proved to hold its secret, so nobody can get another's
+        banned by choosing a key of the other kind that looks the same.
 
         Privacy
         -------
         As for `lets_through`.
         """
-        self._of(curve, 0.0).banned_until_s = until_s
+        self._bans[key] = until_s
+        if len(self._bans) > _MOST_BANS:
+            del self._bans[min(self._bans, key=self._bans.__getitem__)]
 
-    def _of(self, curve: bytes, now_s: float) -> _Conduct:
-        conduct = self._conduct.get(curve)
+    def _of(self, key: bytes, now_s: float) -> _Conduct:
+        conduct = self._conduct.get(key)
         if conduct is None:
-            conduct = self._conduct[curve] = _Conduct(float(self._settings.message_burst), now_s)
+            conduct = self._conduct[key] = _Conduct(float(self._settings.message_burst), now_s)
             while len(self._conduct) > _MOST_PEERS:
                 self._conduct.popitem(last=False)
-        self._conduct.move_to_end(curve)
+        self._conduct.move_to_end(key)
+        forgiven = max(0.0, now_s - conduct.since_s) / self._network.period_s
+        conduct.strikes = max(0.0, conduct.strikes - forgiven)
+        rate = self._settings.messages_per_period / self._network.period_s
+        _refill(conduct, now_s, rate=rate, burst=float(self._settings.message_burst))
         return conduct
+
+
+def _refill(conduct: _Conduct, now_s: float, *, rate: float, burst: float) -> None:
+    """Put in what has come together since the last time."""
+    elapsed = max(0.0, now_s - conduct.since_s)
+    conduct.tokens = min(burst, conduct.tokens + elapsed * rate)
+    conduct.since_s = now_s
+
+
+def _take(conduct: _Conduct) -> bool:
+    """Take one token out of the bucket if there is one."""
+    if conduct.tokens < 1.0:
+        return False
+    conduct.tokens -= 1.0
+    return True

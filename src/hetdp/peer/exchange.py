@@ -48,6 +48,8 @@ class Shelf:
         self._stream = stream
         self._salt = stream.words(4).tobytes()
         self._held: dict[bytes, SignedSketch] = {}
+        self._ranks: dict[bytes, bytes] = {}
+        self._last: bytes | None = None  # the key that would have to go first; None where it must be looked for
 
     def __len__(self) -> int:
         return len(self._held)
@@ -114,10 +116,13 @@ class Shelf:
         """
         if not self._wants(sketch.key, sketch.epoch):
             return False
-        self._held.pop(sketch.key, None)  # so that it becomes the newest arrival
-        if len(self._held) >= self._most:
-            del self._held[self._last()]
-        self._held[sketch.key] = sketch
+        if self._held.pop(sketch.key, None) is None:
+            if len(self._held) >= self._most:
+                self._drop(self._first_to_go())
+            rank = self._ranks[sketch.key] = self._rank(sketch.key)
+            if self._last is not None and rank > self._ranks[self._last]:
+                self._last = sketch.key
+        self._held[sketch.key] = sketch  # at the end: the newest arrival
         return True
 
     def expire(self, first_epoch: int) -> None:
@@ -128,7 +133,7 @@ class Shelf:
         Follows the public schedule.
         """
         for key in [key for key, sketch in self._held.items() if sketch.epoch < first_epoch]:
-            del self._held[key]
+            self._drop(key)
 
     def _wants(self, key: bytes, epoch: int) -> bool:
         if key == self._own_key:
@@ -136,14 +141,20 @@ class Shelf:
         held = self._held.get(key)
         if held is not None:
             return epoch > held.epoch
-        return len(self._held) < self._most or self._rank(key) < self._rank(self._last())
+        return len(self._held) < self._most or self._rank(key) < self._ranks[self._first_to_go()]
 
     def _find(self, key: bytes) -> SignedSketch | None:
         return self.own if key == self._own_key else self._held.get(key)
 
-    def _last(self) -> bytes:
-        """Return the key that would have to go first."""
-        return max(self._held, key=self._rank)
+    def _drop(self, key: bytes) -> None:
+        del self._held[key], self._ranks[key]
+        if key == self._last:
+            self._last = None
+
+    def _first_to_go(self) -> bytes:
+        if self._last is None:
+            self._last = max(self._ranks, key=self._ranks.__getitem__)
+        return self._last
 
     def _rank(self, key: bytes) -> bytes:
         return hashlib.blake2b(key, key=self._salt, digest_size=8).digest()

@@ -145,6 +145,7 @@ class Identity:
 #: Digests of what was found genuine, newest last: the same record or sketch arrives many times.
 _genuine: OrderedDict[bytes, None] = OrderedDict()
 _MOST_GENUINE = 16384
+_KEY_BYTES, _SIGNATURE_BYTES = 32, 64
 
 
 def check_signature(key: bytes, text: bytes, signature: bytes) -> bool:
@@ -154,6 +155,8 @@ def check_signature(key: bytes, text: bytes, signature: bytes) -> bool:
     -------
     Public data only.
     """
+    if len(key) != _KEY_BYTES or len(signature) != _SIGNATURE_BYTES:
+        return False  # or another cut of the same bytes would have the digest of a genuine one
     digest = hashlib.blake2b(key + signature + text, digest_size=32).digest()
     if digest in _genuine:
         return True

@@ -14,7 +14,7 @@ from hetdp.errors import InvalidInput
 
 __all__ = ["Answer", "Delivery", "Opening", "Record", "Refused", "SignedSketch", "Slip", "decode", "encode"]
 
-VERSION = 1
+VERSION = 2
 
 Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
 Signature = Annotated[bytes, Meta(min_length=64, max_length=64)]
@@ -86,7 +86,8 @@ class SignedSketch(msgspec.Struct, **_LEAF):
         -------
         Public.
         """
-        return b"hetdp-sketch-1" + network_id + self.key + self.epoch.to_bytes(8, "big") + self.bits
+        invitation = len(self.invitation).to_bytes(1, "big") + self.invitation
+        return b"hetdp-sketch-2" + network_id + self.key + self.epoch.to_bytes(8, "big") + invitation + self.bits
 
 
 class Slip(msgspec.Struct, **_LEAF):

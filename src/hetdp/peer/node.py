@@ -5,8 +5,8 @@ The only thing it is given that depends on a profile is the signed sketch of the
 
 import math
 from collections import deque
-from collections.abc import Hashable, Iterable
-from contextlib import suppress
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from hetdp.peer.admission import Gate
@@ -24,6 +24,8 @@ from hetdp.randomness import Stream
 __all__ = ["Action", "Dial", "HangUp", "Node", "Reply"]
 
 _JOURNAL = 2000
+#: Exchanges that one key may have open at once; honest peers have one.
+_MOST_OPEN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class _Started:
 class _Joined:
     """An exchange that a peer started."""
 
+    key: bytes
     curve: bytes
     offered: tuple[Slip, ...]
     wanted: tuple[bytes, ...]
@@ -98,7 +101,7 @@ class Node:
     Parameters
     ----------
     identity, address, invitation
-        Who it is, where it says it can be reached, and what lets it in.
+        Who it is, where it says it can be reached, and what lets it in (not shown where nobody asks for it).
     network, settings
         Public parameters; limits.
     stream
@@ -129,8 +132,9 @@ class Node:
         self.network, self.settings = network, settings
         self._counts = dict.fromkeys(Traffic.__slots__, 0)
         self.journal: deque[SignedSketch | Record] = deque(maxlen=_JOURNAL)
-        self.gate = Gate(network, settings)
-        self._identity, self._address, self._invitation = identity, address, invitation
+        self.gate = Gate(network, settings, own_address=address)
+        self._identity, self._address = identity, address
+        self._invitation = invitation if network.admission == "invite" else b""
         self._network_id = network.id
         self._stream = stream
         self.shelf = Shelf(identity.key, most=settings.most_sketches, stream=stream)
@@ -221,7 +225,9 @@ class Node:
         Bad messages are dropped and counted; nothing is told back.
         """
         self._count(received_messages=1, received_bytes=len(raw))
-        if not self.gate.lets_through(curve, now_s=now_s):
+        # What was asked for is read also while strangers send more than can be read.
+        asked_for = isinstance(link, int) and link in self._started
+        if not self.gate.lets_through(curve, now_s=now_s) or not (asked_for or self.gate.has_room(now_s=now_s)):
             self._count(refused=1)
             return []
         try:
@@ -230,7 +236,8 @@ class Node:
         except Refused as refusal:
             self._count(refused=1)
             self.gate.strike(curve, now_s=now_s, count=refusal.blame)
-            return []
+            over = isinstance(link, int) and link not in self._started
+            return [HangUp(link)] if over else []
 
     def lost(self, link: Hashable) -> list[Action]:
         """Give up an exchange whose peer is silent or gone.
@@ -271,6 +278,7 @@ class Node:
             return []
         key, curve, address = peer
         self.view.remove(key)
+        self.view.note_asked(key, 1000 * now_s)
         own = self.own_record(now_s)
         sent = self.view.sample(self.network.shuffle_size - 1, without=key)
         offered = self.shelf.announce(self.network.inventory_size)
@@ -284,8 +292,15 @@ class Node:
     def _whom(self, now_s: float) -> tuple[bytes, bytes, str] | None:
         """Return the oldest peer of the view; now and then, and when there is none, somebody known from elsewhere."""
         oldest = self.view.oldest()
+        while oldest is not None and self._banned(oldest.key, oldest.curve, now_s):
+            self.view.remove(oldest.key)
+            oldest = self.view.oldest()
         turn = int(self._stream.words(1)[0]) % self.settings.contact_every == 0  # by chance, so that not all go at once
-        contacts = [peer for peer in self._contacts if not self.gate.banned(bytes.fromhex(peer.curve), now_s=now_s)]
+        contacts = [
+            peer
+            for peer in self._contacts
+            if not self._banned(bytes.fromhex(peer.key), bytes.fromhex(peer.curve), now_s)
+        ]
         if contacts and (oldest is None or turn):
             peer = pick(contacts, self._stream)
             return bytes.fromhex(peer.key), bytes.fromhex(peer.curve), peer.address
@@ -299,24 +314,34 @@ class Node:
         return self._delivery(link, curve, message, now_s)
 
     def _opening(self, link: Hashable, curve: bytes, message: Opening, now_s: float) -> list[Action]:
+        key = message.sender.key
         entries = self._checked(message.sender, message.entries, curve, now_s)
-        sent = self.view.sample(self.network.shuffle_size, without=message.sender.key)
+        sent = self.view.sample(self.network.shuffle_size, without=key)
         offered = self.shelf.announce(self.network.inventory_size)
         wanted = self._lacking(message.have, now_s)
-        self.view.merge([message.sender, *entries], sent=sent, source=message.sender.key)
-        while len(self._joined) >= self.settings.most_exchanges:
-            del self._joined[next(iter(self._joined))]
+        self.view.merge([message.sender, *entries], sent=sent, source=key)
+        self._make_room(key, curve)
         deadline_s = now_s + self.settings.timeout_periods * self.network.period_s
-        self._joined[link, message.nonce] = _Joined(curve, offered, wanted, deadline_s)
+        self._joined[link, message.nonce] = _Joined(key, curve, offered, wanted, deadline_s)
         answer = Answer(message.nonce, self.own_record(now_s), tuple(sent), offered, wanted)
         return [Reply(link, self._encode(answer))]
+
+    def _make_room(self, key: bytes, curve: bytes) -> None:
+        """Give up the oldest exchanges that others have open: of this peer beyond its share, then of all."""
+        same = [place for place, joined in self._joined.items() if joined.key == key or joined.curve == curve]
+        for place in same[: max(0, len(same) - _MOST_OPEN + 1)]:
+            del self._joined[place]
+        while len(self._joined) >= self.settings.most_exchanges:
+            del self._joined[next(iter(self._joined))]
 
     def _answer(self, link: Hashable, curve: bytes, message: Answer, now_s: float) -> list[Action]:
         exchange = self._started.get(link) if isinstance(link, int) else None
         if exchange is None or exchange.wanted is not None:
             raise Refused("an answer must belong to an exchange. Got one that nobody waits for instead.", blame=0)
         if (message.sender.key, curve) != (exchange.key, exchange.curve):
-            raise Refused("an answer must come from the peer that was asked. Got another instead.")
+            # Whoever signed the record that led here named another's transport key. Who answers is not to blame.
+            self._count(refused=1)
+            return self.lost(exchange.link)
         entries = self._checked(message.sender, message.entries, curve, now_s)
         self.view.merge([*entries, message.sender], sent=exchange.sent, source=message.sender.key)
         exchange.wanted = self._lacking(message.have, now_s)
@@ -327,12 +352,14 @@ class Node:
         started = self._started.get(link) if isinstance(link, int) else None
         if started is not None and started.wanted is not None:
             del self._started[started.link]
-            self._take(message.sketches, started.wanted, now_s)
+            with self._at_the_cost_of(started.key, now_s):
+                self._take(message.sketches, started.wanted, now_s)
             return [HangUp(link)]
         joined = self._joined.pop((link, message.nonce), None)
         if joined is None or joined.curve != curve:
             raise Refused("a delivery must belong to an exchange. Got one that nobody waits for instead.", blame=0)
-        self._take(message.sketches, joined.wanted, now_s)
+        with self._at_the_cost_of(joined.key, now_s):
+            self._take(message.sketches, joined.wanted, now_s)
         sketches = self.shelf.serve(message.want, offered=joined.offered, count=self.network.sketches_per_message)
         return [Reply(link, self._encode(Delivery(message.nonce, sketches, ())))]
 
@@ -340,18 +367,35 @@ class Node:
         """Return the usable entries of a message whose sender is who the connection says."""
         if sender.curve != curve:
             raise Refused("a sender must be who the connection says. Got another instead.")
-        self.gate.check_record(sender, now_s=now_s)
+        self.gate.check_record(sender, now_s=now_s, sender=True)
+        if not self.gate.lets_through(sender.key, now_s=now_s):
+            raise Refused("a sender must keep to its rate and not be banned. Got another instead.", blame=1)
         self.journal.append(sender)
         usable = []
         for record in entries[: self.network.shuffle_size]:
+            if record.key == sender.key:  # what it says of itself counts only over its own connection
+                continue
             try:
                 self.gate.check_record(record, now_s=now_s)
             except Refused as refusal:
-                self.gate.strike(curve, now_s=now_s, count=refusal.blame)
+                for key in (curve, sender.key):
+                    self.gate.strike(key, now_s=now_s, count=refusal.blame)
                 continue
-            if not self.gate.banned(record.curve, now_s=now_s):
+            if not self._banned(record.key, record.curve, now_s):
                 usable.append(record)
         return usable
+
+    def _banned(self, key: bytes, curve: bytes, now_s: float) -> bool:
+        return self.gate.banned(key, now_s=now_s) or self.gate.banned(curve, now_s=now_s)
+
+    @contextmanager
+    def _at_the_cost_of(self, key: bytes, now_s: float) -> Iterator[None]:
+        """Hold what is refused against the signing key too; `receive` holds it against the transport key."""
+        try:
+            yield
+        except Refused as refusal:
+            self.gate.strike(key, now_s=now_s, count=refusal.blame)
+            raise
 
     def _take(self, sketches: tuple[SignedSketch, ...], wanted: tuple[bytes, ...], now_s: float) -> None:
         for sketch in sketches:

@@ -47,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     clock_skew_s: Seconds = 60.0
     messages_per_period: Annotated[float, Meta(gt=0, le=1e6)] = 8.0
     message_burst: Count = 32
+    messages_per_s: Annotated[float, Meta(gt=0, le=1e6)] = 200.0
     strikes: Count = 20
     ban_s: Seconds = 3600.0
     most_exchanges: Count = 64
@@ -56,12 +57,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 #: Name of each setting -> what it does.
 SETTINGS: dict[str, str] = {
     "listen": "Address to listen on, tcp://host:port.",
-    "advertise": "Address that others are told, if it differs from `listen` (behind a router).",
+    "advertise": "Address that others are told, if it differs from `listen` (behind a router): an IP address, no name.",
     "invitation": "Invitation signed by the network key, where the network asks for one.",
     "page": "Whether `hetdp node run` starts the page in the browser.",
     "page_port": "Port of the page on 127.0.0.1; 0 takes any free one.",
     "neighbours": "How many neighbours are chosen.",
-    "lifetime_epochs": "Lifetime limit of an item where none is set: so many epochs at full weight.",
+    "lifetime_epochs": "Lifetime limit of an item where none is set: so many epochs at full weight, at most 30.",
     "most_sketches": "Sketches kept; beyond it, a random selection stays.",
     "keep_epochs": "Age in epochs after which a sketch is forgotten.",
     "timeout_periods": "How long a peer may take to answer, in gossip periods.",
@@ -70,10 +71,11 @@ SETTINGS: dict[str, str] = {
     "clock_skew_s": "How far ahead another node's clock may be.",
     "messages_per_period": "Messages that one peer may send per gossip period, on average.",
     "message_burst": "Messages that one peer may send at once.",
-    "strikes": "Bad or surplus messages after which a peer is banned.",
+    "messages_per_s": "Messages per second that all peers together may send; ten seconds' worth at once.",
+    "strikes": "Bad or surplus messages after which a peer is banned; one is forgiven per gossip period.",
     "ban_s": "How long a ban lasts.",
     "most_exchanges": "Exchanges that others may have open at once.",
-    "most_per_host": "Peers of the same host in the view; 0 for no limit, and none on loopback.",
+    "most_per_host": "Peers of the same host in the view; 0 for no limit, and none among nodes on loopback.",
 }
 
 
