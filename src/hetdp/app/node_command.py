@@ -3,10 +3,7 @@
 import dataclasses
 import json
 import signal
-import sys
 import threading
-import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.app.network_command import need_extra
-from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, print_rows, write_whole
+from hetdp.app.node_demo_command import demo
+from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, write_whole
 from hetdp.errors import HetdpError
 
 if TYPE_CHECKING:
@@ -38,6 +36,9 @@ def node() -> None:
     Needs the extra: pip install 'hetdp[node]'.
     """
     need_extra()
+
+
+node.add_command(demo)
 
 
 @node.command(short_help="Make a new node.")
@@ -180,49 +181,6 @@ def export(*, folder: Path, output: Path | None, as_json: bool, quiet: bool, dry
         print_json(data)
 
 
-@node.command(short_help="Run a whole network on this machine.")
-@click.option("--nodes", type=click.IntRange(min=2, max=500), default=50, show_default=True, help="How many.")
-@click.option("--epsilon", default="3", show_default=True, help="Loss of an item of weight 1 per epoch.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the invented people.")
-@click.option("--page", is_flag=True, help="Show the page of the first node and go on until Ctrl-C.")
-@output_options
-def demo(*, nodes: int, epsilon: str, seed: int, page: bool, as_json: bool, quiet: bool, dry_run: bool) -> None:
-    """Run a network of real processes with invented people, watch it converge, and measure what it finds.
-
-    Recall is the share of hidden items that the chosen neighbours have.
-    """
-    from hetdp.peer.demo import run_demo
-    from hetdp.peer.network import exact_number
-
-    level = exact_number(epsilon)
-    if dry_run:
-        note(f"--dry-run: would start {nodes} processes on 127.0.0.1 in a temporary folder.", quiet=quiet)
-        return
-
-    def with_page(folder: Path) -> Sequence[str]:
-        return [sys.executable, "-m", "hetdp", "node", "run", "--folder", str(folder), "--page"]
-
-    report = run_demo(
-        nodes,
-        epsilon=level,
-        seed=seed,
-        epoch_length_s=120 if page else 3600,
-        say=lambda line: note(line, quiet=quiet),
-        first=with_page if page else None,
-        afterwards=(lambda: _until_interrupted(quiet=quiet)) if page else (lambda: None),
-    )
-    if as_json:
-        print_json(dataclasses.asdict(report))
-        return
-    rows = [
-        ("neighbours by sketches", f"{report.recall:.3f}"),
-        ("neighbours by exact profiles (not private)", f"{report.recall_exact:.3f}"),
-        ("random neighbours", f"{report.recall_random:.3f}"),
-    ]
-    print_rows("recall", ("", "hidden items found"), rows)
-    print_facts("", {"nodes": report.nodes, "converged after (s)": report.converged_s})
-
-
 def _start_page(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> threading.Thread | None:
     from importlib import import_module
 
@@ -294,12 +252,3 @@ def _export(handle: "NodeHandle") -> dict[str, Any]:
         "dismissed": sorted(store.catalogue_item(place).item for place in store.dismissed()),
         "neighbours": [dataclasses.asdict(neighbour) for neighbour in handle.neighbours()],
     }
-
-
-def _until_interrupted(*, quiet: bool) -> None:
-    note("The network goes on; open the page above. Ctrl-C stops everything.", quiet=quiet)
-    try:
-        while True:
-            time.sleep(1)
-    except KeyboardInterrupt:
-        note("Stopping.", quiet=quiet)
