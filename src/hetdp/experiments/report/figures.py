@@ -106,9 +106,9 @@ FIGURES = (
     Figure(
         "engines_one",
         "Three engines, by what one observer learns",
-        "Loss of an item of weight 1 to one curious recipient (exact), in one comparison (gossip; the list of a peer tells "
-        "about others too, see the next figure), or to anybody (sketch). Ranked "
-        "by overlap, people as in the poll.",
+        "Loss of an item of weight 1 to one curious recipient (exact), in one comparison (gossip; the list of a peer "
+        "tells of other comparisons too, see the next figure), or to anybody (sketch). Ranked by overlap, people as in "
+        "the poll.",
         "loss to one observer",
         _ENGINES,
         log=True,
