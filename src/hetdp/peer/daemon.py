@@ -15,9 +15,9 @@ from hetdp.peer.facts import Traffic
 from hetdp.peer.folder import locked
 from hetdp.peer.handle import NodeHandle
 from hetdp.peer.messages import Record, SignedSketch
-from hetdp.peer.node import Node
+from hetdp.peer.node import Action, Node
 from hetdp.peer.publication import publish
-from hetdp.peer.transport import Transport
+from hetdp.peer.transport import Arrived, Lost, Transport
 from hetdp.randomness import secure_stream
 
 __all__ = ["Daemon"]
@@ -25,6 +25,8 @@ __all__ = ["Daemon"]
 #: The loop looks up at least so often, to see whether it should stop.
 _LONGEST_WAIT_S = 0.5
 _CONTACTS = 20
+#: A connection may last two periods, and at least so long.
+_LONGEST_TALK_S = 15.0
 
 
 class Daemon:
@@ -62,6 +64,7 @@ class Daemon:
                 listen=handle.settings.listen,
                 largest_message=handle.network.largest_message,
                 banned=lambda key: node.gate.banned(key, now_s=handle.now()),
+                lifetime_s=max(_LONGEST_TALK_S, 2 * handle.network.period_s),
             )
             try:
                 self._ready(transport.address)
@@ -108,9 +111,18 @@ class Daemon:
                     saving.result()
                 saving = self._save(node, worker, now_s)
             timeout_s = min(_LONGEST_WAIT_S, max(0.0, node.next_wakeup_s - handle.now()))
-            for arrived in transport.wait(timeout_s):
-                for action in node.receive(arrived.link, arrived.curve, arrived.raw, now_s=handle.now()):
+            for event in transport.wait(timeout_s):
+                for action in self._answers(node, event):
                     transport.perform(action)
+
+    def _answers(self, node: Node, event: Arrived | Lost) -> list[Action]:
+        """Give the node a message, or the news that an exchange is lost; ban who seems to have ended the transport."""
+        now_s = self._handle.now()
+        if isinstance(event, Arrived):
+            return node.receive(event.link, event.curve, event.raw, now_s=now_s)
+        if event.suspect:
+            node.gate.ban(event.curve, until_s=now_s + self._handle.settings.ban_s)
+        return node.lost(event.link)
 
     def _take_over(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> None:
         """Adopt a sketch that the worker has drawn since the last exchange; order one when an epoch has begun."""
