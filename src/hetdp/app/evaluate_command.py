@@ -117,7 +117,7 @@ def _shown(row: Mapping[str, Any]) -> tuple[str, ...]:
         row["method"],
         "" if epsilon is None else f"{epsilon:g}",
         f"{row['recall']:.4f} ± {row['half_width']:.4f}",
-        "" if difference is None else f"{difference:+.4f} ± {row['difference_half_width']:.4f}",
+        "" if difference is None else f"{round(difference, 4) + 0.0:+.4f} ± {row['difference_half_width']:.4f}",
         "" if against_all is None else f"{against_all:g}",
     )
 
