@@ -96,7 +96,7 @@ def test_from_an_empty_list_to_a_recommendation(folders):
         page.locator("#people li").nth(1).wait_for(timeout=60_000)
         page.locator("#add-11").wait_for(timeout=60_000)
         advice = page.locator("#advice").inner_text()
-        assert "of your neighbours seem to have it, about 2 of 2." in advice
+        assert "Both of your neighbours seem to have it; hardly by chance." in advice
         assert "shares about 3 of your 3" in page.locator("#people").inner_text()
         assert page.locator("#add-0").count() == 0, "what is on the list is not recommended"
 

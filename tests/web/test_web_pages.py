@@ -1,11 +1,15 @@
 """What each page shows and does, on a node in memory."""
 
+import dataclasses
 import re
 from fractions import Fraction
 
+import msgspec
 import pytest
 from web_client import Page, text_of
 from web_fake_node import FakeNode, a_lived_in_node
+
+from hetdp.peer.network import Bootstrap
 
 
 @pytest.fixture
@@ -268,8 +272,62 @@ def test_the_public_sketch_is_shown(open_page):
     node = a_lived_in_node()
     html = open_page(node).get("/privacy")
     ones = int(node.store.newest_publication().bits.sum())
-    assert f"{ones} of 600 bits are set. An empty list would give about 28, by chance alone." in text_of(html)
+    text = text_of(html)
+    assert f"{ones} of 600 bits are set. An empty list would give about 28, by chance alone." in text
     assert html.count('<img src="data:image/png;base64,') == 1
+    assert "It is the newest of 6: the earlier ones went out too, and whoever kept them still has them." in text
+    assert "nothing else" not in text
+    assert "Public as well: your key" in text
+
+
+def test_only_one_sketch_is_not_called_the_newest_of_many(open_page):
+    node = FakeNode()
+    node.store.set_dials({1: 100})
+    node.pass_epochs(1)
+    text = text_of(open_page(node).get("/privacy"))
+    assert "Your newest sketch, that of epoch 0" in text
+    assert "the earlier ones" not in text
+
+
+def test_the_limit_is_told_in_words_and_ahead(open_page):
+    node = FakeNode()
+    node.store.set_dials({1: 100, 2: 50, 3: 100})
+    node.store.set_limit(3, 12.0)
+    node.pass_epochs(3)
+    page = open_page(node)
+    text = text_of(page.get("/privacy"))
+    assert "ε 30 is the most an item may lose in its life, about 10 epochs at full dial." in text
+    assert "By then somebody who kept all sketches could be all but sure whether you have it." in text
+    assert "1 item has at most 1 epoch left." in text
+    assert "ε 9 of 12 spent; at its dial it can count in 1 more sketch." in text_of(
+        page.post("/privacy/choose", place="3")
+    )
+    node.pass_epochs(4)
+    text = text_of(page.get("/privacy"))
+    assert "1 item has reached it." in text
+    assert "1 item has at most 3 epochs left." in text, "7 of 10 sketches; the item of dial 50 has 13 left"
+    assert text_of(page.post("/privacy/default-limit", limit="3")).count("17 % sure that you have it") == 2
+
+
+def test_epochs_left_are_those_that_the_store_allows(open_page):
+    node = FakeNode(epsilon=Fraction(1, 10), limit=0.3)
+    node.store.set_dials({1: 100})
+    page = open_page(node)
+    for left in (2, 1, 0):
+        node.now_s += node.network.epoch_length_s
+        node.pass_epochs(1)
+        text = text_of(page.get("/privacy"))
+        assert f"can count in {left or 'no'} more sketch" in text
+        assert ("1 item has reached it." in text) == (left == 0)
+
+
+def test_huge_limits_are_called_so(open_page):
+    page = open_page(a_lived_in_node())
+    html = page.post("/privacy/default-limit", limit="99999")
+    assert "ε 99,999 is the most" in text_of(html)
+    assert "That is as good as no limit." in message_in(html)
+    assert '<span class="warn">That is as good as no limit.</span>' in html
+    assert 'value="99999"' in html, "a field of numbers takes no commas"
 
 
 # --- neighbours ------------------------------------------------------------------------------------------------------
@@ -288,8 +346,33 @@ def test_neighbours_come_with_their_uncertainty(open_page):
 
 def test_recommendations_come_with_their_reason(open_page):
     text = text_of(open_page(a_lived_in_node()).get("/neighbours"))
-    assert "Several of your neighbours seem to have it, about 6 of 10." in text
-    assert "One of your neighbours seems to have it." in text
+    assert "Several of your neighbours seem to have it, about 6 of 8; hardly by chance." in text
+    assert "Several of your neighbours seem to have it, about 3 of 8; probably not by chance." in text
+    assert "One of your 8 neighbours seems to have it; may be chance." in text
+
+
+def test_weak_hints_are_below_a_fold(open_page):
+    node = a_lived_in_node()
+    page = open_page(node)
+    html = page.get("/neighbours")
+    strong, weak = html.split('<details class="card" id="weak">')
+    assert re.findall(r'id="dismiss-(\d+)"', strong) == ["301", "305", "309", "313", "317", "321"]
+    assert re.findall(r'id="dismiss-(\d+)"', weak) == ["325", "329", "333", "337"]
+    assert "4 weak hints that may be chance" in text_of(html)
+    assert "may be chance" not in text_of(strong.partition('id="people"')[0])
+    node.advice = node.advice[6:]
+    text = text_of(page.get("/neighbours"))
+    assert "Nothing stands out from chance yet." in text
+    assert "4 weak hints that may be chance" in text
+
+
+def test_people_who_share_nothing_are_not_listed(open_page):
+    node = a_lived_in_node()
+    node.people[-1] = dataclasses.replace(node.people[-1], shared=0.4, score=0.36)
+    text = text_of(open_page(node).get("/neighbours"))
+    assert "shares about 0" not in text
+    assert node.people[-1].name not in text
+    assert node.people[-2].name in text
 
 
 def test_a_recommendation_is_added_dismissed_and_brought_back(open_page):
@@ -314,13 +397,24 @@ def test_an_item_that_never_counts_may_be_recommended_and_says_so(open_page):
     assert 'id="add-301"' not in html
 
 
+def test_an_item_at_its_limit_may_be_recommended_and_says_why(open_page):
+    node = a_lived_in_node()
+    node.store.set_dials({301: 100})
+    node.store.set_limit(301, 1.0)
+    node.meet(20)
+    html = open_page(node).get("/neighbours")
+    assert "It is on your list, where it has reached its limit and no longer counts." in text_of(html)
+    assert "never counts" not in text_of(html)
+    assert 'id="add-301"' not in html
+
+
 def test_without_items_or_sketches_the_page_says_what_is_missing(open_page):
     page = open_page(FakeNode())
     assert "No item on your list counts yet" in text_of(page.get("/neighbours"))
     page.post("/items/add", place="3")
     assert "Waiting for the first sketches" in text_of(page.get("/neighbours"))
     page.node.store.neighbour_sketches = 4
-    assert "Nothing yet that stands out from chance" in text_of(page.get("/neighbours"))
+    assert "Nothing stands out from chance yet." in text_of(page.get("/neighbours"))
 
 
 # --- network ---------------------------------------------------------------------------------------------------------
@@ -338,7 +432,17 @@ def test_the_network_is_shown(open_page):
 
 
 def test_the_network_page_of_a_new_node(open_page):
-    text = text_of(open_page(FakeNode()).get("/network"))
+    node = FakeNode()
+    page = open_page(node)
+    text = text_of(page.get("/network"))
+    assert "the network file of this node names nobody to ask first" in text
+    assert "hetdp network add-peer hetdp-node/network.toml --address tcp://… --key … --curve …" in text
+    own = Bootstrap("tcp://10.0.0.1:7470", node.key_hex, "0" * 64)
+    node.network = msgspec.structs.replace(node.network, bootstrap=(own,))
+    assert "names nobody to ask first" in text_of(page.get("/network")), "to ask oneself does not help"
+    other = Bootstrap("tcp://10.0.0.2:7470", "1" * 64, "0" * 64)
+    node.network = msgspec.structs.replace(node.network, bootstrap=(own, other))
+    text = text_of(page.get("/network"))
     assert "None yet. The node asks the first ones named in the network file." in text
 
 

@@ -18,6 +18,7 @@ from hetdp.peer.disclosure import most_odds_factor, odds_factor
 from hetdp.peer.handle import NodeHandle
 from hetdp.peer.sketches import chance_of_one
 from hetdp.peer.store import Store
+from hetdp.peer.tails import expected_by_chance
 
 
 @pytest.mark.parametrize(("fake", "real"), [(FakeNode, NodeHandle), (FakeStore, Store)])
@@ -78,8 +79,43 @@ def test_durations_are_read_back(seconds):
 
 
 def test_the_best_of_many_strangers_may_be_chance():
-    assert words.chance_words(3.5, 50) == "probably not by chance"
-    assert words.chance_words(3.5, 1000) == "may be chance"
+    """3 ones of 3 at epsilon 3 among 5, 400 and 2000 strangers; the normal tail would call all of them sure."""
+    by_chance = [expected_by_chance(3, 3, chance_of_one(Fraction(3)), candidates=count) for count in (5, 400, 2000)]
+    assert [words.chance_words(one) for one in by_chance] == [
+        "hardly by chance",
+        "probably not by chance",
+        "may be chance",
+    ]
+
+
+def test_votes_are_told_as_people_would():
+    assert words.votes_words(2, 2).startswith("Both of your neighbours seem")
+    assert words.votes_words(3, 3).startswith("All 3 of your neighbours seem")
+    assert words.votes_words(1, 1) == "Your one neighbour seems to have it"
+    for asked in range(1, 12):
+        for about in range(1, asked + 1):
+            text = words.votes_words(about, asked)
+            assert f"{about} of {about}" not in text
+            assert ("seems" in text) == (about == 1)
+
+
+@given(st.floats(0.0, 1e12))
+def test_numbers_are_never_in_powers_of_ten_and_large_ones_have_commas(number):
+    text = words.number_words(number)
+    if number >= 999.5:
+        assert "e+" not in text
+    if 1000 <= number <= 1e9:
+        assert text == f"{number:,.0f}"
+    assert words.number_words(99_999.0) == "99,999"
+
+
+@given(st.floats(0.0, 100.0))
+def test_what_a_limit_means_is_bayes(limit):
+    text = words.certainty_words(limit)
+    chance = words.updated_chance(0.01, math.exp(limit))
+    assert ("all but sure" in text) == (chance > 0.99)
+    assert "as good as no limit" not in text
+    assert "as good as no limit" in words.certainty_words(limit + 100.001)
 
 
 def decoded(address):

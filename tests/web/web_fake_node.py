@@ -3,6 +3,7 @@
 import dataclasses
 import threading
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
@@ -15,9 +16,12 @@ from hetdp.peer.settings import Settings
 from hetdp.peer.sketches import draw_bits
 from hetdp.peer.store import OwnSketch, Publication
 from hetdp.peer.store_profile import ProfileItem
+from hetdp.peer.tails import RARE, expected_by_chance
 from hetdp.randomness import seeded_stream
 
 START = 1_800_000_000
+#: Chance of a one where there is nothing, at epsilon 3.
+Q = 0.0474
 GROUPS = ("Music", "Books", "Health", "Food", "")
 WORDS = (
     "Green",
@@ -203,6 +207,7 @@ class FakeNode:
             epoch_length_s=6 * 3600,
             most_items=most_items,
         )
+        self.folder = Path("hetdp-node")
         self.settings = Settings()
         self.store = FakeStore(self.network, a_catalogue(items), limit=limit)
         self.stopping = threading.Event()
@@ -264,7 +269,7 @@ class FakeNode:
             )
             for n in range(1, count + 1)
         ]
-        error = (mine * 0.0474 * 0.9526) ** 0.5 / 0.9
+        error = (mine * Q * (1 - Q)) ** 0.5 / 0.9
         self.people = [
             Neighbour(
                 store.known[n].name,
@@ -274,16 +279,22 @@ class FakeNode:
                 shared_error=error,
                 share=share / mine,
                 significance=share / error,
+                by_chance=expected_by_chance(
+                    round(0.9 * share + mine * Q), max(mine, round(share)), Q, candidates=count
+                ),
                 epoch=3,
             )
             for n in range(min(10, count))
         ]
+        asked = sum(one.by_chance < RARE for one in self.people)
         self.advice = [
             Recommendation(
                 **dataclasses.asdict(store.items[place]),
                 votes=max(0.8, 6.2 - 0.7 * n),
-                voters=max(1, 7 - n // 2),
+                voters=(voters := min(asked, max(1, 7 - n // 2))),
+                asked=asked,
                 significance=6.0 - 0.4 * n,
+                by_chance=expected_by_chance(voters, asked, Q, candidates=self.network.items),
                 in_profile=place in store.dials,
             )
             for n, place in enumerate(range(301, 341, 4))

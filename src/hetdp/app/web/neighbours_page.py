@@ -1,6 +1,6 @@
 """Neighbours and recommendations: who seems alike and how surely, and what they seem to have."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -10,13 +10,15 @@ from hetdp.app.web.items_page import add_item, undo
 from hetdp.app.web.pictures import Face, Interval, face, interval
 from hetdp.app.web.rendering import Renderer
 from hetdp.app.web.session import Message, View
-from hetdp.app.web.words import chance_words, neighbours_words
+from hetdp.app.web.words import chance_words, votes_words
 from hetdp.peer.facts import Neighbour, Recommendation
 from hetdp.peer.handle import NodeHandle
+from hetdp.peer.tails import RARE
 
 __all__ = ["NeighboursPage"]
 
 _MOST_DISMISSED = 100
+_MOST_WEAK = 8
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -39,7 +41,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Advice:
-    """A recommendation with its reason.
+    """A recommendation with its reason, whether it may be chance, and why it does not count if it is on the list.
 
     Privacy
     -------
@@ -47,8 +49,9 @@ class Advice:
     """
 
     recommendation: Recommendation
-    who: str
-    about: int
+    reason: str
+    sure: str
+    listed: str
 
 
 class NeighboursPage:
@@ -70,22 +73,20 @@ class NeighboursPage:
         For the owner's eyes.
         """
         store = self._node.store
-        counting = sum(item.effective_dial > 0 for item in store.profile())
-        sketches = store.sketch_count()
-        neighbours = [found for found in self._node.neighbours() if found.score > 0.0]
-        advice = [
-            Advice(found, neighbours_words(found.votes), max(1, min(round(found.votes), found.voters)))
-            for found in self._node.recommendations()
-        ]
+        profile = store.profile()
+        counting = sum(item.effective_dial > 0 for item in profile)
+        exhausted = {item.place for item in profile if item.exhausted}
+        found = self._node.recommendations()
         dismissed = sorted(store.dismissed())
         return self._renderer.page(
             "/neighbours",
             "neighbours.html",
             watch="profile epoch network",
-            people=[_person(found, counting, sketches) for found in neighbours],
-            advice=advice,
+            people=[person for one in self._node.neighbours() if (person := _person(one, counting)).middle > 0],
+            advice=[_advice(one, exhausted) for one in found if one.by_chance < RARE],
+            weak=[_advice(one, exhausted) for one in found if one.by_chance >= RARE][:_MOST_WEAK],
             counting=counting,
-            sketches=sketches,
+            sketches=store.sketch_count(),
             dismissed=[store.catalogue_item(place) for place in dismissed[:_MOST_DISMISSED]],
             more_dismissed=max(0, len(dismissed) - _MOST_DISMISSED),
         )
@@ -133,7 +134,15 @@ class NeighboursPage:
         return undo(self._node)
 
 
-def _person(found: Neighbour, counting: int, sketches: int) -> Person:
+def _advice(found: Recommendation, exhausted: Collection[int]) -> Advice:
+    listed = ""
+    if found.in_profile:
+        listed = "it has reached its limit and no longer counts" if found.place in exhausted else "it never counts"
+    about = max(1, min(round(found.votes), found.voters))
+    return Advice(found, votes_words(about, found.asked), chance_words(found.by_chance), listed)
+
+
+def _person(found: Neighbour, counting: int) -> Person:
     low, middle, high = (
         min(counting, max(0, round(found.shared + shift * found.shared_error))) for shift in (-2, 0, 2)
     )
@@ -144,5 +153,5 @@ def _person(found: Neighbour, counting: int, sketches: int) -> Person:
         low=low,
         middle=middle,
         high=high,
-        sure=chance_words(found.significance, sketches),
+        sure=chance_words(found.by_chance),
     )

@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from hetdp.app.web.pictures import curve_path, face
 from hetdp.app.web.rendering import Renderer
+from hetdp.peer.folder import NETWORK
 from hetdp.peer.handle import NodeHandle
 
 __all__ = ["NetworkPage"]
@@ -45,6 +46,8 @@ class NetworkPage:
             parameters=network,
             epsilon=float(network.epsilon),
             sketch_bytes=-(-network.items // 8),
+            first_peers=any(peer.key != status.key_hex for peer in network.bootstrap),
+            network_file=str(self._node.folder / NETWORK),
             peers=[(peer, face(peer.key_hex)) for peer in peers[:_MOST_PEERS]],
             more_peers=max(0, len(peers) - _MOST_PEERS),
             # Less than nothing was sent where the node was started again with an older store.

@@ -1,7 +1,7 @@
 """My privacy: what an epoch costs, what was spent, what a curious peer could learn, and the sketch that is public."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -10,17 +10,20 @@ from hetdp.app.web.fields import amount_in, whole_in
 from hetdp.app.web.pictures import loss_chart, sketch_image
 from hetdp.app.web.rendering import Renderer
 from hetdp.app.web.session import Message, View
-from hetdp.app.web.words import updated_chance
+from hetdp.app.web.words import HUGE_LIMIT, certainty_words, updated_chance
 from hetdp.errors import InvalidInput
 from hetdp.peer.disclosure import most_odds_factor, odds_factor
 from hetdp.peer.handle import NodeHandle
 from hetdp.peer.sketches import FULL_DIAL, chance_of_one
+from hetdp.peer.store_profile import ProfileItem
 
 __all__ = ["PrivacyPage"]
 
 _BEFORE = (0.01, 0.1, 0.5)
 _MOST_CURVES = 40
 _MOST_CHOICES = 2000
+#: With so few epochs left before its limit, an item is worth a word.
+_FEW_EPOCHS = 3
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -56,6 +59,7 @@ class Disclosure:
     epochs: int
     spent: float
     limit: float | None
+    left: int | None
     beliefs: tuple[Belief, ...]
 
 
@@ -99,7 +103,10 @@ class PrivacyPage:
             length_s=network.epoch_length_s,
             default_limit=store.default_limit(),
             full_epochs=store.default_limit() / float(network.epsilon),
+            huge=store.default_limit() > HUGE_LIMIT,
+            by_then=certainty_words(store.default_limit()),
             exhausted=[item for item in profile if item.exhausted],
+            ending=self._ending(profile),
             publications=publications,
             newest=newest,
             image=None if newest is None else sketch_image(newest.bits),
@@ -133,7 +140,9 @@ class PrivacyPage:
         """
         place, limit = whole_in(form, "place"), amount_in(form, "limit")
         self._node.store.set_limit(place, limit)
-        return Message("Back to the limit of all items." if limit is None else "The limit of this item is set.")
+        if limit is None:
+            return Message("Back to the limit of all items.")
+        return Message(f"The limit of this item is set. {certainty_words(limit)}")
 
     def set_default_limit(self, form: Mapping[str, str]) -> Message:
         """Set the lifetime limit of items without one of their own.
@@ -146,7 +155,19 @@ class PrivacyPage:
         if limit is None:
             raise InvalidInput("limit must be a number of at least 0. Got nothing instead.")
         self._node.store.set_default_limit(limit)
-        return Message("The limit of all items is set.")
+        return Message(f"The limit of all items is set. {certainty_words(limit)}")
+
+    def _ending(self, profile: Iterable[ProfileItem]) -> list[tuple[str, int]]:
+        """Return the items that will soon be at their limit and after how many epochs, the first to get there first."""
+        left = [(item.title, self._epochs_left(item)) for item in profile if item.effective_dial]
+        return sorted(((title, epochs) for title, epochs in left if epochs <= _FEW_EPOCHS), key=lambda row: row[1])
+
+    def _epochs_left(self, item: ProfileItem) -> int:
+        """Return in how many more sketches an item can count, with its dial as it stands."""
+        return math.floor((item.limit - item.spent) / self._loss(item.dial) * (1.0 + 1e-9) + 1e-9)
+
+    def _loss(self, dial: int) -> float:
+        return float(self._node.network.epsilon) * dial / FULL_DIAL
 
     def _disclosure(self, place: int) -> Disclosure:
         store, epsilon = self._node.store, self._node.network.epsilon
@@ -157,7 +178,7 @@ class PrivacyPage:
         charges = store.charges(place)
         spent = math.fsum(loss for _, loss in charges)
         lifetime = math.exp(min(700.0, spent))  # losses add up, so odds multiply
-        limits = {item.place: item.limit for item in store.profile()}
+        listed = {item.place: item for item in store.profile()}.get(place)
         return Disclosure(
             place=place,
             title=store.catalogue_item(place).title,
@@ -168,7 +189,8 @@ class PrivacyPage:
             most_lifetime=lifetime,
             epochs=len(charges),
             spent=spent,
-            limit=limits.get(place),
+            limit=None if listed is None else listed.limit,
+            left=None if listed is None or not listed.dial else self._epochs_left(listed),
             beliefs=tuple(
                 Belief(before, updated_chance(before, factor), updated_chance(before, lifetime)) for before in _BEFORE
             ),

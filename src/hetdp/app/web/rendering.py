@@ -59,7 +59,9 @@ class Renderer:
             factor=words.factor_words,
             percent=words.percent_words,
             number=lambda value: f"{value:,}",
-            short=lambda value: f"{value:.3g}",
+            short=words.number_words,
+            # For fields: without commas, and with all digits that were typed.
+            plain=lambda value: f"{value:.12g}",
         )
 
     def page(self, address: str, template: str, *, watch: str, **facts: Any) -> HTMLResponse:  # noqa: ANN401

@@ -5,11 +5,14 @@ from datetime import datetime
 from fractions import Fraction
 
 from hetdp.peer.disclosure import most_odds_factor
+from hetdp.peer.tails import RARE
 
 __all__ = [
     "DIAL_NAMES",
+    "HUGE_LIMIT",
     "PRESETS",
     "bytes_words",
+    "certainty_words",
     "chance_words",
     "count_words",
     "dial_effect",
@@ -17,9 +20,10 @@ __all__ = [
     "duration_words",
     "factor_words",
     "moment_words",
-    "neighbours_words",
+    "number_words",
     "percent_words",
     "updated_chance",
+    "votes_words",
 ]
 
 #: Lowest dial of each kind -> its name.
@@ -35,7 +39,9 @@ DIAL_NAMES: dict[int, str] = {
 PRESETS = ((0, "Never"), (25, "A little"), (50, "Half"), (100, "Normal"))
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_MILLION = 1_000_000
+_MILLION, _BILLION = 1_000_000, 1_000_000_000
+#: Beyond it, everybody who kept the sketches is certain whatever they believed before.
+HUGE_LIMIT = 100.0
 
 
 def dial_name(dial: int) -> str:
@@ -126,8 +132,36 @@ def percent_words(chance: float) -> str:
     return f"{percent:.2g} %" if percent < 10 else f"{percent:.3g} %"  # noqa: PLR2004  (percent)
 
 
-def chance_words(significance: float, candidates: int) -> str:
-    """Say whether a likeness may be chance, given that it is the best of so many candidates.
+def certainty_words(limit: float) -> str:
+    """Say what a lifetime limit means: how sure somebody who kept all sketches could be once it is reached.
+
+    Privacy
+    -------
+    The promise itself: odds change by at most exp(limit) in a lifetime.
+
+    Examples
+    --------
+    >>> certainty_words(30.0)
+    'By then somebody who kept all sketches could be all but sure whether you have it.'
+    >>> certainty_words(3.0)
+    'By then somebody who kept all sketches and believed 1 % before could be 17 % sure that you have it.'
+    >>> certainty_words(99999.0)
+    'That is as good as no limit.'
+    """
+    if limit > HUGE_LIMIT:
+        return "That is as good as no limit."
+    before = 0.01
+    chance = updated_chance(before, math.exp(limit))
+    if chance > 1.0 - before:
+        return "By then somebody who kept all sketches could be all but sure whether you have it."
+    return (
+        f"By then somebody who kept all sketches and believed {percent_words(before)} before could be "
+        f"{percent_words(float(f'{chance:.2g}'))} sure that you have it."
+    )
+
+
+def chance_words(by_chance: float) -> str:
+    """Say whether something may be chance, from how many candidates would do as well by chance alone.
 
     Privacy
     -------
@@ -135,18 +169,16 @@ def chance_words(significance: float, candidates: int) -> str:
 
     Examples
     --------
-    >>> chance_words(9.0, 50), chance_words(3.5, 50), chance_words(2.0, 50)
+    >>> chance_words(1e-9), chance_words(0.01), chance_words(0.2)
     ('hardly by chance', 'probably not by chance', 'may be chance')
     """
-    # The best of many strangers looks good: multiply by how many were tried.
-    by_chance = candidates * 0.5 * math.erfc(significance / math.sqrt(2.0))
-    if by_chance < 0.001:  # noqa: PLR2004  (one in a thousand)
+    if by_chance < RARE / 50.0:
         return "hardly by chance"
-    return "probably not by chance" if by_chance < 0.05 else "may be chance"  # noqa: PLR2004  (one in twenty)
+    return "probably not by chance" if by_chance < RARE else "may be chance"
 
 
-def neighbours_words(votes: float) -> str:
-    """Say how many neighbours seem to have an item.
+def votes_words(about: int, asked: int) -> str:
+    """Say how many of the neighbours who were asked seem to have an item.
 
     Privacy
     -------
@@ -154,12 +186,38 @@ def neighbours_words(votes: float) -> str:
 
     Examples
     --------
-    >>> neighbours_words(0.7), neighbours_words(2.2), neighbours_words(6.0)
-    ('One of your neighbours', 'A few of your neighbours', 'Several of your neighbours')
+    >>> votes_words(2, 2), votes_words(5, 5)
+    ('Both of your neighbours seem to have it', 'All 5 of your neighbours seem to have it')
+    >>> votes_words(1, 6), votes_words(2, 6)
+    ('One of your 6 neighbours seems to have it', 'A few of your neighbours seem to have it, about 2 of 6')
+    >>> votes_words(4, 6)
+    'Several of your neighbours seem to have it, about 4 of 6'
     """
-    if votes < 1.5:  # noqa: PLR2004  (rounds to one)
-        return "One of your neighbours"
-    return "A few of your neighbours" if votes < 2.5 else "Several of your neighbours"  # noqa: PLR2004  (rounds to two)
+    if asked == 1:
+        return "Your one neighbour seems to have it"
+    if about >= asked:
+        return f"{'Both' if asked == 2 else f'All {asked}'} of your neighbours seem to have it"  # noqa: PLR2004  (a pair)
+    if about == 1:
+        return f"One of your {asked} neighbours seems to have it"
+    few = "A few" if about == 2 else "Several"  # noqa: PLR2004  (a pair)
+    return f"{few} of your neighbours seem to have it, about {about} of {asked}"
+
+
+def number_words(number: float) -> str:
+    """Return a number with three digits, or all those before the point.
+
+    Privacy
+    -------
+    Not applicable.
+
+    Examples
+    --------
+    >>> number_words(4.5), number_words(0.1234), number_words(999.6), number_words(99999.0), number_words(1e300)
+    ('4.5', '0.123', '1,000', '99,999', 'more than a billion')
+    """
+    if number > _BILLION:
+        return "more than a billion"
+    return f"{number:,.0f}" if number >= 999.5 else f"{number:.3g}"  # noqa: PLR2004  (where three digits are too few)
 
 
 def count_words(count: int, one: str, many: str = "") -> str:
