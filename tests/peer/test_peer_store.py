@@ -215,7 +215,7 @@ CHILD = """
 
 def test_kill_9_at_any_moment_never_draws_an_epoch_twice(store):
     """Whatever had left the process before it was killed is still there afterwards, paid for, bit by bit."""
-    store.set_default_limit(10.0**9)
+    store.set_default_limit(10.0**6)
     store.set_dials({1: 100, 2: 7})
     seen = {}
     for turn in range(3):

@@ -1,9 +1,11 @@
 """Publishing once per epoch, whatever happens: charge, draw and store in one transaction, and only then let it out.
 
 Why not `hetdp.Ledger`: its file and the store are two files, and a crash between the two would leave an epoch that was
-paid for and has no sketch, so a second draw; and it rewrites a vector as long as the catalogue for every charge. Here a
-charge is one row per item that counts, in the very transaction that stores the sketch. Losses are whole numbers of
-hundredths of epsilon, so their sums are exact.
+paid for and has no sketch, so a second draw. Here the charge is in the very transaction that stores the sketch. Losses
+are whole numbers of hundredths of epsilon, so their sums are exact.
+
+Everything is read and written as arrays as long as the catalogue. Items of dial 0, items that are not on the list and
+items that count cost the same, so the time of a draw does not tell how many there are (docs/node.md says what may).
 """
 
 import msgspec
@@ -36,7 +38,7 @@ def publish(
     store
         Holds the profile, the ledger and the sketches so far.
     identity, network, invitation
-        Who signs, and for which network.
+        Who signs, and for which network; the invitation goes along only where the network asks for one.
     now_s
         Unix seconds. Where the clock was set back, the newest stored sketch is returned; no epoch is drawn twice.
     stream, simulation
@@ -62,7 +64,8 @@ def publish(
     epoch = network.epoch_at(now_s)
     newest = store.published_epoch()
     if epoch >= 0 and (newest is None or newest < epoch):
-        _draw(store, identity=identity, network=network, epoch=epoch, now_s=now_s, invitation=invitation, stream=source)
+        shown = invitation if network.admission == "invite" else b""
+        _draw(store, identity=identity, network=network, epoch=epoch, now_s=now_s, invitation=shown, stream=source)
     return newest_sketch(store)
 
 
@@ -91,13 +94,11 @@ def _draw(
         (newest,) = connection.execute("SELECT max(epoch) FROM publications").fetchone()
         if newest is not None and newest >= epoch:  # another process was quicker
             return
-        dials = store.effective_dials()
-        connection.executemany(
-            "INSERT INTO charges VALUES (?, ?, ?)", [(epoch, place, dial) for place, dial in dials.items()]
-        )
+        dials = store.standing().effective
+        store.charge(connection, dials)
         bits = draw_bits(dials, epsilon=network.epsilon, size=network.items, stream=stream)
         sketch = sign_sketch(bits, epoch=epoch, identity=identity, network=network, invitation=invitation)
         connection.execute(
-            "INSERT INTO publications VALUES (?, ?, ?, ?)",
-            (epoch, now_s, int(bits.sum()), msgspec.msgpack.encode(sketch)),
+            "INSERT INTO publications VALUES (?, ?, ?, ?, ?)",
+            (epoch, now_s, int(bits.sum()), msgspec.msgpack.encode(sketch), dials.tobytes()),
         )

@@ -74,13 +74,16 @@ def chance_of_one(epsilon: Fraction, dial: int = 0) -> float:
     return math.exp(-level * (1 - dial / FULL_DIAL)) / (1.0 + math.exp(-level))
 
 
-def draw_bits(dials: Mapping[int, int], *, epsilon: Fraction, size: int, stream: Stream) -> NDArray[np.bool_]:
+def draw_bits(
+    dials: Mapping[int, int] | NDArray[np.uint8], *, epsilon: Fraction, size: int, stream: Stream
+) -> NDArray[np.bool_]:
     """Draw the bits of a sketch: one per catalogue item.
 
     Parameters
     ----------
     dials
-        Place in the catalogue -> dial, for the items of the profile.
+        One per catalogue item, 0 for absent ones: then the work is the same for every profile. Or, for simulations,
+        place in the catalogue -> dial, for the items of the profile.
     epsilon, size
         Public: level of the network and number of catalogue items.
     stream
@@ -98,9 +101,12 @@ def draw_bits(dials: Mapping[int, int], *, epsilon: Fraction, size: int, stream:
     >>> draw_bits({0: 100, 2: 0}, epsilon=Fraction(9), size=4, stream=seeded_stream(1))
     array([ True, False, False, False])
     """
-    which = np.zeros(size, dtype=np.intp)
-    for place, dial in dials.items():
-        which[place] = dial
+    if isinstance(dials, Mapping):
+        which = np.zeros(size, dtype=np.intp)
+        for place, dial in dials.items():
+            which[place] = dial
+    else:
+        which = dials.astype(np.intp)
     return toss_kinds(_coins(epsilon), which, stream)
 
 

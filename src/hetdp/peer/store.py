@@ -18,7 +18,8 @@ from hetdp.peer.messages import Record, SignedSketch
 from hetdp.peer.network import Bootstrap, Network
 from hetdp.peer.sketches import unpack
 from hetdp.peer.store_base import set_fact
-from hetdp.peer.store_profile import ProfileStore
+from hetdp.peer.store_ledger import ABSENT, checked_limit, put_array
+from hetdp.peer.store_profile import ProfileStore, literally, words_in_catalogue
 from hetdp.peer.store_schema import create
 
 __all__ = ["OwnSketch", "Publication", "Store"]
@@ -93,16 +94,26 @@ class Store(ProfileStore):
         -------
         The file is created for its owner only; an existing one is refused.
         """
+        limit = checked_limit(default_limit)
         create(path)
         store = cls(path)
         rows = [(item.place, item.item, item.title, item.link, item.group) for item in items]
+        names = sorted({row[-1] for row in rows}, key=lambda name: (name == "", name))
+        number = {name: place for place, name in enumerate(names)}
+        page = sorted(rows, key=lambda row: (number[row[-1]], row[2].casefold(), row[0]))
         with store.transaction(durable=True) as connection:
             connection.executemany("INSERT INTO catalogue VALUES (?, ?, ?, ?, ?)", rows)
+            put_array(connection, "dials", np.full(len(rows), ABSENT))
+            put_array(connection, "lost", np.zeros(len(rows)))
+            put_array(connection, "limits", np.full(len(rows), -1))
+            put_array(connection, "page", np.array([row[0] for row in page]))
+            put_array(connection, "groups", np.array([number[row[-1]] for row in rows]))
+            set_fact(connection, "group_names", json.dumps(names))
             set_fact(connection, "network_id", network.id.hex())
             set_fact(connection, "epsilon", str(network.epsilon))
             set_fact(connection, "items", network.items)
             set_fact(connection, "most_items", network.most_items)
-            set_fact(connection, "default_limit", float(default_limit))
+            set_fact(connection, "default_limit", limit)
             set_fact(connection, "profile_version", 0)
         return store
 
@@ -119,20 +130,18 @@ class Store(ProfileStore):
             )
 
     def search(self, text: str, *, limit: int = 20, offset: int = 0) -> list[CatalogueItem]:
-        """Return items whose title, id or group holds every word of a text.
+        """Return items whose title, id or group holds every word of a text: exact titles first, then beginnings.
 
         Privacy
         -------
         Local: what is searched for is not recorded.
         """
-        words = text.split()[:10]
-        like = "(title LIKE ? ESCAPE '!' OR item LIKE ? ESCAPE '!' OR category LIKE ? ESCAPE '!')"
-        where = " AND ".join([like] * len(words)) or "1"
-        patterns = [
-            f"%{word.replace('!', '!!').replace('%', '!%').replace('_', '!_')}%" for word in words for _ in range(3)
-        ]
-        sql = f"{_CATALOGUE} WHERE {where} ORDER BY title, place LIMIT ? OFFSET ?"
-        return [CatalogueItem(*row) for row in self._rows(sql, *patterns, limit, offset)]
+        where, patterns = words_in_catalogue(text)
+        whole = " ".join(text.split())
+        order = "title LIKE ? ESCAPE '!' DESC, title LIKE ? ESCAPE '!' DESC, title, place"
+        sql = f"{_CATALOGUE} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
+        nearest = (literally(whole), f"{literally(whole)}%")
+        return [CatalogueItem(*row) for row in self._rows(sql, *patterns, *nearest, limit, offset)]
 
     def catalogue_item(self, place: int) -> CatalogueItem:
         """Return the item at a place.
@@ -195,14 +204,29 @@ class Store(ProfileStore):
         -------
         The dials are for the owner's eyes.
         """
-        rows = self._rows("SELECT epoch, published_s, sketch FROM publications ORDER BY epoch DESC LIMIT 1")
+        rows = self._rows("SELECT epoch, published_s, sketch, dials FROM publications ORDER BY epoch DESC LIMIT 1")
         if not rows:
             return None
-        epoch, published_s, raw = rows[0]
+        epoch, published_s, raw, counted = rows[0]
         bits = unpack(_sketch_decoder.decode(raw).bits, int(self._fact("items")))
+        dials = np.frombuffer(counted, dtype=np.uint8)
         return OwnSketch(
-            epoch, published_s, bits, dict(self._rows("SELECT place, dial FROM charges WHERE epoch = ?", epoch))
+            epoch, published_s, bits, {place: int(dials[place]) for place in np.flatnonzero(dials).tolist()}
         )
+
+    def published_bits(self, place: int) -> list[tuple[int, int, bool]]:
+        """Return the (epoch, dial, bit) of one item in every own sketch, oldest first.
+
+        Privacy
+        -------
+        The bits are public; the dials are for the owner's eyes.
+        """
+        rows = self._rows("SELECT epoch, sketch, substr(dials, ?, 1) FROM publications ORDER BY epoch", place + 1)
+        found = []
+        for epoch, raw, dial in rows:
+            byte = _sketch_decoder.decode(raw).bits[place // 8]
+            found.append((epoch, dial[0], bool(byte >> place % 8 & 1)))
+        return found
 
     def keep(
         self,
@@ -294,13 +318,13 @@ class Store(ProfileStore):
         return [Bootstrap(address, key.hex(), curve.hex()) for address, key, curve in rows]
 
     def bans(self) -> dict[bytes, float]:
-        """Return banned transport keys and until when.
+        """Return banned transport and signing keys and until when.
 
         Privacy
         -------
         Public data.
         """
-        return dict(self._rows("SELECT curve, until_s FROM bans"))
+        return dict(self._rows("SELECT key, until_s FROM bans"))
 
     def traffic(self) -> Traffic:
         """Return what went over the wire, all runs together.

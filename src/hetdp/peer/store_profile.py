@@ -1,21 +1,22 @@
-"""The private half of the store: profile, dials, limits, undo, and the ledger of what each item has lost."""
+"""The profile in the store: what is on the list and at which dial, edits, undo, and pages of it for its owner."""
 
-import math
-import sqlite3
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
-from hetdp.checks import not_negative
+import numpy as np
+from numpy.typing import NDArray
+
 from hetdp.errors import InvalidInput
+from hetdp.peer.catalogue import CatalogueItem
 from hetdp.peer.sketches import FULL_DIAL
-from hetdp.peer.store_base import StoreBase, checked_place, set_fact
+from hetdp.peer.store_base import checked_place
+from hetdp.peer.store_ledger import ABSENT, LedgerStore, Standing, loss, next_version, put_array
 
-__all__ = ["ProfileItem", "ProfileStore"]
+__all__ = ["ListCounts", "ProfileItem", "ProfileStore", "Waiting"]
 
 _UNDO_STEPS = 100
-#: A limit of 0.3 at epsilon 0.1 means three epochs, although 0.3 / 0.1 is a little less than 3 in floats.
-_TOLERANCE = 1e-9
+_ITEMS_AT = "SELECT place, item, title, link, category FROM catalogue WHERE place IN (SELECT value FROM json_each(?))"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,7 +50,38 @@ class ProfileItem:
     exhausted: bool
 
 
-class ProfileStore(StoreBase):
+@dataclass(frozen=True, slots=True, repr=False)
+class ListCounts:
+    """How many items are on the list, count, and are exhausted.
+
+    Privacy
+    -------
+    For the owner's eyes; `repr` shows nothing.
+    """
+
+    size: int
+    counting: int
+    exhausted: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Waiting:
+    """An item that the next sketch will treat differently from the newest one.
+
+    Privacy
+    -------
+    For the owner's eyes; `repr` shows nothing.
+    """
+
+    place: int
+    title: str
+    before: int
+    after: int
+    listed: bool
+    exhausted: bool
+
+
+class ProfileStore(LedgerStore):
     """Reads and writes the profile. Edits take effect in the next epoch, never in a published sketch.
 
     Privacy
@@ -57,43 +89,109 @@ class ProfileStore(StoreBase):
     Never leaves the file. Edits are on disk when the call returns.
     """
 
-    @property
-    def epsilon(self) -> Fraction:
-        """Loss of an item at full dial per epoch."""
-        return Fraction(self._fact("epsilon"))
-
     def profile(self) -> list[ProfileItem]:
-        """Return the profile, in the order of the catalogue.
+        """Return the whole profile, in the order of the catalogue.
+
+        Privacy
+        -------
+        For the owner's eyes. The work grows with the profile; a page of it is `listing`.
+        """
+        standing = self.standing()
+        return self._items(np.flatnonzero(standing.listed), standing)
+
+    def listing(self, text: str = "", *, limit: int, offset: int = 0) -> tuple[list[ProfileItem], int]:
+        """Return some of the items whose title, id or group holds every word of a text, and how many there are.
+
+        They are ordered by group and title, those without a group last.
+
+        Privacy
+        -------
+        For the owner's eyes. The work depends on the catalogue and on how many are returned, not on the profile.
+        """
+        standing, page = self.standing(), self._array("page")
+        fits = standing.listed
+        if text.split():
+            found = np.zeros(fits.size, dtype=np.bool_)
+            where, patterns = words_in_catalogue(text)
+            rows = self._rows("SELECT place FROM catalogue WHERE " + where, *patterns)  # noqa: S608  (our own text)
+            found[[place for (place,) in rows]] = True
+            fits &= found
+        places = page[fits[page]]
+        return self._items(places[offset : offset + limit], standing), places.size
+
+    def on_list(self, place: int) -> ProfileItem | None:
+        """Return one item of the profile; None if it is not on the list.
 
         Privacy
         -------
         For the owner's eyes.
         """
-        newest = self._one("SELECT max(epoch) FROM publications")
-        counted = dict(self._rows("SELECT place, dial FROM charges WHERE epoch = ?", -1 if newest is None else newest))
-        steps, limits, default = self._steps(), self._limits(), self.default_limit()
-        epsilon, found = self.epsilon, []
-        for place, item, title, link, group, dial in self._rows(
-            "SELECT place, item, title, link, category, dial FROM profile JOIN catalogue USING (place) ORDER BY place"
-        ):
-            limit = limits.get(place, default)
-            fits = dial == 0 or steps.get(place, 0) + dial <= most_steps(limit, epsilon)
-            found.append(
-                ProfileItem(
-                    place,
-                    item,
-                    title,
-                    link,
-                    group,
-                    dial=dial,
-                    effective_dial=dial if fits else 0,
-                    published_dial=counted.get(place),
-                    spent=loss(steps.get(place, 0), epsilon),
-                    limit=limit,
-                    exhausted=not fits,
-                )
-            )
-        return found
+        standing = self.standing()
+        if not 0 <= place < standing.dials.size or not standing.listed[place]:
+            return None
+        return self._items(np.array([place]), standing)[0]
+
+    def listed_among(self, places: Iterable[int]) -> set[int]:
+        """Return which of some places of the catalogue are on the list.
+
+        Privacy
+        -------
+        For the owner's eyes.
+        """
+        listed = self.standing().listed
+        return {place for place in places if listed[place]}
+
+    def list_counts(self) -> ListCounts:
+        """Return how many items are on the list, count, and are exhausted.
+
+        Privacy
+        -------
+        For the owner's eyes. The same work for every profile.
+        """
+        standing = self.standing()
+        counts = (standing.listed, standing.effective, standing.exhausted)
+        return ListCounts(*(int(np.count_nonzero(which)) for which in counts))
+
+    def group_counts(self) -> list[tuple[str, int]]:
+        """Return the groups of which there is something on the list, and how much; items without a group come last.
+
+        Privacy
+        -------
+        For the owner's eyes.
+        """
+        names = json.loads(self._fact("group_names"))
+        counts = np.bincount(self._array("groups")[self.standing().listed], minlength=len(names))
+        return [(name, int(count)) for name, count in zip(names, counts, strict=True) if count]
+
+    def waiting(self, most: int) -> tuple[list[Waiting], int]:
+        """Return some of the items that the next sketch will treat differently, and how many there are.
+
+        Privacy
+        -------
+        For the owner's eyes.
+        """
+        before = self._published_dials()
+        if before is None:
+            return [], 0
+        standing, page = self.standing(), self._array("page")
+        after, listed, exhausted = standing.effective, standing.listed, standing.exhausted
+        places = page[(before != after)[page]]
+        rows = [
+            Waiting(item.place, item.title, int(before[place]), int(after[place]), bool(listed[place]), bool(gone))
+            for item in self.items_at(places[:most].tolist())
+            for place, gone in [(item.place, exhausted[item.place])]
+        ]
+        return rows, places.size
+
+    def items_at(self, places: list[int]) -> list[CatalogueItem]:
+        """Return the items of the catalogue at some places, in that order.
+
+        Privacy
+        -------
+        Public data.
+        """
+        found = {row[0]: CatalogueItem(*row) for row in self._rows(_ITEMS_AT, json.dumps(places))}
+        return [found[place] for place in places]
 
     def set_dials(self, dials: Mapping[int, int]) -> None:
         """Add items or change their dials, as one step that can be undone.
@@ -108,9 +206,23 @@ class ProfileStore(StoreBase):
         Takes effect in the next epoch. Dials are not repeated in errors.
         """
         for dial in dials.values():
-            if not isinstance(dial, int) or isinstance(dial, bool) or not 0 <= dial <= FULL_DIAL:
-                raise InvalidInput("a dial must be a whole number from 0 to 100. Got another instead.")
+            _check_dial(dial)
         self._edit(dict(dials))
+
+    def set_group(self, group: str | None, dial: int) -> int:
+        """Change the dials of what is on the list of one group, or of everything, as one step; return how many.
+
+        Privacy
+        -------
+        Takes effect in the next epoch.
+        """
+        _check_dial(dial)
+        names, chosen = json.loads(self._fact("group_names")), self.standing().listed
+        if group is not None:
+            chosen &= self._array("groups") == (names.index(group) if group in names else -1)
+        places = np.flatnonzero(chosen).tolist()
+        self._edit(dict.fromkeys(places, dial))
+        return len(places)
 
     def remove(self, places: Iterable[int]) -> None:
         """Remove items from the profile, as one step that can be undone. What they have lost stays on record.
@@ -119,7 +231,7 @@ class ProfileStore(StoreBase):
         -------
         Takes effect in the next epoch; sketches already published cannot be called back.
         """
-        self._edit(dict.fromkeys(places))
+        self._edit(dict.fromkeys(places, ABSENT))
 
     def undo(self) -> bool:
         """Take the last edit back; False if there is none.
@@ -132,10 +244,12 @@ class ProfileStore(StoreBase):
             (step,) = connection.execute("SELECT max(step) FROM edits").fetchone()
             if step is None:
                 return False
-            before = connection.execute("SELECT place, dial FROM edits WHERE step = ?", (step,)).fetchall()
-            _write(connection, dict(before))
+            dials = self._array("dials")
+            for place, dial in connection.execute("SELECT place, dial FROM edits WHERE step = ?", (step,)):
+                dials[place] = dial
+            put_array(connection, "dials", dials)
             connection.execute("DELETE FROM edits WHERE step = ?", (step,))
-            _next_version(connection)
+            next_version(connection)
         return True
 
     def profile_version(self) -> int:
@@ -146,75 +260,6 @@ class ProfileStore(StoreBase):
         For the owner's eyes.
         """
         return int(self._fact("profile_version") or 0)
-
-    def default_limit(self) -> float:
-        """Return the lifetime limit of items that have none of their own, in epsilon.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
-        return float(self._fact("default_limit"))
-
-    def set_default_limit(self, epsilon: float) -> None:
-        """Set the lifetime limit of items that have none of their own.
-
-        Privacy
-        -------
-        Losses already made stay on record.
-        """
-        limit = not_negative("limit", epsilon)
-        with self.transaction(durable=True) as connection:
-            set_fact(connection, "default_limit", limit)
-            _next_version(connection)
-
-    def set_limit(self, place: int, epsilon: float | None) -> None:
-        """Set the lifetime limit of one item; None goes back to the default.
-
-        Privacy
-        -------
-        Losses already made stay on record.
-        """
-        limit = None if epsilon is None else not_negative("limit", epsilon)
-        with self.transaction(durable=True) as connection:
-            checked_place(connection, place)
-            if limit is None:
-                connection.execute("DELETE FROM limits WHERE place = ?", (place,))
-            else:
-                connection.execute("INSERT OR REPLACE INTO limits VALUES (?, ?)", (place, limit))
-            _next_version(connection)
-
-    def charges(self, place: int) -> list[tuple[int, float]]:
-        """Return the (epoch, loss) of one item, oldest first.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
-        epsilon = self.epsilon
-        rows = self._rows("SELECT epoch, dial FROM charges WHERE place = ? ORDER BY epoch", place)
-        return [(epoch, loss(dial, epsilon)) for epoch, dial in rows]
-
-    def all_charges(self) -> list[tuple[int, int, float]]:
-        """Return every (epoch, place, loss), oldest first.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
-        epsilon = self.epsilon
-        rows = self._rows("SELECT epoch, place, dial FROM charges ORDER BY epoch, place")
-        return [(epoch, place, loss(dial, epsilon)) for epoch, place, dial in rows]
-
-    def spent(self) -> dict[int, float]:
-        """Return the lifetime loss of every item that ever lost anything, removed ones included.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
-        epsilon = self.epsilon
-        return {place: loss(steps, epsilon) for place, steps in self._steps().items()}
 
     def dismiss(self, place: int) -> None:
         """Do not recommend an item any more.
@@ -246,83 +291,82 @@ class ProfileStore(StoreBase):
         """
         return {place for (place,) in self._rows("SELECT place FROM dismissed")}
 
-    def effective_dials(self) -> dict[int, int]:
-        """Return the dials that will count in the next sketch; items that weigh 0 are left out.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
-        return {item.place: item.effective_dial for item in self.profile() if item.effective_dial > 0}
-
-    def _edit(self, dials: Mapping[int, int | None]) -> None:
-        if not dials:
+    def _edit(self, changes: Mapping[int, int]) -> None:
+        """Write new dials, `ABSENT` for what goes, and remember the old ones."""
+        if not changes:
             return
         with self.transaction(durable=True) as connection:
-            for place in dials:
-                checked_place(connection, place)
+            dials = self._array("dials")
+            for place in changes:
+                if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < dials.size:
+                    raise InvalidInput("place must be a position in the catalogue. Got another instead.")
             (step,) = connection.execute("SELECT coalesce(max(step), 0) + 1 FROM edits").fetchone()
-            before = dict.fromkeys(dials) | dict(
-                row for row in connection.execute("SELECT place, dial FROM profile") if row[0] in dials
-            )
-            connection.executemany(
-                "INSERT INTO edits VALUES (?, ?, ?)", [(step, place, dial) for place, dial in before.items()]
-            )
+            before = [(step, place, int(dials[place])) for place in changes]
+            connection.executemany("INSERT INTO edits VALUES (?, ?, ?)", before)
             connection.execute("DELETE FROM edits WHERE step <= ?", (step - _UNDO_STEPS,))
-            _write(connection, dials)
-            (size,) = connection.execute("SELECT count(*) FROM profile").fetchone()
-            (most,) = connection.execute("SELECT value FROM facts WHERE name = 'most_items'").fetchone()
-            if size > most:
+            dials[list(changes)] = list(changes.values())
+            most = int(self._fact("most_items"))
+            if np.count_nonzero(dials != ABSENT) > most:
                 raise InvalidInput(f"a profile must hold at most {most} items in this network. Got more instead.")
-            _next_version(connection)
+            put_array(connection, "dials", dials)
+            next_version(connection)
 
-    def _steps(self) -> dict[int, int]:
-        return dict(self._rows("SELECT place, sum(dial) FROM charges GROUP BY place"))
+    def _items(self, places: NDArray[np.integer], standing: Standing) -> list[ProfileItem]:
+        epsilon, default, counted = self.epsilon, self.default_limit(), self._published_dials()
+        effective, exhausted = standing.effective, standing.exhausted
+        wanted = places.tolist()
+        limits = self._limits(wanted)
+        return [
+            ProfileItem(
+                item.place,
+                item.item,
+                item.title,
+                item.link,
+                item.group,
+                dial=int(standing.dials[item.place]),
+                effective_dial=int(effective[item.place]),
+                published_dial=None if counted is None else int(counted[item.place]) or None,
+                spent=loss(int(standing.lost[item.place]), epsilon),
+                limit=limits.get(item.place, default),
+                exhausted=bool(exhausted[item.place]),
+            )
+            for item in self.items_at(wanted)
+        ]
 
-    def _limits(self) -> dict[int, float]:
-        return dict(self._rows("SELECT place, epsilon FROM limits"))
+    def _published_dials(self) -> NDArray[np.uint8] | None:
+        """Return the dials that counted in the newest sketch; None if there is none."""
+        raw = self._one("SELECT dials FROM publications ORDER BY epoch DESC LIMIT 1")
+        return None if raw is None else np.frombuffer(raw, dtype=np.uint8)
 
 
-def loss(steps: int, epsilon: Fraction) -> float:
-    """Return the loss of so many hundredths of weight.
+def words_in_catalogue(text: str) -> tuple[str, list[str]]:
+    """Return the condition that title, id or group of a row hold every word of a text, and what to fill in.
 
     Privacy
     -------
-    Exact up to the final rounding to a float.
-
-    Examples
-    --------
-    >>> loss(150, Fraction(3))
-    4.5
+    What is searched for is not recorded.
     """
-    return float(epsilon * steps / FULL_DIAL)
+    words = text.split()[:10]
+    like = "(title LIKE ? ESCAPE '!' OR item LIKE ? ESCAPE '!' OR category LIKE ? ESCAPE '!')"
+    patterns = [f"%{literally(word)}%" for word in words for _ in range(3)]
+    return " AND ".join([like] * len(words)) or "1", patterns
 
 
-def most_steps(limit: float, epsilon: Fraction) -> int:
-    """Return how many hundredths of weight an item may lose in its life.
+def literally(word: str) -> str:
+    """Return a word for LIKE ... ESCAPE '!', its signs taken literally.
 
     Privacy
     -------
-    Whole numbers from here on: sums of losses have no rounding error.
+    Not applicable.
 
     Examples
     --------
-    >>> most_steps(0.3, Fraction(1, 10)), most_steps(4.5, Fraction(3))
-    (300, 150)
+    >>> literally("50%!")
+    '50!%!!'
     """
-    return math.floor(limit / float(epsilon) * FULL_DIAL * (1.0 + _TOLERANCE))
+    return word.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
-def _write(connection: sqlite3.Connection, dials: Mapping[int, int | None]) -> None:
-    for place, dial in dials.items():
-        if dial is None:
-            connection.execute("DELETE FROM profile WHERE place = ?", (place,))
-        else:
-            connection.execute("INSERT OR REPLACE INTO profile VALUES (?, ?)", (place, dial))
-
-
-def _next_version(connection: sqlite3.Connection) -> None:
-    (version,) = connection.execute(
-        "SELECT coalesce(max(value), 0) FROM facts WHERE name = 'profile_version'"
-    ).fetchone()
-    set_fact(connection, "profile_version", version + 1)
+def _check_dial(dial: object) -> None:
+    if not isinstance(dial, int) or isinstance(dial, bool) or not 0 <= dial <= FULL_DIAL:
+        raise InvalidInput("a dial must be a whole number from 0 to 100. Got another instead.")

@@ -8,7 +8,7 @@ from hetdp.errors import DataError
 
 __all__ = ["connect", "create"]
 
-_VERSION = 1
+_VERSION = 2
 _BUSY_S = 30.0
 
 _SCHEMA = f"""
@@ -17,23 +17,21 @@ CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 -- Public.
 CREATE TABLE catalogue (place INTEGER PRIMARY KEY, item TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
                         link TEXT NOT NULL, category TEXT NOT NULL);
--- Private: the profile, its dials in hundredths, its limits in epsilon, how to take an edit back, what was dismissed.
-CREATE TABLE profile (place INTEGER PRIMARY KEY REFERENCES catalogue,
-                      dial INTEGER NOT NULL CHECK (dial BETWEEN 0 AND 100));
+-- Private: dials, losses and limits in hundredths, as arrays as long as the catalogue (hetdp.peer.store_ledger).
+CREATE TABLE arrays (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+-- Private: limits as their owner has typed them, how to take an edit back, what was dismissed.
 CREATE TABLE limits (place INTEGER PRIMARY KEY REFERENCES catalogue, epsilon REAL NOT NULL CHECK (epsilon >= 0));
-CREATE TABLE edits (step INTEGER NOT NULL, place INTEGER NOT NULL, dial INTEGER,
+CREATE TABLE edits (step INTEGER NOT NULL, place INTEGER NOT NULL, dial INTEGER NOT NULL,
                     PRIMARY KEY (step, place)) WITHOUT ROWID;
 CREATE TABLE dismissed (place INTEGER PRIMARY KEY REFERENCES catalogue);
--- Private: the ledger. A row is a loss of epsilon * dial / 100, made before the sketch it pays for left the node.
-CREATE TABLE charges (epoch INTEGER NOT NULL, place INTEGER NOT NULL, dial INTEGER NOT NULL CHECK (dial > 0),
-                      PRIMARY KEY (epoch, place)) WITHOUT ROWID;
--- Public once published: own sketches, one per epoch and never another.
+-- Own sketches, one per epoch and never another: public once published. The dials that counted in it are private: each
+-- is a loss of epsilon * dial / 100, made before the sketch it pays for left the node.
 CREATE TABLE publications (epoch INTEGER PRIMARY KEY, published_s REAL NOT NULL, ones INTEGER NOT NULL,
-                           sketch BLOB NOT NULL);
+                           sketch BLOB NOT NULL, dials BLOB NOT NULL);
 -- Public: what others published, and how to reach them.
 CREATE TABLE sketches (key BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sketch BLOB NOT NULL);
 CREATE TABLE peers (key BLOB PRIMARY KEY, curve BLOB NOT NULL, address TEXT NOT NULL, seen_s REAL NOT NULL);
-CREATE TABLE bans (curve BLOB PRIMARY KEY, until_s REAL NOT NULL);
+CREATE TABLE bans (key BLOB PRIMARY KEY, until_s REAL NOT NULL);
 CREATE TABLE traffic (time_s REAL PRIMARY KEY, sent_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL);
 """
 
