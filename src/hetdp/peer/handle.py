@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from hetdp.errors import DataError
 from hetdp.peer.facts import EpochClock, Neighbour, Recommendation, Status
 from hetdp.peer.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, is_running
 from hetdp.peer.identity import Identity, pseudonym
+from hetdp.peer.messages import SignedSketch
 from hetdp.peer.neighbours import find_neighbours, votes
 from hetdp.peer.network import Bootstrap, Network, read_network
 from hetdp.peer.settings import Settings, read_settings
@@ -102,15 +103,7 @@ class NodeHandle:
         -------
         Computed locally from the exact profile; items that weigh 0 play no part. Sends nothing.
         """
-        return tuple(
-            find_neighbours(
-                self.store.sketches(),
-                self.store.effective_dials(),
-                epsilon=self.network.epsilon,
-                size=self.network.items,
-                count=self.settings.neighbours,
-            )
-        )
+        return self._alike(self.store.sketches(), self.store.effective_dials())
 
     def recommendations(self, limit: int = 20) -> tuple[Recommendation, ...]:
         """Return items that neighbours seem to have and the owner has not, best first.
@@ -119,30 +112,54 @@ class NodeHandle:
         -------
         Computed locally. An item of dial 0 has no influence: it may be recommended, marked `in_profile`.
         """
+        return self.findings(limit)[1]
+
+    def findings(self, limit: int = 20) -> tuple[tuple[Neighbour, ...], tuple[Recommendation, ...]]:
+        """Return neighbours and recommendations together: sketches are read and compared once.
+
+        Privacy
+        -------
+        As for `neighbours` and `recommendations`.
+        """
         sketches, counting = self.store.sketches(), self.store.effective_dials()
-        level, size = self.network.epsilon, self.network.items
-        chosen = find_neighbours(sketches, counting, epsilon=level, size=size, count=self.settings.neighbours)
-        without = set(counting) | self.store.dismissed()
-        listed = {item.place for item in self.store.profile()}
-        found = []
-        for vote in votes(sketches, chosen, without=without, epsilon=level, size=size, count=limit):
-            entry = self.store.catalogue_item(vote.place)
-            found.append(
-                Recommendation(
-                    place=entry.place,
-                    item=entry.item,
-                    title=entry.title,
-                    link=entry.link,
-                    group=entry.group,
-                    votes=vote.votes,
-                    voters=vote.voters,
-                    asked=vote.asked,
-                    significance=vote.significance,
-                    by_chance=vote.by_chance,
-                    in_profile=vote.place in listed,
-                )
+        chosen = self._alike(sketches, counting)
+        best = votes(
+            sketches,
+            chosen,
+            without=set(counting) | self.store.dismissed(),
+            epsilon=self.network.epsilon,
+            size=self.network.items,
+            count=limit,
+        )
+        places = [vote.place for vote in best]
+        listed = self.store.listed_among(places)
+        return chosen, tuple(
+            Recommendation(
+                place=entry.place,
+                item=entry.item,
+                title=entry.title,
+                link=entry.link,
+                group=entry.group,
+                votes=vote.votes,
+                voters=vote.voters,
+                asked=vote.asked,
+                significance=vote.significance,
+                by_chance=vote.by_chance,
+                in_profile=entry.place in listed,
             )
-        return tuple(found)
+            for vote, entry in zip(best, self.store.items_at(places), strict=True)
+        )
+
+    def _alike(self, sketches: Sequence[SignedSketch], counting: Collection[int]) -> tuple[Neighbour, ...]:
+        return tuple(
+            find_neighbours(
+                sketches,
+                counting,
+                epsilon=self.network.epsilon,
+                size=self.network.items,
+                count=self.settings.neighbours,
+            )
+        )
 
     def status(self) -> Status:
         """Return the node at a glance.
@@ -151,7 +168,7 @@ class NodeHandle:
         -------
         Names no item and no weight.
         """
-        clock, profile = self.clock(), self.store.profile()
+        clock, counts = self.clock(), self.store.list_counts()
         return Status(
             name=self.name,
             key_hex=self.identity.key.hex(),
@@ -164,7 +181,7 @@ class NodeHandle:
             peers=len(self.store.peers()),
             sketches=self.store.sketch_count(),
             traffic=self.store.traffic(),
-            items=len(profile),
-            exhausted=sum(item.exhausted for item in profile),
+            items=counts.size,
+            exhausted=counts.exhausted,
             clock_behind=clock.published_epoch is not None and clock.published_epoch > clock.epoch,
         )
