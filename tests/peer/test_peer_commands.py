@@ -4,17 +4,22 @@ import json
 import stat
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
+from peer_swarm import a_network, identity_of
 
 from hetdp.app.network_command import network
 from hetdp.app.node_command import node
 from hetdp.errors import DataError, HetdpError, InvalidInput
 from hetdp.peer.folder import locked
 from hetdp.peer.handle import NodeHandle
-from hetdp.peer.network import read_network
+from hetdp.peer.messages import Refused
+from hetdp.peer.network import read_network, usual_most_items
 from hetdp.peer.publication import publish
 from hetdp.peer.settings import SETTINGS, Settings, read_settings, settings_toml
+from hetdp.peer.sketches import check_sketch, draw_bits, sign_sketch
+from hetdp.randomness import seeded_stream
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "node.md"
 
@@ -44,7 +49,8 @@ def home(files):
 def test_a_network_is_made(files):
     made = read_network(files / "net.toml")
     assert (made.name, made.items, str(made.epsilon), made.catalogue) == ("net", 50, "3/10", "items.csv")
-    assert (made.epoch_length_s, made.most_items, made.admission) == (7 * 86400, 50, "open")
+    assert (made.epoch_length_s, made.most_items, made.admission) == (7 * 86400, 25, "open")
+    assert stat.S_IMODE((files / "net.toml").stat().st_mode) == 0o644, "everybody may read it"
     with pytest.raises(DataError, match="must not replace a file"):
         run(network, "create", files / "net.toml", "--catalogue", files / "items.csv", "--epsilon", "3")
     with pytest.raises(InvalidInput, match="epsilon must be a number"):
@@ -55,6 +61,45 @@ def test_a_network_is_made(files):
     result = run(network, *base, "--epoch-length", "12h", "--dry-run", "--json")
     assert json.loads(result.stdout)["epoch_length_s"] == 43200
     assert not (files / "x.toml").exists()
+
+
+def test_epochs_that_are_too_short_are_refused_and_short_ones_explained(files):
+    base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "3", "--dry-run")
+    assert "at least 20 times --period" in run(network, *base, "--epoch-length", "199s", code=2).output
+    assert "An epoch lasts 0.0556 h" in run(network, *base, "--epoch-length", "200s").output
+    assert "An epoch lasts" not in run(network, *base, "--epoch-length", "1d").output
+
+
+@pytest.mark.parametrize("items", [50, 51, 99, 100, 101, 480, 3999, 4001, 50_000])
+def test_a_sketch_of_ones_is_refused_where_nothing_is_said(items):
+    made = a_network(items=items, most_items=usual_most_items(items))
+    ones = sign_sketch(np.ones(items, dtype=bool), epoch=0, identity=identity_of(1), network=made)
+    with pytest.raises(Refused, match="that a profile explains"):
+        check_sketch(ones, network=made, network_id=made.id)
+    full = draw_bits(
+        dict.fromkeys(range(made.most_items), 100), epsilon=made.epsilon, size=items, stream=seeded_stream(1, items)
+    )
+    honest = sign_sketch(full, epoch=0, identity=identity_of(1), network=made)
+    check_sketch(honest, network=made, network_id=made.id)
+
+
+def test_a_network_that_cannot_refuse_ones_is_warned_about(files):
+    base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--dry-run")
+    says = "a sketch of ones cannot be told from"
+    assert says not in run(network, *base, "--epsilon", "3").output
+    assert says in run(network, *base, "--epsilon", "3", "--most-items", "50").output
+    assert says in run(network, *base, "--epsilon", "0.3").output
+    assert says not in run(network, *base, "--epsilon", "0.3", "-q").output
+
+
+def test_nothing_is_said_about_dry_runs_that_are_none_and_files_have_their_names(files):
+    base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "3")
+    assert "Dry run: nothing was written" in run(network, *base, "--dry-run").output
+    assert "ry run" not in run(network, *base).output
+    with pytest.raises(DataError, match=r"^FILE must be in an existing folder"):
+        run(network, "create", files / "no" / "x.toml", *base[2:])
+    run(network, "add-peer", files / "x.toml", "--address", "tcp://a:1", "--key", "ab" * 32, "--curve", "cd" * 32)
+    assert stat.S_IMODE((files / "x.toml").stat().st_mode) == 0o644
 
 
 def test_invitations_and_peers(files, home):
@@ -68,7 +113,7 @@ def test_invitations_and_peers(files, home):
     assert known.id == before
     with pytest.raises(InvalidInput, match="64 hexadecimal"):
         run(network, "add-peer", files / "net.toml", *options[:2], "--key", "xx", "--curve", "yy")
-    with pytest.raises(DataError, match="key file"):
+    with pytest.raises(DataError, match="which is open: none is needed"):
         run(network, "invite", files / "net.toml", "--key", contact["key_hex"])
     closed = files / "closed.toml"
     run(network, "create", closed, "--catalogue", files / "items.csv", "--epsilon", "3", "--invite-only")

@@ -2,19 +2,31 @@
 
 import os
 import re
+import stat
 import time
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, write_whole
 from hetdp.errors import DataError, InvalidInput
 
+if TYPE_CHECKING:
+    from hetdp.peer.network import Network
+
 __all__ = ["need_extra", "network"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_SMALL_PROFILE = 1000
+#: A sketch needs some exchanges to go around before the next one is due.
+_LEAST_PERIODS = 20
+_PUBLIC = 0o644
+_MOST_ITEMS_HELP = (
+    "Largest profile; sketches that need a larger one are refused.  [default: a quarter of the catalogue, at least 25 "
+    "and at most 1000]"
+)
 
 
 def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -48,7 +60,7 @@ def need_extra() -> None:
 @click.option("--name", help="Name of the network.  [default: name of the file]")
 @click.option("--epoch-length", callback=_seconds, default="7d", show_default=True, help="How long an epoch lasts.")
 @click.option("--period", type=float, default=10.0, show_default=True, help="Seconds between two exchanges of a node.")
-@click.option("--most-items", type=click.IntRange(min=1), help="Largest profile.  [default: 1000 or a quarter of all]")
+@click.option("--most-items", type=click.IntRange(min=1), help=_MOST_ITEMS_HELP)
 @click.option("--invite-only", is_flag=True, help="Only nodes with an invitation take part; makes FILE.key for it.")
 @output_options
 def create(
@@ -72,10 +84,11 @@ def create(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.peer.catalogue import read_catalogue
     from hetdp.peer.identity import Identity
-    from hetdp.peer.network import Network, exact_number
+    from hetdp.peer.network import Network, exact_number, usual_most_items
 
     items, digest = read_catalogue(catalogue)
-    check_writable(file, keep=(catalogue,))
+    check_writable(file, keep=(catalogue,), name="FILE")
+    _check_epoch(epoch_length, _period(period))
     key_file = file.with_name(file.name + ".key")
     for path in (file, key_file) if invite_only else (file,):
         if path.exists():
@@ -89,8 +102,8 @@ def create(
         epsilon=exact_number(epsilon),
         epoch_start_s=int(time.time()),
         epoch_length_s=epoch_length,
-        period_s=_period(period),
-        most_items=min(len(items), most_items or max(_SMALL_PROFILE, len(items) // 4)),
+        period_s=period,
+        most_items=min(len(items), most_items or usual_most_items(len(items))),
         admission="invite" if invite_only else "open",
         network_key=key.key.hex() if key else "",
     )
@@ -98,8 +111,10 @@ def create(
         if key is not None:
             key.save(key_file)
             note(f"Wrote {key_file}: it signs invitations. Keep it to yourself.", quiet=quiet)
-        write_whole(file, made.to_toml())
+        write_whole(file, made.to_toml(), mode=_PUBLIC)
         note(f"Wrote {file}. Next: hetdp node init --network {file} --profile me.csv", quiet=quiet)
+    for hint in _hints(made):
+        note(hint, quiet=quiet)
     facts = {
         "network": made.name,
         "id": made.id.hex(),
@@ -107,10 +122,10 @@ def create(
         "epsilon_per_epoch": float(made.epsilon),
         "epoch_length_s": made.epoch_length_s,
         "sketch_bytes": made.sketch_bytes,
+        "most_items": made.most_items,
         "admission": made.admission,
-        "dry_run": dry_run,
     }
-    print_json(facts) if as_json else print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
+    _show(facts, as_json=as_json, dry_run=dry_run)
 
 
 @network.command("add-peer", short_help="Name a peer to ask first.")
@@ -120,7 +135,10 @@ def create(
 @click.option("--curve", required=True, help="Its public transport key.")
 @output_options
 def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, quiet: bool, dry_run: bool) -> None:
-    """Name a peer that new nodes ask first, in the network FILE. It stays the same network."""
+    """Name a peer that new nodes ask first, in the network FILE. It stays the same network.
+
+    A node that exists already has a copy of the file in its folder, network.toml: name the peer there too.
+    """
     import msgspec
 
     from hetdp.peer.network import Bootstrap, read_network
@@ -133,10 +151,9 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, q
     others = tuple(other for other in known.bootstrap if other.key != peer.key)
     changed = msgspec.structs.replace(known, bootstrap=(*others, peer))
     if not dry_run:
-        write_whole(file, changed.to_toml())
-        note(f"Wrote {file}.", quiet=quiet)
-    facts = {"network": changed.name, "peers": len(changed.bootstrap), "dry_run": dry_run}
-    print_json(facts) if as_json else print_facts("", facts)
+        write_whole(file, changed.to_toml(), mode=stat.S_IMODE(file.stat().st_mode))
+        note(f"Wrote {file}. Nodes made from it will ask this peer first.", quiet=quiet)
+    _show({"network": changed.name, "peers": len(changed.bootstrap)}, as_json=as_json, dry_run=dry_run)
 
 
 @network.command(short_help="Let a node in.")
@@ -150,6 +167,10 @@ def invite(file: Path, *, key: str, secret: Path | None, as_json: bool, quiet: b
     from hetdp.peer.network import read_network
 
     known = read_network(file)
+    if known.admission == "open":
+        raise DataError(
+            f"an invitation must be for an invite-only network. Got {file.name!r}, which is open: none is needed."
+        )
     holder = Identity.load(secret or file.with_name(file.name + ".key"))
     if known.admission != "invite" or holder.key.hex() != known.network_key:
         raise DataError(f"--secret must be the key of an invite-only network. Got another for {file.name!r} instead.")
@@ -160,6 +181,40 @@ def invite(file: Path, *, key: str, secret: Path | None, as_json: bool, quiet: b
         return
     invitation = sign_invitation(holder.signing_secret, known.id, bytes.fromhex(key)).hex()
     print_json({"invitation": invitation}) if as_json else click.echo(invitation)
+
+
+def _hints(made: "Network") -> Iterator[str]:
+    """Yield what whoever makes a network should know about its parameters."""
+    from hetdp.peer.sketches import plausible_ones
+
+    if plausible_ones(made.epsilon, made.items, made.most_items)[1] >= made.items:
+        yield (
+            "So small a catalogue, so large a profile or so small an epsilon that a sketch of ones cannot be told from "
+            "an honest one: whoever publishes one looks like everybody's neighbour. Profiles stay as private."
+        )
+    if made.epoch_length_s < _UNITS["d"]:
+        yield (
+            f"An epoch lasts {made.epoch_length_s / 3600:.3g} h. Every epoch costs epsilon again, and after ten at "
+            "full weight an item no longer counts: short epochs are for trying things out."
+        )
+
+
+def _show(facts: Mapping[str, Any], *, as_json: bool, dry_run: bool) -> None:
+    if as_json:
+        print_json({**facts, "dry_run": dry_run})
+    else:
+        print_facts(
+            "Dry run: nothing was written" if dry_run else "",
+            {name.replace("_", " "): fact for name, fact in facts.items()},
+        )
+
+
+def _check_epoch(epoch_length: int, period: float) -> None:
+    if epoch_length < _LEAST_PERIODS * period:
+        raise click.UsageError(
+            f"--epoch-length must be at least {_LEAST_PERIODS} times --period, or sketches cannot get around. "
+            f"Got {epoch_length:g} s for a period of {period:g} s instead."
+        )
 
 
 def _period(seconds: float) -> float:

@@ -72,24 +72,25 @@ def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ..
     Console().print(table)
 
 
-def check_writable(path: Path, *, keep: Sequence[Path | None] = ()) -> None:
+def check_writable(path: Path, *, keep: Sequence[Path | None] = (), name: str = "--output") -> None:
     """Refuse an output file that could not be written or is one of those to keep, before anything is spent."""
     if any(other is not None and path.resolve() == other.resolve() for other in keep):
-        raise click.UsageError(f"--output must not be the data or the ledger: {str(path)!r} would be overwritten.")
+        raise click.UsageError(f"{name} must not be the data or the ledger: {str(path)!r} would be overwritten.")
     folder = path.parent
     if not folder.is_dir():
-        raise DataError(f"--output must be in an existing folder. Got {str(path)!r} instead.")
+        raise DataError(f"{name} must be in an existing folder. Got {str(path)!r} instead.")
     if path.is_dir():
-        raise DataError(f"--output must be a file. Got {str(path)!r}, which is a folder, instead.")
+        raise DataError(f"{name} must be a file. Got {str(path)!r}, which is a folder, instead.")
     if not os.access(folder, os.W_OK):
-        raise DataError(f"--output must be a writable file. Got {str(path)!r} instead.")
+        raise DataError(f"{name} must be a writable file. Got {str(path)!r} instead.")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file under a temporary name, then rename it."""
+def write_whole(path: Path, text: str, *, mode: int = 0o600) -> None:
+    """Write a file under a temporary name, then rename it. It is for its owner only unless `mode` says otherwise."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), mode)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
