@@ -205,8 +205,8 @@ def score_table(scores: NoisyScores) -> ScoreTable:
         add_common_dense,
         add_common_sparse,
         add_noise,
+        blocks_of_rows,
         fill_dense,
-        pairs_of_rows,
     )
 
     n = scores.n_users
@@ -217,12 +217,12 @@ def score_table(scores: NoisyScores) -> ScoreTable:
         fill_dense(scores.indptr, scores.packed, dense)
         add_common_dense(dense, scores.product, noisy)
     add_common_sparse(scores.indptr, scores.packed, scores.holders, popular, scores.product, noisy)
-    keyed = KeyedWords(scores.key)
+    keyed, each = KeyedWords(scores.key), _whole_blocks(scores.tables)
     rows = max(1, _TABLE_PAIRS // max(1, n))
     for begin in range(0, n, rows):
         end = min(begin + rows, n)
-        words = keyed.words(*pairs_of_rows(begin, end, n), count=_whole_blocks(scores.tables))
-        add_noise(begin, end, noisy, words, scores.tables)
+        words = keyed.encrypt(blocks_of_rows(begin, end, n, each // 2))
+        add_noise(begin, end, noisy, words, each, scores.tables)
     return ScoreTable(noisy, scores.factors, scores.squared)
 
 

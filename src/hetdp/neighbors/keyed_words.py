@@ -5,6 +5,8 @@ computed from a secret key and the pair, by AES-256 on the block (first, second,
 the same words, and without the key they cannot be told from fresh ones.
 """
 
+import threading
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,7 +48,8 @@ class KeyedWords:
         if len(key) != _KEY_BYTES:
             raise InvalidInput(f"key must be {_KEY_BYTES} bytes. Got {len(key)} instead.")
         # Each block is a number used once with its pair; electronic codebook mode is then just AES as a function.
-        self._encrypt = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305
+        self._start = Cipher(algorithms.AES(key), modes.ECB()).encryptor  # noqa: S305
+        self._own = threading.local()
         self._purpose = purpose
 
     def __repr__(self) -> str:
@@ -64,17 +67,26 @@ class KeyedWords:
         The order of a pair matters; sort it where it should not.
         """
         one, two = np.asarray(first, dtype=np.uint32), np.asarray(second, dtype=np.uint32)
-        blocks_each = -(-count // 2)
-        out = np.empty((one.size, 2 * blocks_each), dtype="<u8")
-        blocks = np.empty((min(one.size, _CHUNK), blocks_each, 2), dtype="<u8")
-        blocks[..., 1] = (np.arange(blocks_each, dtype=np.uint64) << np.uint64(32)) + np.uint64(self._purpose)
-        # OpenSSL asks for 15 bytes of room beyond the whole blocks, and leaves them alone.
-        scratch = np.empty(blocks.nbytes + 15, dtype=np.uint8)
+        each = -(-count // 2)
+        out = np.empty((one.size, 2 * each), dtype=np.uint64)
         for begin in range(0, one.size, _CHUNK):  # in parts that stay in the cache
             part = slice(begin, min(begin + _CHUNK, one.size))
-            pair = one[part].astype(np.uint64) | (two[part].astype(np.uint64) << np.uint64(32))
-            used = blocks[: pair.size]
-            used[..., 0] = pair[:, None]
-            self._encrypt.update_into(used.reshape(-1).view(np.uint8).data, scratch.data)
-            out[part] = scratch[: used.nbytes].view("<u8").reshape(pair.size, -1)
-        return out[:, :count].astype(np.uint64, copy=False)
+            blocks = np.empty((part.stop - begin, each, 2), dtype=np.uint64)
+            blocks[..., 0] = (one[part].astype(np.uint64) | (two[part].astype(np.uint64) << np.uint64(32)))[:, None]
+            blocks[..., 1] = (np.arange(each, dtype=np.uint64) << np.uint64(32)) + np.uint64(self._purpose)
+            out[part] = self.encrypt(blocks).reshape(-1, 2 * each)
+        return out[:, :count]
+
+    def encrypt(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the two words of each block that compiled code has laid out: (pair, counter and purpose).
+
+        Privacy
+        -------
+        Whoever lays out blocks sees to it that none is used for two things. Threads may call it at the same time.
+        """
+        out = np.empty(blocks.nbytes + 15, dtype=np.uint8)  # OpenSSL asks for 15 bytes of room, and leaves them alone
+        if not hasattr(self._own, "update_into"):
+            self._own.update_into = self._start().update_into
+        if blocks.size:
+            self._own.update_into(blocks.reshape(-1).view(np.uint8).data, out.data)
+        return out[: blocks.nbytes].view(np.uint64).reshape(-1, 2)

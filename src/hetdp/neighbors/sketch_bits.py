@@ -4,7 +4,6 @@ Every bit is a function of a secret key, the item, the user, and whether and how
 nothing else. So bits can be made in blocks of any shape, in any order and as often as wanted, and are always the same.
 """
 
-import threading
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from hetdp.checks import whole
 from hetdp.errors import InvalidInput
 from hetdp.neighbors.coding import CodedProfiles
+from hetdp.neighbors.keyed_words import KeyedWords
 from hetdp.neighbors.sketch_tables import GROUP_WORDS, ROUNDS, SketchTables, sketch_tables
 from hetdp.randomness import Stream
 
@@ -63,7 +63,7 @@ class Sketches:
         self.epsilon = epsilon
         self.simulated = stream.simulated
         self._tables: SketchTables = sketch_tables(epsilon)
-        self._cipher = _Cipher(stream.key())
+        self._cipher = KeyedWords(stream.key())
         owners = np.repeat(np.arange(coded.n_users, dtype=np.int32), coded.sizes)
         landed = np.empty(coded.items.size, dtype=np.bool_)
         for begin in range(0, coded.items.size, _BATCH_BLOCKS):
@@ -112,7 +112,7 @@ class Sketches:
             part = chosen[begin : begin + batch]
             used = self._kernels.row_blocks(part, first_group, groups, _HEAD, blocks)
             bits = out[begin : begin + part.size]
-            self._base(self._cipher.words(blocks[:used]).reshape(-1), part, first_group, bits)
+            self._base(self._cipher.encrypt(blocks[:used]).reshape(-1), part, first_group, bits)
             if not bare:
                 self._kernels.set_bits(part, self._indptr, self._users, first_group * GROUP_USERS, bits)
 
@@ -152,27 +152,7 @@ class Sketches:
     def _pair_words(self, items: NDArray[np.integer], users: NDArray[np.integer], purpose: int) -> NDArray[np.uint64]:
         blocks = np.empty((items.size, 2), dtype=np.uint64)
         self._kernels.pair_blocks(items, users, purpose, blocks)
-        return self._cipher.words(blocks)
-
-
-class _Cipher:
-    """AES-256 as a keyed function of blocks, as in `KeyedWords`, but of blocks that compiled code has laid out."""
-
-    def __init__(self, key: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415  (slow import)
-
-        # Each block is used once; electronic codebook mode is then just AES as a function.
-        self._start = Cipher(algorithms.AES(key), modes.ECB()).encryptor  # noqa: S305
-        self._own = threading.local()
-
-    def words(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the two words of each block. Threads may call it at the same time."""
-        out = np.empty(blocks.nbytes + 15, dtype=np.uint8)  # OpenSSL asks for 15 bytes of room, and leaves them alone
-        if not hasattr(self._own, "encrypt"):
-            self._own.encrypt = self._start()
-        if blocks.size:
-            self._own.encrypt.update_into(blocks.reshape(-1).view(np.uint8).data, out.data)
-        return out[: blocks.nbytes].view(np.uint64).reshape(-1, 2)
+        return self._cipher.encrypt(blocks)
 
 
 def chance(epsilon: Fraction) -> float:

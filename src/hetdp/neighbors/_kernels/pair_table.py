@@ -16,9 +16,9 @@ __all__ = [
     "add_common_sparse",
     "add_noise",
     "best_of_all",
+    "blocks_of_rows",
     "fill_dense",
     "look_up",
-    "pairs_of_rows",
 ]
 
 Places = NDArray[np.int64]
@@ -101,24 +101,25 @@ def add_common_sparse(
 
 
 @njit(cache=True, nogil=True)
-def pairs_of_rows(begin: int, end: int, n: int) -> tuple[Ids, Ids]:
-    """Return the pairs u < o < n with u from `begin` to `end`."""
+def blocks_of_rows(begin: int, end: int, n: int, each: int) -> NDArray[np.uint64]:
+    """Return the blocks of `KeyedWords` for the pairs u < o < n with u from `begin` to `end`, `each` for every pair."""
     count = 0
     for user in range(begin, end):
         count += n - 1 - user
-    first, second = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
+    blocks = np.empty((count * each, 2), dtype=np.uint64)
     place = 0
     for user in range(begin, end):
         for peer in range(user + 1, n):
-            first[place], second[place] = user, peer
-            place += 1
-    return first, second
+            for counter in range(each):
+                blocks[place, 0] = np.uint64(user) | (np.uint64(peer) << np.uint64(32))
+                blocks[place, 1] = np.uint64(counter) << np.uint64(32)
+                place += 1
+    return blocks
 
 
 @njit(cache=True, nogil=True)
-def add_noise(begin: int, end: int, common: Ids, words: NDArray[np.uint64], tables: LaplaceTables) -> None:
-    """Add their noise to the pairs of `pairs_of_rows`; row i of `words` belongs to pair i."""
-    each = words.shape[1]
+def add_noise(begin: int, end: int, common: Ids, words: NDArray[np.uint64], each: int, tables: LaplaceTables) -> None:
+    """Add their noise to the pairs of `blocks_of_rows`, `each` words for every pair."""
     flat = words.reshape(-1)
     place = 0
     for user in range(begin, end):
