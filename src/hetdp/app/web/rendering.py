@@ -64,7 +64,16 @@ class Renderer:
             plain=lambda value: f"{value:.12g}",
         )
 
-    def page(self, address: str, template: str, *, watch: str, **facts: Any) -> HTMLResponse:  # noqa: ANN401
+    def missing(self, code: int = 404) -> HTMLResponse:
+        """Return what is shown where there is no page.
+
+        Privacy
+        -------
+        Does not repeat the address.
+        """
+        return self.page("", "missing.html", watch="", code=code)
+
+    def page(self, address: str, template: str, *, watch: str, code: int = 200, **facts: Any) -> HTMLResponse:  # noqa: ANN401
         """Return a page as a response.
 
         Parameters
@@ -75,6 +84,8 @@ class Renderer:
             Its file.
         watch
             Names in the answer of /state whose change makes the page out of date.
+        code
+            Status of the response.
         facts
             What the template shows.
 
@@ -100,4 +111,4 @@ class Renderer:
             form_token=self._session.form_token,
             message=self._session.view.take_message(),
         )
-        return HTMLResponse(html)
+        return HTMLResponse(html, status_code=code)
