@@ -250,3 +250,29 @@ def test_a_stopped_node_is_noticed(chromium, node):
     with served(node) as address, opened(chromium, address) as tab:
         node.stopping.set()
         tab.page.get_by_text("The node does not answer.").wait_for(timeout=20_000)
+
+
+def test_a_page_without_its_node_stops_asking_until_it_is_told_to(chromium, node):
+    """Whoever takes the port later would be sent the cookie; after a few failures a click is needed."""
+    with served(node) as address, opened(chromium, address) as tab:
+        page = tab.page
+        page.clock.install()
+        page.reload()
+        asked = []
+        page.route("**/state", lambda route: (asked.append(1), route.abort()))
+        page.route("**/items", lambda route: (asked.append(1), route.abort()))
+        for _ in range(40):
+            page.clock.run_for(3000)
+            page.wait_for_timeout(20)
+            if page.locator("#ask-again").count():
+                break
+        before = len(asked)
+        assert before == 5
+        for _ in range(10):
+            page.clock.run_for(3000)
+            page.wait_for_timeout(20)
+        assert len(asked) == before
+        page.unroute("**/state")
+        page.unroute("**/items")
+        page.locator("#ask-again").click()
+        page.locator("#ask-again").wait_for(state="detached")

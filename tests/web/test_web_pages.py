@@ -197,6 +197,20 @@ def test_a_long_list_is_paged(open_page):
     assert len(set.union(*seen)) == 100
 
 
+def test_a_long_list_can_be_searched(open_page):
+    node = FakeNode()
+    node.store.set_dials(dict.fromkeys(range(100), 100))
+    page = open_page(node)
+    page.post("/items/page", to="2")
+    html = page.post("/items/narrow", text="  AMBER   tea ")
+    assert re.findall(r'id="dial-(\d+)"', html) == ["10"]
+    assert "1 item fits “AMBER tea”." in text_of(html)
+    assert "100 items" in text_of(html)
+    assert "no items fit “nothing like it”." in text_of(page.post("/items/narrow", text="nothing like it"))
+    assert len(re.findall(r'id="dial-(\d+)"', page.post("/items/narrow", text="x", close="1"))) == 40
+    assert "Find on your list" not in open_page(a_lived_in_node()).get("/items"), "a short list needs no search"
+
+
 def test_every_dial_has_words_and_a_true_bound(open_page):
     html = open_page(a_lived_in_node(epsilon=Fraction(1, 2))).get("/items")
     assert "at most 1.6-fold" in text_of(html), "exp(1/2)"
@@ -473,6 +487,15 @@ def test_the_state_changes_with_what_it_stands_for(open_page):
     states.append(page.get("/state"))
     assert len(set(states)) == 4
     assert not any("tea" in state for state in states)
+
+
+@pytest.mark.parametrize(("address", "code"), [("/nowhere", 404), ("/items/a/b", 404), ("/items/add", 405)])
+def test_an_address_without_a_page_leads_back(open_page, address, code):
+    answer = open_page().client.get(address)
+    assert answer.status_code == code
+    assert "There is no such page" in text_of(answer.text)
+    assert '<a href="/items">Go to your items.</a>' in answer.text
+    assert '<link rel="stylesheet" href="/static/page.css">' in answer.text
 
 
 def test_titles_of_pages_name_no_item(open_page):

@@ -65,6 +65,52 @@ def test_a_long_header_does_not_fill_the_memory():
         assert wire.recv(100).startswith(b"HTTP/1.1 400")
 
 
+def port_of(address):
+    return int(address.partition("/?")[0].rpartition(":")[2])
+
+
+def unfinished(port):
+    wire = socket.create_connection(("127.0.0.1", port), timeout=30)
+    wire.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+    return wire
+
+
+def test_unfinished_requests_of_others_do_not_lock_the_owner_out():
+    """More connections than there are places, each with half a request: the owner gets in, and stays in."""
+    with served(FakeNode()) as address, httpx.Client(follow_redirects=True) as owner:
+        assert owner.get(address).status_code == 200
+        crowd = [unfinished(port_of(address)) for _ in range(600)]
+        try:
+            for _ in range(3):
+                assert owner.get(address.partition("?")[0]).status_code == 200
+            assert crowd[0].recv(1) == b"", "the oldest had to go"
+        finally:
+            for wire in crowd:
+                wire.close()
+
+
+def test_who_sends_no_request_is_hung_up_on(monkeypatch):
+    monkeypatch.setattr("hetdp.app.web.server._HEADERS_S", 0.2)
+    with served(FakeNode()) as address:
+        with unfinished(port_of(address)) as slow:
+            assert slow.recv(1) == b""
+        with socket.create_connection(("127.0.0.1", port_of(address)), timeout=30) as silent:
+            assert silent.recv(1) == b""
+        with httpx.Client(follow_redirects=True) as owner:
+            assert owner.get(address).status_code == 200
+
+
+def test_a_refused_stranger_keeps_no_connection():
+    with served(FakeNode()) as address, socket.create_connection(("127.0.0.1", port_of(address)), timeout=30) as wire:
+        wire.sendall(
+            f"POST /items/undo HTTP/1.1\r\nHost: 127.0.0.1:{port_of(address)}\r\nContent-Length: 9999\r\n\r\n".encode()
+        )
+        answer = b""
+        while more := wire.recv(4096):
+            answer += more
+        assert answer.startswith(b"HTTP/1.1 403")
+
+
 def test_importing_the_page_loads_nothing_heavy():
     script = (
         "import sys, hetdp.app.web\n"

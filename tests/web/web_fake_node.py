@@ -15,7 +15,7 @@ from hetdp.peer.network import Network
 from hetdp.peer.settings import Settings
 from hetdp.peer.sketches import draw_bits
 from hetdp.peer.store import OwnSketch, Publication
-from hetdp.peer.store_profile import ProfileItem
+from hetdp.peer.store_profile import ListCounts, ProfileItem, Waiting
 from hetdp.peer.tails import RARE, expected_by_chance
 from hetdp.randomness import seeded_stream
 
@@ -105,6 +105,56 @@ class FakeStore:
                 )
             )
         return found
+
+    def listing(self, text="", *, limit, offset=0):
+        words = text.lower().split()
+        fits = [item for item in self.profile() if all(word in f"{item.title} {item.group}".lower() for word in words)]
+        return self._in_order(fits)[offset : offset + limit], len(fits)
+
+    def on_list(self, place):
+        return next((item for item in self.profile() if item.place == place), None)
+
+    def listed_among(self, places):
+        return set(places) & set(self.dials)
+
+    def list_counts(self):
+        profile = self.profile()
+        counting = sum(item.effective_dial > 0 for item in profile)
+        return ListCounts(len(profile), counting, sum(item.exhausted for item in profile))
+
+    def group_counts(self):
+        groups = [self.items[place].group for place in self.dials]
+        return sorted({(group, groups.count(group)) for group in groups}, key=lambda row: (row[0] == "", row))
+
+    def set_group(self, group, dial):
+        places = [place for place in self.dials if group in {None, self.items[place].group}]
+        self.set_dials(dict.fromkeys(places, dial))
+        return len(places)
+
+    def waiting(self, most):
+        newest = self.newest_publication()
+        if newest is None:
+            return [], 0
+        now = {item.place: item for item in self.profile()}
+        found = []
+        for item in self._in_order(self.items):
+            before, after = newest.dials.get(item.place, 0), now.get(item.place)
+            if before != (after.effective_dial if after else 0):
+                change = (
+                    before,
+                    after.effective_dial if after else 0,
+                    after is not None,
+                    bool(after and after.exhausted),
+                )
+                found.append(Waiting(item.place, item.title, *change))
+        return found[:most], len(found)
+
+    def items_at(self, places):
+        return [self.items[place] for place in places]
+
+    @staticmethod
+    def _in_order(items):
+        return sorted(items, key=lambda item: (item.group == "", item.group, item.title.casefold(), item.place))
 
     def set_dials(self, dials):
         for place, dial in dials.items():
@@ -233,6 +283,9 @@ class FakeNode:
         counting = {item.place for item in self.store.profile() if item.effective_dial}
         without = counting | self.store.dismissed()
         return tuple(one for one in self.advice if one.place not in without)[:limit]
+
+    def findings(self, limit=20):
+        return self.neighbours(), self.recommendations(limit)
 
     def status(self):
         clock = self.clock()

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -81,6 +82,7 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
     done = {
         "/items/search": (items.search, "/items"),
         "/items/page": (items.turn, "/items"),
+        "/items/narrow": (items.narrow, "/items"),
         "/items/add": (items.add, "/items"),
         "/items/dial": (items.set_dial, "/items"),
         "/items/group": (items.set_group, "/items"),
@@ -98,7 +100,12 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
     routes += [Route(address, act(action, then), methods=["POST"]) for address, (action, then) in done.items()]
     routes += [Route(f"/static/{path.name}", _static(path), methods=["GET"]) for path in sorted(_STATIC.iterdir())]
     routes.append(Route("/", show(lambda: RedirectResponse("/items", status_code=303)), methods=["GET"]))
-    return Starlette(routes=routes)
+
+    async def missing(_request: Request, error: Exception) -> Response:
+        code = error.status_code if isinstance(error, HTTPException) else 404
+        return await asyncio.get_running_loop().run_in_executor(worker, renderer.missing, code)
+
+    return Starlette(routes=routes, exception_handlers={404: missing, 405: missing})
 
 
 def _static(path: Path) -> Callable[[Request], object]:

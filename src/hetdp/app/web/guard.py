@@ -67,7 +67,8 @@ class Refusal(Exception):
     def response(self) -> Response:
         """Return it as a page."""
         html = _REFUSED.format(title=self.title, text=self.text)
-        return Response(html, status_code=self.status, media_type="text/html")
+        # Strangers get no connection to keep.
+        return Response(html, status_code=self.status, media_type="text/html", headers={"Connection": "close"})
 
 
 class Guard:

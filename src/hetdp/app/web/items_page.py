@@ -1,6 +1,5 @@
 """My items: search the catalogue, add, remove, turn dials, undo; what waits for the next epoch."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,14 +11,13 @@ from hetdp.app.web.session import Message, View
 from hetdp.app.web.words import PRESETS, count_words, dial_effect, dial_name
 from hetdp.peer.handle import NodeHandle
 from hetdp.peer.sketches import FULL_DIAL
-from hetdp.peer.store_profile import ProfileItem
+from hetdp.peer.store_profile import Waiting
 
 __all__ = ["ItemsPage"]
 
 _RESULTS = 8
 _ROWS = 40
-#: What items without a group are gathered under.
-_OTHER = ""
+_MOST_CHANGES = 100
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,33 +52,40 @@ class ItemsPage:
         For the owner's eyes.
         """
         view, store, epsilon = self._view, self._node.store, self._node.network.epsilon
-        profile = sorted(store.profile(), key=lambda item: (item.group == _OTHER, item.group, item.title.casefold()))
-        pages = max(1, -(-len(profile) // _ROWS))
-        view.list_page = min(view.list_page, pages - 1)
-        listed = {item.place: item for item in profile}
+        counts = store.list_counts()
+        rows, fitting = store.listing(view.filtered, limit=_ROWS, offset=view.list_page * _ROWS)
+        pages = max(1, -(-fitting // _ROWS))
+        if view.list_page >= pages:
+            view.list_page = pages - 1
+            rows, _ = store.listing(view.filtered, limit=_ROWS, offset=view.list_page * _ROWS)
         found = []
         if view.searched is not None:
             found = store.search(view.searched, limit=_RESULTS + 1, offset=view.search_page * _RESULTS)
+        waiting, changes = store.waiting(_MOST_CHANGES)
         return self._renderer.page(
             "/items",
             "items.html",
             watch="profile epoch",
-            rows=profile[view.list_page * _ROWS : (view.list_page + 1) * _ROWS],
+            rows=rows,
             list_page=view.list_page,
             list_pages=pages,
-            size=len(profile),
+            filtered=view.filtered,
+            fitting=fitting,
+            long_list=counts.size > _ROWS,
+            size=counts.size,
             most=self._node.network.most_items,
-            counting=sum(item.effective_dial > 0 for item in profile),
-            exhausted=sum(item.exhausted for item in profile),
-            groups=sorted(Counter(item.group for item in profile).items(), key=lambda row: (row[0] == _OTHER, row)),
+            counting=counts.counting,
+            exhausted=counts.exhausted,
+            groups=store.group_counts(),
             presets=PRESETS,
-            changes=self._changes(profile),
+            changes=[_change(one) for one in waiting],
+            all_changes=changes,
             catalogue=self._node.network.items,
             searched=view.searched,
             search_page=view.search_page,
             found=found[:_RESULTS],
             more=len(found) > _RESULTS,
-            listed=listed,
+            listed=store.listed_among(item.place for item in found),
             effects=[[dial_name(dial), dial_effect(dial, epsilon)] for dial in range(FULL_DIAL + 1)],
         )
 
@@ -106,6 +111,16 @@ class ItemsPage:
         """
         self._view.list_page = whole_in(form, "to")
 
+    def narrow(self, form: Mapping[str, str]) -> None:
+        """Show only what fits some words; all of it for an empty text.
+
+        Privacy
+        -------
+        The words stay in memory until the next search.
+        """
+        self._view.filtered = "" if "close" in form else text_in(form, "text")
+        self._view.list_page = 0
+
     def add(self, form: Mapping[str, str]) -> Message:
         """Put an item on the list at full dial.
 
@@ -123,13 +138,13 @@ class ItemsPage:
         Takes effect in the next epoch.
         """
         place, dial = whole_in(form, "place"), whole_in(form, "dial")
-        before = {item.place: item for item in self._node.store.profile()}
-        if place not in before:
+        before = self._node.store.on_list(place)
+        if before is None:
             return Message("That item is no longer on your list.", bad=True)
-        if before[place].dial == dial:
+        if before.dial == dial:
             return None
         self._node.store.set_dials({place: dial})
-        return Message(f"{before[place].title}: {dial_name(dial).lower()} from the next epoch.", undo=True)
+        return Message(f"{before.title}: {dial_name(dial).lower()} from the next epoch.", undo=True)
 
     def set_group(self, form: Mapping[str, str]) -> Message:
         """Turn the dials of all items of a group, as one step.
@@ -139,9 +154,8 @@ class ItemsPage:
         Takes effect in the next epoch.
         """
         dial, group = whole_in(form, "dial"), form.get("group")
-        chosen = [item for item in self._node.store.profile() if group in {None, item.group}]
-        self._node.store.set_dials({item.place: dial for item in chosen})
-        return Message(f"{count_words(len(chosen), 'item')} set: {dial_name(dial).lower()}.", undo=bool(chosen))
+        chosen = self._node.store.set_group(group, dial)
+        return Message(f"{count_words(chosen, 'item')} set: {dial_name(dial).lower()}.", undo=bool(chosen))
 
     def remove(self, form: Mapping[str, str]) -> Message:
         """Take an item off the list.
@@ -164,26 +178,6 @@ class ItemsPage:
         """
         return undo(self._node)
 
-    def _changes(self, profile: list[ProfileItem]) -> list[Change]:
-        """Return what the next sketch will do differently; empty before the first sketch."""
-        newest = self._node.store.newest_publication()
-        if newest is None:
-            return []
-        changes = []
-        for item in profile:
-            before = newest.dials.get(item.place, 0)
-            if item.effective_dial != before:
-                now = dial_name(item.effective_dial).lower()
-                what = f"will be in it ({now})" if not before else f"dial {before} → {item.effective_dial}, {now}"
-                changes.append(Change(item.title, "limit reached, no longer counts" if item.exhausted else what))
-        kept = {item.place for item in profile}
-        changes += [
-            Change(self._node.store.catalogue_item(place).title, "no longer in it")
-            for place in newest.dials
-            if place not in kept
-        ]
-        return changes
-
 
 def add_item(node: NodeHandle, place: int) -> Message:
     """Put an item on the list at full dial; one that is there already keeps its dial.
@@ -193,7 +187,7 @@ def add_item(node: NodeHandle, place: int) -> Message:
     Takes effect in the next epoch.
     """
     title = node.store.catalogue_item(place).title
-    if any(item.place == place for item in node.store.profile()):
+    if node.store.on_list(place) is not None:
         return Message(f"{title} is on your list already.")
     node.store.set_dials({place: FULL_DIAL})
     return Message(f"{title} is on your list.", undo=True)
@@ -207,3 +201,16 @@ def undo(node: NodeHandle) -> Message:
     An edit like any other.
     """
     return Message("Taken back.") if node.store.undo() else Message("There is nothing to take back.")
+
+
+def _change(item: Waiting) -> Change:
+    """Say what the next sketch will do differently with an item."""
+    now = dial_name(item.after).lower()
+    if not item.listed:
+        return Change(item.title, "no longer in it")
+    if item.exhausted:
+        return Change(item.title, "limit reached, no longer counts")
+    return Change(
+        item.title,
+        f"dial {item.before} → {item.after}, {now}" if item.before else f"will be in it ({now})",
+    )

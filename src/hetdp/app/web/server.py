@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import uvicorn
 
 from hetdp.app.web.application import make_application
+from hetdp.app.web.connection import hasty_protocol
 from hetdp.app.web.guard import Guard
 from hetdp.app.web.session import Session
 from hetdp.errors import InvalidInput
@@ -19,6 +20,11 @@ __all__ = ["serve"]
 
 #: How often the server looks whether the node stops; a page at rest wakes up no more often.
 _LOOK_EVERY_S = 0.5
+#: Everybody on this machine can connect. Who has not sent a request after so long, or is one of too many, has to go.
+_HEADERS_S = 5.0
+_MOST_WAITING = 64
+#: Requests of strangers are answered and their connections closed at once, so there are never that many.
+_MOST_CONNECTIONS = 512
 
 
 def serve(
@@ -53,7 +59,7 @@ def serve(
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http="h11",
+            http=hasty_protocol(headers_s=_HEADERS_S, most_waiting=_MOST_WAITING),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -61,7 +67,7 @@ def serve(
             server_header=False,
             date_header=False,
             proxy_headers=False,  # nobody stands between the browser and us
-            limit_concurrency=64,
+            limit_concurrency=_MOST_CONNECTIONS,
             h11_max_incomplete_event_size=16 * 1024,
             timeout_graceful_shutdown=2,
         )

@@ -37,6 +37,7 @@ class View:
     searched: str | None = None
     search_page: int = 0
     list_page: int = 0
+    filtered: str = ""
     chosen: int | None = None
     message: Message | None = None
 

@@ -5,6 +5,7 @@
   const LOOK_EVERY_MS = 3000;
   const SETTLE_MS = 350;
   const FADE_MS = 15000;
+  const MOST_FAILURES = 5;
   const byId = (id) => document.getElementById(id);
 
   let newest = 0; // number of the newest request: answers to older ones are dropped
@@ -13,6 +14,7 @@
   let fading = null; // a timer that will take the message away
   let underway = 0; // requests without an answer yet
   let lost = false; // the node did not answer the last time
+  let failures = 0; // how often in a row it did not
 
   // --- dials -------------------------------------------------------------------------------------------------------
 
@@ -106,6 +108,7 @@
       while (pressed) await new Promise((go) => setTimeout(go, 50));
       if (number === newest) show(html, { announce });
       lost = false;
+      failures = 0;
     } catch {
       offline();
     } finally {
@@ -113,12 +116,26 @@
     }
   }
 
+  // Whatever listens on this port after the node has stopped would be sent the cookie: do not go on asking for ever.
   function offline() {
+    failures += 1;
+    if (lost && failures !== MOST_FAILURES) return;
+    lost = true;
     const bar = document.createElement("div");
     bar.className = "message bad";
-    bar.textContent = "The node does not answer. Is it still running?";
-    if (!lost) say(bar);
-    lost = true;
+    bar.append("The node does not answer. Is it still running?");
+    if (failures >= MOST_FAILURES) {
+      const again = document.createElement("button");
+      again.className = "link";
+      again.id = "ask-again";
+      again.textContent = "Ask again";
+      again.addEventListener("click", () => {
+        failures = 0;
+        load(location.pathname, {}, { announce: true });
+      });
+      bar.append(" ", again);
+    }
+    say(bar);
   }
 
   function send(form, submitter) {
@@ -200,12 +217,14 @@
   const watched = (state) => JSON.stringify(document.body.dataset.watch.split(" ").map((name) => state[name]));
 
   setInterval(async () => {
-    if (document.hidden || busy()) return;
+    if (document.hidden || busy() || failures >= MOST_FAILURES) return;
     try {
       const answer = await fetch("/state", { credentials: "same-origin", cache: "no-store" });
       if (answer.status === 403) location.reload(); // the node was started again
-      if (!answer.ok) return;
-      const changed = watched(await answer.json()) !== watched(JSON.parse(document.body.dataset.state));
+      if (!answer.ok) throw new Error("not our node");
+      const state = await answer.json();
+      failures = 0;
+      const changed = watched(state) !== watched(JSON.parse(document.body.dataset.state));
       if ((changed || lost) && !busy()) await load(location.pathname, {}, { announce: lost });
     } catch {
       offline();
