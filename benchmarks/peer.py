@@ -4,6 +4,7 @@
 """
 
 import argparse
+import contextlib
 import os
 import statistics
 import subprocess
@@ -105,17 +106,30 @@ def at_rest(seconds: float) -> None:
         ]
         try:
             time.sleep(15)
-            before = [processor_s(process.pid) for process in processes]
+            families = [[process.pid, *children(process.pid)] for process in processes]
+            before = [sum(map(processor_s, family)) for family in families]
             time.sleep(seconds)
-            for process, earlier in zip(processes, before, strict=True):
-                share = (processor_s(process.pid) - earlier) / seconds
+            for family, earlier in zip(families, before, strict=True):
+                share = (sum(map(processor_s, family)) - earlier) / seconds
+                memory = [memory_mb(pid) for pid in family]
                 print(
-                    f"node at rest: {memory_mb(process.pid):.0f} MB (goal 80), {100 * share:.2f} % of a core (goal 1)"
+                    f"node at rest: {sum(memory):.0f} MB (goal 80; {' + '.join(f'{one:.0f}' for one in memory)}), "
+                    f"{100 * share:.2f} % of a core (goal 1)"
                 )
         finally:
             for process in processes:
                 process.terminate()
                 process.wait(timeout=20)
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started: the transport of a node."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if int(status.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(status.parent.name))
+    return found
 
 
 def processor_s(pid: int) -> float:

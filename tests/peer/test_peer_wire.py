@@ -166,7 +166,7 @@ def test_a_new_epoch_is_published_while_running(tmp_path):
 def test_a_node_process_loads_nothing_heavy():
     code = "import sys, json, hetdp.peer.daemon, hetdp.peer.handle; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"numba", "scipy", "pandas", "pyarrow", "sklearn", "polars"} & set(json.loads(done.stdout))
+    assert not {"numba", "scipy", "pandas", "pyarrow", "sklearn", "polars", "zmq"} & set(json.loads(done.stdout))
 
 
 def test_a_folder_that_is_no_node_is_an_error_without_a_traceback(tmp_path):
