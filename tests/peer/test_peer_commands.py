@@ -171,6 +171,48 @@ def test_errors_are_clear(files, home):
         run(node, "status", "--folder", home)
 
 
+def test_init_and_dry_run_say_what_it_costs(files, home):
+    make = ("--network", files / "net.toml", "--folder", files / "x", "--dry-run")
+    told = json.loads(run(node, "init", *make, "--json").stdout)
+    assert (told["epsilon_per_epoch"], told["epoch_length_s"], told["lifetime_limit"]) == (0.3, 604800, 3.0)
+    assert (told["epochs_at_full_weight"], told["limit_spent_after_s"]) == (10, 70 * 86400)
+    for output in (run(node, "init", *make).output, run(node, "run", "--folder", home, "--dry-run").output):
+        for words in ("epsilon per epoch", "7 days", "lifetime limit of an item", "70 days (10 epochs)"):
+            assert words in output
+        assert "Warning" not in output
+    planned = json.loads(run(node, "run", "--folder", home, "--dry-run", "--json").stdout)
+    assert planned["limit_spent_after_s"] == 70 * 86400
+
+
+def test_costly_networks_are_warned_of_and_the_usual_limit_is_bounded(files):
+    base = ("--catalogue", files / "items.csv", "--most-items", "9")
+    run(network, "create", files / "much.toml", *base, "--epsilon", "6", "--epoch-length", "1h", "-q")
+    output = run(node, "init", "--network", files / "much.toml", "--folder", files / "much").output
+    assert "Epsilon 6 per epoch is a lot" in output
+    assert "403-fold" in output
+    assert "spent after 5 h, within a day" in " ".join(output.split())
+    handle = NodeHandle.open(files / "much")
+    assert handle.store.default_limit() == 30.0
+    handle.close()
+    again = run(node, "run", "--folder", files / "much", "--dry-run").output
+    assert "Epsilon 6 per epoch is a lot" in again
+    run(network, "create", files / "huge.toml", *base, "--epsilon", "40", "-q")
+    output = run(node, "init", "--network", files / "huge.toml", "--folder", files / "huge", "--dry-run").output
+    assert "such an item never counts" in output
+
+
+def test_an_export_does_not_go_into_the_folder_of_the_node(files, home):
+    key = (home / "identity.key").read_bytes()
+    (files / "link").symlink_to(home)
+    for place in ("identity.key", "node.toml", "new.json", "../home/lock"):
+        with pytest.raises(DataError, match="outside the node's folder"):
+            run(node, "export", "--folder", home, "-o", home / place)
+    with pytest.raises(DataError, match="outside the node's folder"):
+        run(node, "export", "--folder", files / "link", "-o", home / "identity.key")
+    assert (home / "identity.key").read_bytes() == key
+    assert not (home / "new.json").exists()
+
+
 def test_a_missing_extra_is_named(files, monkeypatch):
     monkeypatch.setattr("hetdp.app.network_command.find_spec", lambda _name: None)
     for group, arguments in ((node, ("status",)), (network, ("invite", files / "net.toml"))):

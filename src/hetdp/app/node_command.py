@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.app.network_command import need_extra
+from hetdp.app.node_costs import cost_facts, cost_warnings, in_words
 from hetdp.app.node_demo_command import demo
 from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, write_whole
-from hetdp.errors import HetdpError
+from hetdp.errors import DataError, HetdpError
 
 if TYPE_CHECKING:
     from hetdp.peer.handle import NodeHandle
@@ -66,13 +67,16 @@ def init(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     import tempfile
 
-    from hetdp.peer.folder import init_node
+    from hetdp.peer.folder import default_limit, init_node
+    from hetdp.peer.network import read_network
     from hetdp.peer.settings import Settings
 
     settings = Settings(listen=listen, advertise=advertise)
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch, "node") if dry_run else folder
         contact = init_node(place, network_path=network_path, profile_path=profile, settings=settings)
+    network = read_network(network_path)
+    costs = cost_facts(network, default_limit(network, settings))
     facts = {
         "folder": str(folder),
         "address": contact.address,
@@ -81,9 +85,12 @@ def init(
         "dry_run": dry_run,
     }
     if as_json:
-        print_json(facts)
+        print_json(facts | costs)
     else:
-        print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
+        shown = {name.replace("_", " "): fact for name, fact in facts.items() if name != "dry_run"}
+        print_facts("", shown | _cost_words(costs))
+    for line in cost_warnings(costs):
+        note(f"Warning: {line}", quiet=quiet)
     if dry_run:
         note("--dry-run: nothing was kept.", quiet=quiet)
     else:
@@ -107,22 +114,27 @@ def run(*, folder: Path, page: bool | None, as_json: bool, quiet: bool, dry_run:
     handle = NodeHandle.open(folder)
     try:
         if dry_run:
-            _show_next(handle, as_json=as_json)
+            _show_next(handle, as_json=as_json, quiet=quiet)
             return
+        handle.check_invited()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: handle.stopping.set())
         wanted = handle.settings.page if page is None else page
-        thread = _start_page(handle, as_json=as_json, quiet=quiet) if wanted else None
+        threads: list[threading.Thread | None] = []
 
         def ready(address: str) -> None:
+            """Start the page: only now is it certain that this node has the folder and its address to itself."""
             note(f"{handle.name} listens on {address}. Ctrl-C stops it.", quiet=quiet)
+            _say_if_alone(handle, quiet=quiet)
+            threads.append(_start_page(handle, as_json=as_json, quiet=quiet) if wanted else None)
 
         try:
             Daemon(handle, ready=ready).run()
         finally:
             handle.stopping.set()
-            if thread is not None:
-                thread.join(timeout=10)
+            for thread in threads:
+                if thread is not None:
+                    thread.join(timeout=10)
     finally:
         handle.close()
     note("Stopped.", quiet=quiet)
@@ -138,6 +150,7 @@ def status(*, folder: Path, as_json: bool, quiet: bool, dry_run: bool) -> None:
     handle = NodeHandle.open(folder)
     try:
         found, contact = handle.status(), handle.contact
+        _say_if_alone(handle, quiet=quiet)
     finally:
         handle.close()
     if dry_run:
@@ -165,7 +178,9 @@ def export(*, folder: Path, output: Path | None, as_json: bool, quiet: bool, dry
     from hetdp.peer.handle import NodeHandle
 
     if output is not None:
-        check_writable(output, keep=(folder / "node.db",))
+        if output.resolve().is_relative_to(folder.resolve()):
+            raise DataError("--output must be outside the node's folder. Got a file inside it instead.")
+        check_writable(output)
     handle = NodeHandle.open(folder)
     try:
         data = _export(handle)
@@ -179,6 +194,19 @@ def export(*, folder: Path, output: Path | None, as_json: bool, quiet: bool, dry
         note(f"Wrote {output}.", quiet=quiet)
     if output is None or as_json:
         print_json(data)
+
+
+def _say_if_alone(handle: "NodeHandle", *, quiet: bool) -> None:
+    """Say what to do where there is nobody to ask."""
+    from hetdp.peer.folder import NETWORK
+
+    if handle.alone():
+        note(
+            "Nobody to ask yet: the network file names no other peer, and none has come. Others can name this node, as "
+            "`hetdp node status` shows it, or name one of them here and start again:\n"
+            f"  hetdp network add-peer {handle.folder / NETWORK} --address tcp://... --key ... --curve ...",
+            quiet=quiet,
+        )
 
 
 def _start_page(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> threading.Thread | None:
@@ -200,29 +228,42 @@ def _start_page(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> threadin
         try:
             serve(handle, host="127.0.0.1", port=handle.settings.page_port, announce=announce)
         except (OSError, HetdpError) as error:
-            note(f"The page stopped: {error}. The node goes on.", quiet=quiet)
+            note(f"The page stopped: {str(error).rstrip('.')}. The node goes on.", quiet=quiet)
 
     thread = threading.Thread(target=page, name="page", daemon=True)
     thread.start()
     return thread
 
 
-def _show_next(handle: "NodeHandle", *, as_json: bool) -> None:
+def _show_next(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> None:
     """Say what the next sketch would cost. Nothing is drawn."""
     clock, counting = handle.clock(), handle.store.effective_dials()
     due = clock.epoch >= 0 and (clock.published_epoch is None or clock.published_epoch < clock.epoch)
+    costs = cost_facts(handle.network, handle.store.default_limit())
     facts = {
-        "dry_run": True,
         "epoch": clock.epoch,
         "would_draw_a_sketch": due,
         "items_that_count": len(counting),
-        "epsilon_per_epoch": float(handle.network.epsilon),
         "largest_loss": float(handle.network.epsilon) * max(counting.values(), default=0) / 100 if due else 0.0,
     }
     if as_json:
-        print_json(facts)
+        print_json({"dry_run": True} | facts | costs)
     else:
-        print_facts("Dry run: nothing was spent", {name.replace("_", " "): fact for name, fact in facts.items()})
+        shown = {name.replace("_", " "): fact for name, fact in facts.items()}
+        print_facts("Dry run: nothing was spent", shown | _cost_words(costs))
+    for line in cost_warnings(costs):
+        note(f"Warning: {line}", quiet=quiet)
+
+
+def _cost_words(costs: dict[str, Any]) -> dict[str, Any]:
+    epochs = costs["epochs_at_full_weight"]
+    after = f"{in_words(costs['limit_spent_after_s'])} ({epochs} epochs)" if epochs else "less than one epoch"
+    return {
+        "epsilon per epoch": costs["epsilon_per_epoch"],
+        "epoch length": in_words(costs["epoch_length_s"]),
+        "lifetime limit of an item": costs["lifetime_limit"],
+        "spent at full weight after": after,
+    }
 
 
 def _export(handle: "NodeHandle") -> dict[str, Any]:

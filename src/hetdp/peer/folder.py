@@ -21,7 +21,17 @@ from hetdp.peer.settings import Settings, settings_toml
 from hetdp.peer.sketches import as_dial
 from hetdp.peer.store import Store
 
-__all__ = ["IDENTITY", "NETWORK", "SETTINGS_FILE", "STORE", "free_ports", "init_node", "is_running", "locked"]
+__all__ = [
+    "IDENTITY",
+    "NETWORK",
+    "SETTINGS_FILE",
+    "STORE",
+    "default_limit",
+    "free_ports",
+    "init_node",
+    "is_running",
+    "locked",
+]
 
 SETTINGS_FILE, NETWORK, IDENTITY, STORE, _LOCK = "node.toml", "network.toml", "identity.key", "node.db", "lock"
 _LOCK_TRIES = 5
@@ -121,7 +131,10 @@ def locked(folder: Path) -> Iterator[None]:
                 break
             except OSError:
                 if not left:
-                    raise DataError(f"only one node may run in {str(folder)!r}. Got a second one instead.") from None
+                    raise DataError(
+                        f"only one node may run in {str(folder)!r}. Got another that is already running there: use "
+                        "that one, or stop it first."
+                    ) from None
                 time.sleep(0.05)  # `is_running` may hold it for a moment
         yield
 
