@@ -9,14 +9,14 @@ from pathlib import Path
 from hetdp.errors import DataError
 from hetdp.peer.facts import EpochClock, Neighbour, Recommendation, Status
 from hetdp.peer.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, is_running
-from hetdp.peer.identity import Identity, pseudonym
+from hetdp.peer.identity import Identity, check_invitation, pseudonym
 from hetdp.peer.messages import SignedSketch
 from hetdp.peer.neighbours import find_neighbours, votes
 from hetdp.peer.network import Bootstrap, Network, read_network
 from hetdp.peer.settings import Settings, read_settings
 from hetdp.peer.store import Store
 
-__all__ = ["NodeHandle"]
+__all__ = ["NodeHandle", "how_to_be_invited"]
 
 
 @dataclass(repr=False)
@@ -83,6 +83,33 @@ class NodeHandle:
     def contact(self) -> Bootstrap:
         """What others put under [[bootstrap]] to reach this node."""
         return Bootstrap(self.address, self.identity.key.hex(), self.identity.curve.hex())
+
+    def alone(self) -> bool:
+        """Return whether there is nobody to ask: no other peer is named in the network file, and none was ever met.
+
+        Privacy
+        -------
+        Independent of the profile.
+        """
+        own = self.identity.key.hex()
+        return all(peer.key == own for peer in self.network.bootstrap) and not self.store.contacts(1)
+
+    def check_invited(self) -> None:
+        """Refuse to go on without a valid invitation where the network asks for one.
+
+        Privacy
+        -------
+        Nobody would take this node's sketches, and they would be paid for all the same.
+        """
+        if self.network.admission != "invite":
+            return
+        given, key = bytes.fromhex(self.settings.invitation), self.identity.key
+        if not check_invitation(bytes.fromhex(self.network.network_key), self.network.id, key, given):
+            what = "one for another key or network" if given else "none"
+            raise DataError(
+                f"this network is by invitation, so {SETTINGS_FILE} must hold one. Got {what} instead. "
+                + how_to_be_invited(key.hex(), self.folder)
+            )
 
     def clock(self) -> EpochClock:
         """Return where time stands in the public schedule.
@@ -185,3 +212,21 @@ class NodeHandle:
             exhausted=counts.exhausted,
             clock_behind=clock.published_epoch is not None and clock.published_epoch > clock.epoch,
         )
+
+
+def how_to_be_invited(key_hex: str, folder: Path) -> str:
+    """Say how the owner of a key gets into a network by invitation.
+
+    Privacy
+    -------
+    The key is public.
+
+    Examples
+    --------
+    >>> how_to_be_invited("ab", Path("home")).endswith("`invitation` in home/node.toml.")
+    True
+    """
+    return (
+        f"Send your key, {key_hex}, to whoever made the network; they run `hetdp network invite FILE --key KEY`, and "
+        f"what it prints goes into `invitation` in {folder / SETTINGS_FILE}."
+    )

@@ -91,6 +91,11 @@ def read_settings(path: Path) -> Settings:
     except OSError as error:
         raise DataError(f"the settings file {path} must be readable. Got: {error.strerror}.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        if "$.invitation" in str(error):
+            raise DataError(
+                f"invitation in {path.name} must be 128 hexadecimal digits, as `hetdp network invite` prints them. "
+                "Got something else instead."
+            ) from None
         raise DataError(f"the settings file {path.name} must hold known settings. Got: {error}.") from None
 
 
