@@ -4,6 +4,7 @@ import json
 import stat
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -211,6 +212,64 @@ def test_an_export_does_not_go_into_the_folder_of_the_node(files, home):
         run(node, "export", "--folder", files / "link", "-o", home / "identity.key")
     assert (home / "identity.key").read_bytes() == key
     assert not (home / "new.json").exists()
+
+
+def test_a_node_without_anybody_to_ask_says_what_to_do(home):
+    says = f"hetdp network add-peer {home / 'network.toml'} --address"
+    assert says in " ".join(run(node, "status", "--folder", home).output.split())
+    contact = json.loads(run(node, "status", "--folder", home, "--json", "-q").stdout)
+    own = ("--address", contact["address"], "--key", contact["key_hex"], "--curve", contact["curve_hex"])
+    run(network, "add-peer", home / "network.toml", *own)
+    assert says in run(node, "status", "--folder", home).output, "to ask oneself does not help"
+    run(network, "add-peer", home / "network.toml", *own[:2], "--key", "ab" * 32, *own[4:])
+    assert says not in run(node, "status", "--folder", home).output
+    assert stat.S_IMODE((home / "network.toml").stat().st_mode) == 0o600, "as it was"
+
+
+def test_a_node_without_a_valid_invitation_does_not_start(files):
+    closed, home = files / "closed.toml", files / "guest"
+    run(network, "create", closed, "--catalogue", files / "items.csv", "--epsilon", "3", "--invite-only")
+    made = run(node, "init", "--network", closed, "--profile", files / "me.csv", "--folder", home)
+    key = json.loads(run(node, "status", "--folder", home, "--json", "-q").stdout)["key_hex"]
+    assert f"This network is by invitation. Send your key, {key}," in made.output
+
+    def refused(text, match):
+        settings = read_settings(home / "node.toml")
+        (home / "node.toml").write_text(settings_toml(msgspec.structs.replace(settings, invitation=text)))
+        with pytest.raises(DataError, match=match):
+            run(node, "run", "--folder", home, "--no-page")
+        (home / "node.toml").write_text(settings_toml(settings))
+
+    refused("", "Got none instead. Send your key")
+    refused("0" * 128, "Got one for another key or network")
+    refused(run(network, "invite", closed, "--key", "ab" * 32).stdout.strip(), "Got one for another key or network")
+    refused("0123", "must be 128 hexadecimal digits")
+    invitation = run(network, "invite", closed, "--key", key).stdout.strip()
+    settings = msgspec.structs.replace(read_settings(home / "node.toml"), invitation=invitation)
+    (home / "node.toml").write_text(settings_toml(settings))
+    handle = NodeHandle.open(home)
+    handle.check_invited()
+    assert handle.store.publications() == [], "nothing was spent"
+    handle.close()
+
+
+def test_a_second_node_starts_no_page(home, monkeypatch):
+    web, pages = pytest.importorskip("hetdp.app.web"), []
+    monkeypatch.setattr(web, "serve", lambda *_, **__: pages.append(1))
+    with locked(home), pytest.raises(DataError, match="already running there"):
+        run(node, "run", "--folder", home, "--page")
+    assert pages == []
+
+
+def test_a_page_that_cannot_start_is_told_in_one_sentence(home, monkeypatch):
+    def serve(handle, **_):
+        handle.stopping.set()
+        raise InvalidInput("port must be free. Got 80 instead.")
+
+    monkeypatch.setattr(pytest.importorskip("hetdp.app.web"), "serve", serve)
+    output = run(node, "run", "--folder", home, "--page").output
+    assert "The page stopped: port must be free. Got 80 instead. The node goes on." in output
+    assert "Nobody to ask yet" in output
 
 
 def test_a_missing_extra_is_named(files, monkeypatch):

@@ -68,6 +68,7 @@ def init(
     import tempfile
 
     from hetdp.peer.folder import default_limit, init_node
+    from hetdp.peer.handle import how_to_be_invited
     from hetdp.peer.network import read_network
     from hetdp.peer.settings import Settings
 
@@ -93,10 +94,13 @@ def init(
         note(f"Warning: {line}", quiet=quiet)
     if dry_run:
         note("--dry-run: nothing was kept.", quiet=quiet)
-    else:
-        note(f"Next: hetdp node run --folder {folder}", quiet=quiet)
-        if listen.startswith("tcp://127."):
-            note("It listens on this machine only. For others: --listen tcp://0.0.0.0:7470 --advertise.", quiet=quiet)
+        return
+    if network.admission == "invite":
+        note(f"This network is by invitation. {how_to_be_invited(contact.key, folder)}", quiet=quiet)
+    note(f"Next: hetdp node run --folder {folder}", quiet=quiet)
+    if listen.startswith("tcp://127."):
+        where = "--listen tcp://0.0.0.0:7470 --advertise tcp://your.name:7470"
+        note(f"It listens on this machine only. For others: {where}", quiet=quiet)
 
 
 @node.command(short_help="Take part in the network.")
