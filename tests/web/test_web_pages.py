@@ -38,6 +38,20 @@ def test_a_new_owner_is_welcomed(open_page):
     assert "Three steps, and you are in" in text
     assert "Search 600 items" in text
     assert "Your first sketch will be that of an empty list" in text
+    assert "is out already" not in text
+
+
+def test_a_new_owner_is_told_that_the_sketch_of_this_epoch_is_out(open_page):
+    node = FakeNode()
+    node.pass_epochs(1)
+    text = text_of(open_page(node).get("/items"))
+    assert "Three steps, and you are in" in text
+    assert "people like you are found on this machine, as soon as sketches of others have come" in text
+    assert "The sketch of this epoch is out already; one of your new list follows with the next epoch, today" in text
+
+
+def test_what_is_spent_has_a_unit(open_page):
+    assert "spent ε 18 of 30" in text_of(open_page(a_lived_in_node()).get("/items"))
 
 
 def test_search_finds_items_and_leaves_the_address_alone(open_page):
