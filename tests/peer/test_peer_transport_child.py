@@ -341,11 +341,11 @@ def test_a_slow_name_server_holds_up_nobody_else(monkeypatch):
 
 def test_the_pipe_is_bounded_both_ways():
     ours, theirs = socket.socketpair()
-    with closing(Pipe(ours, largest=100_000, most_waiting=300_000)) as one, closing(theirs):
+    with closing(Pipe(ours, largest=50_000, most_waiting=300_000)) as one, closing(theirs):
         assert not one.send(Kind.TO_CALLER, bytes(200_000))
-        while one.send(Kind.TO_CALLER, bytes(100_000)):
+        while one.send(Kind.TO_CALLER, bytes(50_000)):
             pass
-        assert 200_000 < one.waiting <= 300_000
+        assert 250_000 < one.waiting <= 300_000
         assert one.send(Kind.VERDICT, b"\1", droppable=False)
         theirs.sendall(b"\7\0\0\0\2")
         assert one.receive() == []

@@ -183,6 +183,8 @@ class Child:
 
     def _received(self) -> None:
         for _ in range(_BATCH):
+            if self._pipe.waiting > _FULL:
+                return
             try:
                 frames = self._router.recv_multipart(zmq.NOBLOCK, copy=False)
             except zmq.ZMQError:

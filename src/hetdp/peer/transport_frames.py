@@ -16,6 +16,7 @@ _SETUP = struct.Struct(">32s32sId")
 #: What a frame holds beside a message: link, key, address.
 _AROUND = 1024
 _READ = 1 << 18
+_WAITING, _FEW = 1 << 22, 4
 
 
 class Broken(Exception):
@@ -61,13 +62,8 @@ class Setup:
     __slots__ = ("folder", "largest", "lifetime_s", "public", "secret")
 
     def __init__(self, *, secret: bytes, public: bytes, largest: int, lifetime_s: float, folder: str) -> None:
-        self.secret, self.public, self.largest, self.lifetime_s, self.folder = (
-            secret,
-            public,
-            largest,
-            lifetime_s,
-            folder,
-        )
+        self.secret, self.public, self.folder = secret, public, folder
+        self.largest, self.lifetime_s = largest, lifetime_s
 
     def encode(self) -> bytes:
         """Return it as the body of a frame.
@@ -101,7 +97,7 @@ class Pipe:
     largest
         Longest message in a frame; a longer frame breaks the pipe.
     most_waiting
-        Bytes that may wait to be sent; messages beyond it are dropped, as a full queue would.
+        Bytes that may wait to be sent, if not a few messages; what comes beyond is dropped, as by a full queue.
 
     Privacy
     -------
@@ -121,10 +117,9 @@ class Pipe:
     >>> other.close()
     """
 
-    def __init__(self, end: socket.socket, *, largest: int, most_waiting: int = 1 << 22) -> None:
+    def __init__(self, end: socket.socket, *, largest: int, most_waiting: int = _WAITING) -> None:
         end.settimeout(0)
-        self._end, self._most_waiting = end, most_waiting
-        self.largest = largest
+        self._end, self._largest, self._most_waiting = end, largest, max(most_waiting, _FEW * largest)
         self._out, self._in = bytearray(), bytearray()
 
     def fileno(self) -> int:
@@ -149,7 +144,7 @@ class Pipe:
         As for the class.
         """
         length = sum(map(len, parts))
-        if length > self.largest + _AROUND or (droppable and len(self._out) + length > self._most_waiting):
+        if length > self._largest + _AROUND or (droppable and len(self._out) + length > self._most_waiting):
             return False
         self._out += _HEADER.pack(kind, length)
         for part in parts:
@@ -204,7 +199,7 @@ class Pipe:
         frames, place = [], 0
         while len(self._in) - place >= _HEADER.size:
             kind, length = _HEADER.unpack_from(self._in, place)
-            if length > self.largest + _AROUND:
+            if length > self._largest + _AROUND:
                 raise Broken
             if len(self._in) - place < _HEADER.size + length:
                 break

@@ -54,7 +54,11 @@ class Names:
             then(_connecting(places))
             return
         self._busy += 1
-        threading.Thread(target=self._look_up, args=(host, int(port), then), daemon=True).start()
+        try:
+            threading.Thread(target=self._look_up, args=(host, int(port), then), daemon=True).start()
+        except RuntimeError:  # no memory for a thread at the moment
+            self._busy -= 1
+            then(None)
 
     def _look_up(self, host: str, port: int, then: Callable[[socket.socket | None], None]) -> None:
         places: list[tuple[int, str, int]] = []
@@ -77,8 +81,8 @@ def _lookup(host: str, port: int, flags: int) -> list[tuple[int, str, int]]:
 
 
 def _connecting(places: list[tuple[int, str, int]]) -> socket.socket | None:
-    """Begin to connect to the first place that this machine has a route to."""
-    for family, host, port in places:
+    """Begin to connect to the first place with a route from here; IPv4 first, because most nodes listen there."""
+    for family, host, port in sorted(places, key=lambda place: place[0] != socket.AF_INET):
         with suppress(OSError):
             end = socket.socket(family, socket.SOCK_STREAM)
             end.settimeout(0)
