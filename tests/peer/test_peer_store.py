@@ -303,3 +303,164 @@ def test_the_owner_sees_clock_and_status(store, tmp_path):
     assert not status.running
     assert (status.items, status.exhausted) == (1, 0)
     assert repr(handle) == f"NodeHandle({handle.name})"
+
+
+# --- the same work for every profile ---------------------------------------------------------------------------------
+
+
+def work_of(tmp_path, name, profile, *, limits=()):
+    """Everything that a draw does: each call of a function, in Python and in C, and each statement of SQL."""
+    network = a_network(items=2000, epoch_length_s=EPOCH_S, most_items=2000)
+    items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(2000)]
+    with Store.make(tmp_path / f"{name}.db", network, items, default_limit=30.0) as store:
+        store.set_dials(profile)
+        for place in limits:
+            store.set_limit(place, 4.5)
+
+        def draw(epoch):
+            stream = seeded_stream(1, epoch)
+            publish(store, identity=WHO, network=network, now_s=network.starts(epoch), stream=stream, simulation=True)
+
+        draw(0)  # what is made once and kept is there from now on
+        calls, statements = [], []
+        store._connection().set_trace_callback(statements.append)
+
+        def watch(frame, event, argument):
+            calls.append((event, argument.__name__ if event.startswith("c_") else frame.f_code.co_name))
+
+        sys.setprofile(watch)
+        try:
+            draw(1)
+        finally:
+            sys.setprofile(None)
+        assert len(store.publications()) == 2
+        return calls, [re.split(r"['(]", sql)[0] for sql in statements]  # without the values
+
+
+def test_a_draw_is_the_same_work_whatever_the_profile(tmp_path):
+    """The very same calls and statements, for no items, for many, for items of dial 0, of own limits, and exhausted."""
+    calls, statements = work_of(tmp_path, "empty", {})
+    assert len(calls) > 100
+    assert len(statements) > 8
+    for name, profile, limits in (
+        ("one", {7: 100}, ()),
+        ("many", {n: n % 101 for n in range(1500)}, ()),
+        ("silent", dict.fromkeys(range(1500), 0), ()),
+        ("limited", dict.fromkeys(range(1500), 100), range(0, 40, 2)),
+    ):
+        assert work_of(tmp_path, name, profile, limits=limits) == (calls, statements), name
+
+
+def test_a_new_sketch_is_shown_a_fixed_number_of_exchanges_after_it_was_ordered():
+    """However soon the draw is done: the moment says nothing about how long it took."""
+    from types import SimpleNamespace
+
+    from hetdp.peer.daemon import Daemon
+
+    for done_after in (0, 1, 2):
+        daemon = Daemon(SimpleNamespace(store=SimpleNamespace(traffic=Traffic), network=NETWORK))
+        shown, turns = [], [0]
+        node = SimpleNamespace(shelf=SimpleNamespace(own=None), adopt=lambda sketch, to=shown: to.append(sketch))
+        drawn = SimpleNamespace(done=lambda n=done_after, t=turns: t[0] >= n, result=lambda: "sketch")
+        worker = SimpleNamespace(submit=lambda _work, drawn=drawn: drawn)
+        seen = []
+        for turn in range(3):
+            turns[0] = turn
+            daemon._take_over(node, worker, START)
+            seen.append(len(shown))
+        assert seen == [0, 0, 1]
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+
+
+def test_limits_that_are_no_limits_are_refused_and_large_ones_work(store, tmp_path):
+    store.set_dials({1: 100})
+    for limit in (1e308, 1e7, float("inf"), float("nan")):
+        with pytest.raises(InvalidInput, match="limit must be"):
+            store.set_default_limit(limit)
+        with pytest.raises(InvalidInput, match="limit must be"):
+            store.set_limit(1, limit)
+    with pytest.raises(InvalidInput, match="limit must be at most 1,000,000"):
+        Store.make(tmp_path / "other.db", NETWORK, ITEMS, default_limit=1e308)
+    store.set_default_limit(1e6)
+    store.set_limit(1, 1e6)
+    assert publish_at(store, 0).epoch == 0
+    assert store.profile()[0].limit == 1e6
+    tiny = a_network(items=40, epoch_length_s=EPOCH_S, epsilon=Fraction(1, 10**15))
+    with Store.make(tmp_path / "tiny.db", tiny, ITEMS, default_limit=1e6) as other:
+        other.set_dials({1: 100})
+        publish(other, identity=WHO, network=tiny, now_s=tiny.starts(0))
+        assert not other.profile()[0].exhausted
+
+
+# --- pages of the list -----------------------------------------------------------------------------------------------
+
+
+def test_the_list_comes_in_pages_and_can_be_searched(store):
+    store.set_dials({n: n for n in range(25)})
+    whole = store.profile()
+    pages = [store.listing(limit=10, offset=offset) for offset in (0, 10, 20, 30)]
+    assert [(len(items), total) for items, total in pages] == [(10, 25), (10, 25), (5, 25), (0, 25)]
+    found = [item for items, _ in pages for item in items]
+    assert [(item.group, item.title) for item in found] == sorted((item.group, item.title) for item in whole)
+    by_place = {item.place: item for item in whole}
+    fields = ("dial", "effective_dial", "published_dial", "spent", "limit", "exhausted", "item", "link")
+    for item in found:
+        assert [getattr(item, f) for f in fields] == [getattr(by_place[item.place], f) for f in fields]
+    assert [item.place for item in store.listing("item 1 EVEN", limit=50)[0]] == [10, 12, 14, 16, 18]
+    assert store.listing("30", limit=5) == ([], 0), "in the catalogue, not on the list"
+    assert store.on_list(7).dial == 7
+    assert store.on_list(30) is store.on_list(-1) is store.on_list(99) is None
+    assert store.listed_among([3, 30, 24]) == {3, 24}
+
+
+def test_counts_groups_and_what_waits(store):
+    assert (store.group_counts(), store.waiting(5)) == ([], ([], 0))
+    store.set_dials({0: 100, 1: 0, 2: 50, 4: 100})
+    store.set_limit(4, 1.0)
+    counts = store.list_counts()
+    assert (counts.size, counts.counting, counts.exhausted) == (4, 2, 1)
+    assert store.group_counts() == [("even", 3), ("odd", 1)]
+    publish_at(store, 0)
+    assert store.waiting(5) == ([], 0)
+    store.remove([0])
+    store.set_limit(2, 0.0)
+    store.set_dials({4: 20, 6: 10})
+    waiting, total = store.waiting(3)
+    seen = [(one.place, one.before, one.after, one.listed, one.exhausted) for one in waiting]
+    assert seen == [(0, 100, 0, False, False), (2, 50, 0, True, True), (4, 0, 20, True, False)]
+    assert total == 4
+    assert store.set_group("even", 30) == 3
+    assert dials(store) == {1: 0, 2: 30, 4: 30, 6: 30}
+    assert store.set_group("nothing", 30) == 0
+    assert store.undo()
+    assert dials(store) == {1: 0, 2: 50, 4: 20, 6: 10}
+    assert store.set_group(None, 0) == 4
+    with pytest.raises(InvalidInput, match="0 to 100"):
+        store.set_group("even", 255)
+    with pytest.raises(InvalidInput, match="0 to 100"):
+        store.set_dials({1: 255})
+
+
+def test_published_bits_of_one_item(store):
+    store.set_dials({9: 100})
+    sketches = [publish_at(store, epoch) for epoch in range(3)]
+    expected = [(sketch.epoch, 100, bool(sketch.bits[1] >> 1 & 1)) for sketch in sketches]
+    assert store.published_bits(9) == expected
+    assert [dial for _, dial, _ in store.published_bits(8)] == [0, 0, 0]
+
+
+def test_what_begins_like_the_search_comes_first(tmp_path):
+    titles = ["A green tea", "Green", "Green tea", "Tea, green", "Greenhouse"]
+    network = a_network(items=len(titles))
+    items = [CatalogueItem(n, f"i{n}", title) for n, title in enumerate(titles)]
+    with Store.make(tmp_path / "x.db", network, items, default_limit=1.0) as store:
+        assert [item.title for item in store.search("green")] == [
+            "Green",
+            "Green tea",
+            "Greenhouse",
+            "A green tea",
+            "Tea, green",
+        ]
+        assert store.search("GREEN tea")[0].title == "Green tea"

@@ -1,8 +1,9 @@
 """The running node: one loop that moves messages and time, and one worker that touches the disk.
 
-Drawing a sketch and writing to the store take a little longer for a larger profile. So the worker does both, and the
-loop takes a new sketch over only at the start of an exchange, whose moments are fixed: nobody can read the size of a
-profile from the timing of messages.
+Drawing a sketch is the same work for every profile (`hetdp.peer.publication`). Still, the worker does it, and the loop
+shows a new sketch a fixed number of exchanges after it was ordered, so that the time a draw takes does not show either.
+Worker, loop and page share one interpreter: what the owner does on the page can delay an answer by milliseconds
+(docs/node.md).
 """
 
 import dataclasses
@@ -25,6 +26,8 @@ __all__ = ["Daemon"]
 #: The loop looks up at least so often, to see whether it should stop.
 _LONGEST_WAIT_S = 0.5
 _CONTACTS = 20
+#: A sketch is shown so many exchanges after it was ordered, though it is drawn long before.
+_SHOWN_AFTER = 2
 #: A connection may last two periods, and at least so long.
 _LONGEST_TALK_S = 15.0
 
@@ -48,6 +51,7 @@ class Daemon:
         self._handle, self._ready = handle, ready
         self._before = handle.store.traffic()
         self._pending: Future[SignedSketch | None] | None = None
+        self._exchanges_left = 0
 
     def run(self) -> None:
         """Take part in the network until `handle.stopping` is set.
@@ -125,14 +129,15 @@ class Daemon:
         return node.lost(event.link)
 
     def _take_over(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> None:
-        """Adopt a sketch that the worker has drawn since the last exchange; order one when an epoch has begun."""
-        if self._pending is not None and self._pending.done():
+        """Adopt the sketch that was ordered a fixed number of exchanges ago; order one when an epoch has begun."""
+        self._exchanges_left -= 1
+        if self._pending is not None and self._exchanges_left <= 0 and self._pending.done():
             sketch, self._pending = self._pending.result(), None
             if sketch is not None:
                 node.adopt(sketch)
         own = node.shelf.own
         if self._pending is None and (own is None or own.epoch < self._handle.network.epoch_at(now_s)):
-            self._pending = worker.submit(self._publish)
+            self._pending, self._exchanges_left = worker.submit(self._publish), _SHOWN_AFTER
 
     def _publish(self) -> SignedSketch | None:
         handle = self._handle
