@@ -73,21 +73,21 @@ class NeighboursPage:
         For the owner's eyes.
         """
         store = self._node.store
-        profile = store.profile()
-        counting = sum(item.effective_dial > 0 for item in profile)
-        exhausted = {item.place for item in profile if item.exhausted}
-        found = self._node.recommendations()
+        counting = store.list_counts().counting
+        people, found = self._node.findings()
+        listed = (store.on_list(one.place) for one in found if one.in_profile)
+        exhausted = {item.place for item in listed if item is not None and item.exhausted}
         dismissed = sorted(store.dismissed())
         return self._renderer.page(
             "/neighbours",
             "neighbours.html",
             watch="profile epoch network",
-            people=[person for one in self._node.neighbours() if (person := _person(one, counting)).middle > 0],
+            people=[person for one in people if (person := _person(one, counting)).middle > 0],
             advice=[_advice(one, exhausted) for one in found if one.by_chance < RARE],
             weak=[_advice(one, exhausted) for one in found if one.by_chance >= RARE][:_MOST_WEAK],
             counting=counting,
             sketches=store.sketch_count(),
-            dismissed=[store.catalogue_item(place) for place in dismissed[:_MOST_DISMISSED]],
+            dismissed=store.items_at(dismissed[:_MOST_DISMISSED]),
             more_dismissed=max(0, len(dismissed) - _MOST_DISMISSED),
         )
 
