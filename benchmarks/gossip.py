@@ -9,7 +9,6 @@ several, after compilation, unless said otherwise. Below 1.0 means faster than t
 import resource
 import sys
 import time
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -22,22 +21,11 @@ from hetdp.neighbors.gossip import gossip_neighbors
 from hetdp.neighbors.gossip_report import GossipResult
 from hetdp.neighbors.gossip_scores import noisy_scores
 from hetdp.randomness import Stream
+from measuring import cpu_seconds
 from populations import community_profiles
 
 K = 10
 CYCLES = 20
-ROUNDS = 9
-
-
-def cpu_seconds(function: Callable[[], object]) -> float:
-    """Return the CPU time of one call: the best of several, after a warm-up."""
-    function()
-    times = []
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def gossip(coded: CodedProfiles, *, threads: int = 1, sample: int | None = None, cycles: int = CYCLES) -> GossipResult:

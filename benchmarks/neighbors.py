@@ -7,7 +7,6 @@ peer. `--small` leaves out the 100,000 users. Peers that would take minutes are 
 """
 
 import sys
-import time
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -20,6 +19,7 @@ from hetdp.neighbors.exact import exact_neighbors
 from hetdp.neighbors.lists import NeighborLists
 from hetdp.neighbors.metrics import recall
 from hetdp.randomness import Stream
+from measuring import cpu_seconds
 from populations import community_profiles
 
 K = 10
@@ -31,11 +31,9 @@ SOME = 2_000
 FIGURES = {(10_000, "flat"): 0.7, (10_000, "heavy"): 0.35, (100_000, "flat"): 0.7, (100_000, "heavy"): 0.25}
 
 
-def cpu_seconds(function: Callable[[], object]) -> float:
-    """Return the CPU time of one call."""
-    start = time.process_time()
-    function()
-    return time.process_time() - start
+def once(function: Callable[[], object]) -> float:
+    """Return the CPU time of one call, of work that takes seconds."""
+    return cpu_seconds(function, rounds=1, warm_up=False)
 
 
 def exact(coded: CodedProfiles, *, every_pair: bool = False, users: int | None = None) -> NeighborLists:
@@ -56,7 +54,7 @@ def sparse_dot_topn_seconds(matrix: sparse.csr_matrix, users: int) -> float:
     from sparse_dot_topn import sp_matmul_topn  # noqa: PLC0415  (a peer)
 
     other = matrix.T.tocsr()
-    taken = cpu_seconds(lambda: sp_matmul_topn(matrix[:users], other, top_n=K + 1, sort=True, n_threads=1))
+    taken = once(lambda: sp_matmul_topn(matrix[:users], other, top_n=K + 1, sort=True, n_threads=1))
     return taken * float(matrix.shape[0]) / users
 
 
@@ -65,14 +63,14 @@ def implicit_seconds(matrix: sparse.csr_matrix) -> float:
 
     # It looks for similar columns, so users must be columns, which is what its rows of items are.
     items_by_users = matrix.T.tocsr().astype(np.float64)
-    return cpu_seconds(lambda: ItemItemRecommender(K=K + 1, num_threads=1).fit(items_by_users, show_progress=False))
+    return once(lambda: ItemItemRecommender(K=K + 1, num_threads=1).fit(items_by_users, show_progress=False))
 
 
 def scikit_learn_seconds(matrix: sparse.csr_matrix, users: int) -> float:
     from sklearn.neighbors import NearestNeighbors  # noqa: PLC0415  (a peer)
 
     model = NearestNeighbors(n_neighbors=K, metric="cosine", algorithm="brute", n_jobs=1).fit(matrix)
-    return cpu_seconds(lambda: model.kneighbors(matrix[:users])) * float(matrix.shape[0]) / users
+    return once(lambda: model.kneighbors(matrix[:users])) * float(matrix.shape[0]) / users
 
 
 def speed(sizes: tuple[tuple[int, int, int], ...]) -> None:
@@ -85,7 +83,7 @@ def speed(sizes: tuple[tuple[int, int, int], ...]) -> None:
             matrix = sparse.csr_matrix(
                 (np.ones(profiles.n_pairs, dtype=np.float32), profiles.indices, profiles.indptr), (n_users, n_items)
             )
-            own = cpu_seconds(lambda coded=coded: exact(coded))  # type: ignore[misc]
+            own = once(lambda coded=coded: exact(coded))  # type: ignore[misc]
             slow = n_users > 20_000
             topn = own / sparse_dot_topn_seconds(matrix, 10_000 if slow and head == "heavy" else n_users)
             other = "" if slow else f"{own / implicit_seconds(matrix):.2f}"
@@ -94,7 +92,7 @@ def speed(sizes: tuple[tuple[int, int, int], ...]) -> None:
                 f"{f'{n_users:,}, {head}':<18}{own:>9.2f}{topn:>17.3f}{other:>10}{brute:>14}{FIGURES[n_users, head]:>8}"
             )
             if slow and head == "flat":
-                all_noise = cpu_seconds(lambda coded=coded: exact(coded, every_pair=True, users=SOME))  # type: ignore[misc]
+                all_noise = once(lambda coded=coded: exact(coded, every_pair=True, users=SOME))  # type: ignore[misc]
                 print(f"  noise for every pair: {all_noise * n_users / SOME / own:.1f} times as long (asked: 5)")
 
 
@@ -118,7 +116,7 @@ def recalls() -> None:
 def main() -> None:
     # Some profiles are large enough for sums of 32 bits, so that both kinds of kernels are ready.
     tiny = code_profiles(community_profiles(600, 4_000, 250))
-    print(f"first call: {cpu_seconds(lambda: exact(tiny)):.1f} s of CPU (kernels compiled, or read from the cache)")
+    print(f"first call: {once(lambda: exact(tiny)):.1f} s of CPU (kernels compiled, or read from the cache)")
     exact(tiny, every_pair=True)
     speed(SIZES[:1] if "--small" in sys.argv else SIZES)
     recalls()

@@ -8,25 +8,13 @@ Above 1.0 means faster than numpy. The keystream is included; the compilation of
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import numpy as np
 
 import hetdp
+from measuring import cpu_seconds
 
 SAMPLES = 1_000_000
-ROUNDS = 9
-
-
-def cpu_seconds(function: Callable[[], object]) -> float:
-    """Return the CPU time of one call: the best of several, after a warm-up."""
-    function()
-    times = []
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def import_seconds(statement: str) -> float:

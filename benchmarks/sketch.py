@@ -8,7 +8,6 @@ python benchmarks/sketch.py --votes [FILE]  precision of recommendations: votes 
 import resource
 import sys
 import time
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -19,20 +18,11 @@ from hetdp.neighbors.exact import exact_neighbors
 from hetdp.neighbors.sketch import sketch_neighbors
 from hetdp.neighbors.sketch_recommend import sketch_recommendations
 from hetdp.randomness import Stream, seeded_stream
+from measuring import cpu_seconds
 from populations import community_profiles
 
 EPSILON = Fraction(3)
 K = 10
-
-
-def cpu_seconds(function: Callable[[], object], rounds: int = 3) -> float:
-    """Return the CPU time of one call: the best of a few."""
-    times = []
-    for _ in range(rounds):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def peak_mib() -> float:
@@ -47,7 +37,7 @@ def exact_seconds(coded: CodedProfiles) -> float:
         return exact_neighbors(coded, k=K, epsilon=EPSILON, factors=factors, stream=Stream())
 
     run()
-    return cpu_seconds(run)
+    return cpu_seconds(run, rounds=3)
 
 
 def standard() -> None:
@@ -59,12 +49,14 @@ def standard() -> None:
     print(f"{'10,000 users x 50,000 items, 100 each':<44}{'CPU s':>8}{'ratio':>8}")
     for head in ("flat", "heavy"):
         coded = code_profiles(community_profiles(10_000, 50_000, 100, head=head))
-        own = cpu_seconds(lambda coded=coded: sketch_neighbors(coded, k=K, epsilon=EPSILON, stream=Stream()))  # type: ignore[misc]
+        own = cpu_seconds(lambda coded=coded: sketch_neighbors(coded, k=K, epsilon=EPSILON, stream=Stream()), rounds=3)  # type: ignore[misc]
         peer = exact_seconds(coded)
         print(f"{'sketch, ' + head:<44}{own:>8.2f}{own / peer:>8.2f}")
         print(f"{'exact, ' + head:<44}{peer:>8.2f}{1.0:>8.2f}")
         found = sketch_neighbors(coded, k=K, epsilon=EPSILON, stream=Stream())
-        own = cpu_seconds(lambda: sketch_recommendations(coded, found.sketches, found.lists.indices), 1)  # noqa: B023
+        own = cpu_seconds(
+            lambda: sketch_recommendations(coded, found.sketches, found.lists.indices), rounds=1, warm_up=False
+        )  # noqa: B023
         print(f"{'sketch, recommendations, ' + head:<44}{own:>8.2f}")
     print(f"peak memory: {peak_mib():,.0f} MiB")
 
