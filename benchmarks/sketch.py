@@ -9,6 +9,7 @@ import resource
 import sys
 import time
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -54,9 +55,8 @@ def standard() -> None:
         print(f"{'sketch, ' + head:<44}{own:>8.2f}{own / peer:>8.2f}")
         print(f"{'exact, ' + head:<44}{peer:>8.2f}{1.0:>8.2f}")
         found = sketch_neighbors(coded, k=K, epsilon=EPSILON, stream=Stream())
-        own = cpu_seconds(
-            lambda: sketch_recommendations(coded, found.sketches, found.lists.indices), rounds=1, warm_up=False
-        )  # noqa: B023
+        recommend = partial(sketch_recommendations, coded, found.sketches, found.lists.indices)
+        own = cpu_seconds(recommend, rounds=1, warm_up=False)
         print(f"{'sketch, recommendations, ' + head:<44}{own:>8.2f}")
     print(f"peak memory: {peak_mib():,.0f} MiB")
 
