@@ -21,6 +21,7 @@ __all__ = ["Outcome", "Point", "run_task", "run_tasks"]
 
 #: So that engines do not draw the numbers that splits and policies draw from the same seed.
 _ENGINE = int.from_bytes(b"engine")
+_OUTSIDE = int.from_bytes(b"outside")
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def run_task(profiles: Profiles, task: Task) -> Outcome:
     if not configuration.private:
         points = (Point(None, measure(_reference(configuration, train, task.seed))),)
     else:
-        engine = _Engine(configuration, train, task.seed)
+        engine = _Engine(configuration, train, task.seed, drawn.taking_part)
         points = tuple(engine.point(epsilon, drawn.level, measure) for epsilon in configuration.epsilons)
     return Outcome(task, points, time.process_time() - start)
 
@@ -127,17 +128,24 @@ def _reference(configuration: Configuration, train: Profiles, seed: int) -> NDAr
 class _Engine:
     """One engine on the training profiles of one run; coding is shared by all epsilons."""
 
-    def __init__(self, configuration: Configuration, train: Profiles, seed: int) -> None:
+    def __init__(
+        self, configuration: Configuration, train: Profiles, seed: int, taking_part: NDArray[np.bool_] | None
+    ) -> None:
         self._configuration = configuration
-        self._coded: CodedProfiles = code_profiles(train)
         self._seed = seed
-        self._factors = np.ones(train.n_users)
+        self._users = train.n_users
+        self._people = np.arange(train.n_users) if taking_part is None else np.flatnonzero(taking_part)
+        self._coded = _of_people(code_profiles(train), self._people)
+        self._k = min(configuration.k, self._people.size - 1)  # few may be left
+        self._factors = np.ones(self._people.size)
         if configuration.score != "overlap":
             # The paper's cosine: sizes of the training profiles, items of weight 0 included, declared public.
-            self._factors = 1.0 / np.sqrt(np.maximum(1, train.sizes))
+            self._factors = 1.0 / np.sqrt(np.maximum(1, train.sizes[self._people]))
 
     def point(self, epsilon: float, level: Fraction, measure: "functools.partial[dict[str, float]]") -> Point:
         """Return what the engine reaches at one epsilon."""
+        if self._k < 1:  # nobody is left who could find somebody
+            return Point(epsilon, measure(np.full((self._users, 1), -1)))
         exact = Fraction(repr(float(epsilon))) * level  # 0.1 is meant as one tenth
         stream = seeded_stream(self._seed, _ENGINE, exact.numerator, exact.denominator)
         configuration = self._configuration
@@ -147,13 +155,13 @@ class _Engine:
             from hetdp.neighbors.exact import exact_neighbors  # noqa: PLC0415  (loads numba)
 
             lists = exact_neighbors(
-                self._coded, k=configuration.k, epsilon=exact, stream=stream, factors=self._factors, threads=1
+                self._coded, k=self._k, epsilon=exact, stream=stream, factors=self._factors, threads=1
             )
         else:
             from hetdp.neighbors.sketch import sketch_neighbors  # noqa: PLC0415  (loads numba)
 
-            lists = sketch_neighbors(self._coded, k=configuration.k, epsilon=exact, stream=stream, threads=1).lists
-        return Point(epsilon, measure(lists.indices))
+            lists = sketch_neighbors(self._coded, k=self._k, epsilon=exact, stream=stream, threads=1).lists
+        return Point(epsilon, measure(self._of_all(lists.indices)))
 
     def _gossip(
         self, epsilon: float, exact: Fraction, stream: Stream, measure: "functools.partial[dict[str, float]]"
@@ -162,7 +170,7 @@ class _Engine:
 
         found = gossip_neighbors(
             self._coded,
-            k=self._configuration.k,
+            k=self._k,
             epsilon=exact,
             stream=stream,
             factors=self._factors,
@@ -173,4 +181,30 @@ class _Engine:
             sample=0,
         )
         met = found.comparisons
-        return Point(epsilon, measure(found.lists.indices), met.distinct_mean, met.distinct_max)
+        return Point(epsilon, measure(self._of_all(found.lists.indices)), met.distinct_mean, met.distinct_max)
+
+    def _of_all(self, found: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Return the neighbours of all users: those found, and random ones for those who take no part."""
+        if self._people.size == self._users:
+            return found
+        neighbours = np.full((self._users, self._k), -1, dtype=np.int64)
+        neighbours[self._people] = np.where(found >= 0, self._people[found], -1)
+        outside = np.setdiff1d(np.arange(self._users), self._people)
+        neighbours[outside] = self._people[_draw_some(outside.size, self._people.size, self._k, self._seed)]
+        return neighbours
+
+
+def _draw_some(rows: int, of: int, k: int, seed: int) -> NDArray[np.int64]:
+    """Return k different numbers below `of` in each row, uniformly."""
+    keys = seeded_stream(seed, _OUTSIDE).uniforms(rows * of).reshape(rows, of)
+    return np.argsort(keys, axis=1, kind="stable")[:, :k].astype(np.int64)
+
+
+def _of_people(coded: CodedProfiles, people: NDArray[np.int64]) -> CodedProfiles:
+    """Return the profiles of some people, in order; the catalogue stays."""
+    if people.size == coded.n_users:
+        return coded
+    sizes = coded.sizes
+    chosen = np.repeat(np.isin(np.arange(coded.n_users), people), sizes)
+    indptr = np.concatenate([[0], np.cumsum(sizes[people], dtype=np.int64)])
+    return CodedProfiles(indptr, coded.items[chosen], coded.codes[chosen], coded.n_items)

@@ -73,9 +73,11 @@ def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
                 raise DataError(f"--data must be a file, or one of {listed}. Got {name!r} instead.")
             profiles, label = datasets.load(path), _label(path)
         check_profiles(label, profiles, k=k)
-        while label in {other.name for other in found}:
+        built_in = name in BUILT_IN
+        # A file is never called as a built-in set is: published points belong to those alone.
+        while label in {other.name for other in found} or (label in BUILT_IN and not built_in):
             label += "'"
-        found.append(DataSet(label, profiles, fingerprint(profiles), name in BUILT_IN))
+        found.append(DataSet(label, profiles, fingerprint(profiles), built_in))
     if len({one.mark for one in found}) < len(found):
         raise DataError("--data must name different data sets. Got two with the same contents instead.")
     return found
@@ -109,16 +111,22 @@ def check_profiles(name: str, profiles: Profiles, *, k: int) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Make the output folder, or say that it cannot be written.
+    """Say so if the output folder cannot be made or written, and leave nothing behind.
 
     Privacy
     -------
     Touches no data.
     """
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".hetdp-"):
-            pass
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=folder, prefix=".hetdp-"):
+                pass
+        finally:
+            for one in made:
+                if one.is_dir():
+                    one.rmdir()
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "cannot be written"
         raise DataError(

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hetdp.errors import InvalidInput
 from hetdp.experiments.configurations import Task
+from hetdp.experiments.dask_connection import connect_dask
 from hetdp.experiments.evaluation import Outcome, run_tasks
 from hetdp.experiments.store import ResultsStore
 from hetdp.profiles import Profiles
@@ -94,23 +94,7 @@ class DaskRunner:
     """
 
     def __init__(self, address: str, *, timeout_s: float = 5.0) -> None:
-        try:
-            from distributed import Client  # noqa: PLC0415  (optional, and slow to load)
-        except ImportError as error:
-            raise InvalidInput("--dask needs the package dask[distributed]: pip install 'hetdp[dask]'.") from error
-        try:
-            connect: Any = Client
-            self._client = connect(address, timeout=timeout_s, set_as_default=False)
-        except (OSError, ValueError) as error:  # a time-out is an OSError; a malformed address a ValueError
-            raise InvalidInput(
-                f"--dask must be the address of a Dask scheduler that answers within {timeout_s:g} seconds, "
-                f"such as tcp://10.0.0.1:8786. Got {address!r} instead."
-            ) from error
-        if not self._client.scheduler_info()["workers"]:
-            self.close()
-            raise InvalidInput(
-                f"--dask must be a scheduler with at least one worker. Got {address!r} with none instead."
-            )
+        self._client = connect_dask(address, timeout_s=timeout_s)
 
     def close(self) -> None:
         """Leave the cluster; it goes on running.

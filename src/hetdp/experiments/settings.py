@@ -84,6 +84,7 @@ class Settings:
         for name, minimum in (("runs", 1), ("seed", 0), ("k", 1), ("cycles", 1)):
             whole(name, getattr(self, name), minimum=minimum)
         self._check_lists()
+        self._check_shares()
         one_of("score", self.score, ("cosine", "overlap", "squared-cosine"))
         one_of("combine", self.combine, ("product", "smaller"))
 
@@ -92,17 +93,26 @@ class Settings:
             values = getattr(self, name)
             if not values or len(set(values)) != len(values):
                 raise InvalidInput(f"{name} must be a list of different values, at least one. Got {values!r} instead.")
-        for epsilon in (*self.epsilons, *self.engine_epsilons):
-            positive("epsilons", epsilon)
+        for name in ("epsilons", "engine_epsilons"):
+            for epsilon in getattr(self, name):
+                positive(name, epsilon)
         for lower, n in itertools.product(self.lower, self.slices):
             Slices(lower, n)
         for way in self.per:
             one_of("per", way, ("item", "user"))
         for mix in self.mixes:
             _check_mix(mix)
+
+    def _check_shares(self) -> None:
         for share in (*self.pragmatists, *self.unconcerned):
             if not 0.0 <= finite("pragmatists and unconcerned", share) <= 1.0:
                 raise InvalidInput(f"pragmatists and unconcerned must lie between 0 and 1. Got {share!r} instead.")
+        if self.dropped_mixes and len(self.dropped_mixes) == len(self.pragmatists) * len(self.unconcerned):
+            raise InvalidInput(
+                "pragmatists and unconcerned must have a combination that leaves room for fundamentalists: shares that "
+                f"sum to 1 at most. Got pragmatists {list(self.pragmatists)} and unconcerned {list(self.unconcerned)} "
+                "instead."
+            )
 
     @classmethod
     def quick(cls) -> Self:
@@ -125,13 +135,21 @@ class Settings:
     @property
     def group_mixes(self) -> tuple[tuple[float, float, float], ...]:
         """Shares of all mixes: the possible combinations, then the further ones."""
-        found: list[tuple[float, float, float]] = []
-        for pragmatists in self.pragmatists:
-            for unconcerned in self.unconcerned:
-                rest = 1.0 - pragmatists - unconcerned
-                if rest >= -_ROUNDING:
-                    found.append((round(max(0.0, rest), 9), pragmatists, unconcerned))
+        found = [
+            (round(max(0.0, 1.0 - pragmatists - unconcerned), 9), pragmatists, unconcerned)
+            for pragmatists, unconcerned in self._combinations
+            if (pragmatists, unconcerned) not in self.dropped_mixes
+        ]
         return (*found, *(mix for mix in self.mixes if mix not in found))
+
+    @property
+    def dropped_mixes(self) -> tuple[tuple[float, float], ...]:
+        """Combinations of pragmatists and unconcerned that are impossible: more than everybody."""
+        return tuple(pair for pair in self._combinations if 1.0 - sum(pair) < -_ROUNDING)
+
+    @property
+    def _combinations(self) -> list[tuple[float, float]]:
+        return list(itertools.product(self.pragmatists, self.unconcerned))
 
 
 def read_settings(path: Path, *, base: Settings | None = None) -> Settings:

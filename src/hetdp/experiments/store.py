@@ -11,7 +11,7 @@ from hetdp.errors import DataError
 from hetdp.experiments.configurations import Task
 from hetdp.experiments.evaluation import Outcome, Point
 
-__all__ = ["ResultsStore"]
+__all__ = ["ResultsStore", "count_missing"]
 
 #: "hdpr" in the header of the file: a file of results, not another database.
 _APPLICATION = 0x68647072
@@ -144,6 +144,34 @@ class ResultsStore:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise DataError(f"results could not be written to {str(self.path)!r} ({error}).") from error
+
+
+def count_missing(path: Path, tasks: Iterable[Task]) -> int:
+    """Return how many tasks are not finished yet, without touching the file of results, which may not be there.
+
+    Privacy
+    -------
+    Tells which evaluations somebody has run.
+
+    Examples
+    --------
+    >>> count_missing(Path("no such file"), [])
+    0
+    """
+    names = [task.name for task in tasks]
+    if not path.is_file():
+        return len(names)
+    # What no writer has open is read as it lies there, so that not even a lock file is made.
+    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=5.0)
+        try:
+            known = {name for (name,) in connection.execute("SELECT task FROM outcomes")}
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise DataError(f"results must be a file of results. Got {str(path)!r} instead ({error}).") from error
+    return sum(name not in known for name in names)
 
 
 def _pack(point: Point) -> dict[str, object]:

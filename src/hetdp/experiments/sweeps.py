@@ -6,7 +6,7 @@ from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.settings import Settings
 from hetdp.experiments.weight_rules import Groups, Practice, Same, SharedSlices, Slices, WeightRule
 
-__all__ = ["group_baseline", "paper_configurations", "plan_tasks", "sweep_configurations"]
+__all__ = ["group_baseline", "overlap_baseline", "paper_configurations", "plan_tasks", "sweep_configurations"]
 
 
 def sweep_configurations(settings: Settings) -> tuple[Configuration, ...]:
@@ -20,7 +20,7 @@ def sweep_configurations(settings: Settings) -> tuple[Configuration, ...]:
     --------
     >>> paper, everything = paper_configurations(Settings()), sweep_configurations(Settings())
     >>> len(paper), len(everything)
-    (142, 159)
+    (142, 160)
     """
     found = list(paper_configurations(settings))
     if settings.extras:
@@ -65,6 +65,21 @@ def group_baseline(settings: Settings, mix: tuple[float, float, float]) -> Confi
     return Configuration(engine="baseline", weights=rule, k=settings.k)
 
 
+def overlap_baseline(settings: Settings) -> Configuration:
+    """Return the configuration that measures the recall of true neighbours ranked by overlap, as the engines rank.
+
+    Privacy
+    -------
+    Public.
+
+    Examples
+    --------
+    >>> overlap_baseline(Settings()).text
+    'true neighbours by overlap (not private)'
+    """
+    return Configuration(engine="baseline", score="overlap", k=settings.k)
+
+
 def plan_tasks(settings: Settings, data: Mapping[str, str]) -> list[Task]:
     """Return the tasks of a sweep, run by run, so that an interrupted sweep has seen all configurations.
 
@@ -103,6 +118,8 @@ def _gossip(settings: Settings, rule: WeightRule, *, score: str = "", combine: s
 def _extras(settings: Settings) -> Iterator[Configuration]:
     mix = settings.mixes[0]
     people = Groups(*mix, per=settings.per[0])  # type: ignore[arg-type]
+    # The engines rank by overlap: what it gives without noise is the most they can reach.
+    yield overlap_baseline(settings)
     for score in ("cosine", "overlap", "squared-cosine"):
         yield _gossip(settings, people, score=score)
     yield _gossip(settings, people, score="overlap", combine="smaller")

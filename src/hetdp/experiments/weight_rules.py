@@ -33,6 +33,8 @@ class Drawn:
         Group of each user (position in `GROUPS`), or None where there are no groups.
     level
         What epsilon is multiplied by: 1 unless everybody shares a lower level.
+    taking_part
+        Which users take part, or None if all do. Those who do not are nobody's candidates, and have random neighbours.
 
     Privacy
     -------
@@ -42,6 +44,7 @@ class Drawn:
     profiles: Profiles
     groups: NDArray[np.int64] | None = None
     level: Fraction = Fraction(1)
+    taking_part: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,12 @@ class Slices:
 
     @property
     def _policy(self) -> policies.Slices:
-        return policies.slices(self.lower, 1.0, max(2, self.n))
+        return policies.slices(self.lower, 1.0, self.values)
+
+    @property
+    def values(self) -> int:
+        """How many different weights there are: two for one slice."""
+        return max(2, self.n)
 
     @property
     def text(self) -> str:
@@ -220,8 +228,8 @@ class Same:
 class Practice:
     """What is done today for people with different wishes: leave out the strictest, give all others the lowest level.
 
-    The fundamentalists take no part (nothing of theirs counts), and everybody else gets ordinary differential privacy
-    at half the epsilon, the lowest weight that is left.
+    The fundamentalists take no part: nobody finds them, and all they get is neighbours drawn at random from those who
+    do. Everybody else gets ordinary differential privacy at half the epsilon, the lowest weight that is left.
 
     Privacy
     -------
@@ -261,8 +269,9 @@ class Practice:
         For simulation.
         """
         groups = self._policy.groups(profiles, seed)
-        taking_part = (groups > 0).astype(np.float64)[profiles.owners]
-        return Drawn(profiles.with_weights(taking_part), groups, _LOWEST_LEFT)
+        taking_part = groups > 0
+        weighted = profiles.with_weights(taking_part.astype(np.float64)[profiles.owners])
+        return Drawn(weighted, groups, _LOWEST_LEFT, taking_part)
 
 
 WeightRule: TypeAlias = Slices | SharedSlices | Groups | Same | Practice
