@@ -332,7 +332,7 @@ def test_the_limit_is_told_in_words_and_ahead(open_page):
     )
     node.pass_epochs(4)
     text = text_of(page.get("/privacy"))
-    assert "1 item has reached it." in text
+    assert "1 item has reached its limit." in text
     assert "1 item has at most 3 epochs left." in text, "7 of 10 sketches; the item of dial 50 has 13 left"
     assert text_of(page.post("/privacy/default-limit", limit="3")).count("17 % sure that you have it") == 2
 
@@ -346,7 +346,7 @@ def test_epochs_left_are_those_that_the_store_allows(open_page):
         node.pass_epochs(1)
         text = text_of(page.get("/privacy"))
         assert f"can count in {left or 'no'} more sketch" in text
-        assert ("1 item has reached it." in text) == (left == 0)
+        assert ("1 item has reached its limit." in text) == (left == 0)
 
 
 def test_huge_limits_are_called_so(open_page):
