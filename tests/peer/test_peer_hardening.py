@@ -294,6 +294,22 @@ def test_records_do_not_lead_into_networks_that_only_the_node_can_reach(own, bel
     assert found == believed
 
 
+def test_who_sits_behind_a_router_may_ask_but_is_not_told_of():
+    node = Node(
+        identity_of(ME),
+        address="tcp://8.8.8.8:1",
+        network=NETWORK,
+        settings=Settings(),
+        stream=seeded_stream(1),
+        now_s=START,
+    )
+    (answer,) = hear(node, FRIEND, opening(FRIEND, address="tcp://192.168.1.20:1"))
+    assert isinstance(decode(NETWORK.id, answer.raw, largest=10**6), Answer)
+    assert (known(node), len(node.journal)) == (set(), 0)
+    hear(node, VICTIM, opening(VICTIM, address="tcp://9.9.9.9:1"))
+    assert (known(node), len(node.journal)) == ({identity_of(VICTIM).key}, 1)
+
+
 @pytest.mark.parametrize("host", ["localhost", "evil.example", "127.evil.example", "6.6.6.06", "127.1", "2130706433"])
 def test_names_do_not_travel_by_gossip(host):
     assert address_kind(f"tcp://{host}:1") == "name"

@@ -99,7 +99,7 @@ def init(
         note(f"This network is by invitation. {how_to_be_invited(contact.key, folder)}", quiet=quiet)
     note(f"Next: hetdp node run --folder {folder}", quiet=quiet)
     if listen.startswith("tcp://127."):
-        where = "--listen tcp://0.0.0.0:7470 --advertise tcp://your.name:7470"
+        where = "--listen tcp://0.0.0.0:7470 --advertise tcp://YOUR-IP:7470"
         note(f"It listens on this machine only. For others: {where}", quiet=quiet)
 
 

@@ -42,8 +42,8 @@ class Gate:
     network, settings
         Public parameters; limits.
     own_address
-        What this node tells others. Records with private, link-local or loopback addresses are believed only if the
-        node's own is of that kind.
+        What this node tells others. Records of third parties with private, link-local or loopback addresses are
+        believed only if the node's own is of that kind.
 
     Privacy
     -------
@@ -93,7 +93,8 @@ class Gate:
             Unix seconds.
         sender
             Whether it came from its own node just now: then it must be fresh. One who could show an old record of
-            itself would be asked first by everybody.
+            itself would be asked first by everybody. Its address need not be one that can be reached (`reaches`):
+            who sits behind a router may ask, though not be asked.
 
         Privacy
         -------
@@ -113,8 +114,17 @@ class Gate:
             raise Refused("a record must be of an admitted node. Got another instead.", blame=1)
         if not check_signature(record.key, record.text(self._network_id), record.signature):
             raise Refused("a record must be signed by its node. Got another signature instead.")
-        if kind not in self._kinds:  # where it came from, it may be an address like any other
+        if not sender and kind not in self._kinds:  # where it came from, it may be an address like any other
             raise Refused("a record must hold an address that can be reached from here. Got another instead.", blame=0)
+
+    def reaches(self, address: str) -> bool:
+        """Return whether an address is of a kind that this node can be led to by others.
+
+        Privacy
+        -------
+        Public data only.
+        """
+        return address_kind(address) in self._kinds
 
     def has_room(self, *, now_s: float) -> bool:
         """Count a message against what all peers together may send; return whether it may be read.

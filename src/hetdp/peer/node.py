@@ -319,7 +319,8 @@ class Node:
         sent = self.view.sample(self.network.shuffle_size, without=key)
         offered = self.shelf.announce(self.network.inventory_size)
         wanted = self._lacking(message.have, now_s)
-        self.view.merge([message.sender, *entries], sent=sent, source=key)
+        themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
+        self.view.merge([*themselves, *entries], sent=sent, source=key)
         self._make_room(key, curve)
         deadline_s = now_s + self.settings.timeout_periods * self.network.period_s
         self._joined[link, message.nonce] = _Joined(key, curve, offered, wanted, deadline_s)
@@ -343,7 +344,8 @@ class Node:
             self._count(refused=1)
             return self.lost(exchange.link)
         entries = self._checked(message.sender, message.entries, curve, now_s)
-        self.view.merge([*entries, message.sender], sent=exchange.sent, source=message.sender.key)
+        themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
+        self.view.merge([*entries, *themselves], sent=exchange.sent, source=message.sender.key)
         exchange.wanted = self._lacking(message.have, now_s)
         sketches = self.shelf.serve(message.want, offered=exchange.offered, count=self.network.sketches_per_message)
         return [Reply(link, self._encode(Delivery(message.nonce, sketches, exchange.wanted)))]
@@ -370,7 +372,8 @@ class Node:
         self.gate.check_record(sender, now_s=now_s, sender=True)
         if not self.gate.lets_through(sender.key, now_s=now_s):
             raise Refused("a sender must keep to its rate and not be banned. Got another instead.", blame=1)
-        self.journal.append(sender)
+        if self.gate.reaches(sender.address):
+            self.journal.append(sender)
         usable = []
         for record in entries[: self.network.shuffle_size]:
             if record.key == sender.key:  # what it says of itself counts only over its own connection
