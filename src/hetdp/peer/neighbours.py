@@ -79,7 +79,8 @@ def scores(
     >>> scores([mine, other], {0, 1}, epsilon=Fraction(9), size=8).round(2)
     array([ 2., -0.])
     """
-    return _counts(sketches, items, size=size) - chance_of_one(epsilon) * len(items)
+    counts = _counts(sketches, items, size=size).astype(np.float64)
+    return counts - chance_of_one(epsilon) * len(items)
 
 
 def _counts(sketches: Sequence[SignedSketch], items: Collection[int], *, size: int) -> NDArray[np.int64]:
