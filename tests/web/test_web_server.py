@@ -109,6 +109,7 @@ def test_a_refused_stranger_keeps_no_connection():
         while more := wire.recv(4096):
             answer += more
         assert answer.startswith(b"HTTP/1.1 403")
+        assert b"\r\nconnection: close\r\n" in answer.lower()
 
 
 def test_importing_the_page_loads_nothing_heavy():
