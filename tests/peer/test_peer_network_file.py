@@ -38,6 +38,8 @@ def test_the_id_stands_for_the_parameters_but_not_for_who_is_known():
         ({"epsilon": "much"}, "epsilon must be a number"),
         ({"version": 2}, "version must be 1"),
         ({"admission": "all"}, "admission must be"),
+        ({"most_items": 20_001}, "most_items must be from 1 to 20000"),
+        ({"most_items": 0}, "most_items must be from 1 to 20000"),
         ({"admission": "invite"}, "network_key must be given"),
         ({"shuffle_size": 50}, "shuffle_size must be at most"),
         ({"surprise": 1}, "unknown field"),

@@ -24,6 +24,8 @@ _ADDRESS = re.compile(r"tcp://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]{1,253}):([0-9]{1,
 #: What may change without making it another network: where files lie and who is known.
 _NOT_IN_ID = ("catalogue", "bootstrap", "allow")
 _EXACT_EPSILONS = 64
+#: No network allows larger profiles: a person's list, not a database.
+MOST_PROFILE = 20_000
 _USUAL_PROFILE = (25, 1000)
 
 HexKey = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
@@ -91,7 +93,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     epsilon: Fraction
     epoch_start_s: Annotated[int, Meta(ge=0, le=2**40)]
     epoch_length_s: Annotated[int, Meta(ge=1, le=2**32)]
-    most_items: Annotated[int, Meta(ge=1)] = 1_000_000
+    most_items: int = MOST_PROFILE
     period_s: Annotated[float, Meta(gt=0, le=86400)] = 10.0
     view_size: Annotated[int, Meta(ge=4, le=100)] = 20
     shuffle_size: Annotated[int, Meta(ge=2, le=50)] = 8
@@ -113,6 +115,8 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise InvalidInput(f"admission must be 'open', 'allow' or 'invite'. Got {self.admission!r} instead.")
         if self.admission == "invite" and not self.network_key:
             raise InvalidInput("network_key must be given when admission is 'invite'. Got none instead.")
+        if not 1 <= self.most_items <= MOST_PROFILE:
+            raise InvalidInput(f"most_items must be from 1 to {MOST_PROFILE}. Got {self.most_items} instead.")
         if self.shuffle_size > self.view_size:
             raise InvalidInput(f"shuffle_size must be at most view_size. Got {self.shuffle_size} instead.")
         if not math.isfinite(self.period_s):
