@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from hetdp.experiments.configurations import Configuration, Task
-from hetdp.experiments.evaluation import run_task
+from hetdp.experiments.evaluation import _Engine, run_task
 from hetdp.experiments.weight_rules import GROUPS, Groups, Practice, Same, SharedSlices, Slices
 from hetdp.neighbors.baselines import true_neighbors
 from hetdp.neighbors.metrics import recall
 from hetdp.profiles import Profiles, policies, split
+
+PRACTICE = Practice(0.25, 0.5, 0.25)
 
 
 def points(crowd, seed=0, **how):
@@ -78,8 +80,53 @@ def test_homogeneous_practice_leaves_out_the_same_people_and_halves_epsilon(crow
     assert (practice.groups == groups.groups).all()
     assert practice.level == 1 / 2
     out = practice.groups[crowd.profiles.owners] == 0
+    assert (practice.taking_part == (practice.groups > 0)).all()
     assert not practice.profiles.weights[out].any()
     assert (practice.profiles.weights[~out] == 1).all()
+
+
+def neighbours_in_practice(crowd, engine, rule=PRACTICE, k=4):
+    drawn = rule.draw(crowd.profiles, 5)
+    train, _ = split(drawn.profiles, random_state=5)
+    how = Configuration(engine=engine, weights=rule, score="overlap", epsilons=(1.0,), k=k, cycles=5)
+    seen = []
+    _Engine(how, train, 5, drawn.taking_part).point(1.0, drawn.level, lambda found: seen.append(found) or {})
+    return drawn, seen[0]
+
+
+@pytest.mark.parametrize("engine", ["exact", "gossip", "sketch"])
+def test_in_homogeneous_practice_nobody_finds_those_left_out_who_get_random_neighbours(crowd, engine):
+    drawn, found = neighbours_in_practice(crowd, engine)
+    assert found.shape == (40, 4)
+    assert drawn.taking_part[found].all()
+    assert (found != np.arange(40)[:, None]).all()
+    assert all(len(set(row)) == 4 for row in found.tolist())
+    again = neighbours_in_practice(crowd, "sketch")[1]
+    assert (found[~drawn.taking_part] == again[~drawn.taking_part]).all()  # the engine has no part in them
+
+
+def test_those_taking_part_find_what_they_would_find_among_themselves(crowd):
+    """Without noise to speak of, the engine on those who take part gives their true neighbours by overlap."""
+    drawn = PRACTICE.draw(crowd.profiles, 5)
+    train, _ = split(drawn.profiles, random_state=5)
+    how = Configuration(engine="exact", weights=PRACTICE, score="overlap", epsilons=(1e6,), k=4)
+    seen = []
+    _Engine(how, train, 5, drawn.taking_part).point(1e6, drawn.level, lambda found: seen.append(found) or {})
+    rows = train.to_csr()[0].toarray() * (drawn.profiles.n_users > 0)
+    common = (rows > 0).astype(int) @ (rows > 0).astype(int).T
+    np.fill_diagonal(common, -1)
+    common[:, ~drawn.taking_part] = -1
+    for user in np.flatnonzero(drawn.taking_part):
+        assert sorted(common[user, seen[0][user]]) == sorted(np.sort(common[user])[-4:])
+
+
+def test_practice_with_hardly_anybody_left_gives_what_there_is(crowd):
+    drawn, found = neighbours_in_practice(crowd, "gossip", Practice(0.9, 0.05, 0.05), k=10)
+    assert int(drawn.taking_part.sum()) == 4
+    assert found.shape == (40, 3)
+    drawn, found = neighbours_in_practice(crowd, "gossip", Practice(0.98, 0.02, 0.0), k=10)
+    assert int(drawn.taking_part.sum()) == 1
+    assert (found == -1).all()
 
 
 def test_shared_weights_belong_to_items(crowd):

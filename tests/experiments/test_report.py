@@ -2,19 +2,27 @@
 
 import base64
 import csv
+import dataclasses
 import io
 import json
+import math
 import re
 import shutil
 
 import pytest
 
-from hetdp.experiments.marks import Mark
+from hetdp.experiments.evaluation import Outcome, Point
+from hetdp.experiments.marks import BY_OVERLAP, TAKING_PART, Mark, figure_marks
+from hetdp.experiments.measurements import Measurements
+from hetdp.experiments.reach import Reach
 from hetdp.experiments.report.charts import panel_chart, styled
-from hetdp.experiments.report.contents import numbers_csv
+from hetdp.experiments.report.contents import answer, lead, numbers_csv
 from hetdp.experiments.report.figures import FIGURES, Series, present_series
+from hetdp.experiments.report.remarks import remarks
 from hetdp.experiments.reproduction import reproduce
 from hetdp.experiments.settings import Settings
+from hetdp.experiments.sweeps import plan_tasks
+from hetdp.experiments.weight_rules import GROUPS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTHS = {"desktop": 1280, "phone": 390}
@@ -129,10 +137,96 @@ def test_the_page_says_that_it_is_a_simulation_and_where_points_come_from(html):
 
 
 def test_one_run_has_no_interval_and_does_not_break_a_chart():
-    mark = Mark("figure1", "mine", "", "gossip", 0.5, 0.25, float("-inf"), float("inf"), 1)
+    mark = Mark("figure1", "mine", "", "gossip", 0.5, 0.25, math.nan, math.nan, 1)
     chart = styled(panel_chart(FIGURES[0], [mark], [], [Series("gossip", "red")]))
     assert "one run only" in json.dumps(chart, allow_nan=False)
-    assert "-inf" in numbers_csv([mark])
+    assert numbers_csv([mark]).splitlines()[1] == "figure1,mine,,gossip,0.5,0.25,,,1,"
+
+
+def test_intervals_of_recall_end_at_one_and_one_run_has_none(crowd, small_settings):
+    def marks(recalls):
+        settings = dataclasses.replace(small_settings, runs=len(recalls))
+        tasks = plan_tasks(settings, {"crowd": crowd.mark})
+        outcomes = [
+            Outcome(
+                task, tuple(Point(e, _everybody(recalls[task.seed])) for e in task.configuration.epsilons or (None,)), 0
+            )
+            for task in tasks
+        ]
+        return figure_marks(Measurements(outcomes, {crowd.mark: "crowd"}), settings, [crowd])
+
+    assert {(mark.low > 0.5, mark.high) for mark in marks((0.9, 1.0))} == {(False, 1.0)}
+    assert all(math.isnan(mark.low) and math.isnan(mark.high) for mark in marks((0.9,)))
+
+
+def _everybody(recall):
+    return dict.fromkeys(("all", *GROUPS), recall)
+
+
+def test_those_taking_part_are_everybody_but_the_fundamentalists(made):
+    by_group = {
+        mark.x: mark.recall
+        for mark in made.evaluation.marks
+        if (mark.figure, mark.data, mark.series) == ("practice", "survey_like", "homogeneous practice")
+    }
+    sizes = {"pragmatists": 52, "unconcerned": 27, "fundamentalists": 41}
+    assert sum(by_group[group] * size for group, size in sizes.items()) / 120 == pytest.approx(by_group["all"])
+    taking_part = (52 * by_group["pragmatists"] + 27 * by_group["unconcerned"]) / 79
+    assert by_group[TAKING_PART] == pytest.approx(taking_part)
+
+
+def evaluation_with(made, reaches):
+    return dataclasses.replace(made.evaluation, reaches=reaches)
+
+
+def test_the_first_sentence_speaks_of_lower_ends_and_says_plainly_where_it_does_not_work(made):
+    name = "survey_like"
+    text = lead(evaluation_with(made, {name: (Reach(0.3, 0.9, 0.79), Reach(1.0, 0.95, 0.81))}))
+    assert "at least 80% of the way" in text
+    assert "survey_like from a total loss of 1," in text
+    text = lead(evaluation_with(made, {name: (Reach(1.0, 0.05, 0.04), Reach(3.0, 0.24, 0.22), Reach(10.0, 0.9, 0.82))}))
+    assert "where a profile holds 68 of 200 items, published sketches do not work at a total loss of 3 or less" in text
+    assert "(24% of the way at 3): it takes 10." in text
+    text = lead(evaluation_with(made, {name: (Reach(3.0, 0.87, 0.799),)}))
+    assert "not certain on survey_like (at 3: 87%; lower end 79%)" in text
+    text = lead(evaluation_with(made, {name: (Reach(3.0, 0.5, 0.4),)}))
+    assert "do not get 80% of the way on survey_like (at best 50% of the way, at 3)" in text
+
+
+def test_comparisons_are_counted_and_not_a_fixed_text(made):
+    most = max(made.evaluation.comparisons(data) for data in made.evaluation.data)
+    assert 10 < most <= 119
+    assert f"compares a person with up to {most} others" in lead(made.evaluation)
+
+
+def test_sketches_are_measured_against_true_neighbours_by_overlap(made):
+    ends = {
+        mark.series: mark.recall
+        for mark in made.evaluation.marks
+        if mark.figure == "ends" and mark.data == "survey_like"
+    }
+    sketch = {reach.loss: reach.share for reach in made.evaluation.reaches["survey_like"]}
+    recall = made.evaluation.published_once("survey_like")
+    random = ends["random neighbours"]
+    assert sketch[10.0] == pytest.approx((recall[10.0] - random) / (ends[BY_OVERLAP] - random))
+    table = answer(made.evaluation)
+    assert table["columns"][-2:] == ["true by overlap, not private", "true by cosine, not private"]
+
+
+def test_worse_than_random_is_said():
+    end = Mark("ends", "mine", "", "random neighbours", math.nan, 0.085, 0.08, 0.09, 10)
+    low = Mark("epsilon", "mine", "", "from 0", 0.1, 0.07, 0.065, 0.076, 10)
+    (text,) = remarks([end, low])
+    assert "worse than random ones (0.085): weights from 0 at epsilon 0.1: 0.070" in text
+    assert "hypothesis" in text
+    assert remarks([end, dataclasses.replace(low, high=0.081)]) == []
+
+
+def test_the_page_quotes_the_paper_and_marks_what_we_extended(html):
+    assert "always have better recall than" in html
+    assert "the paper says this about Delicious" in html
+    assert "extended by us" in html.split("<nav", 1)[0]
+    assert re.search(r"ours in \d of 2 mixes, the published points in \d", html)
 
 
 def test_series_unknown_to_a_figure_get_a_colour_of_their_own():

@@ -1,6 +1,8 @@
 """The command: good input gives files, bad input a clear text before anything starts."""
 
+import csv
 import json
+import re
 from pathlib import Path
 
 import click.testing
@@ -67,14 +69,29 @@ def test_the_survey_data_are_evaluated(tmp_path, config):
 
 def test_a_dry_run_writes_nothing(tmp_path, crowd_file):
     done = call("--data", crowd_file, "-o", tmp_path / "out", "--dry-run")
-    assert "would run" in done.output
+    assert "would run 160 configurations 10 times on 1 data set, 1,600 tasks in all, 1,600 of them left" in done.output
+    assert "Mixes left out, more than everybody (pragmatists + unconcerned): 60 + 60 %, 60 + 70 %" in done.output
     assert not (tmp_path / "out").exists()
+
+
+def test_a_dry_run_says_what_is_left(tmp_path, crowd_file, config):
+    arguments = ("--data", crowd_file, "--config", config, "-o", tmp_path / "out", "-j", 1)
+    call(*arguments, "-q", "--runs", 1)
+    plan = call(*arguments, "--dry-run").output
+    assert " 2 times on 1 data set" in plan
+    tasks, left = (int(number) for number in re.findall(r"(\d+) tasks in all, (\d+) of them left", plan)[0])
+    assert tasks == 2 * left > 0
+    assert "Mixes left out" not in plan
+    assert " 1 time on " in call(*arguments, "--dry-run", "--runs", 1).output
 
 
 def refused(tmp_path, *arguments):
     done = call(*arguments, "-o", tmp_path / "out", "-q")
     assert done.exit_code != 0
-    assert not (tmp_path / "out" / "results.sqlite").exists()
+    assert not (tmp_path / "out").exists()
+    loud = call(*arguments, "-o", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert loud.output == ""  # no bar above the error, which is told by the program around the command
     return done.exception
 
 
@@ -105,6 +122,24 @@ def test_the_same_data_twice_are_refused(tmp_path, crowd_file):
     copy = tmp_path / "copy.csv"
     copy.write_bytes(crowd_file.read_bytes())
     assert "different data sets" in str(refused(tmp_path, "--data", crowd_file, "--data", copy))
+
+
+def test_a_file_named_like_a_built_in_set_is_not_taken_for_it(tmp_path, crowd_file, config):
+    mine = tmp_path / "survey_like.csv"
+    mine.write_bytes(crowd_file.read_bytes())
+    arguments = ("--config", config, "-o", tmp_path / "out", "-j", 1, "--json", "-q")
+    found = json.loads(call("--data", mine, "--data", "survey_like", *arguments).stdout)
+    strict = next(row for row in found["verdicts"] if "always" in row["conclusion"])
+    assert strict["extended"] == ["survey_like'"]
+    numbers = list(csv.DictReader((tmp_path / "out" / "numbers.csv").read_text().splitlines()))
+    assert {row["data"] for row in numbers if row["published"]} == {"survey_like"}
+    assert {row["data"] for row in numbers} == {"survey_like'", "survey_like"}
+
+
+def test_shares_without_a_possible_mix_are_refused(tmp_path):
+    path = tmp_path / "bad.toml"
+    path.write_text("pragmatists = [0.9]\nunconcerned = [0.7]")
+    assert "a combination that leaves room" in str(refused(tmp_path, "--config", path))
 
 
 def test_an_impossible_mix_is_refused(tmp_path):
@@ -138,7 +173,7 @@ def test_the_demonstration_shows_three_engines_on_two_sets_and_writes_a_report(t
     assert {(row.data, row.engine) for row in found.rows} == {
         (data, engine)
         for data in ("survey_like", "digg_like")
-        for engine in ("random", "exact", "gossip", "sketch", "true")
+        for engine in ("random", "exact", "gossip", "sketch", "true, overlap", "true, cosine")
     }
     private = [row for row in found.rows if row.loss_all is not None]
     assert all(row.precision > 0 and row.loss_one <= row.loss_all for row in private)

@@ -1,16 +1,20 @@
 """Sweeps go on where they stopped, and give the same numbers wherever they run."""
 
+import http.server
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 from hetdp.errors import DataError, InvalidInput
+from hetdp.experiments.dask_connection import _within
 from hetdp.experiments.running import DaskRunner, LocalRunner, run_sweep
-from hetdp.experiments.store import ResultsStore
+from hetdp.experiments.store import ResultsStore, count_missing
 from hetdp.experiments.sweeps import plan_tasks
 
 
@@ -115,6 +119,78 @@ def test_a_cluster_that_does_not_answer_is_refused(address):
     pytest.importorskip("distributed", reason="needs dask[distributed]")
     with pytest.raises(InvalidInput, match="--dask must be the address of a Dask scheduler that answers"):
         DaskRunner(address, timeout_s=1.0)
+
+
+@pytest.fixture
+def strangers():
+    """Return the addresses of two peers that are no Dask scheduler: an HTTP server, and one that never says a word."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Quiet)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        yield {"http": server.server_port, "silent": silent.getsockname()[1]}
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+class _Quiet(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("who", ["http", "silent"])
+def test_a_peer_that_is_no_scheduler_is_refused_in_a_process_that_then_ends(strangers, who):
+    """The whole process ends: neither a thread nor the end of a client holds it up. It is killed after a minute."""
+    pytest.importorskip("distributed", reason="needs dask[distributed]")
+    code = (
+        "import sys; from hetdp.errors import InvalidInput; from hetdp.experiments.running import DaskRunner\n"
+        "try: DaskRunner(sys.argv[1], timeout_s=1.0)\n"
+        "except InvalidInput as error: print(error)"
+    )
+    address = f"tcp://127.0.0.1:{strangers[who]}"
+    done = subprocess.run([sys.executable, "-c", code, address], capture_output=True, text=True, check=True, timeout=60)
+    assert f"answers within 1 seconds, such as tcp://10.0.0.1:8786. Got {address!r} instead." in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_a_connection_that_hangs_is_given_up_and_one_that_fails_in_any_way_is_told():
+    never = threading.Event()
+    with pytest.raises(TimeoutError):
+        _within(time.monotonic() + 0.05, never.wait)
+    never.set()
+    with pytest.raises(ZeroDivisionError):
+        _within(time.monotonic() + 60, lambda: 1 / 0)
+    assert _within(time.monotonic() + 60, lambda: 7) == 7
+
+
+@pytest.mark.filterwarnings("default")  # Dask's own servers warn about sockets when they close
+def test_a_scheduler_without_workers_and_a_worker_are_refused():
+    distributed = pytest.importorskip("distributed", reason="needs dask[distributed]")
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, silence_logs=50) as cluster:
+        with pytest.raises(InvalidInput, match="at least one worker"):
+            DaskRunner(cluster.scheduler_address)
+        cluster.scale(1)
+        cluster.wait_for_workers(1)
+        (worker,) = cluster.workers.values()
+        if worker.address.startswith("tcp://"):
+            with pytest.raises(InvalidInput, match="must be the address of a Dask scheduler"):
+                DaskRunner(worker.address)
+
+
+def test_what_is_left_is_counted_without_touching_the_results(tmp_path, crowd, tasks):
+    path = tmp_path / "r.sqlite"
+    assert count_missing(path, tasks) == len(tasks)
+    with ResultsStore(path) as store:
+        run(crowd, tasks[:5], store, LocalRunner())
+        assert count_missing(path, tasks) == len(tasks) - 5
+    before = path.read_bytes()
+    assert count_missing(path, tasks) == len(tasks) - 5
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["r.sqlite"]
+    path.write_text("no database")
+    with pytest.raises(DataError, match="results must be a file of results"):
+        count_missing(path, tasks)
 
 
 def test_other_databases_are_left_alone(tmp_path):

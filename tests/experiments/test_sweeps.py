@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from hetdp.errors import DataError, InvalidInput
+from hetdp.experiments import configurations
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.settings import Settings, read_settings
 from hetdp.experiments.sweeps import paper_configurations, plan_tasks, sweep_configurations
@@ -33,7 +34,8 @@ def test_at_least_133_configurations_are_measured_and_none_twice():
 
 def test_the_additions_are_all_there():
     extra = set(sweep_configurations(Settings())) - set(paper_configurations(Settings()))
-    assert {"exact", "gossip", "sketch"} == {one.engine for one in extra}
+    assert {"baseline", "exact", "gossip", "sketch"} == {one.engine for one in extra}
+    assert {one.score for one in extra if one.engine == "baseline"} == {"overlap"}
     assert {"overlap", "squared-cosine"} <= {one.score for one in extra}
     assert any(isinstance(one.weights, Practice) for one in extra)
     assert any(isinstance(one.weights, SharedSlices) for one in extra)
@@ -44,6 +46,22 @@ def test_impossible_mixes_are_left_out():
         assert min(mix) >= 0
         assert sum(mix) == pytest.approx(1)
     assert (0.0, 0.7, 0.7) not in Settings().group_mixes
+
+
+def test_impossible_mixes_are_named_and_refused_where_nothing_else_is_left():
+    assert Settings(pragmatists=(0.6, 0.1), unconcerned=(0.7,)).dropped_mixes == ((0.6, 0.7),)
+    with pytest.raises(InvalidInput, match=r"sum to 1 at most. Got pragmatists \[0.6\] and unconcerned \[0.7, 0.5\]"):
+        Settings(pragmatists=(0.6,), unconcerned=(0.7, 0.5))
+    assert Settings(pragmatists=(), unconcerned=()).group_mixes == Settings().mixes
+
+
+def test_results_of_the_old_homogeneous_practice_are_not_used_again(monkeypatch):
+    practice = Task("d", Configuration(engine="gossip", weights=Practice(0.34, 0.43, 0.23), epsilons=(1.0,)), 0)
+    groups = Task("d", Configuration(engine="gossip", weights=Groups(0.34, 0.43, 0.23), epsilons=(1.0,)), 0)
+    names = practice.name, groups.name
+    monkeypatch.setattr(configurations, "EVALUATION_OF", {})
+    assert practice.name != names[0]
+    assert groups.name == names[1]
 
 
 def test_tasks_come_run_by_run(small_settings):
@@ -109,7 +127,9 @@ def test_a_file_changes_what_it_names_only(tmp_path):
         ("pragmatists = [1.5]", "between 0 and 1. Got 1.5 instead"),
         ("lower = [2]", "0 <= lower <= upper <= 1"),
         ("lower = []", "at least one"),
-        ("epsilons = [0]", "finite number > 0. Got 0.0 instead"),
+        ("epsilons = [0]", "epsilons must be a finite number > 0. Got 0.0 instead"),
+        ("engine_epsilons = [-1]", "engine_epsilons must be a finite number > 0. Got -1.0 instead"),
+        ("pragmatists = [0.9]\nunconcerned = [0.9]", "sum to 1 at most"),
         ("epsilons = ['x']", "list of numbers"),
         ("slices = [2.5]", "list of whole numbers"),
         ("runs = 0", "runs must be a whole number >= 1"),

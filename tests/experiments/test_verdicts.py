@@ -6,29 +6,35 @@ import math
 import numpy as np
 import pytest
 
+from hetdp.experiments.claims import Claim, Mixes
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.evaluation import Outcome, Point
 from hetdp.experiments.measurements import Measurements, estimate
-from hetdp.experiments.published import PUBLISHED_SETS, published_for
+from hetdp.experiments.published import PUBLISHED_MIXES, PUBLISHED_SETS, published_for
+from hetdp.experiments.reach import reach_of
+from hetdp.experiments.report.verdict_tables import tally
 from hetdp.experiments.settings import Settings
 from hetdp.experiments.sweeps import plan_tasks
-from hetdp.experiments.verdicts import judge_claims
+from hetdp.experiments.verdicts import _check, judge_claims
 from hetdp.experiments.weight_rules import GROUPS, Groups, Same, Slices
 
 SETTINGS = Settings(data=("made",), runs=10, extras=False, per=("item",))
 
 
-def made_up(recall, *, settings=SETTINGS):
+def made_up(recall, *, settings=SETTINGS, name="made", built_in=False, own=1e-4):
     """Return the verdicts for runs in which every configuration has the recall that a function gives it."""
     noise = np.sin(np.arange(1000.0))  # the same luck for all configurations of a run, a little more for each
     outcomes = []
-    for task in plan_tasks(settings, {"made": "mark"}):
-        shift = 0.02 * noise[task.seed] + 1e-4 * noise[(task.seed * 7 + len(outcomes)) % 1000]
-        found = {name: value + shift for name, value in recall(task.configuration).items()}
+    for task in plan_tasks(settings, {name: "mark"}):
+        found = {
+            group: value + 0.02 * noise[task.seed] + own * noise[(task.seed * 7 + place + len(outcomes)) % 1000]
+            for place, (group, value) in enumerate(recall(task.configuration).items())
+        }
         levels = task.configuration.epsilons or (None,)
         outcomes.append(Outcome(task, tuple(Point(level, found) for level in levels), 0.0))
-    measured = Measurements(outcomes, {"mark": "made"})
-    return {verdict.conclusion.key: verdict for verdict in judge_claims(measured, settings, ["made"])}
+    measured = Measurements(outcomes, {"mark": name})
+    known = [name] if built_in else []
+    return {verdict.conclusion.key: verdict for verdict in judge_claims(measured, settings, [name], built_in=known)}
 
 
 def as_in_the_paper(one: Configuration):
@@ -102,13 +108,113 @@ def test_a_cross_check_is_shown_but_does_not_decide():
 
 def test_the_table_as_a_whole_is_wrong_in_one_of_twenty_at_most():
     verdicts = made_up(as_in_the_paper)
-    claims = sum(len(verdict.checks) for verdict in verdicts.values())
-    assert {verdict.confidence for verdict in verdicts.values()} == {1 - 0.05 / claims}
+    claims = [check.claim for verdict in verdicts.values() for check in verdict.checks]
+    two_sided = sum(claim.low is not None and claim.high is not None for claim in claims)
+    assert two_sided == 2
+    assert {verdict.confidence for verdict in verdicts.values()} == {1 - 0.05 / (len(claims) + two_sided)}
 
 
 def test_what_was_not_measured_has_no_verdict():
     settings = dataclasses.replace(SETTINGS, lower=(0.3,), slices=(2,), pragmatists=(), unconcerned=())
     assert set(made_up(as_in_the_paper, settings=settings)) == {"strict", "often"}
+
+
+def test_one_slice_and_two_are_the_same_rule_and_confirm_nothing():
+    settings = dataclasses.replace(SETTINGS, slices=(1, 2))
+    found = made_up(as_in_the_paper, settings=settings)
+    assert not {"slices", "fall"} & set(found)
+    assert {"range", "close"} <= set(found)
+
+
+def test_runs_without_spread_test_nothing():
+    """All configurations share their luck exactly: differences have no spread, and say nothing about chance."""
+    outcomes = {key: verdict.outcome for key, verdict in made_up(as_in_the_paper, own=0.0).items()}
+    assert outcomes == dict.fromkeys(outcomes, "not tested")
+    assert len(outcomes) == 8
+
+
+def test_the_difference_between_half_and_nine_tenths_is_shown_and_asks_for_nothing():
+    def backwards(one):
+        found = as_in_the_paper(one)
+        rule = one.weights
+        return {"all": 0.2} if isinstance(rule, Slices) and rule.lower == 0.9 else found
+
+    verdict = made_up(backwards)["range"]
+    assert verdict.outcome == "confirmed"
+    assert [check.outcome for check in verdict.checks] == ["holds", "shown"]
+    assert verdict.checks[1].found.mean < 0
+
+
+def test_always_means_every_mix_and_often_more_than_half():
+    def sometimes(one):
+        found = as_in_the_paper(one)
+        rule = one.weights
+        if one.private and isinstance(rule, Groups):
+            if (rule.pragmatists, rule.fundamentalists) == (0.1, 0.8):
+                found["pragmatists"] = 0.1  # below fundamentalists in one mix of ten
+            found["unconcerned"] = 0.9 if rule.pragmatists == 0.1 else 0.17  # above pragmatists in four mixes of ten
+        return found
+
+    found = made_up(sometimes)
+    strict, often = found["strict"], found["often"]
+    assert strict.outcome == "in part"
+    assert [check.claim.mixes.ours for check in strict.checks if check.claim.mixes] == [9, 10]
+    assert often.outcome == "in part"
+    assert often.checks[0].claim.mixes == Mixes(4, None, of=10, needed=6)
+    assert made_up(as_in_the_paper)["strict"].checks[0].claim.mixes.text == "ours in 10 of 10 mixes"
+
+
+def test_ours_are_compared_in_the_published_mixes_only():
+    def poll_upside_down(one):
+        """Mixes without published points say the opposite, and loudly."""
+        found = as_in_the_paper(one)
+        rule = one.weights
+        if isinstance(rule, Groups) and (rule.fundamentalists, rule.pragmatists) not in PUBLISHED_MIXES:
+            found |= {"fundamentalists": 9.0}
+        return found
+
+    assert made_up(poll_upside_down)["strict"].outcome == "confirmed"
+
+
+def test_published_points_count_in_mixes_too():
+    points = published_for("survey_like").by_groups
+    above = sum(points[p, "pragmatists", f] > points[p, "fundamentalists", f] for f, p in PUBLISHED_MIXES)
+    found = made_up(as_in_the_paper, name="survey_like", built_in=True)["strict"].checks[0].claim.mixes
+    assert found.published == above < 10
+
+
+def test_what_the_paper_says_about_delicious_is_extended_by_us_elsewhere():
+    found = made_up(as_in_the_paper, name="delicious_like", built_in=True)
+    assert {key for key, verdict in found.items() if verdict.extended} == set()
+    found = made_up(as_in_the_paper, name="digg_like", built_in=True)
+    assert {key for key, verdict in found.items() if not verdict.extended} == {"strict", "often", "punished"}
+    assert tally(list(found.values())) == {"outcomes": [("confirmed", 3)], "extended": 5}
+
+
+def test_a_file_with_the_name_of_a_built_in_set_has_no_published_points():
+    found = made_up(as_in_the_paper, name="delicious_like", built_in=False)
+    assert all(verdict.extended for verdict in found.values())
+    assert {check.claim.published for verdict in found.values() for check in verdict.checks} == {None}
+
+
+def test_a_share_of_the_distance_is_compared_within_each_run():
+    """The change is 9 % of a distance that differs from run to run: within each run below 10 %, on its own not so."""
+    distance = np.linspace(0.1, 0.3, 10)
+    claim = Claim("slices", "made", "x", 0.09 * distance, low=-0.1 * distance, high=0.1 * distance)
+    assert _check(claim, 0.999).outcome == "holds"
+    fixed = dataclasses.replace(claim, low=-0.1 * distance.mean(), high=0.1 * distance.mean())
+    assert _check(fixed, 0.999).outcome == "open"
+
+
+def test_the_reach_is_compared_within_each_run():
+    random, true = np.array([0.1, 0.3, 0.2]), np.array([0.5, 0.7, 0.8])
+    found = reach_of(1.0, random + 0.9 * (true - random), random, true)
+    assert (found.share, found.low) == pytest.approx((0.9, 0.9))
+    noisy = reach_of(1.0, random + 0.9 * (true - random) + [0.1, -0.1, 0.0], random, true)
+    assert noisy.share == pytest.approx(0.9)
+    assert noisy.low < 0.5
+    assert reach_of(1.0, random[:1], random[:1], true[:1]).low == -math.inf
+    assert reach_of(1.0, random, true, random) is None
 
 
 def test_intervals_are_students():
@@ -124,6 +230,7 @@ def test_published_points_are_complete(data):
     assert set(found.by_lower) == {0.0, 0.5, 0.9}
     assert set(found.by_slices) == {(lower, n) for lower in (0.0, 0.5, 0.9) for n in range(1, 11)}
     assert len(found.by_groups) == 3 * 10
+    assert {(share, pragmatists) for pragmatists, _, share in found.by_groups} == PUBLISHED_MIXES
     assert 0 < found.random < found.baseline < 1
 
 

@@ -12,6 +12,7 @@ from hetdp.app.output import note, output_options, print_json, print_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from hetdp.experiments.inputs import DataSet
     from hetdp.experiments.reproduction import Reproduction
     from hetdp.experiments.running import Runner
     from hetdp.experiments.settings import Settings
@@ -62,29 +63,44 @@ def reproduce(
     """
     from hetdp.experiments.inputs import check_folder, prepare_data
     from hetdp.experiments.reproduction import reproduce as run
-    from hetdp.experiments.sweeps import sweep_configurations
+    from hetdp.experiments.reproduction import require_packages
 
     settings = _settings(data, config, quick=quick, per=per, runs=runs)
     if jobs is not None and address is not None:
         raise click.UsageError("--jobs and --dask exclude each other: a cluster has workers of its own.")
-    if dry_run:
-        sets = prepare_data(settings.data, k=settings.k)
-        configurations = len(sweep_configurations(settings))
-        total = configurations * settings.runs * len(sets)
-        note(
-            f"--dry-run: would run {configurations} configurations {settings.runs} times on {len(sets)} data sets, "
-            f"{total:,} tasks, and write {output}.",
-            quiet=quiet,
-        )
-        return
+    require_packages()
+    sets = prepare_data(settings.data, k=settings.k)
     check_folder(output)
+    if dry_run:
+        note(_plan(settings, sets, output), quiet=quiet)
+        return
     with _runner(address, jobs) as runner, _progress(quiet=quiet) as progress:
         try:
-            found = run(settings, output, runner=runner, progress=progress)
+            found = run(settings, output, data=sets, runner=runner, progress=progress)
         except KeyboardInterrupt:
             note("Interrupted. Finished runs are kept; the same command goes on from here.", quiet=False)
             raise
     _show(found, output, as_json=as_json, quiet=quiet)
+
+
+def _plan(settings: "Settings", sets: "list[DataSet]", output: Path) -> str:
+    """Return what would be run, what of it is finished already, and which mixes are left out."""
+    from hetdp.experiments.report.words import counted, listed
+    from hetdp.experiments.reproduction import RESULTS
+    from hetdp.experiments.store import count_missing
+    from hetdp.experiments.sweeps import plan_tasks, sweep_configurations
+
+    tasks = plan_tasks(settings, {one.name: one.mark for one in sets})
+    missing = count_missing(output / RESULTS, tasks)
+    text = (
+        f"--dry-run: would run {counted(len(sweep_configurations(settings)), 'configuration')} "
+        f"{counted(settings.runs, 'time')} on {counted(len(sets), 'data set')}, {counted(len(tasks), 'task')} in all, "
+        f"{missing:,} of them left to do, and write {output}."
+    )
+    if settings.dropped_mixes:
+        mixes = [f"{100 * few:.3g} + {100 * many:.3g} %" for few, many in settings.dropped_mixes]
+        text += f"\nMixes left out, more than everybody (pragmatists + unconcerned): {listed(mixes)}."
+    return text
 
 
 def _settings(
@@ -144,19 +160,25 @@ def _progress(*, quiet: bool) -> "Iterator[Callable[[int, int], None] | None]":
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        shown = bar.add_task("Runs", total=None)
+    bar = Progress(*columns, console=Console(stderr=True))
+    shown = bar.add_task("Runs", total=None)
 
-        def move(done: int, total: int) -> None:
-            bar.update(shown, completed=done, total=total)
-            if done == total:
-                bar.update(shown, description="Drawing")
+    def move(done: int, total: int) -> None:
+        bar.start()  # not before: an error before the first run should stand alone
+        bar.update(shown, completed=done, total=total)
+        if done == total:
+            bar.update(shown, description="Drawing")
 
+    try:
         yield move
+    finally:
+        bar.stop()
 
 
 def _show(found: "Reproduction", output: Path, *, as_json: bool, quiet: bool) -> None:
-    from hetdp.experiments.report.contents import answer, lead, verdict_rows
+    from hetdp.experiments.report.contents import answer, lead
+    from hetdp.experiments.report.verdict_tables import verdict_rows
+    from hetdp.experiments.report.words import counted
 
     evaluation = found.evaluation
     if as_json:
@@ -168,19 +190,33 @@ def _show(found: "Reproduction", output: Path, *, as_json: bool, quiet: bool) ->
                 "seconds_of_computing": evaluation.seconds,
                 "summary": lead(evaluation),
                 "verdicts": [
-                    {"conclusion": row["title"], **{cell["data"]: cell["outcome"] for cell in row["cells"]}}
-                    for row in verdict_rows(evaluation)
+                    {
+                        "conclusion": row["title"],
+                        **{cell["data"]: cell["outcome"] for cell in row["cells"]},
+                        "extended": [cell["data"] for cell in row["cells"] if cell["extended"]],
+                    }
+                    for row in verdict_rows(evaluation.verdicts)
                 ],
             }
         )
         return
     table = answer(evaluation)
-    rows = [(row["name"], *("-" if cell is None else cell["recall"] for cell in row["cells"])) for row in table["rows"]]
-    print_rows("Recall", ("data", *table["short"]), rows)
-    verdicts = [(row["title"], *(cell["outcome"] for cell in row["cells"])) for row in verdict_rows(evaluation)]
+    rows = [
+        (name, *("-" if row["cells"][place] is None else row["cells"][place]["recall"] for row in table["rows"]))
+        for place, name in enumerate(table["short"])
+    ]
+    print_rows("Recall", ("neighbours", *(row["name"] for row in table["rows"])), rows)
+    verdicts = []
+    for row in verdict_rows(evaluation.verdicts):
+        words = {cell["data"]: f"({cell['outcome']})" if cell["extended"] else cell["outcome"] for cell in row["cells"]}
+        verdicts.append((row["title"], *(words.get(data, "-") for data in evaluation.data)))
     if verdicts:
         print_rows("The paper's conclusions, tested", ("conclusion", *evaluation.data), verdicts)
-    note(f"{found.computed:,} runs computed, {found.reused:,} found in {output / 'results.sqlite'}.", quiet=quiet)
+        click.echo("In brackets: the paper does not say this about such data; extended by us.")
+    note(
+        f"{counted(found.computed, 'run')} computed, {found.reused:,} found in {output / 'results.sqlite'}.",
+        quiet=quiet,
+    )
     note(
         f"Wrote {output / 'report.html'}, figures, numbers.csv and runs.csv. They are as private as the data.",
         quiet=quiet,

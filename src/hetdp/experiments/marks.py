@@ -8,14 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.experiments.configurations import Configuration
+from hetdp.experiments.inputs import DataSet
 from hetdp.experiments.measurements import Measurements, estimate
 from hetdp.experiments.published import published_for
 from hetdp.experiments.settings import Settings
-from hetdp.experiments.sweeps import paper_configurations, sweep_configurations
+from hetdp.experiments.sweeps import overlap_baseline, paper_configurations, sweep_configurations
 from hetdp.experiments.weight_rules import GROUPS, Groups, Practice, Same, SharedSlices, Slices
 
-__all__ = ["Mark", "figure_marks"]
+__all__ = ["BY_OVERLAP", "TAKING_PART", "Mark", "figure_marks"]
 
+#: The end of the scale for engines that rank by overlap.
+BY_OVERLAP = "true neighbours by overlap"
+#: Everybody but those whom homogeneous practice leaves out.
+TAKING_PART = "those taking part"
 _FEW_LOWER = (0.0, 0.5, 0.9)
 _SHOWN_GROUPS = ("all", *GROUPS)
 
@@ -29,7 +34,7 @@ class Mark:
     figure, data, panel, series, x
         Where it stands. `x` is a text in figures that compare groups.
     recall, low, high, runs
-        Mean over runs and its 95 % confidence interval; nan where only the paper has a point.
+        Mean over runs and its 95 % confidence interval, which ends at 0 and 1; nan where one run has none.
     published
         The paper's recall at this point, or None.
 
@@ -50,33 +55,32 @@ class Mark:
     published: float | None = None
 
 
-def figure_marks(measured: Measurements, settings: Settings, data: Sequence[str], sizes: Sequence[int]) -> list[Mark]:
+def figure_marks(measured: Measurements, settings: Settings, data: Sequence[DataSet]) -> list[Mark]:
     """Return the marks of all figures.
 
     Parameters
     ----------
     measured, settings
         The runs, and the sweep they come from.
-    data, sizes
-        Names of the data sets, and how many users each has.
+    data
+        The data sets. Built-in ones have published points, others do not, whatever their name.
 
     Privacy
     -------
     As private as the data.
     """
     found: list[Mark] = []
-    for name, users in zip(data, sizes, strict=True):
-        figures = _Figures(measured, settings, name, users)
-        found += figures.all()
+    for one in data:
+        found += _Figures(measured, settings, one).all()
     return found
 
 
 class _Figures:
     """The figures of one data set."""
 
-    def __init__(self, measured: Measurements, settings: Settings, data: str, users: int) -> None:
-        self._measured, self._settings, self._data, self._users = measured, settings, data, users
-        self._published = published_for(data)
+    def __init__(self, measured: Measurements, settings: Settings, data: DataSet) -> None:
+        self._measured, self._settings, self._data, self._users = measured, settings, data.name, data.profiles.n_users
+        self._published = published_for(data.name) if data.built_in else None
         self._paper = paper_configurations(settings)
         self._everything = sweep_configurations(settings)
 
@@ -107,13 +111,16 @@ class _Figures:
         if values is None:
             return
         found = estimate(values)
-        yield Mark(figure, self._data, panel, series, x, found.mean, found.low, found.high, found.runs, published)
+        low, high = (max(0.0, found.low), min(1.0, found.high)) if found.runs > 1 else (math.nan, math.nan)
+        yield Mark(figure, self._data, panel, series, x, found.mean, low, high, found.runs, published)
 
     def _ends(self) -> Iterator[Mark]:
         for engine, series in (("baseline", "true neighbours"), ("random", "random neighbours")):
             runs = self._measured.runs(self._data, Configuration(engine=engine, k=self._settings.k))
             printed = None if self._published is None else getattr(self._published, engine)
             yield from self._mark("ends", series, math.nan, runs, published=printed)
+        runs = self._measured.runs(self._data, overlap_baseline(self._settings))
+        yield from self._mark("ends", BY_OVERLAP, math.nan, runs)
 
     def _sliced(self, lower: float) -> list[Configuration]:
         return [one for one in self._paper if isinstance(one.weights, Slices) and one.weights.lower == lower]
@@ -212,6 +219,15 @@ class _Figures:
         ]:
             for group in _SHOWN_GROUPS:
                 yield from self._mark("practice", series, group, self._measured.runs(self._data, one, group=group))
+                if group == "all":
+                    yield from self._mark("practice", series, TAKING_PART, self._taking_part(one, people))
+
+    def _taking_part(self, one: Configuration, people: Groups) -> NDArray[np.float64] | None:
+        """Return the recall of everybody but the fundamentalists."""
+        sizes = dict(zip(GROUPS[1:], people.policy.group_sizes(self._users)[1:], strict=True))
+        found = [(self._measured.runs(self._data, one, group=group), size) for group, size in sizes.items() if size]
+        parts = [runs * size for runs, size in found if runs is not None]
+        return np.asarray(np.sum(parts, axis=0) / sum(sizes.values())) if parts and len(parts) == len(found) else None
 
     def _ways(self) -> Iterator[Mark]:
         if len(self._settings.per) < 2:  # noqa: PLR2004  (nothing to compare)

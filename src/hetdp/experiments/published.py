@@ -6,10 +6,20 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-__all__ = ["PUBLISHED_SETS", "Published", "published_for", "published_source"]
+__all__ = ["PUBLISHED_MIXES", "PUBLISHED_SETS", "Published", "published_for", "published_source"]
 
 #: Which of the paper's data sets each built-in one was made to resemble.
 PUBLISHED_SETS = {"survey_like": "survey", "digg_like": "digg", "delicious_like": "delicious"}
+
+#: The mixes of Figure 3 that have points, the same for all data sets: shares of fundamentalists and of pragmatists.
+PUBLISHED_MIXES = frozenset(
+    {
+        *((fundamentalists, 0.1) for fundamentalists in (0.2, 0.3, 0.7, 0.8)),
+        *((fundamentalists, 0.2) for fundamentalists in (0.2, 0.6, 0.7)),
+        *((fundamentalists, 0.6) for fundamentalists in (0.2, 0.3)),
+        (0.2, 0.7),
+    }
+)
 
 
 @dataclass(frozen=True)

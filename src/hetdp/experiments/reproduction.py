@@ -14,6 +14,7 @@ from hetdp.experiments.files import write_file
 from hetdp.experiments.inputs import DataSet, check_folder, prepare_data
 from hetdp.experiments.marks import figure_marks
 from hetdp.experiments.measurements import Measurements
+from hetdp.experiments.reach import sketch_reach
 from hetdp.experiments.report.contents import Evaluation, numbers_csv
 from hetdp.experiments.running import LocalRunner, Progress, Runner, run_sweep
 from hetdp.experiments.settings import Settings
@@ -51,7 +52,12 @@ class Reproduction:
 
 
 def reproduce(
-    settings: Settings, folder: Path, *, runner: Runner | None = None, progress: Progress | None = None
+    settings: Settings,
+    folder: Path,
+    *,
+    data: list[DataSet] | None = None,
+    runner: Runner | None = None,
+    progress: Progress | None = None,
 ) -> Reproduction:
     """Run a sweep, or what is missing of it, and write report, figures and numbers into a folder.
 
@@ -61,6 +67,8 @@ def reproduce(
         The sweep.
     folder
         Where files go; made if missing. Results of earlier calls in it are reused.
+    data
+        The data sets of the settings, if they are ready already.
     runner
         Where tasks are run; default: in this process.
     progress
@@ -72,8 +80,10 @@ def reproduce(
     measured without noise.
     """
     require_packages()
-    data = prepare_data(settings.data, k=settings.k)
+    if data is None:
+        data = prepare_data(settings.data, k=settings.k)
     check_folder(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     with ResultsStore(folder / RESULTS) as store:
         tasks = plan_tasks(settings, {one.name: one.mark for one in data})
         computed = run_sweep({one.mark: one.profiles for one in data}, tasks, store, runner or LocalRunner(), progress)
@@ -110,8 +120,9 @@ def evaluate(settings: Settings, data: list[DataSet], outcomes: Iterable[Outcome
     return Evaluation(
         settings=settings,
         statistics={one.name: describe(one.profiles) for one in data},
-        marks=tuple(figure_marks(measured, settings, names, [one.profiles.n_users for one in data])),
-        verdicts=tuple(judge_claims(measured, settings, names)),
+        marks=tuple(figure_marks(measured, settings, data)),
+        verdicts=tuple(judge_claims(measured, settings, names, built_in={one.name for one in data if one.built_in})),
+        reaches={name: sketch_reach(measured, settings, name) for name in names},
         tasks=len(known),
         seconds=sum(outcome.seconds for outcome in known),
     )

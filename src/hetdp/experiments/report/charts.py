@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hetdp.experiments.marks import Mark
+from hetdp.experiments.marks import BY_OVERLAP, TAKING_PART, Mark
 from hetdp.experiments.report.figures import Figure, Series
 
 __all__ = ["panel_chart", "styled", "whole_figure"]
@@ -12,7 +12,9 @@ __all__ = ["panel_chart", "styled", "whole_figure"]
 Specification = dict[str, Any]
 
 _INK, _MUTED, _LINE = "#22272e", "#5d6673", "#e3e6ea"
-_GROUPS = ["all", "fundamentalists", "pragmatists", "unconcerned"]
+_GROUPS = ["all", TAKING_PART, "fundamentalists", "pragmatists", "unconcerned"]
+#: Short names of dashed lines, where the first word does not do.
+_LABELS = {BY_OVERLAP: "overlap"}
 #: Space around the highest and the lowest mark, as a share of their distance.
 _AIR = 0.1
 #: Up to this many decades of a logarithmic axis have room for numbers between the powers of ten.
@@ -172,7 +174,7 @@ def _end_layers(ends: Sequence[Mark], channel: str, along: Mapping[str, Any]) ->
     ]
     if channel == "y":
         # Labels stand to the right of the lines, where no point can hide them.
-        words = [{**row, "label": row["name"].split()[0]} for row in rows]
+        words = [{**row, "label": _LABELS.get(row["name"], row["name"].split()[0])} for row in rows]
         text = {"type": "text", "align": "left", "dx": 5, "fontSize": 10.5, "color": _MUTED}
         label = {**place, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}
         layers.append({"mark": text, "encoding": label, "data": {"values": words}})

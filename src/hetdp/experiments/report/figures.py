@@ -107,8 +107,8 @@ FIGURES = (
         "engines_one",
         "Three engines, by what one observer learns",
         "Loss of an item of weight 1 to one curious recipient (exact), in one comparison (gossip; the list of a peer "
-        "tells of other comparisons too, see the next figure), or to anybody (sketch). Ranked by overlap, people as in "
-        "the poll.",
+        "tells of other comparisons too, see the next figure), or to anybody (sketch). All rank by overlap, so the "
+        "upper dashed line is true neighbours by overlap. People as in the poll.",
         "loss to one observer",
         _ENGINES,
         log=True,
@@ -117,7 +117,7 @@ FIGURES = (
         "engines_all",
         "Three engines, by what all observers together learn",
         "The same runs by total loss: every other user as a recipient (exact), the most distinct comparisons of any "
-        "node (gossip), once (sketch).",
+        "node (gossip), once (sketch). The upper dashed line is true neighbours by overlap.",
         "total loss",
         _ENGINES,
         log=True,
@@ -147,8 +147,9 @@ FIGURES = (
     Figure(
         "practice",
         "A dial for every item, or the homogeneous practice?",
-        "People as in the poll. Homogeneous practice leaves the fundamentalists out and protects everybody else at "
-        "half the epsilon, the lowest weight among them. Mean over epsilon.",
+        "People as in the poll. Homogeneous practice leaves the fundamentalists out: nobody finds them, and they are "
+        "given random neighbours from those taking part. It protects everybody else at half the epsilon, the lowest "
+        "weight among them. Mean over epsilon.",
         "recall",
         (Series("a dial for every item", BLUE), Series("homogeneous practice", ORANGE)),
         kind="dots",

@@ -5,7 +5,6 @@ import datetime as dt
 import functools
 import json
 import re
-from collections import Counter
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -13,18 +12,21 @@ from typing import Any
 
 from hetdp._version import __version__
 from hetdp.experiments.files import write_file
-from hetdp.experiments.marks import Mark
+from hetdp.experiments.marks import BY_OVERLAP, Mark
 from hetdp.experiments.published import published_source
 from hetdp.experiments.report import contents
 from hetdp.experiments.report.charts import panel_chart, styled, whole_figure
 from hetdp.experiments.report.contents import Evaluation
 from hetdp.experiments.report.figures import FIGURES, Figure, Series, present_series
+from hetdp.experiments.report.remarks import differences, remarks
+from hetdp.experiments.report.verdict_tables import tally, verdict_note, verdict_rows
 
 __all__ = ["render_html", "write_figures"]
 
 TITLE = "Heterogeneous differential privacy, evaluated"
-_HEIGHT = {"figure3": 150, "poll": 110, "practice": 170, "ways": 170}
-_OUTCOMES = ("confirmed", "in part", "open", "refuted")
+_HEIGHT = {"figure3": 150, "poll": 110, "practice": 200, "ways": 170}
+#: Figures of engines that rank by overlap, whose scale ends elsewhere.
+_RANKED_BY_OVERLAP = ("engines_one", "engines_all")
 
 
 def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
@@ -46,7 +48,6 @@ def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
 
     charts: dict[str, Any] = {}
     figures = [_drawn(figure, evaluation, charts) for figure in FIGURES]
-    tally = Counter(verdict.outcome for verdict in evaluation.verdicts)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     numbers = contents.numbers_csv(evaluation.marks)
     return environment.from_string(_part("template.html")).render(
@@ -56,12 +57,12 @@ def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
         css=Markup(_part("style.css")),  # noqa: S704  (a file of ours)
         lead=contents.lead(evaluation),
         answer=contents.answer(evaluation),
-        tally=[(outcome, tally[outcome]) for outcome in _OUTCOMES if tally[outcome]],
+        tally=tally(evaluation.verdicts),
         figures=[figure for figure in figures if figure["panels"]],
-        verdicts=contents.verdict_rows(evaluation),
-        verdict_note=contents.verdict_note(evaluation),
-        differences=contents.differences(evaluation),
-        remarks=contents.remarks(evaluation),
+        verdicts=verdict_rows(evaluation.verdicts),
+        verdict_note=verdict_note(evaluation.verdicts, evaluation.settings.runs),
+        differences=differences(evaluation.marks),
+        remarks=remarks(evaluation.marks),
         method=contents.method(evaluation),
         csv=base64.b64encode(numbers.encode()).decode(),
         source=published_source(),
@@ -108,7 +109,10 @@ def _panels(figure: Figure, evaluation: Evaluation, series: Sequence[Series]) ->
     found = []
     for data in evaluation.data:
         mine = [mark for mark in marks if mark.data == data]
-        ends = [mark for mark in evaluation.marks if mark.figure == "ends" and mark.data == data]
+        hidden = "true neighbours" if figure.key in _RANKED_BY_OVERLAP else BY_OVERLAP
+        ends = [
+            mark for mark in evaluation.marks if mark.figure == "ends" and mark.data == data and mark.series != hidden
+        ]
         for panel in dict.fromkeys(mark.panel for mark in mine):
             shown = [mark for mark in mine if mark.panel == panel]
             title = f"{data} · {panel}" if panel else data
