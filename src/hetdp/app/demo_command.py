@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-_NAMES = {"true, overlap": "no privacy, overlap", "true, cosine": "no privacy, cosine"}
-
 
 @click.command(short_help="See it work on generated people.")
 @click.option("--mean", is_flag=True, help="Show a mean of 1,000 generated people instead.")
@@ -64,7 +62,7 @@ def _show(shown: "Demonstration") -> None:
     rows = [
         (
             row.data,
-            _NAMES.get(row.engine, row.engine),
+            row.engine,
             f"{row.recall:.3f}",
             _number(row.precision, "{:.3f}"),
             _number(row.loss_one, "{:g} v"),
@@ -77,7 +75,8 @@ def _show(shown: "Demonstration") -> None:
     click.echo(
         "recall: hidden items that the neighbours have; precision: recommended items that were hidden;\n"
         "loss: what an item of weight v may lose, lists and recommendations together.\n"
-        "The engines rank by overlap, so that row is the most they can reach; the paper ranks by cosine."
+        "true: no privacy. The engines rank by overlap and aim at that row (in one run they may end up a little above it);\n"
+        "the paper ranks by cosine."
     )
 
 

@@ -129,7 +129,7 @@ def _rows(one: DataSet, step: Callable[[], None]) -> list[DemoRow]:
         found = recall(model, people, test)
         rows.append(DemoRow(one.name, engine, found, precision, promise.against(1), promise.total))
         step()
-    # The engines rank by overlap, so this is what they can reach; the paper ranks by cosine.
+    # The engines rank by overlap, so this is what they aim at; the paper ranks by cosine.
     rows.append(DemoRow(one.name, "true, overlap", recall(true_neighbors(train, k, score="overlap"), people, test)))
     rows.append(DemoRow(one.name, "true, cosine", recall(true_neighbors(train, k), people, test)))
     return rows

@@ -118,7 +118,7 @@ def _gossip(settings: Settings, rule: WeightRule, *, score: str = "", combine: s
 def _extras(settings: Settings) -> Iterator[Configuration]:
     mix = settings.mixes[0]
     people = Groups(*mix, per=settings.per[0])  # type: ignore[arg-type]
-    # The engines rank by overlap: what it gives without noise is the most they can reach.
+    # The engines rank by overlap: what it gives without noise is what they aim at.
     yield overlap_baseline(settings)
     for score in ("cosine", "overlap", "squared-cosine"):
         yield _gossip(settings, people, score=score)

@@ -118,6 +118,6 @@ def verdict_note(verdicts: Sequence[Verdict], runs: int) -> str:
         "every number lies outside. In part: some do and some do not, or not in as many mixes as the paper says. Open: "
         "some interval reaches across a bound, and more runs are needed. Not tested: all runs give the same number. "
         "Cross-checks put a number another way; they are counted among the intervals, but do not decide. Extended by "
-        "us: the paper does not say this about such data. All intervals are about the runs on one generated data set "
-        "(other test items, weights and noise), not about other data of the same kind."
+        "us: the paper does not say this about such data. All intervals are about the runs on one data set of each "
+        "kind (other test items, weights and noise), not about other data of the same kind."
     )
