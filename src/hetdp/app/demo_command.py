@@ -75,7 +75,7 @@ def _show(shown: "Demonstration") -> None:
     click.echo(
         "recall: hidden items that the neighbours have; precision: recommended items that were hidden;\n"
         "loss: what an item of weight v may lose, lists and recommendations together.\n"
-        "true: no privacy. The engines rank by overlap and aim at that row (in one run they may end up a little above it);\n"
+        "true: no privacy. The engines rank by overlap and aim at that row (in one run, they may end up above it);\n"
         "the paper ranks by cosine."
     )
 
