@@ -16,6 +16,8 @@ $(VENV)/.installed: pyproject.toml
 	@echo "Setting up $(VENV) (once, about a minute) ..." >&2
 	@$(CREATE)
 	@$(INSTALL) --editable '.[report,node]'
+	@echo "Compiling the engines (once, half a minute) ..." >&2
+	@$(BIN)/python -m hetdp.neighbors.warming exact & $(BIN)/python -m hetdp.neighbors.warming gossip sketch; wait
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -38,6 +38,13 @@ class CodedProfiles:
     codes: NDArray[np.uint8]
     n_items: int
 
+    def __post_init__(self) -> None:
+        # Read-only, whatever came in: kernels are compiled anew for arrays that may be written to.
+        for name in ("indptr", "items", "codes"):
+            view = getattr(self, name).view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
+
     def __repr__(self) -> str:
         return f"CodedProfiles({self.n_users} users, {self.n_items} items)"
 

@@ -27,8 +27,9 @@ Progress: TypeAlias = Callable[[int, int], None]
 BATCH = 512
 #: Random words drawn at a time.
 _WORDS = 1 << 16
-#: The largest sum that 16 bits hold.
+#: The largest sum that 16 bits hold, and the candidates from which on it pays to use so few.
 _LARGEST_SMALL = 65_535
+_MANY = 4_096
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -79,7 +80,8 @@ class Selection:
         scores, indices = np.empty((who.size, self.k)), np.empty((who.size, self.k), dtype=np.int32)
         largest = 0 if self.base is None else int(self.base.max(initial=0))
         sizes = self.rows.starts[who + 1] - self.rows.starts[who]
-        small = sizes * UNIT + largest <= _LARGEST_SMALL
+        # Few candidates fit into the cache either way, and one kind of sums is one kernel less to compile.
+        small = (sizes * UNIT + largest <= _LARGEST_SMALL) & (self.factors.size >= _MANY)
         for kind, dtype in ((small, np.uint16), (~small, np.int32)):
             places = np.flatnonzero(kind)
             if places.size:
@@ -98,7 +100,7 @@ class Selection:
         inverse = np.append(inverse, inverse.min(initial=np.inf))
         scores, indices = np.empty((who.size, self.k)), np.empty((who.size, self.k), dtype=np.int32)
         tables = laplace_tables(self.scale)
-        common = (who, self.rows, self.bars, self.index, inverse, tables)
+        common = (who, _frozen(self.rows), _frozen(self.bars), _frozen(self.index), inverse, tables)
         kernel: Any = select
         middle: Any = threshold_tables(self.scale)
         if self.every_pair or self.squared:
@@ -106,6 +108,14 @@ class Selection:
         while not kernel(*common, middle, stream.words(_WORDS), work, scores, indices):
             pass
         return scores, indices
+
+
+def _frozen(arrays: Any) -> Any:  # noqa: ANN401  (any named tuple of arrays)
+    """Return read-only views: a kernel is compiled anew for arrays that may be written to, so all come in one kind."""
+    views = [array.view() for array in arrays]
+    for view in views:
+        view.flags.writeable = False
+    return type(arrays)(*views)
 
 
 def in_batches(

@@ -123,7 +123,10 @@ def accumulate_listed(own: NDArray[np.int32], index: InvertedIndex, sums: Sums, 
 @njit(cache=True, nogil=True)
 def reset(sums: Sums, base: Sums) -> None:
     """Take every sum back to where it starts."""
+    # Loops, not slices: they compile in a tenth of the time, and to the same code.
     if base.size:
-        sums[: base.size] = base
+        for place in range(base.size):
+            sums[place] = base[place]
     else:
-        sums[:] = 0
+        for place in range(sums.size):
+            sums[place] = 0

@@ -40,6 +40,7 @@ def draw_all(
     state, sums, barred = work.state, work.sums, work.barred
     best, chosen = work.best, work.chosen
     candidates = inverse.size - 1
+    k = best.size
     position = 0
     while state[_TURN] < who.size:
         user = who[state[_TURN]]
@@ -60,8 +61,9 @@ def draw_all(
             filled = insert(best, chosen, filled, score * score if squared else score, candidate)
         turn = state[_TURN]
         pad(best, chosen, filled)
-        out_scores[turn] = best
-        out_indices[turn] = chosen
+        for slot in range(k):
+            out_scores[turn, slot] = best[slot]
+            out_indices[turn, slot] = chosen[slot]
         reset(sums, work.base)
         for place in range(bars.starts[user], bars.starts[user + 1]):
             barred[bars.ids[place]] = False

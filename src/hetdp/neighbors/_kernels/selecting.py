@@ -148,8 +148,9 @@ def select(
 
         turn = state[_TURN]
         pad(best, chosen, filled)
-        out_scores[turn] = best
-        out_indices[turn] = chosen
+        for slot in range(k):
+            out_scores[turn, slot] = best[slot]
+            out_indices[turn, slot] = chosen[slot]
         if state[_LISTED]:
             for place in range(state[_STRONG]):
                 sums[strong[place]] = 0
