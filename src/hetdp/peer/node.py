@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from hetdp.peer.actions import Action, Dial, HangUp, Reply
 from hetdp.peer.admission import Gate
 from hetdp.peer.chance import pick
 from hetdp.peer.cyclon import View
@@ -26,49 +27,6 @@ __all__ = ["Action", "Dial", "HangUp", "Node", "Reply"]
 _JOURNAL = 2000
 #: Exchanges that one key may have open at once; honest peers have one.
 _MOST_OPEN = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Dial:
-    """Open a connection to a peer and send it a first message.
-
-    Privacy
-    -------
-    When and to whom is independent of the profile.
-    """
-
-    link: Hashable
-    address: str
-    curve: bytes
-    raw: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Send a message over an open connection.
-
-    Privacy
-    -------
-    As for `Dial`.
-    """
-
-    link: Hashable
-    raw: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class HangUp:
-    """Close a connection that this node has opened.
-
-    Privacy
-    -------
-    As for `Dial`.
-    """
-
-    link: Hashable
-
-
-Action = Dial | Reply | HangUp
 
 
 @dataclass(slots=True)

@@ -19,7 +19,8 @@ from hetdp.peer.network import Bootstrap, Network
 from hetdp.peer.sketches import unpack
 from hetdp.peer.store_base import set_fact
 from hetdp.peer.store_ledger import ABSENT, checked_limit, put_array
-from hetdp.peer.store_profile import ProfileStore, literally, words_in_catalogue
+from hetdp.peer.store_listing import literally, words_in_catalogue
+from hetdp.peer.store_profile import ProfileStore
 from hetdp.peer.store_schema import create
 
 __all__ = ["OwnSketch", "Publication", "Store"]
