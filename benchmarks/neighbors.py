@@ -114,8 +114,8 @@ def recalls() -> None:
 
 
 def main() -> None:
-    # Some profiles are large enough for sums of 32 bits, so that both kinds of kernels are ready.
-    tiny = code_profiles(community_profiles(600, 4_000, 250))
+    # Enough people for sums of 16 bits, and some profiles that need 32: both kinds of kernels are then ready.
+    tiny = code_profiles(community_profiles(5_000, 6_000, 220))
     print(f"first call: {once(lambda: exact(tiny)):.1f} s of CPU (kernels compiled, or read from the cache)")
     exact(tiny, every_pair=True)
     speed(SIZES[:1] if "--small" in sys.argv else SIZES)
