@@ -13,11 +13,11 @@ from hetdp.experiments.sweeps import plan_tasks
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.metrics import judge, recall
+from hetdp.neighbors.selection import Progress
 from hetdp.profiles import policies, split
 
 __all__ = ["EPSILON", "DemoRow", "Demonstration", "demo_report"]
 
-Progress = Callable[[int, int], None]
 
 EPSILON = 1.0
 _POLL = (0.34, 0.43, 0.23)

@@ -1,6 +1,6 @@
 """Run the tasks of a sweep that are not finished yet: in this process, on several cores, or on a Dask cluster."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -8,11 +8,11 @@ from hetdp.experiments.configurations import Task
 from hetdp.experiments.dask_connection import connect_dask
 from hetdp.experiments.evaluation import Outcome, run_tasks
 from hetdp.experiments.store import ResultsStore
+from hetdp.neighbors.selection import Progress
 from hetdp.profiles import Profiles
 
 __all__ = ["Batch", "DaskRunner", "LocalRunner", "Progress", "Runner", "run_sweep"]
 
-Progress = Callable[[int, int], None]
 
 #: Tasks handed over at a time: about a second of work on a few hundred users.
 _TASKS_PER_BATCH = 8

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from hetdp.mechanisms.rounding import floor_product
 from hetdp.profiles import Profiles
 
-__all__ = ["UNIT", "CodedProfiles", "code_profiles", "observed_items"]
+__all__ = ["UNIT", "CodedProfiles", "code_profiles", "observed_items", "read_only"]
 
 #: Codes per whole item: an item of weight 1 counts 255, in overlaps and in the grid of the noise.
 UNIT = 255
@@ -41,9 +42,7 @@ class CodedProfiles:
     def __post_init__(self) -> None:
         # Read-only, whatever came in: kernels are compiled anew for arrays that may be written to.
         for name in ("indptr", "items", "codes"):
-            view = getattr(self, name).view()
-            view.flags.writeable = False
-            object.__setattr__(self, name, view)
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def __repr__(self) -> str:
         return f"CodedProfiles({self.n_users} users, {self.n_items} items)"
@@ -57,6 +56,13 @@ class CodedProfiles:
     def sizes(self) -> NDArray[np.int64]:
         """How many items of each user count. As private as the profiles."""
         return np.diff(self.indptr)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def code_profiles(profiles: Profiles) -> CodedProfiles:

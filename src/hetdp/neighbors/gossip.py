@@ -1,7 +1,6 @@
 """The gossip engine: Cyclon and Vicinity, cycle by cycle, with the noise of a pair as a function of the pair."""
 
 import time
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +15,7 @@ from hetdp.neighbors.gossip_peers import RandomPeers
 from hetdp.neighbors.gossip_report import GossipResult
 from hetdp.neighbors.gossip_scores import NoisyScores, ScoreTable, noisy_scores, score_table
 from hetdp.neighbors.lists import NeighborLists
+from hetdp.neighbors.selection import Progress
 from hetdp.randomness import Stream
 
 __all__ = ["gossip_neighbors"]
@@ -29,7 +29,6 @@ _COUNTED_NODES = 1_000
 _AGREEMENT_PAIRS = 20_000_000
 _AGREEMENT_USERS = 500
 _LARGEST_CYCLES = 32_000
-Progress = Callable[[int, int], None]
 
 
 def gossip_neighbors(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.neighbors.coding import UNIT
+from hetdp.neighbors.coding import UNIT, read_only
 from hetdp.neighbors.noise_tables import laplace_tables
 from hetdp.neighbors.threshold_tables import threshold_tables
 from hetdp.randomness import Stream
@@ -112,10 +112,7 @@ class Selection:
 
 def _frozen(arrays: Any) -> Any:  # noqa: ANN401  (any named tuple of arrays)
     """Return read-only views: a kernel is compiled anew for arrays that may be written to, so all come in one kind."""
-    views = [array.view() for array in arrays]
-    for view in views:
-        view.flags.writeable = False
-    return type(arrays)(*views)
+    return type(arrays)(*(read_only(array) for array in arrays))
 
 
 def in_batches(

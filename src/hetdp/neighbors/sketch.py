@@ -4,7 +4,7 @@ Each user publishes one bit for each item of the catalogue (`sketch_bits`). A re
 user's sketch shows at the recipient's own items, locally and without noise, and keeps the users with the most.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +18,7 @@ from hetdp.errors import InvalidInput
 from hetdp.neighbors.coding import CodedProfiles
 from hetdp.neighbors.keyed_words import KeyedWords
 from hetdp.neighbors.lists import NeighborLists
+from hetdp.neighbors.selection import Progress
 from hetdp.neighbors.sketch_bits import GROUP_USERS, Sketches
 from hetdp.neighbors.sketch_tables import GROUP_WORDS
 from hetdp.randomness import Stream
@@ -28,8 +29,6 @@ __all__ = ["MEMORY_BYTES", "Progress", "SketchResult", "portions", "sketch_neigh
 MEMORY_BYTES = 512 * 2**20
 #: Recipients, or rows, handed to a thread at a time.
 _PORTION = 1024
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
