@@ -4,10 +4,10 @@ from peer_swarm import START, a_network, address_of, identity_of
 
 from hetdp.peer.admission import Gate
 from hetdp.peer.cyclon import View
-from hetdp.peer.exchange import Shelf
 from hetdp.peer.identity import sign_invitation
 from hetdp.peer.messages import Record, Refused, SignedSketch, Slip
 from hetdp.peer.settings import Settings
+from hetdp.peer.shelf import Shelf
 from hetdp.randomness import seeded_stream
 
 OWN = "tcp://10.0.0.0:1"
@@ -127,9 +127,9 @@ def test_only_what_was_announced_is_served_and_only_what_is_lacking_asked_for():
     unannounced = [sketch(number).key for number in range(1, 40) if sketch(number).key not in names]
     assert shelf.serve(unannounced, offered=announced, count=50) == ()
     have = [Slip(sketch(number).key, 1) for number in range(30, 50)] + [Slip(sketch(60).key, 9)]
-    asked = shelf.lacking(have, first_epoch=1, last_epoch=2, count=50)
+    asked = shelf.lacking(have, epochs=range(1, 3), count=50)
     assert set(asked) == {sketch(number).key for number in range(40, 50)}
-    assert len(shelf.lacking(have, first_epoch=1, last_epoch=2, count=3)) == 3
+    assert len(shelf.lacking(have, epochs=range(1, 3), count=3)) == 3
 
 
 def test_a_full_shelf_keeps_a_selection_that_newcomers_cannot_take_over():

@@ -8,12 +8,12 @@ from hetdp.errors import InvalidInput
 from hetdp.peer.addresses import address_kind
 from hetdp.peer.admission import Gate
 from hetdp.peer.cyclon import View
-from hetdp.peer.exchange import Shelf
 from hetdp.peer.identity import check_signature
 from hetdp.peer.messages import Answer, Delivery, Opening, Record, Refused, SignedSketch, Slip, decode, encode
 from hetdp.peer.network import Bootstrap
 from hetdp.peer.node import Dial, HangUp, Node, Reply
 from hetdp.peer.settings import Settings
+from hetdp.peer.shelf import Shelf
 from hetdp.peer.sketches import check_sketch, draw_bits, sign_sketch
 from hetdp.randomness import seeded_stream
 
@@ -257,15 +257,15 @@ def test_one_key_has_two_exchanges_open_at_most():
     node = a_node()
     for turn in range(6):
         hear(node, CROOK, opening(CROOK, nonce=bytes([turn]) * 8))
-    assert [nonce[0] for _, nonce in node._joined] == [4, 5]
+    assert [nonce[0] for nonce in node.exchanges.joined()] == [4, 5]
     for turn in range(6):  # other signing keys over the same connection
         fields = (identity_of(50 + turn).key, identity_of(CROOK).curve, address_of(50 + turn), int(1000 * START), b"")
         record = Record(*fields, identity_of(50 + turn).sign(Record(*fields, b"").text(NETWORK.id)))
         raw = encode(NETWORK.id, Opening(bytes([50 + turn]) * 8, record, (), ()))
         assert hear(node, CROOK, raw)
-    assert len(node._joined) == 2
+    assert len(node.exchanges.joined()) == 2
     hear(node, FRIEND, opening(FRIEND))
-    assert len(node._joined) == 3
+    assert len(node.exchanges.joined()) == 3
 
 
 # --- addresses -------------------------------------------------------------------------------------------------------
@@ -370,7 +370,7 @@ def test_ranks_are_worked_out_once(monkeypatch):
     rank = Shelf._rank
     monkeypatch.setattr(Shelf, "_rank", lambda self, key: asked.append(key) or rank(self, key))
     have = [Slip(number.to_bytes(32, "big"), 1) for number in range(5000, 5064)]
-    shelf.lacking(have, first_epoch=0, last_epoch=2, count=8)
+    shelf.lacking(have, epochs=range(3), count=8)
     assert len(asked) == 64
     monkeypatch.undo()
     held = {sketch.key for sketch in shelf}

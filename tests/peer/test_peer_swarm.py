@@ -111,7 +111,7 @@ def test_a_tenth_of_bad_peers_does_not_stop_convergence(kind):
     honest = {identity_of(number).key for number in swarm.nodes}
     for number, node in swarm.nodes.items():
         assert honest - {identity_of(number).key} <= {sketch.key for sketch in node.shelf}
-        assert len(node._joined) <= node.settings.most_exchanges
+        assert len(node.exchanges.joined()) <= node.settings.most_exchanges
         banned = set(node.gate.bans(swarm.wire.now_s))
         assert not banned & {identity_of(other).curve for other in swarm.nodes}
     if kind in ("garbage", "flooding", "oversized"):

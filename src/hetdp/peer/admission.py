@@ -1,4 +1,4 @@
-"""Who may take part, and how much one peer may ask: admission, records, rate limits, bans. No I/O.
+"""Who may take part, and how much one peer may ask: admission, records, sketches, rates, bans. No I/O.
 
 Transport keys cost nothing, so what is counted per transport key bounds an honest peer's mistakes and a lazy flood.
 After the signature check the same is counted for the signing key, which a closed network gives out sparingly; and one
@@ -6,14 +6,16 @@ bucket for all peers together bounds the work of a node whatever they do.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hetdp.errors import InvalidInput
 from hetdp.peer.addresses import address_kind, check_own_address
 from hetdp.peer.identity import check_invitation, check_signature
-from hetdp.peer.messages import Record, Refused
+from hetdp.peer.messages import Record, Refused, SignedSketch
 from hetdp.peer.network import Network
 from hetdp.peer.settings import Settings
+from hetdp.peer.sketches import check_sketch
 
 __all__ = ["Gate"]
 
@@ -117,6 +119,63 @@ class Gate:
         if not sender and kind not in self._kinds:  # where it came from, it may be an address like any other
             raise Refused("a record must hold an address that can be reached from here. Got another instead.", blame=0)
 
+    def check_sender(self, record: Record, *, curve: bytes, now_s: float) -> None:
+        """Refuse a sender who is not whom the connection says, whose record will not do, or who asks too much.
+
+        Privacy
+        -------
+        Public data only.
+        """
+        if record.curve != curve:
+            raise Refused("a sender must be who the connection says. Got another instead.")
+        self.check_record(record, now_s=now_s, sender=True)
+        if not self.lets_through(record.key, now_s=now_s):
+            raise Refused("a sender must keep to its rate and not be banned. Got another instead.", blame=1)
+
+    def usable(self, records: Iterable[Record], *, sender: Record, now_s: float) -> list[Record]:
+        """Return the records of third parties that will do; the others are held against the sender.
+
+        Privacy
+        -------
+        Public data only.
+        """
+        usable = []
+        for record in records:
+            if record.key == sender.key:  # what it says of itself counts only over its own connection
+                continue
+            try:
+                self.check_record(record, now_s=now_s)
+            except Refused as refusal:
+                for key in (sender.curve, sender.key):
+                    self.strike(key, now_s=now_s, count=refusal.blame)
+                continue
+            if not self.banned(record.key, record.curve, now_s=now_s):
+                usable.append(record)
+        return usable
+
+    def epochs(self, now_s: float) -> range:
+        """Return the epochs whose sketches are taken at present; clocks of others may run ahead.
+
+        Privacy
+        -------
+        Follows the public schedule.
+        """
+        first = max(0, self._network.epoch_at(now_s) - self._settings.keep_epochs + 1)
+        return range(first, self._network.epoch_at(now_s + self._settings.clock_skew_s) + 1)
+
+    def check_sketch(self, sketch: SignedSketch, *, now_s: float) -> None:
+        """Refuse a sketch of another time, of a node that is not admitted, or that is not well formed.
+
+        Privacy
+        -------
+        Public data only.
+        """
+        if sketch.epoch not in self.epochs(now_s):
+            raise Refused("a sketch must be of a recent epoch. Got another instead.", blame=0)
+        if not self.admits(sketch.key, sketch.invitation):
+            raise Refused("a sketch must be of an admitted node. Got another instead.", blame=1)
+        check_sketch(sketch, network=self._network, network_id=self._network_id)
+
     def reaches(self, address: str) -> bool:
         """Return whether an address is of a kind that this node can be led to by others.
 
@@ -164,14 +223,14 @@ class Gate:
             conduct.strikes = 0.0
             self.ban(key, until_s=now_s + self._settings.ban_s)
 
-    def banned(self, key: bytes, *, now_s: float) -> bool:
-        """Return whether a transport key or a signing key is banned at present.
+    def banned(self, *keys: bytes, now_s: float) -> bool:
+        """Return whether one of these transport and signing keys is banned at present.
 
         Privacy
         -------
         As for `lets_through`.
         """
-        return now_s < self._bans.get(key, 0.0)
+        return any(now_s < self._bans.get(key, 0.0) for key in keys)
 
     def bans(self, now_s: float) -> dict[bytes, float]:
         """Return the keys that are banned, and until when.

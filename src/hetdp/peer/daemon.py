@@ -160,7 +160,7 @@ class Daemon:
             bans=node.gate.bans(now_s),
             traffic=_sum(self._before, node.traffic),
             now_s=now_s,
-            first_epoch=node.first_epoch(now_s),
+            first_epoch=node.gate.epochs(now_s).start,
             held={sketch.key for sketch in node.shelf},
         )
 

@@ -7,50 +7,23 @@ import math
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from hetdp.peer.actions import Action, Dial, HangUp, Reply
 from hetdp.peer.admission import Gate
 from hetdp.peer.chance import pick
 from hetdp.peer.cyclon import View
-from hetdp.peer.exchange import Shelf
+from hetdp.peer.exchanges import Exchanges
 from hetdp.peer.facts import Traffic
 from hetdp.peer.identity import Identity
 from hetdp.peer.messages import Answer, Delivery, Message, Opening, Record, Refused, SignedSketch, Slip, decode, encode
 from hetdp.peer.network import Bootstrap, Network
 from hetdp.peer.settings import Settings
-from hetdp.peer.sketches import check_sketch
+from hetdp.peer.shelf import Shelf
 from hetdp.randomness import Stream
 
 __all__ = ["Action", "Dial", "HangUp", "Node", "Reply"]
 
 _JOURNAL = 2000
-#: Exchanges that one key may have open at once; honest peers have one.
-_MOST_OPEN = 2
-
-
-@dataclass(slots=True)
-class _Started:
-    """An exchange that this node started."""
-
-    link: int
-    key: bytes
-    curve: bytes
-    sent: list[Record]
-    offered: tuple[Slip, ...]
-    deadline_s: float
-    wanted: tuple[bytes, ...] | None = None
-
-
-@dataclass(slots=True)
-class _Joined:
-    """An exchange that a peer started."""
-
-    key: bytes
-    curve: bytes
-    offered: tuple[Slip, ...]
-    wanted: tuple[bytes, ...]
-    deadline_s: float
 
 
 class Node:
@@ -106,9 +79,7 @@ class Node:
         )
         own = identity.key.hex()
         self._contacts = [peer for peer in (*network.bootstrap, *contacts) if peer.key != own]
-        self._started: dict[int, _Started] = {}
-        self._joined: dict[tuple[Hashable, bytes], _Joined] = {}
-        self._links = 0
+        self.exchanges = Exchanges(most=settings.most_exchanges, patience_s=settings.timeout_periods * network.period_s)
         self._record: Record | None = None
         self.next_exchange_s = now_s + network.period_s * float(stream.uniforms(1)[0])
 
@@ -141,8 +112,7 @@ class Node:
     @property
     def next_wakeup_s(self) -> float:
         """When `tick` has something to do."""
-        deadlines = [exchange.deadline_s for exchange in self._started.values()]
-        return min([self.next_exchange_s, *deadlines])
+        return min(self.next_exchange_s, self.exchanges.next_deadline_s())
 
     def tick(self, now_s: float) -> list[Action]:
         """Start an exchange if one is due; give up on peers that do not answer.
@@ -152,17 +122,15 @@ class Node:
         Exchanges start at fixed distances of one period.
         """
         actions: list[Action] = []
-        for link in [link for link, exchange in self._started.items() if exchange.deadline_s <= now_s]:
+        for link in self.exchanges.overdue(now_s):
             actions += self.lost(link)
-        for place in [place for place, exchange in self._joined.items() if exchange.deadline_s <= now_s]:
-            del self._joined[place]
         # A clock that was set back must not silence the node until it has caught up.
         self.next_exchange_s = min(self.next_exchange_s, now_s + self.network.period_s)
         if now_s < self.next_exchange_s:
             return actions
         missed = math.floor((now_s - self.next_exchange_s) / self.network.period_s)
         self.next_exchange_s += (missed + 1) * self.network.period_s
-        self.shelf.expire(self.first_epoch(now_s))
+        self.shelf.expire(self.gate.epochs(now_s).start)
         self.view.forget_before(1000 * (now_s - self.settings.record_periods * self.network.period_s))
         return actions + self._start(now_s)
 
@@ -184,7 +152,7 @@ class Node:
         """
         self._count(received_messages=1, received_bytes=len(raw))
         # What was asked for is read also while strangers send more than can be read.
-        asked_for = isinstance(link, int) and link in self._started
+        asked_for = self.exchanges.started(link) is not None
         if not self.gate.lets_through(curve, now_s=now_s) or not (asked_for or self.gate.has_room(now_s=now_s)):
             self._count(refused=1)
             return []
@@ -194,7 +162,7 @@ class Node:
         except Refused as refusal:
             self._count(refused=1)
             self.gate.strike(curve, now_s=now_s, count=refusal.blame)
-            over = isinstance(link, int) and link not in self._started
+            over = isinstance(link, int) and self.exchanges.started(link) is None
             return [HangUp(link)] if over else []
 
     def lost(self, link: Hashable) -> list[Action]:
@@ -204,7 +172,7 @@ class Node:
         -------
         Depends on the peer.
         """
-        exchange = self._started.pop(link, None) if isinstance(link, int) else None
+        exchange = self.exchanges.end(link)
         if exchange is None:
             return []
         self._count(failures=1)
@@ -240,24 +208,22 @@ class Node:
         own = self.own_record(now_s)
         sent = self.view.sample(self.network.shuffle_size - 1, without=key)
         offered = self.shelf.announce(self.network.inventory_size)
-        self._links += 1
-        deadline_s = now_s + self.settings.timeout_periods * self.network.period_s
-        self._started[self._links] = _Started(self._links, key, curve, sent, offered, deadline_s)
+        exchange = self.exchanges.start(key, curve, sent, offered, now_s=now_s)
         self._count(exchanges=1)
         opening = Opening(_nonce(self._stream), own, tuple(sent), offered)
-        return [Dial(self._links, address, curve, self._encode(opening))]
+        return [Dial(exchange.link, address, curve, self._encode(opening))]
 
     def _whom(self, now_s: float) -> tuple[bytes, bytes, str] | None:
         """Return the oldest peer of the view; now and then, and when there is none, somebody known from elsewhere."""
         oldest = self.view.oldest()
-        while oldest is not None and self._banned(oldest.key, oldest.curve, now_s):
+        while oldest is not None and self.gate.banned(oldest.key, oldest.curve, now_s=now_s):
             self.view.remove(oldest.key)
             oldest = self.view.oldest()
         turn = int(self._stream.words(1)[0]) % self.settings.contact_every == 0  # by chance, so that not all go at once
         contacts = [
             peer
             for peer in self._contacts
-            if not self._banned(bytes.fromhex(peer.key), bytes.fromhex(peer.curve), now_s)
+            if not self.gate.banned(bytes.fromhex(peer.key), bytes.fromhex(peer.curve), now_s=now_s)
         ]
         if contacts and (oldest is None or turn):
             peer = pick(contacts, self._stream)
@@ -279,22 +245,12 @@ class Node:
         wanted = self._lacking(message.have, now_s)
         themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
         self.view.merge([*themselves, *entries], sent=sent, source=key)
-        self._make_room(key, curve)
-        deadline_s = now_s + self.settings.timeout_periods * self.network.period_s
-        self._joined[link, message.nonce] = _Joined(key, curve, offered, wanted, deadline_s)
+        self.exchanges.join(link, message.nonce, key=key, curve=curve, offered=offered, wanted=wanted, now_s=now_s)
         answer = Answer(message.nonce, self.own_record(now_s), tuple(sent), offered, wanted)
         return [Reply(link, self._encode(answer))]
 
-    def _make_room(self, key: bytes, curve: bytes) -> None:
-        """Give up the oldest exchanges that others have open: of this peer beyond its share, then of all."""
-        same = [place for place, joined in self._joined.items() if joined.key == key or joined.curve == curve]
-        for place in same[: max(0, len(same) - _MOST_OPEN + 1)]:
-            del self._joined[place]
-        while len(self._joined) >= self.settings.most_exchanges:
-            del self._joined[next(iter(self._joined))]
-
     def _answer(self, link: Hashable, curve: bytes, message: Answer, now_s: float) -> list[Action]:
-        exchange = self._started.get(link) if isinstance(link, int) else None
+        exchange = self.exchanges.started(link)
         if exchange is None or exchange.wanted is not None:
             raise Refused("an answer must belong to an exchange. Got one that nobody waits for instead.", blame=0)
         if (message.sender.key, curve) != (exchange.key, exchange.curve):
@@ -309,13 +265,13 @@ class Node:
         return [Reply(link, self._encode(Delivery(message.nonce, sketches, exchange.wanted)))]
 
     def _delivery(self, link: Hashable, curve: bytes, message: Delivery, now_s: float) -> list[Action]:
-        started = self._started.get(link) if isinstance(link, int) else None
+        started = self.exchanges.started(link)
         if started is not None and started.wanted is not None:
-            del self._started[started.link]
+            self.exchanges.end(link)
             with self._at_the_cost_of(started.key, now_s):
                 self._take(message.sketches, started.wanted, now_s)
             return [HangUp(link)]
-        joined = self._joined.pop((link, message.nonce), None)
+        joined = self.exchanges.leave(link, message.nonce)
         if joined is None or joined.curve != curve:
             raise Refused("a delivery must belong to an exchange. Got one that nobody waits for instead.", blame=0)
         with self._at_the_cost_of(joined.key, now_s):
@@ -325,29 +281,10 @@ class Node:
 
     def _checked(self, sender: Record, entries: tuple[Record, ...], curve: bytes, now_s: float) -> list[Record]:
         """Return the usable entries of a message whose sender is who the connection says."""
-        if sender.curve != curve:
-            raise Refused("a sender must be who the connection says. Got another instead.")
-        self.gate.check_record(sender, now_s=now_s, sender=True)
-        if not self.gate.lets_through(sender.key, now_s=now_s):
-            raise Refused("a sender must keep to its rate and not be banned. Got another instead.", blame=1)
+        self.gate.check_sender(sender, curve=curve, now_s=now_s)
         if self.gate.reaches(sender.address):
             self.journal.append(sender)
-        usable = []
-        for record in entries[: self.network.shuffle_size]:
-            if record.key == sender.key:  # what it says of itself counts only over its own connection
-                continue
-            try:
-                self.gate.check_record(record, now_s=now_s)
-            except Refused as refusal:
-                for key in (curve, sender.key):
-                    self.gate.strike(key, now_s=now_s, count=refusal.blame)
-                continue
-            if not self._banned(record.key, record.curve, now_s):
-                usable.append(record)
-        return usable
-
-    def _banned(self, key: bytes, curve: bytes, now_s: float) -> bool:
-        return self.gate.banned(key, now_s=now_s) or self.gate.banned(curve, now_s=now_s)
+        return self.gate.usable(entries[: self.network.shuffle_size], sender=sender, now_s=now_s)
 
     @contextmanager
     def _at_the_cost_of(self, key: bytes, now_s: float) -> Iterator[None]:
@@ -365,33 +302,16 @@ class Node:
             self._keep(sketch, now_s)
 
     def _keep(self, sketch: SignedSketch, now_s: float) -> None:
-        if not self.first_epoch(now_s) <= sketch.epoch <= self._last_epoch(now_s):
-            raise Refused("a sketch must be of a recent epoch. Got another instead.", blame=0)
-        if not self.gate.admits(sketch.key, sketch.invitation):
-            raise Refused("a sketch must be of an admitted node. Got another instead.", blame=1)
-        check_sketch(sketch, network=self.network, network_id=self._network_id)
+        self.gate.check_sketch(sketch, now_s=now_s)
         if self.shelf.keep(sketch):
             self.journal.append(sketch)
 
     def _lacking(self, have: tuple[Slip, ...], now_s: float) -> tuple[bytes, ...]:
         return self.shelf.lacking(
             have[: self.network.inventory_size],
-            first_epoch=self.first_epoch(now_s),
-            last_epoch=self._last_epoch(now_s),
+            epochs=self.gate.epochs(now_s),
             count=self.network.sketches_per_message,
         )
-
-    def first_epoch(self, now_s: float) -> int:
-        """Return the oldest epoch whose sketches are still kept.
-
-        Privacy
-        -------
-        Follows the public schedule.
-        """
-        return max(0, self.network.epoch_at(now_s) - self.settings.keep_epochs + 1)
-
-    def _last_epoch(self, now_s: float) -> int:
-        return self.network.epoch_at(now_s + self.settings.clock_skew_s)
 
     def _encode(self, message: Message) -> bytes:
         raw = encode(self._network_id, message)

@@ -82,18 +82,14 @@ class Shelf:
         chosen = own + newest + some(rest, room - len(newest), self._stream)
         return tuple(Slip(sketch.key, sketch.epoch) for sketch in chosen)
 
-    def lacking(self, have: Iterable[Slip], *, first_epoch: int, last_epoch: int, count: int) -> tuple[bytes, ...]:
+    def lacking(self, have: Iterable[Slip], *, epochs: range, count: int) -> tuple[bytes, ...]:
         """Return up to `count` announced keys whose sketches would be kept.
 
         Privacy
         -------
         Depends on what is held, which chance decided.
         """
-        wanted = {
-            slip.key: None
-            for slip in have
-            if first_epoch <= slip.epoch <= last_epoch and self._wants(slip.key, slip.epoch)
-        }
+        wanted = {slip.key: None for slip in have if slip.epoch in epochs and self._wants(slip.key, slip.epoch)}
         return tuple(some(list(wanted), count, self._stream))
 
     def serve(self, keys: Sequence[bytes], *, offered: Iterable[Slip], count: int) -> tuple[SignedSketch, ...]:
