@@ -26,6 +26,8 @@ from hetdp.experiments.weight_rules import GROUPS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTHS = {"desktop": 1280, "phone": 390}
+#: Pixels between the margins.
+A4_LANDSCAPE = 1032
 
 
 @pytest.fixture(scope="module")
@@ -275,3 +277,19 @@ def test_a_browser_draws_all_charts_without_errors_or_requests(made, html, width
 
 def _hex(color):
     return "#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", color)[:3])
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
+def test_on_paper_nothing_is_cut_off_and_two_figures_fit_on_a_page(made):
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": WIDTHS["desktop"], "height": 900})
+        page.goto(made.files[0].as_uri())
+        page.wait_for_selector("html[data-drawn]", timeout=60_000)
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": A4_LANDSCAPE, "height": 700})
+        boxes = "[...document.querySelectorAll(%r)].map(thing => thing.getBoundingClientRect().%s)"
+        assert max(page.evaluate(boxes % ("table, .legend, .chart svg", "right"))) <= A4_LANDSCAPE
+        assert 100 < max(page.evaluate(boxes % (".chart svg", "height"))) < 210
+        browser.close()

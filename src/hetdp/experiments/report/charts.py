@@ -202,7 +202,14 @@ def styled(specification: Specification) -> Specification:
         "config": {
             "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', 'Liberation Sans', Arial, sans-serif",
             "view": {"stroke": None},
-            "axis": {**text, "gridColor": _LINE, "domainColor": _MUTED, "tickColor": _MUTED, "titlePadding": 6},
+            "axis": {
+                **text,
+                "gridColor": _LINE,
+                "domainColor": _MUTED,
+                "tickColor": _MUTED,
+                "titlePadding": 6,
+                "labelSeparation": 6,
+            },
             "title": {"fontSize": 12.5, "fontWeight": 600, "color": _INK, "anchor": "start", "offset": 8},
         },
     }
