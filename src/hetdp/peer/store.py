@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.errors import DataError, InvalidInput
+from hetdp.errors import DataError
 from hetdp.peer.catalogue import CatalogueItem
 from hetdp.peer.facts import PeerInfo, Traffic
 from hetdp.peer.identity import pseudonym
@@ -19,7 +19,6 @@ from hetdp.peer.network import Bootstrap, Network
 from hetdp.peer.sketches import unpack
 from hetdp.peer.store_base import set_fact
 from hetdp.peer.store_ledger import ABSENT, checked_limit, put_array
-from hetdp.peer.store_listing import literally, words_in_catalogue
 from hetdp.peer.store_profile import ProfileStore
 from hetdp.peer.store_schema import create
 
@@ -27,7 +26,6 @@ __all__ = ["OwnSketch", "Publication", "Store"]
 
 _TRAFFIC_POINTS = 200
 _MOST_PEERS = 1000
-_CATALOGUE = "SELECT place, item, title, link, category FROM catalogue"
 _sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
 
 
@@ -129,53 +127,6 @@ class Store(ProfileStore):
             raise DataError(
                 f"the network file must be the one that {self.path.name} was made with. Got other parameters instead."
             )
-
-    def search(self, text: str, *, limit: int = 20, offset: int = 0) -> list[CatalogueItem]:
-        """Return items whose title, id or group holds every word of a text: exact titles first, then beginnings.
-
-        Privacy
-        -------
-        Local: what is searched for is not recorded.
-        """
-        where, patterns = words_in_catalogue(text)
-        whole = " ".join(text.split())
-        order = "title LIKE ? ESCAPE '!' DESC, title LIKE ? ESCAPE '!' DESC, title, place"
-        sql = f"{_CATALOGUE} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
-        nearest = (literally(whole), f"{literally(whole)}%")
-        return [CatalogueItem(*row) for row in self._rows(sql, *patterns, *nearest, limit, offset)]
-
-    def catalogue_item(self, place: int) -> CatalogueItem:
-        """Return the item at a place.
-
-        Privacy
-        -------
-        Public data.
-        """
-        rows = self._rows(f"{_CATALOGUE} WHERE place = ?", place)
-        if not rows:
-            raise InvalidInput("place must be a position in the catalogue. Got another instead.")
-        return CatalogueItem(*rows[0])
-
-    def place_of(self, item: str) -> int | None:
-        """Return the place of an item; None if the catalogue does not have it.
-
-        Privacy
-        -------
-        Public data.
-        """
-        place = self._one("SELECT place FROM catalogue WHERE item = ?", item)
-        return None if place is None else int(place)
-
-    def groups(self) -> list[str]:
-        """Return the groups of the catalogue.
-
-        Privacy
-        -------
-        Public data.
-        """
-        return [
-            group for (group,) in self._rows("SELECT DISTINCT category FROM catalogue WHERE category <> '' ORDER BY 1")
-        ]
 
     def publications(self) -> list[Publication]:
         """Return when sketches were published, oldest first.

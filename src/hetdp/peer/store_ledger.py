@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from hetdp.checks import not_negative
 from hetdp.errors import InvalidInput
 from hetdp.peer.sketches import FULL_DIAL
-from hetdp.peer.store_base import StoreBase, checked_place, set_fact
+from hetdp.peer.store_base import checked_place, set_fact
+from hetdp.peer.store_catalogue import CatalogueStore
 
 __all__ = ["ABSENT", "MOST_LIMIT", "LedgerStore", "Standing"]
 
@@ -74,7 +75,7 @@ class Standing:
         return np.where(self.listed, self.dials, 0).astype(np.int32)
 
 
-class LedgerStore(StoreBase):
+class LedgerStore(CatalogueStore):
     """Reads and writes losses and limits.
 
     Privacy

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.peer.catalogue import CatalogueItem
+from hetdp.peer.store_catalogue import words_in_catalogue
 from hetdp.peer.store_ledger import LedgerStore, Standing, loss
 
 __all__ = ["ListCounts", "ListingStore", "ProfileItem", "Waiting"]
-
-_ITEMS_AT = "SELECT place, item, title, link, category FROM catalogue WHERE place IN (SELECT value FROM json_each(?))"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -179,16 +177,6 @@ class ListingStore(LedgerStore):
         ]
         return rows, places.size
 
-    def items_at(self, places: list[int]) -> list[CatalogueItem]:
-        """Return the items of the catalogue at some places, in that order.
-
-        Privacy
-        -------
-        Public data.
-        """
-        found = {row[0]: CatalogueItem(*row) for row in self._rows(_ITEMS_AT, json.dumps(places))}
-        return [found[place] for place in places]
-
     def _items(self, places: NDArray[np.integer], standing: Standing) -> list[ProfileItem]:
         epsilon, default, counted = self.epsilon, self.default_limit(), self._published_dials()
         effective, exhausted = standing.effective, standing.exhausted
@@ -215,31 +203,3 @@ class ListingStore(LedgerStore):
         """Return the dials that counted in the newest sketch; None if there is none."""
         raw = self._one("SELECT dials FROM publications ORDER BY epoch DESC LIMIT 1")
         return None if raw is None else np.frombuffer(raw, dtype=np.uint8)
-
-
-def words_in_catalogue(text: str) -> tuple[str, list[str]]:
-    """Return the condition that title, id or group of a row hold every word of a text, and what to fill in.
-
-    Privacy
-    -------
-    What is searched for is not recorded.
-    """
-    words = text.split()[:10]
-    like = "(title LIKE ? ESCAPE '!' OR item LIKE ? ESCAPE '!' OR category LIKE ? ESCAPE '!')"
-    patterns = [f"%{literally(word)}%" for word in words for _ in range(3)]
-    return " AND ".join([like] * len(words)) or "1", patterns
-
-
-def literally(word: str) -> str:
-    """Return a word for LIKE ... ESCAPE '!', its signs taken literally.
-
-    Privacy
-    -------
-    Not applicable.
-
-    Examples
-    --------
-    >>> literally("50%!")
-    '50!%!!'
-    """
-    return word.replace("!", "!!").replace("%", "!%").replace("_", "!_")
