@@ -202,6 +202,29 @@ def test_costly_networks_are_warned_of_and_the_usual_limit_is_bounded(files):
     assert "such an item never counts" in output
 
 
+def test_the_default_limit_follows_the_settings_until_the_page_sets_it(home):
+    """Six epochs at epsilon 0.3: i4 at full weight and i3 at half stop where the setting says, not later."""
+    text = (home / "node.toml").read_text()
+    (home / "node.toml").write_text(text.replace("lifetime_epochs = 10.0", "lifetime_epochs = 2.0"))
+    handle = NodeHandle.open(home)
+    assert handle.store.default_limit() == 0.6
+    for epoch in range(6):
+        publish(
+            handle.store, identity=handle.identity, network=handle.network, now_s=handle.network.starts(epoch) + 1.0
+        )
+    assert sorted(handle.store.spent().values()) == [0.6, 0.6]
+    assert [item.exhausted for item in handle.store.profile() if item.dial] == [True, True]
+    handle.store.set_default_limit(0.9)
+    handle.close()
+    (home / "node.toml").write_text(text.replace("lifetime_epochs = 10.0", "lifetime_epochs = 20.0"))
+    handle = NodeHandle.open(home)
+    assert (handle.store.default_limit(), handle.store.default_limit_chosen()) == (0.9, True)
+    with handle.store.transaction(durable=True) as connection:  # made before this was written down: nothing grows
+        connection.execute("DELETE FROM facts WHERE name = 'default_limit_chosen'")
+    assert handle.store.default_limit() == 0.9
+    handle.close()
+
+
 def test_an_export_does_not_go_into_the_folder_of_the_node(files, home):
     key = (home / "identity.key").read_bytes()
     (files / "link").symlink_to(home)

@@ -296,6 +296,13 @@ def test_limits_are_set_and_taken_back(open_page):
     assert "limit 21" in text_of(page.get("/privacy"))
 
 
+def test_the_page_says_whether_the_settings_or_the_owner_gave_the_limit_of_all_items(open_page):
+    page = open_page(a_lived_in_node())
+    assert "From lifetime_epochs in node.toml, until you set one here." in text_of(page.get("/privacy"))
+    page.post("/privacy/default-limit", limit="21")
+    assert "Set here; lifetime_epochs in node.toml no longer counts." in text_of(page.get("/privacy"))
+
+
 def test_the_public_sketch_is_shown(open_page):
     node = a_lived_in_node()
     html = open_page(node).get("/privacy")

@@ -70,7 +70,7 @@ class FakeStore:
     def __init__(self, network, items, *, limit=30.0):
         self.network, self.items = network, items
         self.dials, self.limits, self.edits = {}, {}, []
-        self.limit, self.version = limit, 0
+        self.limit, self.version, self.chosen = limit, 0, False
         self.ledger, self.drawn, self.gone = [], [], set()
         self.neighbour_sketches, self.known = 0, []
         self.sent = Traffic()
@@ -181,8 +181,11 @@ class FakeStore:
     def default_limit(self):
         return self.limit
 
+    def default_limit_chosen(self):
+        return self.chosen
+
     def set_default_limit(self, epsilon):
-        self.limit, self.version = epsilon, self.version + 1
+        self.limit, self.version, self.chosen = epsilon, self.version + 1, True
 
     def set_limit(self, place, epsilon):
         self.catalogue_item(place)

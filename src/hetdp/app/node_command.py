@@ -278,6 +278,7 @@ def _export(handle: "NodeHandle") -> dict[str, Any]:
         "name": handle.name,
         "key": handle.identity.key.hex(),
         "default_limit": store.default_limit(),
+        "default_limit_set_on_the_page": store.default_limit_chosen(),
         "profile": [
             {
                 "item": item.item,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hetdp.errors import DataError
 from hetdp.peer.facts import EpochClock, Neighbour, Recommendation, Status
-from hetdp.peer.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, is_running
+from hetdp.peer.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
 from hetdp.peer.identity import Identity, check_invitation, pseudonym
 from hetdp.peer.messages import SignedSketch
 from hetdp.peer.neighbours import find_neighbours, votes
@@ -58,6 +58,7 @@ class NodeHandle:
         except BaseException:
             store.close()
             raise
+        store.settings_limit = default_limit(network, settings)
         return cls(folder, network, settings, identity, store)
 
     def close(self) -> None:

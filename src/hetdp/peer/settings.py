@@ -62,7 +62,7 @@ SETTINGS: dict[str, str] = {
     "page": "Whether `hetdp node run` starts the page in the browser.",
     "page_port": "Port of the page on 127.0.0.1; 0 takes any free one.",
     "neighbours": "How many neighbours are chosen.",
-    "lifetime_epochs": "Lifetime limit of an item where none is set: so many epochs at full weight, at most 30.",
+    "lifetime_epochs": "Lifetime limit of an item where the page sets none: so many epochs at full weight, at most 30.",
     "most_sketches": "Sketches kept; beyond it, a random selection stays.",
     "keep_epochs": "Age in epochs after which a sketch is forgotten.",
     "timeout_periods": "How long a peer may take to answer, in gossip periods.",

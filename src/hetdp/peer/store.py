@@ -113,6 +113,7 @@ class Store(ProfileStore):
             set_fact(connection, "items", network.items)
             set_fact(connection, "most_items", network.most_items)
             set_fact(connection, "default_limit", limit)
+            set_fact(connection, "default_limit_chosen", 0)
             set_fact(connection, "profile_version", 0)
         return store
 

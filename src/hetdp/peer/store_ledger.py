@@ -78,10 +78,18 @@ class Standing:
 class LedgerStore(CatalogueStore):
     """Reads and writes losses and limits.
 
+    Attributes
+    ----------
+    settings_limit
+        The default limit that `node.toml` gives. Whoever opens the store with settings puts it here; it is not
+        written, so that looking at a node changes nothing.
+
     Privacy
     -------
     Never leaves the file.
     """
+
+    settings_limit: float | None = None
 
     @property
     def epsilon(self) -> Fraction:
@@ -104,11 +112,25 @@ class LedgerStore(CatalogueStore):
     def default_limit(self) -> float:
         """Return the lifetime limit of items that have none of their own, in epsilon.
 
+        It is what the owner has set on the page; until then what the settings say; without settings what the store
+        was made with.
+
         Privacy
         -------
         For the owner's eyes.
         """
-        return float(self._fact("default_limit"))
+        if self.settings_limit is None or self.default_limit_chosen():
+            return float(self._fact("default_limit"))
+        return self.settings_limit
+
+    def default_limit_chosen(self) -> bool:
+        """Return whether the owner has set the default limit, so that the settings no longer do.
+
+        Privacy
+        -------
+        For the owner's eyes.
+        """
+        return bool(self._fact("default_limit_chosen") != 0)  # a store that does not say keeps the limit it has
 
     def set_default_limit(self, epsilon: float) -> None:
         """Set the lifetime limit of items that have none of their own.
@@ -120,6 +142,7 @@ class LedgerStore(CatalogueStore):
         limit = checked_limit(epsilon)
         with self.transaction(durable=True) as connection:
             set_fact(connection, "default_limit", limit)
+            set_fact(connection, "default_limit_chosen", 1)
             next_version(connection)
 
     def set_limit(self, place: int, epsilon: float | None) -> None:

@@ -102,6 +102,7 @@ class PrivacyPage:
             most_per_epoch=most_odds_factor(network.epsilon, FULL_DIAL),
             length_s=network.epoch_length_s,
             default_limit=store.default_limit(),
+            limit_chosen=store.default_limit_chosen(),
             full_epochs=store.default_limit() / float(network.epsilon),
             huge=store.default_limit() > HUGE_LIMIT,
             by_then=certainty_words(store.default_limit()),
