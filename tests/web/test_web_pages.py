@@ -296,6 +296,17 @@ def test_limits_are_set_and_taken_back(open_page):
     assert "limit 21" in text_of(page.get("/privacy"))
 
 
+def test_an_item_whose_limit_was_lowered_below_its_loss_has_no_sketches_left_not_fewer(open_page):
+    node = a_lived_in_node()
+    page = open_page(node)
+    place = max(node.store.spent(), key=node.store.spent().get)
+    page.post("/privacy/choose", place=str(place))
+    page.post("/privacy/limit", place=str(place), limit="0.01")
+    shown = text_of(page.get("/privacy"))
+    assert "it can count in 0 more sketches" in shown
+    assert not re.search(r"-\d+ more sketch", shown)
+
+
 def test_the_page_says_whether_the_settings_or_the_owner_gave_the_limit_of_all_items(open_page):
     page = open_page(a_lived_in_node())
     assert "From lifetime_epochs in node.toml, until you set one here." in text_of(page.get("/privacy"))

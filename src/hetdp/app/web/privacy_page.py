@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from starlette.responses import Response
 
@@ -15,6 +16,7 @@ from hetdp.errors import InvalidInput
 from hetdp.peer.disclosure import most_odds_factor, odds_factor
 from hetdp.peer.handle import NodeHandle
 from hetdp.peer.sketches import FULL_DIAL, chance_of_one
+from hetdp.peer.store_ledger import most_steps
 from hetdp.peer.store_profile import ProfileItem
 
 __all__ = ["PrivacyPage"]
@@ -165,10 +167,11 @@ class PrivacyPage:
 
     def _epochs_left(self, item: ProfileItem) -> int:
         """Return in how many more sketches an item can count, with its dial as it stands."""
-        return math.floor((item.limit - item.spent) / self._loss(item.dial) * (1.0 + 1e-9) + 1e-9)
-
-    def _loss(self, dial: int) -> float:
-        return float(self._node.network.epsilon) * dial / FULL_DIAL
+        epsilon = self._node.network.epsilon
+        lost = round(Fraction(item.spent) * FULL_DIAL / epsilon)  # the ledger counts in whole steps, and so does this
+        return max(
+            0, (most_steps(item.limit, epsilon) - lost) // item.dial
+        )  # a limit may be lowered below what is lost
 
     def _disclosure(self, place: int) -> Disclosure:
         store, epsilon = self._node.store, self._node.network.epsilon
