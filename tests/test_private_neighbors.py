@@ -317,7 +317,7 @@ def test_new_recipients_get_lists_of_their_own(groups):
     assert fitted(groups, score="cosine").kneighbors(visitor)[0].shape == (1, 5)
     with pytest.raises(InvalidInput, match="X must be None unless engine='exact'"):
         fitted(groups, "sketch").kneighbors(visitor)
-    with pytest.raises(InvalidInput, match="about the items that were fitted"):
+    with pytest.raises(InvalidInput, match="X must have items that were fitted"):
         model.kneighbors(Profiles.from_pairs(["new"], ["other"]))
 
 

@@ -168,6 +168,9 @@ def guarantee_facts(guarantee: "NeighborsGuarantee") -> dict[str, Any]:
         "shared": guarantee.shared,
         "most_recipients": guarantee.most_recipients,
         "against_all": guarantee.total,
+        "times": guarantee.unit,
+        "neighbours": guarantee.neighbours,
+        "public_sizes": guarantee.public_sizes,
         "observed_catalogue": guarantee.observed_catalogue,
     }
 

@@ -233,7 +233,7 @@ class Search:
         from hetdp.neighbors.scoring import SIZE_SHARE
 
         asked = self.asked
-        public = asked.sizes == "public"
+        public = asked.sizes == "public" and asked.score != "overlap"
         if asked.engine == "sketch":
             shared = self.for_neighbors
         else:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hetdp.mechanisms.rounding import floor_product
 from hetdp.profiles import Profiles
+from hetdp.profiles.identifiers import Ids, whole_numbers
 
 __all__ = ["UNIT", "CodedProfiles", "code_profiles", "observed_items", "read_only"]
 
@@ -91,22 +92,34 @@ def code_profiles(profiles: Profiles) -> CodedProfiles:
     return CodedProfiles(indptr, profiles.indices[counts], codes[counts], profiles.n_items)
 
 
-def observed_items(coded: CodedProfiles) -> tuple[CodedProfiles, NDArray[np.intp]]:
-    """Return the profiles on the items that somebody counts, and which those are.
+def observed_items(coded: CodedProfiles, profiles: Profiles) -> tuple[CodedProfiles, Ids]:
+    """Return the profiles on the items that somebody counts, and the ids of those.
 
     Privacy
     -------
     For data without a public catalogue: which items are left tells that somebody has them, so it is declared public. An
-    item that counts for nobody leaves no trace, not even by its name.
+    item that counts for nobody leaves no trace: not its name, and in a text file not even whether it is a number.
 
     Examples
     --------
     >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "c"], weights=[0.5, 0.0, 1.0])
-    >>> coded, places = observed_items(code_profiles(profiles))
-    >>> coded.items.tolist(), places.tolist()
-    ([0, 1], [0, 2])
+    >>> coded, ids = observed_items(code_profiles(profiles), profiles)
+    >>> coded.items.tolist(), ids.tolist()
+    ([0, 1], ['a', 'c'])
     """
     counted = np.bincount(coded.items, minlength=coded.n_items) > 0
     renamed = (np.cumsum(counted) - 1).astype(np.int32)
-    (places,) = np.nonzero(counted)
-    return CodedProfiles(coded.indptr, renamed[coded.items], coded.codes, places.size), places
+    left = CodedProfiles(coded.indptr, renamed[coded.items], coded.codes, int(counted.sum()))
+    ids = profiles.item_ids[counted]
+    numbers = whole_numbers(ids) if profiles.guessed and ids.dtype == np.object_ else None
+    return (left, ids) if numbers is None else _in_order(left, numbers)
+
+
+def _in_order(coded: CodedProfiles, numbers: NDArray[np.int64]) -> tuple[CodedProfiles, NDArray[np.int64]]:
+    """Return the profiles with the items in the order of their numbers, as if nothing but numbers had been read."""
+    order = np.argsort(numbers)
+    rank = np.empty(numbers.size, dtype=np.int32)
+    rank[order] = np.arange(numbers.size, dtype=np.int32)
+    items = rank[coded.items]
+    by_owner = np.lexsort((items, np.repeat(np.arange(coded.n_users), coded.sizes)))
+    return CodedProfiles(coded.indptr, items[by_owner], coded.codes[by_owner], coded.n_items), numbers[order]

@@ -5,12 +5,13 @@ import os
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hetdp.checks import whole
 from hetdp.errors import HetdpError, InvalidInput
 from hetdp.profiles import Profiles
 
-__all__ = ["EstimatorConventions", "NotFitted", "as_profiles"]
+__all__ = ["EstimatorConventions", "NotFitted", "as_profiles", "remember_features", "require_features"]
 
 
 class NotFitted(HetdpError, ValueError, AttributeError):
@@ -45,7 +46,7 @@ class EstimatorConventions:
 
         Privacy
         -------
-        Takes effect with the next fit.
+        Takes effect with the next fit, except `n_jobs`, `progress` and `significant_only`, which cost nothing.
         """
         for name, value in params.items():
             if name not in self._names():
@@ -95,7 +96,7 @@ class EstimatorConventions:
         return whole("n_jobs", self.n_jobs, minimum=1)
 
 
-def as_profiles(given: object, estimator: EstimatorConventions, *, reset: bool = True) -> Profiles:
+def as_profiles(given: object) -> Profiles:
     """Return the profiles in `given`: as they are, or from a matrix of users x items.
 
     Privacy
@@ -103,28 +104,54 @@ def as_profiles(given: object, estimator: EstimatorConventions, *, reset: bool =
     Errors tell shapes and kinds, not entries.
     """
     if isinstance(given, Profiles):
-        if reset:
-            vars(estimator).pop("feature_names_in_", None)
         return given
-    names = getattr(given, "columns", None)
-    known = getattr(estimator, "feature_names_in_", None)
-    item_ids = None
-    if names is not None and all(isinstance(name, str) for name in names):
-        item_ids = np.asarray(names, dtype=object)
-        if reset:
-            estimator.feature_names_in_ = item_ids  # type: ignore[attr-defined]
-        elif known is not None and not np.array_equal(known, item_ids):
-            raise InvalidInput("The feature names should match those that were passed during fit.")
-    elif reset:
-        vars(estimator).pop("feature_names_in_", None)
-    matrix = _as_matrix(given)
-    expected = getattr(estimator, "n_features_in_", None)
-    if not reset and matrix.shape[1] != expected:
+    names = _names_in(given)
+    if names is not None and {"user", "item"} <= set(names):
         raise InvalidInput(
-            f"X has {matrix.shape[1]} features, but {type(estimator).__name__} is expecting {expected} features as "
-            "input."
+            "X must be Profiles or a matrix of users x items. Got a table of pairs (it has the columns user and item) "
+            "instead: use Profiles.from_frame(X)."
         )
-    return Profiles.from_csr(matrix, item_ids=item_ids)
+    return Profiles.from_csr(_as_matrix(given), item_ids=names)
+
+
+def remember_features(estimator: Any, given: object, n_features: int) -> None:  # noqa: ANN401  (any estimator)
+    """Note the names of the columns that were fitted, if they have some, and how many there were.
+
+    Privacy
+    -------
+    Names of columns are public.
+    """
+    names = None if isinstance(given, Profiles) else _names_in(given)
+    vars(estimator).pop("feature_names_in_", None)
+    if names is not None:
+        estimator.feature_names_in_ = names
+    estimator.n_features_in_ = n_features
+
+
+def require_features(estimator: Any, given: object) -> None:  # noqa: ANN401  (any estimator)
+    """Refuse a matrix with other columns than those fitted.
+
+    Privacy
+    -------
+    Errors tell counts.
+    """
+    names, known = _names_in(given), getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and not np.array_equal(known, names):
+        raise InvalidInput("The feature names should match those that were passed during fit.")
+    count = _as_matrix(given).shape[1]
+    if count != estimator.n_features_in_:
+        raise InvalidInput(
+            f"X has {count} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features "
+            "as input."
+        )
+
+
+def _names_in(given: object) -> NDArray[np.object_] | None:
+    """Return the names of the columns of a data frame, if all of them are texts."""
+    names = getattr(given, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return None
+    return np.asarray(names, dtype=object)
 
 
 def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
@@ -139,7 +166,9 @@ def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
             try:
                 dense = dense.astype(np.float64)
             except ValueError:
-                raise InvalidInput("X must hold numbers. Got texts instead.") from None
+                raise InvalidInput(
+                    "X must hold numbers. Got texts instead. A table of pairs goes through Profiles.from_frame(X)."
+                ) from None
             except TypeError:  # a type, as scikit-learn's contract has it
                 message = "X must hold numbers: every argument must be a string or a number. Got objects instead."
                 raise TypeError(message) from None

@@ -12,7 +12,7 @@ from hetdp.neighbors.coding import CodedProfiles
 from hetdp.neighbors.exact import exact_neighbors
 from hetdp.neighbors.lists import NeighborLists
 from hetdp.neighbors.recommending import POPULARITY_SHARE, Votes, recommend_items
-from hetdp.neighbors.scoring import Scoring, scoring
+from hetdp.neighbors.scoring import Scoring, own_factors, scoring
 from hetdp.neighbors.selection import Progress
 from hetdp.neighbors.significance import SIGNIFICANT, overlap_significance, sketch_significance
 from hetdp.randomness import Stream
@@ -102,8 +102,12 @@ class Fitted:
     report: dict[str, object] = field(default_factory=dict)
 
     def for_recipients(self, recipients: CodedProfiles, run: Run) -> "Fitted":  # noqa: ARG002  (the exact engine can)
-        """Return the lists of new recipients."""
+        """Return the lists of new recipients, before their own sizes are taken into account (`own_scale`)."""
         raise InvalidInput("X must be None unless engine='exact': only members take part. Got recipients instead.")
+
+    def own_scale(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the scores of recipients of such sizes are multiplied by; it changes no order."""
+        return np.ones(sizes.size)
 
     def recommend(self, n: int, *, epsilon: Fraction, significant_only: bool, run: Run) -> Recommended:
         """Return items for every user: a release of noisy votes."""
@@ -125,8 +129,14 @@ class _ExactFit(Fitted):
     how: Scoring = field(kw_only=True)
 
     def for_recipients(self, recipients: CodedProfiles, run: Run) -> Fitted:
-        own = 1.0 / np.sqrt(np.maximum(recipients.sizes, 1)) if self.how.sizes else np.ones(recipients.n_users)
+        own = np.ones(recipients.n_users)
         return _fit_exact(self.coded, self.how, own, run, k=self.lists.indices.shape[1], recipients=recipients)
+
+    def own_scale(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.how.sizes is None:
+            return np.ones(sizes.size)
+        factors = own_factors(sizes)
+        return factors**2 if self.how.squared else factors
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -219,4 +229,6 @@ def _fit_sketch(coded: CodedProfiles, asked: Asked, run: Run) -> Fitted:
 def _significance(lists: NeighborLists, how: Scoring, own: NDArray[np.float64], others: int) -> NDArray[np.float64]:
     """Return how sure each neighbour is, from its score without the recipient's own factor."""
     scores = (np.sqrt(lists.scores) if how.squared else lists.scores) / own[:, None]
-    return overlap_significance(scores, others=others, epsilon=how.pair_epsilon, factors=how.factors)
+    return overlap_significance(
+        scores, others=others, epsilon=how.pair_epsilon, factors=how.factors, both_sides=how.squared
+    )

@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 from hetdp.checks import Real, fraction, one_of, whole
 from hetdp.errors import InvalidInput, SimulatedResult
 from hetdp.neighbors.coding import CodedProfiles, code_profiles, observed_items
-from hetdp.neighbors.conventions import EstimatorConventions, as_profiles
+from hetdp.neighbors.conventions import EstimatorConventions, as_profiles, remember_features, require_features
 from hetdp.neighbors.engines import ENGINES, Asked, Run, fit_engine
 from hetdp.neighbors.frames import as_frame
 from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.neighbors.recipients import on_fitted_items
 from hetdp.neighbors.releases import Releases
 from hetdp.neighbors.scoring import SCORES, SIZE_SHARE, SIZES
 from hetdp.neighbors.selection import Progress
 from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out
 from hetdp.profiles import Profiles
+from hetdp.profiles.identifiers import position_of
 from hetdp.randomness import RandomState, as_stream
 
 __all__ = ["PrivateNeighbors"]
@@ -70,7 +72,7 @@ class PrivateNeighbors(EstimatorConventions):
     report_
         What the engine has to say about itself, as a dict of plain values.
     user_ids_, item_ids_, n_features_in_
-        As in the profiles.
+        The users, the items of the public catalogue, and how many those are.
 
     Privacy
     -------
@@ -129,27 +131,27 @@ class PrivateNeighbors(EstimatorConventions):
         and gossip engines and `kneighbors` for new recipients. Fitting again is another release.
         """
         k, epsilon = self._checked()
-        profiles = as_profiles(X, self)
+        profiles = as_profiles(X)
         if k >= profiles.n_users:
             raise InvalidInput(
                 f"n_neighbors must be below the number of users (n_samples = {profiles.n_users}). Got {k} instead."
             )
         coded = code_profiles(profiles)
+        item_ids = profiles.item_ids
         observed = self.catalogue == "observed" and isinstance(X, Profiles)
-        places: NDArray[np.intp] = np.arange(profiles.n_items)
         if observed:
-            coded, places = observed_items(coded)
+            coded, item_ids = observed_items(coded, profiles)
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
         asked = Asked(self.engine, k=k, epsilon=epsilon, score=self.score, sizes=self.sizes, cycles=self.cycles)
         fitted = fit_engine(coded, profiles.sizes, asked, Run(own, self._threads, self.progress))
         # Everything at once, so that an interrupted fit leaves the model as it was.
-        self._releases, self._places = Releases(asked, fitted, own, observed_catalogue=observed), places
+        self._releases = Releases(asked, fitted, own, observed_catalogue=observed)
         self.simulated_ = own.simulated
         self.significance_, self.report_ = fitted.significance, fitted.report
         self.items_to_stand_out_ = self._stand_out(profiles.n_users, k, epsilon)
-        self.user_ids_, self.item_ids_ = profiles.user_ids, profiles.item_ids
-        self.n_features_in_ = profiles.n_items
+        self.user_ids_, self.item_ids_ = profiles.user_ids, item_ids
+        remember_features(self, X, item_ids.size)
         return self
 
     def kneighbors(
@@ -162,7 +164,8 @@ class PrivateNeighbors(EstimatorConventions):
         Parameters
         ----------
         X
-            New recipients, on the same items; None for the users fitted.
+            New recipients: profiles, whose items are matched by id (those that were not fitted are common with nobody),
+            or a matrix with the columns that were fitted. None for the users fitted.
         n_neighbors
             At most as many as were fitted; default all of them.
 
@@ -182,7 +185,7 @@ class PrivateNeighbors(EstimatorConventions):
             )
         scores, indices, sure = fitted.lists.scores, fitted.lists.indices, fitted.significance
         if X is not None:
-            scores, indices, sure = self._releases.lists_for(self._recipients(X), self._threads)
+            scores, indices, sure = self._releases.lists_for(*self._recipients(X), self._threads)
         if self.significant_only:
             chance = sure < SIGNIFICANT
             scores, indices = np.where(chance, np.nan, scores), np.where(chance, np.int32(-1), indices)
@@ -221,8 +224,7 @@ class PrivateNeighbors(EstimatorConventions):
         items, scores = made.items[:, :n], made.scores[:, :n]
         there = items >= 0
         users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
-        names = self.item_ids_[self._places[items[there]]]
-        return as_frame({"user": self.user_ids_[users], "item": names, "score": scores[there]})
+        return as_frame({"user": self.user_ids_[users], "item": self.item_ids_[items[there]], "score": scores[there]})
 
     def to_frame(self) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns user, neighbor, score and significance, best first.
@@ -256,10 +258,9 @@ class PrivateNeighbors(EstimatorConventions):
                 "This model was fitted with a seed (random_state) and must not be published: its noise can be "
                 "recomputed. Fit again without random_state. In a simulation, use kneighbors and recommend."
             )
-        (found,) = np.nonzero(self.user_ids_ == user)
-        if found.size != 1:
+        place = position_of(self.user_ids_, user)
+        if place is None:
             raise InvalidInput(f"user must be one of the {self.user_ids_.size} users. Got {user!r} instead.")
-        place = int(found[0])
         scores, indices = (part[place] for part in self.kneighbors())
         names = self.user_ids_[indices].tolist()
         rows = zip(names, scores.tolist(), self.significance_[place].tolist(), strict=True)
@@ -275,7 +276,7 @@ class PrivateNeighbors(EstimatorConventions):
         made = self._releases.recommended
         if made is not None:
             there = made.items[place] >= 0
-            names = self.item_ids_[self._places[made.items[place][there]]].tolist()
+            names = self.item_ids_[made.items[place][there]].tolist()
             votes = made.scores[place][there].tolist()
             shown["recommendations"] = [
                 {"item": item, "score": score} for item, score in zip(names, votes, strict=True)
@@ -305,18 +306,10 @@ class PrivateNeighbors(EstimatorConventions):
         whole("cycles", self.cycles, minimum=1)
         return whole("n_neighbors", self.n_neighbors, minimum=1), fraction("epsilon", self.epsilon)
 
-    def _recipients(self, given: object) -> CodedProfiles:
-        profiles = given if isinstance(given, Profiles) else as_profiles(given, self, reset=False)
-        if not np.array_equal(profiles.item_ids, self.item_ids_):
-            raise InvalidInput(
-                "X must be about the items that were fitted, in the same order: profiles with the same item_ids (a "
-                "matrix has the items 0, 1, 2, ...). Got others instead."
-            )
-        coded = code_profiles(profiles)
-        known = np.full(profiles.n_items, -1, dtype=np.int32)
-        known[self._places] = np.arange(self._places.size)
-        items = known[coded.items]
-        # What nobody counts has no part in any score; it stays in the profile as an item of nobody.
-        there = items >= 0
-        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(there, dtype=np.int64)])[coded.indptr]
-        return CodedProfiles(indptr, items[there], coded.codes[there], self._places.size)
+    def _recipients(self, given: object) -> tuple[CodedProfiles, NDArray[np.float64]]:
+        if not isinstance(given, Profiles):
+            require_features(self, given)
+        profiles = as_profiles(given)
+        if profiles is not given and not np.array_equal(profiles.item_ids, self.item_ids_):
+            raise InvalidInput("X must be profiles, as in fit: columns of a matrix have no such ids. Got one instead.")
+        return on_fitted_items(profiles, self.item_ids_, public_sizes=self._releases.asked.sizes == "public")

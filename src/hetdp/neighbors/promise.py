@@ -1,13 +1,18 @@
 """What a fitted model promises: against whom, how much per item, and how it adds up when recipients collude."""
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
 
 from hetdp.checks import whole
 
 __all__ = ["NeighborsGuarantee"]
 
 _SWAPPED = "swapping an item of a user for another one (sizes of profiles are declared public)"
+_OWN_WEIGHT = "v_i in [0, 1] is the item's own weight"
 _ADDED = "adding or removing an item of a user"
+#: Six digits are enough to read, but never fewer than are promised.
+_SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,8 @@ class NeighborsGuarantee:
 
     Privacy
     -------
-    Public. The loss of an item is a number here times its own weight v_i.
+    Public. The loss of an item is a number here times its own weight v_i; where sizes are public, times the weights of
+    both items that are swapped, v_i + v_j.
 
     Examples
     --------
@@ -51,7 +57,7 @@ class NeighborsGuarantee:
     simulated: bool = False
 
     def against(self, colluders: int) -> float:
-        """Return the factor of v_i in the loss of item i against so many recipients who share their lists.
+        """Return the factor of `unit` in the loss of an item against so many recipients who share their lists.
 
         Privacy
         -------
@@ -66,7 +72,8 @@ class NeighborsGuarantee:
         300.0
         """
         lists = min(whole("colluders", colluders, minimum=1), self.most_recipients)
-        return self.shared + (self.most_recipients if self.engine == "gossip" else lists) * self.per_recipient
+        count = self.most_recipients if self.engine == "gossip" else lists
+        return float(_as_shown(self.shared) + count * _as_shown(self.per_recipient))
 
     @property
     def total(self) -> float:
@@ -77,6 +84,11 @@ class NeighborsGuarantee:
     def neighbours(self) -> str:
         """What may differ between two sets of profiles that cannot be told apart."""
         return _SWAPPED if self.public_sizes else _ADDED
+
+    @property
+    def unit(self) -> str:
+        """What the factors are multiplied by: the weight of the item, or of both items that are swapped."""
+        return "(v_i + v_j)" if self.public_sizes else "v_i"
 
     @property
     def adversary(self) -> str:
@@ -91,22 +103,24 @@ class NeighborsGuarantee:
         if self.simulated:
             return "Simulated: the noise was made from a seed and can be recomputed by anyone, so nothing is promised."
         one = self.against(1)
-        loss = f"{one:.6g} * (v_i + v_j)" if self.public_sizes else f"{one:.6g} * v_i"
+        weights = "v_i and v_j in [0, 1] are the items' own weights" if self.public_sizes else _OWN_WEIGHT
         text = (
-            f"(epsilon, v)-differential privacy with epsilon = {one:.6g}: {self.neighbours} changes the probability of "
-            f"any output by a factor of at most exp({loss}), where v_i in [0, 1] is the item's own weight. "
+            f"(epsilon, v)-differential privacy with epsilon = {_digits(one)}: {self.neighbours} changes the "
+            f"probability of any output by a factor of at most exp({_digits(one)} * {self.unit}), where {weights}. "
             f"Holds against {self.adversary}."
         )
         if self.engine == "exact":
-            once = f"{self.shared:.6g} + " if self.shared else ""
+            once = f"{_digits(self.shared)} + " if self.shared else ""
             text += (
-                f" Against c who collude: {once}{self.per_recipient:.6g} c times v_i; all {self.most_recipients:,} "
-                f"lists together: {self.total:.6g} v_i. Whoever holds the profiles is trusted."
+                f" Against c who collude: ({once}{_digits(self.per_recipient)} c) * {self.unit}; all "
+                f"{self.most_recipients:,} lists together: {_digits(self.total)} * {self.unit}. Whoever holds the "
+                "profiles is trusted."
             )
         elif self.engine == "gossip":
             text += (
-                f" Each comparison costs {self.per_recipient:.6g} v_i, and in this run no user was compared with more "
-                f"than {self.most_recipients:,} peers. One process simulates all nodes and is trusted."
+                f" Each comparison costs {_digits(self.per_recipient)} * {self.unit}, and in this run no user was "
+                f"compared with more than {self.most_recipients:,} peers. One process simulates all nodes and is "
+                "trusted."
             )
         text += " A list is made from the own profile of its recipient, and says so much about it: it is for them only."
         if self.observed_catalogue:
@@ -115,3 +129,19 @@ class NeighborsGuarantee:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _as_shown(number: float) -> Fraction:
+    """Return the decimal number that a float is shown as, so that sums come out as a reader would add them."""
+    return Fraction(repr(float(number)))
+
+
+def _digits(number: float) -> str:
+    """Return a number in six digits, rounded up.
+
+    Examples
+    --------
+    >>> _digits(1.9), _digits(1.0000004), _digits(12345678.0)
+    ('1.9', '1.00001', '12345700')
+    """
+    return f"{_SIX_DIGITS.create_decimal(repr(float(number))).normalize():f}"

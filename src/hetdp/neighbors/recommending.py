@@ -22,8 +22,8 @@ __all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "vote_selection"]
 #: Part of the budget that the popularity of items takes: it counts everybody, so it needs little.
 POPULARITY_SHARE = Fraction(1, 10)
 #: The popularity of an item counts like so many votes at epsilon = 1, and more where votes are noisier.
-_PRIOR_VOTES = 8.0
-_MOST_PRIOR_VOTES = 100.0
+_PRIOR_VOTES = Fraction(8)
+_MOST_PRIOR_VOTES = Fraction(100)
 #: Votes are weighed in steps of 1/256.
 _WHOLE_VOTE = 256
 
@@ -76,7 +76,7 @@ def recommend_items(
     """
     popular_epsilon = POPULARITY_SHARE * epsilon
     vote_epsilon = epsilon - popular_epsilon
-    worth = min(_MOST_PRIOR_VOTES, _PRIOR_VOTES / float(vote_epsilon) ** 2)
+    worth = float(min(_MOST_PRIOR_VOTES, _PRIOR_VOTES / vote_epsilon**2))
     base = _prior(coded, popular_epsilon, worth, stream)
     items = np.empty((coded.n_users, n), dtype=np.int32)
     scores = np.empty((coded.n_users, n))

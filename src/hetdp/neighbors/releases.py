@@ -1,6 +1,8 @@
 """What a fitted model has released so far, so that nothing is released twice and everything is counted."""
 
+import contextlib
 import hashlib
+import os
 import threading
 from fractions import Fraction
 
@@ -32,7 +34,8 @@ class Releases:
 
     Privacy
     -------
-    A new recipient who asks with the same items gets the same list again: fresh noise could be averaged away.
+    A new recipient who asks with the same items gets the same list again: fresh noise could be averaged away. Copies of
+    the process (`fork`) show what was released before, and release nothing new: the others could not know.
     """
 
     def __init__(self, asked: Asked, fitted: Fitted, stream: Stream, *, observed_catalogue: bool) -> None:
@@ -43,6 +46,7 @@ class Releases:
         self._served: dict[bytes, _List] = {}
         self._recommended: tuple[Fraction, bool, Recommended] | None = None
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     def __repr__(self) -> str:
         return f"Releases({self.asked.engine})"
@@ -65,30 +69,33 @@ class Releases:
             parts.append(self.recommended)
         return NeighborsGuarantee(
             self.asked.engine,
-            per_recipient=float(sum(part.per_recipient for part in parts)),
-            shared=float(sum(part.shared for part in parts)),
+            per_recipient=float(sum((part.per_recipient for part in parts), Fraction(0))),
+            shared=float(sum((part.shared for part in parts), Fraction(0))),
             most_recipients=self.fitted.most_recipients + len(self._served),
             public_sizes=self.asked.sizes == "public" and self.asked.score != "overlap",
             observed_catalogue=self._observed_catalogue,
             simulated=self.simulated,
         )
 
-    def lists_for(self, recipients: CodedProfiles, threads: int) -> _List:
-        """Return the lists of new recipients; those who were served before get the same list again.
+    def lists_for(self, recipients: CodedProfiles, sizes: NDArray[np.float64], threads: int) -> _List:
+        """Return the lists of new recipients of such sizes; those who were served before get the same list again.
 
         Privacy
         -------
         Each different profile that is asked with is one more list that every item has a part in.
         """
+        if not recipients.n_users:
+            k = self.fitted.lists.indices.shape[1]
+            return np.empty((0, k)), np.empty((0, k), dtype=np.int32), np.empty((0, k))
         rows = np.split(recipients.items, recipients.indptr[1:-1])
         keys = [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
-        with self._lock:
+        with self._alone():
             fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
             if fresh:
+                self._require_home()
                 places = np.array(list(fresh.values()), dtype=np.int64)
-                sizes = recipients.sizes[places]
                 new = CodedProfiles(
-                    np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)]),
+                    np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(recipients.sizes[places])]),
                     np.concatenate([rows[place] for place in places]),
                     np.concatenate([_row(recipients, place) for place in places]),
                     recipients.n_items,
@@ -97,7 +104,8 @@ class Releases:
                 lists = zip(found.lists.scores, found.lists.indices, found.significance, strict=True)
                 self._served.update(zip(fresh, lists, strict=True))
             served = [self._served[key] for key in keys]
-        return tuple(np.stack([one[part] for one in served]) for part in range(3))  # type: ignore[return-value]
+        scores = np.stack([one[0] for one in served]) * self.fitted.own_scale(sizes)[:, None]
+        return scores, np.stack([one[1] for one in served]), np.stack([one[2] for one in served])
 
     def recommend(
         self, n: int, epsilon: Fraction | None, *, significant_only: bool, threads: int, progress: Progress | None
@@ -108,8 +116,9 @@ class Releases:
         -------
         One release, whoever asks and however often.
         """
-        with self._lock:
+        with self._alone():
             if self._recommended is None:
+                self._require_home()
                 level = self.asked.epsilon if epsilon is None else epsilon
                 made = self.fitted.recommend(
                     n, epsilon=level, significant_only=significant_only, run=Run(self._stream, threads, progress)
@@ -124,6 +133,17 @@ class Releases:
                 "Fit again to begin anew."
             )
         return made
+
+    def _alone(self) -> contextlib.AbstractContextManager[object]:
+        """Return the lock. A copy of the process only reads, and whoever holds its copy of the lock is not there."""
+        return self._lock if os.getpid() == self._process else contextlib.nullcontext()
+
+    def _require_home(self) -> None:
+        if os.getpid() != self._process and not self.simulated:
+            raise InvalidInput(
+                "something new must be released in the process that fitted the model, where it is counted. Got a copy "
+                "of that process instead. Ask before it forks; what was released by then can be shown anywhere."
+            )
 
 
 def _row(coded: CodedProfiles, user: int) -> NDArray[np.uint8]:

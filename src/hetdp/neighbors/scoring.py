@@ -13,7 +13,7 @@ from hetdp.mechanisms.noise.laplace import laplace_integers
 from hetdp.neighbors.coding import UNIT, CodedProfiles
 from hetdp.randomness import Stream
 
-__all__ = ["SCORES", "SIZES", "SIZE_SHARE", "Scoring", "scoring"]
+__all__ = ["SCORES", "SIZES", "SIZE_SHARE", "Scoring", "own_factors", "scoring"]
 
 SCORES = ("overlap", "cosine", "squared-cosine")
 SIZES = ("noisy", "public")
@@ -95,5 +95,20 @@ def scoring(
         owner = np.repeat(np.arange(coded.n_users), coded.sizes)
         steps = np.bincount(owner, weights=coded.codes, minlength=coded.n_users).astype(np.int64)
         known = (steps + laplace_integers(UNIT / paid, coded.n_users, stream)) / UNIT
-    factors = 1.0 / np.sqrt(np.maximum(known, 1.0))
-    return Scoring(score, sizes, factors, score == "squared-cosine", epsilon - paid, paid)
+    return Scoring(score, sizes, own_factors(known), score == "squared-cosine", epsilon - paid, paid)
+
+
+def own_factors(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what a cosine multiplies an overlap by for the size of each side; below one item, as for one.
+
+    Privacy
+    -------
+    As public as the sizes.
+
+    Examples
+    --------
+    >>> own_factors(np.array([-3.0, 0.0, 4.0]))
+    array([1. , 1. , 0.5])
+    """
+    factors: NDArray[np.float64] = 1.0 / np.sqrt(np.maximum(sizes, 1.0))
+    return factors

@@ -28,6 +28,7 @@ def overlap_significance(
     others: int,
     epsilon: Fraction | float,
     factors: NDArray[np.float64] | None = None,
+    both_sides: bool = False,
 ) -> NDArray[np.float64]:
     """Return, for lists of noisy scores (best first), how sure it is that each neighbour is more than chance.
 
@@ -41,6 +42,8 @@ def overlap_significance(
         Level of the noise of a pair.
     factors
         The public factors of all candidates; None if all are 1.
+    both_sides
+        Whether large negative noise puts a candidate on the list too, as it does where scores are squared.
 
     Privacy
     -------
@@ -52,14 +55,16 @@ def overlap_significance(
     array([[1.   , 0.998, 0.   ]])
     """
     scale = UNIT / float(epsilon)
+    sides = 2.0 if both_sides else 1.0
     if factors is None or (factors == 1).all():
-        return _more_than_chance(_laplace_tail(np.ceil(scores * UNIT - 0.5), scale), others)
+        reached = _laplace_tail(np.ceil(scores * UNIT - 0.5), scale)
+        return _more_than_chance(np.minimum(1.0, sides * reached), others)
     # Strangers have all kinds of factors: average over them on a ladder of scores, and read off between its rungs.
     reach = scale * 60 * float(factors.max())
     ladder = np.concatenate([-np.geomspace(reach, reach * 1e-6, 256), [0.0], np.geomspace(reach * 1e-6, reach, 256)])
     kinds, counts = np.unique(np.round(factors, 6), return_counts=True)
     tails = np.array([(_laplace_tail(rung / kinds, scale) * counts).sum() for rung in ladder]) / factors.size
-    found = np.exp(np.interp(scores * UNIT, ladder, np.log(np.maximum(tails, 1e-300))))
+    found = np.minimum(1.0, sides * np.exp(np.interp(scores * UNIT, ladder, np.log(np.maximum(tails, 1e-300)))))
     return _more_than_chance(np.where(np.isnan(scores), np.nan, found), others)
 
 

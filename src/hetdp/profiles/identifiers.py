@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hetdp.errors import InvalidInput
 
-__all__ = ["IdEncoder", "Ids", "as_ids"]
+__all__ = ["IdEncoder", "Ids", "as_ids", "position_of", "positions", "whole_numbers"]
 
 #: Ids as they are kept: int64 numbers, or Python strings in an object array.
 Ids = NDArray[np.int64] | NDArray[np.object_]
@@ -152,6 +152,64 @@ def as_ids(name: str, values: object) -> Ids:
     column = _as_column(name, values).combine_chunks()
     _check_different(name, column)
     return _as_numpy(column)
+
+
+def position_of(ids: Ids, wanted: object) -> int | None:
+    """Return where an id is; None if it is not there.
+
+    Privacy
+    -------
+    For those who may know the ids.
+
+    Examples
+    --------
+    >>> position_of(as_ids("user", ["ann", "bob"]), "bob"), position_of(as_ids("user", [0, 1]), True)
+    (1, None)
+    """
+    kind = str if ids.dtype == np.object_ else int | np.integer
+    if not isinstance(wanted, kind) or isinstance(wanted, bool):
+        return None
+    (found,) = np.nonzero(ids == wanted)
+    return int(found[0]) if found.size else None
+
+
+def positions(ids: Ids, wanted: Ids) -> NDArray[np.int32]:
+    """Return where each wanted id is among ids of the same kind; -1 for one that is not there.
+
+    Privacy
+    -------
+    For those who may know the ids.
+
+    Examples
+    --------
+    >>> positions(as_ids("item", ["tea", "jazz"]), as_ids("item", ["golf", "tea"]))
+    array([-1,  0], dtype=int32)
+    """
+    import pyarrow as pa  # noqa: PLC0415  (heavy, and `import hetdp` must stay light)
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    if not ids.size or not wanted.size:
+        return np.full(wanted.size, -1, dtype=np.int32)
+    found = pc.index_in(pa.array(wanted), value_set=pa.array(ids)).fill_null(-1)
+    return np.array(found.to_numpy(zero_copy_only=False), dtype=np.int32)
+
+
+def whole_numbers(ids: Ids) -> NDArray[np.int64] | None:
+    """Return ids that are texts as the whole numbers they are; None if one of them is not.
+
+    Privacy
+    -------
+    Looks at these ids and no others.
+
+    Examples
+    --------
+    >>> whole_numbers(as_ids("item", ["10", "9"])), whole_numbers(as_ids("item", ["10", "007"]))
+    (array([10,  9]), None)
+    """
+    import pyarrow as pa  # noqa: PLC0415  (heavy, and `import hetdp` must stay light)
+
+    numbers = _as_numbers(pa.array(ids, type=pa.large_string()))
+    return None if numbers.type != pa.int64() else np.array(numbers)
 
 
 def _check_different(name: str, column: Any) -> None:  # noqa: ANN401  (pyarrow has no types)

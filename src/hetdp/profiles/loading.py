@@ -34,6 +34,8 @@ class Loaded(NamedTuple):
         The parts of `Profiles`.
     weights
         Where the weights come from, in words, such as "column 'weight'"; None if every weight is 1.
+    guessed
+        Whether item ids are numbers or texts depending on what they look like.
 
     Privacy
     -------
@@ -44,6 +46,7 @@ class Loaded(NamedTuple):
     user_ids: Ids
     item_ids: Ids
     weights: str | None
+    guessed: bool
 
 
 def frame_columns(
@@ -155,7 +158,8 @@ def read_pairs(
             first = 0 if collector.users.has_zero() or collector.items.has_zero() else 1
             user_ids = np.arange(first, first + dims[0]) if user_ids is None else user_ids
             item_ids = np.arange(first, first + dims[1]) if item_ids is None else item_ids
-        return Loaded(*collector.finish(user_ids, item_ids), weights)
+        guessed = kind != ".parquet" and item_ids is None
+        return Loaded(*collector.finish(user_ids, item_ids), weights, guessed)
 
 
 def first_line(path: str | os.PathLike[str]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.errors import HetdpWarning, InvalidInput
-from hetdp.profiles.identifiers import Ids, as_ids
+from hetdp.profiles.identifiers import Ids, as_ids, position_of
 from hetdp.profiles.matrices import matrix_pairs, matrix_weights
 from hetdp.profiles.pairs import PairCollector, Rows, Weights, merge_pairs, weight_vector
 
@@ -30,6 +30,8 @@ class Profiles:
         One weight in [0, 1] per pair, in the same order; float32 or float64 as given, never rounded.
     user_ids, item_ids
         Texts or whole numbers, all different. Users without items and items without users are allowed.
+    guessed
+        Whether item ids come from a text file, so that a number may be a text only because another id is one.
 
     Privacy
     -------
@@ -50,6 +52,7 @@ class Profiles:
     weights: Weights
     user_ids: Ids
     item_ids: Ids
+    guessed: bool = False
 
     def __post_init__(self) -> None:
         user_ids, item_ids = as_ids("user", self.user_ids), as_ids("item", self.item_ids)
@@ -73,17 +76,17 @@ class Profiles:
             raise InvalidInput("indices must be sorted and different within each user. Got something else instead.")
         indptr, indices = indptr.astype(np.int64), indices.astype(np.int32)
         indptr.flags.writeable = indices.flags.writeable = False
-        self._set(indptr, indices, weight_vector(self.weights, indices.size), user_ids, item_ids)
+        self._set(indptr, indices, weight_vector(self.weights, indices.size), user_ids, item_ids, self.guessed)
 
-    def _set(self, indptr: object, indices: object, weights: object, user_ids: object, item_ids: object) -> None:
-        for field, value in zip(dataclasses.fields(self), (indptr, indices, weights, user_ids, item_ids), strict=True):
+    def _set(self, *parts: object) -> None:
+        for field, value in zip(dataclasses.fields(self), parts, strict=True):
             object.__setattr__(self, field.name, value)
 
     @classmethod
-    def _trusted(cls, rows: Rows, user_ids: Ids, item_ids: Ids) -> Self:
+    def _trusted(cls, rows: Rows, user_ids: Ids, item_ids: Ids, guessed: bool = False) -> Self:  # noqa: FBT001, FBT002
         """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time."""
         self = object.__new__(cls)
-        self._set(rows.indptr, rows.indices, rows.weights, user_ids, item_ids)
+        self._set(rows.indptr, rows.indices, rows.weights, user_ids, item_ids, guessed)
         if rows.merged:
             warnings.warn(
                 f"{rows.merged} repeated pair{'s were' if rows.merged != 1 else ' was'} merged; "
@@ -242,7 +245,7 @@ class Profiles:
         """
         from hetdp.profiles.loading import read_pairs  # noqa: PLC0415  (only those who load pay for it)
 
-        rows, known_users, known_items, _ = read_pairs(
+        loaded = read_pairs(
             path,
             user=user,
             item=item,
@@ -251,7 +254,7 @@ class Profiles:
             user_ids=user_ids,
             item_ids=item_ids,
         )
-        return cls._trusted(rows, known_users, known_items)
+        return cls._trusted(loaded.rows, loaded.user_ids, loaded.item_ids, loaded.guessed)
 
     def __repr__(self) -> str:
         counts = {"user": self.n_users, "item": self.n_items, "pair": self.n_pairs}
@@ -267,7 +270,7 @@ class Profiles:
         return hash((self.n_users, self.n_items, self.n_pairs))
 
     def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
-        return type(self), self._parts  # through the constructor, so that a copy is read-only too
+        return type(self), (*self._parts, self.guessed)  # through the constructor, so that a copy is read-only too
 
     @property
     def _parts(self) -> tuple[NDArray[Any], ...]:
@@ -320,10 +323,10 @@ class Profiles:
         >>> Profiles.from_pairs(["ann"], ["tea"], weights=[0.25]).profile("ann")
         {'tea': 0.25}
         """
-        (found,) = np.nonzero(self.user_ids == user)
-        if found.size != 1:
+        found = position_of(self.user_ids, user)
+        if found is None:
             raise InvalidInput(f"user must be one of the {self.n_users} users. Got {user!r} instead.")
-        part = slice(self.indptr[found[0]], self.indptr[found[0] + 1])
+        part = slice(self.indptr[found], self.indptr[found + 1])
         return dict(zip(self.item_ids[self.indices[part]].tolist(), self.weights[part].tolist(), strict=True))
 
     def with_weights(self, weights: object) -> Self:
@@ -349,7 +352,7 @@ class Profiles:
             vector = matrix_weights(weights, pairs, (self.n_users, self.n_items))
         else:
             vector = weight_vector(weights, self.n_pairs)
-        return self._trusted(Rows(self.indptr, self.indices, vector, 0), self.user_ids, self.item_ids)
+        return self._trusted(Rows(self.indptr, self.indices, vector, 0), self.user_ids, self.item_ids, self.guessed)
 
     def keep(self, chosen: NDArray[np.bool_]) -> Self:
         """Return the profiles with only the pairs where `chosen`, a vector of one bool per pair, is true.
@@ -373,7 +376,7 @@ class Profiles:
         indices, weights = self.indices[mask], self.weights[mask]
         for array in (indptr, indices, weights):
             array.flags.writeable = False
-        return self._trusted(Rows(indptr, indices, weights, 0), self.user_ids, self.item_ids)
+        return self._trusted(Rows(indptr, indices, weights, 0), self.user_ids, self.item_ids, self.guessed)
 
     def to_pairs(self) -> tuple[Ids, Ids, Weights]:
         """Return ids of users, ids of items and weights, one of each per pair: what `from_pairs` takes.

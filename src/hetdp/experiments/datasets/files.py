@@ -104,7 +104,7 @@ def read_set(
     least = None if min_rating is None else finite("min_rating", min_rating)
     file = the_file(Path(path))
     layout = recognise(first_line(file), file.name) if user is None and item is None else None
-    rows, user_ids, item_ids, weights = read_pairs(
+    rows, user_ids, item_ids, weights, guessed = read_pairs(
         file,
         user=user or "user",
         item=item or "item",
@@ -118,7 +118,7 @@ def read_set(
         warnings.warn(
             f"{file.name} repeats {rows.merged} of its pairs; each counts once{kept}.", HetdpWarning, stacklevel=2
         )
-    return Profiles(rows.indptr, rows.indices, rows.weights, user_ids, item_ids), weights
+    return Profiles(rows.indptr, rows.indices, rows.weights, user_ids, item_ids, guessed), weights
 
 
 def the_file(path: Path) -> Path:
