@@ -225,6 +225,15 @@ def test_the_default_limit_follows_the_settings_until_the_page_sets_it(home):
     handle.close()
 
 
+def test_what_must_be_copied_is_whole_also_through_a_pipe(files, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    where = ("--listen", "tcp://0.0.0.0:7470", "--advertise", "tcp://[fd00::1]:7470")
+    shown = run(node, "init", "--network", files / "net.toml", "--folder", files / "piped", *where, "-q").stdout.split()
+    handle = NodeHandle.open(files / "piped")
+    handle.close()
+    assert {handle.contact.key, handle.contact.curve, "tcp://[fd00::1]:7470"} <= set(shown)
+
+
 def test_an_export_does_not_go_into_the_folder_of_the_node(files, home):
     key = (home / "identity.key").read_bytes()
     (files / "link").symlink_to(home)

@@ -47,15 +47,22 @@ def print_json(data: Mapping[str, Any]) -> None:
 
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
-    """Print a two-column table of what is known."""
+    """Print a two-column table of what is known. Values wrap between words; a key or a path is never cut or broken."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
-    for name, value in facts.items():
-        if value is not None:
-            table.add_row(f"[bold]{name}[/bold]", f"{value:.6g}" if isinstance(value, float) else str(value))
-    Console().print(table)
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    known = {name: value for name, value in facts.items() if value is not None}
+    words = {name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in known.items()}
+    for name, text in words.items():
+        table.add_row(Text(name), Text(text))  # not markup: brackets of an IPv6 address are part of it
+    # Wider than the terminal, or than the 80 columns of a pipe, where a long word must be copied in one piece.
+    longest = max((len(word) for text in words.values() for word in text.split()), default=0)
+    console, needed = Console(), max(map(len, words), default=0) + longest + 4
+    Console(width=max(console.width, needed), height=console.height).print(table)
 
 
 def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
