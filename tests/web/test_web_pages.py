@@ -303,7 +303,7 @@ def test_an_item_whose_limit_was_lowered_below_its_loss_has_no_sketches_left_not
     page.post("/privacy/choose", place=str(place))
     page.post("/privacy/limit", place=str(place), limit="0.01")
     shown = text_of(page.get("/privacy"))
-    assert "it can count in 0 more sketches" in shown
+    assert "it can count in no more sketches" in shown
     assert not re.search(r"-\d+ more sketch", shown)
 
 
