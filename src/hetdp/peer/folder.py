@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import socket
+import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
@@ -100,6 +101,9 @@ def init_node(
         with Store.make(temporary / STORE, network, items, default_limit=limit) as store:
             store.set_dials(dials)
         temporary.rename(folder)
+    except (OSError, sqlite3.Error) as error:  # a full disk, above all
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise DataError(f"the folder {str(folder)!r} must be in a place with room for it. Got: {error}.") from None
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hetdp.errors import DataError
 
-__all__ = ["connect", "create"]
+__all__ = ["connect", "create", "unusable"]
 
 _VERSION = 2
 _BUSY_S = 30.0
@@ -51,6 +51,8 @@ def create(path: Path) -> None:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(_SCHEMA)
+    except sqlite3.Error as error:
+        raise unusable(path, error) from None
     finally:
         connection.close()
 
@@ -64,15 +66,33 @@ def connect(path: Path) -> sqlite3.Connection:
     """
     if not path.is_file():
         raise DataError(f"there must be a node in {path.parent}. Got no {path.name} there; see `hetdp node init`.")
+    connection = None
     try:
         # Other threads only ever close it, at the end.
         connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-    except sqlite3.DatabaseError:
-        raise DataError(f"{path} must be the store of a node. Got another file instead.") from None
+    except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
+        raise unusable(path, error) from None
     if version != _VERSION:
         connection.close()
         raise DataError(f"{path} must be a store of version {_VERSION}. Got version {version} instead.")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA cache_size = -2000")
     return connection
+
+
+def unusable(path: Path, error: sqlite3.Error) -> DataError:
+    """Return what to tell about a store that SQLite cannot work with: another file, or a file or disk that will not do.
+
+    Privacy
+    -------
+    SQLite's words for it name no content.
+    """
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+        return DataError(f"{path} must be the store of a node. Got another file instead.")
+    return DataError(
+        f"{path} must be a sound file that this user may read and write, in a folder like that, on a disk with room. "
+        f"Got: {error}."
+    )
