@@ -269,7 +269,7 @@ def test_what_the_protocol_learns_is_kept(store):
     store.keep(sketches=[sketch], peers=[(record, 12.0)], bans={b"c": 50.0}, traffic=traffic, now_s=20.0, first_epoch=2)
     assert store.sketches() == [sketch]
     assert [(peer.key_hex, peer.epoch, peer.seen_s) for peer in store.peers()] == [(WHO.key.hex(), 3, 12.0)]
-    assert store.contacts(5)[0].curve == WHO.curve.hex()
+    assert store.contacts(5, own_address="tcp://127.0.0.1:1", most_per_host=4)[0].curve == WHO.curve.hex()
     assert store.bans() == {b"c": 50.0}
     assert store.traffic() == traffic
     assert store.traffic_history() == [(20.0, 7, 0)]

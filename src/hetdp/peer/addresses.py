@@ -10,7 +10,7 @@ from functools import lru_cache
 from hetdp.errors import InvalidInput
 from hetdp.peer.network import split_address
 
-__all__ = ["address_kind", "check_own_address", "endpoint_of", "host_of"]
+__all__ = ["address_kind", "check_own_address", "endpoint_of", "host_of", "many_per_host"]
 
 _Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -88,6 +88,21 @@ def host_of(address: str) -> str:
     if ip.version == _SHARED.version:
         return str(ip)
     return str(ipaddress.ip_network((int(ip), _ONE_HOST_BITS), strict=False))
+
+
+def many_per_host(address: str, own_address: str) -> bool:
+    """Return whether any number of peers may be at the host of an address: on loopback, for a node that is there too.
+
+    Privacy
+    -------
+    Public data only.
+
+    Examples
+    --------
+    >>> many_per_host("tcp://127.0.0.1:1", "tcp://127.0.0.1:2"), many_per_host("tcp://127.0.0.1:1", "tcp://8.8.8.8:1")
+    (True, False)
+    """
+    return address_kind(address) == "loopback" and bool(own_address) and address_kind(own_address) == "loopback"
 
 
 def check_own_address(address: str) -> str:

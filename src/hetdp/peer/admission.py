@@ -17,12 +17,12 @@ from hetdp.peer.network import Network
 from hetdp.peer.settings import Settings
 from hetdp.peer.sketches import check_sketch
 
-__all__ = ["Gate"]
+__all__ = ["MOST_BANS", "Gate"]
 
 #: Keys whose behaviour is remembered; beyond it, those not seen for longest are forgotten.
 _MOST_PEERS = 4096
 #: Bans in force; beyond it, those that would end first do.
-_MOST_BANS = 4096
+MOST_BANS = 4096
 #: How old the record of the sender itself may be, in periods: it signs anew every period.
 _FRESH_PERIODS = 3.0
 #: The bucket of all peers together holds so many seconds' worth.
@@ -252,7 +252,7 @@ class Gate:
         As for `lets_through`.
         """
         self._bans[key] = until_s
-        if len(self._bans) > _MOST_BANS:
+        if len(self._bans) > MOST_BANS:
             del self._bans[min(self._bans, key=self._bans.__getitem__)]
 
     def _of(self, key: bytes, now_s: float) -> _Conduct:

@@ -89,7 +89,9 @@ class Daemon:
             stream=secure_stream(),
             now_s=now_s,
             invitation=bytes.fromhex(handle.settings.invitation),
-            contacts=handle.store.contacts(_CONTACTS),
+            contacts=handle.store.contacts(
+                _CONTACTS, own_address=handle.address, most_per_host=handle.settings.most_per_host
+            ),
         )
         node.restore(handle.store.sketches(), now_s=now_s)
         for curve, until_s in handle.store.bans().items():

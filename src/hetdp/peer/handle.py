@@ -93,7 +93,7 @@ class NodeHandle:
         Independent of the profile.
         """
         own = self.identity.key.hex()
-        return all(peer.key == own for peer in self.network.bootstrap) and not self.store.contacts(1)
+        return all(peer.key == own for peer in self.network.bootstrap) and not self.store.peers()
 
     def check_invited(self) -> None:
         """Refuse to go on without a valid invitation where the network asks for one.

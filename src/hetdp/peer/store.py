@@ -1,8 +1,7 @@
 """The store of a node: one SQLite file with the catalogue, the profile, the ledger, own and others' sketches, peers."""
 
-import dataclasses
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,20 +11,16 @@ from numpy.typing import NDArray
 
 from hetdp.errors import DataError
 from hetdp.peer.catalogue import CatalogueItem
-from hetdp.peer.facts import PeerInfo, Traffic
-from hetdp.peer.identity import pseudonym
-from hetdp.peer.messages import Record, SignedSketch
-from hetdp.peer.network import Bootstrap, Network
+from hetdp.peer.messages import SignedSketch
+from hetdp.peer.network import Network
 from hetdp.peer.sketches import unpack
 from hetdp.peer.store_base import set_fact
 from hetdp.peer.store_ledger import ABSENT, checked_limit, put_array
-from hetdp.peer.store_profile import ProfileStore
+from hetdp.peer.store_peers import PeerStore
 from hetdp.peer.store_schema import create
 
 __all__ = ["OwnSketch", "Publication", "Store"]
 
-_TRAFFIC_POINTS = 200
-_MOST_PEERS = 1000
 _sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
 
 
@@ -58,7 +53,7 @@ class OwnSketch:
     dials: Mapping[int, int]
 
 
-class Store(ProfileStore):
+class Store(PeerStore):
     """Everything a node keeps; safe to use from any thread.
 
     Parameters
@@ -180,122 +175,3 @@ class Store(ProfileStore):
             byte = _sketch_decoder.decode(raw).bits[place // 8]
             found.append((epoch, dial[0], bool(byte >> place % 8 & 1)))
         return found
-
-    def keep(
-        self,
-        *,
-        sketches: Iterable[SignedSketch] = (),
-        peers: Iterable[tuple[Record, float]] = (),
-        bans: Mapping[bytes, float] | None = None,
-        traffic: Traffic | None = None,
-        now_s: float,
-        first_epoch: int,
-        held: Collection[bytes] | None = None,
-    ) -> None:
-        """Write what the protocol has learned, in one transaction: checked sketches, peers seen, bans, traffic.
-
-        Sketches of epochs before `first_epoch` go, and so do those of keys that are not in `held`, if it is given.
-
-        Privacy
-        -------
-        Public data, chosen without the profile.
-        """
-        with self.transaction(durable=False) as connection:
-            connection.executemany(
-                "INSERT INTO sketches VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET epoch = excluded.epoch, "
-                "sketch = excluded.sketch WHERE excluded.epoch > sketches.epoch",
-                [(sketch.key, sketch.epoch, msgspec.msgpack.encode(sketch)) for sketch in sketches],
-            )
-            connection.execute("DELETE FROM sketches WHERE epoch < ?", (first_epoch,))
-            if held is not None:
-                stored = connection.execute("SELECT key FROM sketches").fetchall()
-                gone = [(key,) for (key,) in stored if key not in held]
-                connection.executemany("DELETE FROM sketches WHERE key = ?", gone)
-            connection.executemany(
-                "INSERT OR REPLACE INTO peers VALUES (?, ?, ?, ?)",
-                [(record.key, record.curve, record.address, seen_s) for record, seen_s in peers],
-            )
-            connection.execute(
-                "DELETE FROM peers WHERE key NOT IN (SELECT key FROM peers ORDER BY seen_s DESC LIMIT ?)",
-                (_MOST_PEERS,),
-            )
-            connection.execute("DELETE FROM bans WHERE until_s < ?", (now_s,))
-            connection.executemany("INSERT OR REPLACE INTO bans VALUES (?, ?)", list((bans or {}).items()))
-            if traffic is not None:
-                point = (now_s, traffic.sent_bytes, traffic.received_bytes)
-                connection.execute("INSERT OR REPLACE INTO traffic VALUES (?, ?, ?)", point)
-                connection.execute(
-                    "DELETE FROM traffic WHERE time_s NOT IN (SELECT time_s FROM traffic ORDER BY time_s DESC LIMIT ?)",
-                    (_TRAFFIC_POINTS,),
-                )
-                set_fact(connection, "traffic", json.dumps(dataclasses.asdict(traffic)))
-
-    def sketches(self) -> list[SignedSketch]:
-        """Return the sketches of peers.
-
-        Privacy
-        -------
-        Public data.
-        """
-        return [_sketch_decoder.decode(raw) for (raw,) in self._rows("SELECT sketch FROM sketches ORDER BY rowid")]
-
-    def sketch_count(self) -> int:
-        """Return how many sketches of peers are held.
-
-        Privacy
-        -------
-        Public data.
-        """
-        return int(self._one("SELECT count(*) FROM sketches"))
-
-    def peers(self) -> list[PeerInfo]:
-        """Return the peers talked to, those seen last first.
-
-        Privacy
-        -------
-        Public data.
-        """
-        rows = self._rows(
-            "SELECT peers.key, address, seen_s, epoch FROM peers LEFT JOIN sketches USING (key) ORDER BY seen_s DESC"
-        )
-        return [PeerInfo(key.hex(), pseudonym(key), address, seen_s, epoch) for key, address, seen_s, epoch in rows]
-
-    def contacts(self, count: int) -> list[Bootstrap]:
-        """Return the peers seen last, to ask after a restart.
-
-        Privacy
-        -------
-        Public data.
-        """
-        rows = self._rows("SELECT address, key, curve FROM peers ORDER BY seen_s DESC LIMIT ?", count)
-        return [Bootstrap(address, key.hex(), curve.hex()) for address, key, curve in rows]
-
-    def bans(self) -> dict[bytes, float]:
-        """Return banned transport and signing keys and until when.
-
-        Privacy
-        -------
-        Public data.
-        """
-        return dict(self._rows("SELECT key, until_s FROM bans"))
-
-    def traffic(self) -> Traffic:
-        """Return what went over the wire, all runs together.
-
-        Privacy
-        -------
-        Independent of the profile.
-        """
-        stored = self._fact("traffic")
-        return Traffic() if stored is None else Traffic(**json.loads(stored))
-
-    def traffic_history(self) -> list[tuple[float, int, int]]:
-        """Return (time, bytes sent, bytes received) so far, one per period, for the last 200.
-
-        Privacy
-        -------
-        Independent of the profile.
-        """
-        return [
-            tuple(row) for row in self._rows("SELECT time_s, sent_bytes, received_bytes FROM traffic ORDER BY time_s")
-        ]

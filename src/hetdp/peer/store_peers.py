@@ -1,0 +1,174 @@
+"""What a node keeps of others: their sketches, how to reach them, whom it has banned, what went over the wire."""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from hetdp.peer.addresses import host_of, many_per_host
+from hetdp.peer.admission import MOST_BANS
+from hetdp.peer.chance import some
+from hetdp.peer.facts import PeerInfo, Traffic
+from hetdp.peer.identity import pseudonym
+from hetdp.peer.messages import Record, SignedSketch
+from hetdp.peer.network import Bootstrap
+from hetdp.peer.store_base import set_fact
+from hetdp.peer.store_profile import ProfileStore
+from hetdp.randomness import secure_stream
+
+__all__ = ["PeerStore"]
+
+_TRAFFIC_POINTS = 200
+_MOST_PEERS = 1000
+_sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
+
+
+class PeerStore(ProfileStore):
+    """Reads and writes what others have published.
+
+    Privacy
+    -------
+    Public data, chosen without the profile.
+    """
+
+    def keep(
+        self,
+        *,
+        sketches: Iterable[SignedSketch] = (),
+        peers: Iterable[tuple[Record, float]] = (),
+        bans: Mapping[bytes, float] | None = None,
+        traffic: Traffic | None = None,
+        now_s: float,
+        first_epoch: int,
+        held: Collection[bytes] | None = None,
+    ) -> None:
+        """Write what the protocol has learned, in one transaction: checked sketches, peers seen, bans, traffic.
+
+        Sketches of epochs before `first_epoch` go, and so do those of keys that are not in `held`, if it is given.
+        Bans, if given, are all there are: those stored before go. What a clock that was ahead has dated later than
+        `now_s` would outlive everything else; such peers count as seen now, such traffic goes.
+
+        Privacy
+        -------
+        Public data, chosen without the profile.
+        """
+        with self.transaction(durable=False) as connection:
+            connection.executemany(
+                "INSERT INTO sketches VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET epoch = excluded.epoch, "
+                "sketch = excluded.sketch WHERE excluded.epoch > sketches.epoch",
+                [(sketch.key, sketch.epoch, msgspec.msgpack.encode(sketch)) for sketch in sketches],
+            )
+            connection.execute("DELETE FROM sketches WHERE epoch < ?", (first_epoch,))
+            if held is not None:
+                stored = connection.execute("SELECT key FROM sketches").fetchall()
+                gone = [(key,) for (key,) in stored if key not in held]
+                connection.executemany("DELETE FROM sketches WHERE key = ?", gone)
+            connection.executemany(
+                "INSERT OR REPLACE INTO peers VALUES (?, ?, ?, ?)",
+                [(record.key, record.curve, record.address, seen_s) for record, seen_s in peers],
+            )
+            connection.execute("UPDATE peers SET seen_s = ? WHERE seen_s > ?", (now_s, now_s))
+            connection.execute(
+                "DELETE FROM peers WHERE key NOT IN (SELECT key FROM peers ORDER BY seen_s DESC LIMIT ?)",
+                (_MOST_PEERS,),
+            )
+            connection.execute("DELETE FROM bans WHERE until_s < ?", (now_s,))
+            if bans is not None and dict(connection.execute("SELECT key, until_s FROM bans")) != bans:
+                connection.execute("DELETE FROM bans")
+                connection.executemany("INSERT INTO bans VALUES (?, ?)", list(bans.items()))
+            if traffic is not None:
+                connection.execute("DELETE FROM traffic WHERE time_s > ?", (now_s,))
+                point = (now_s, traffic.sent_bytes, traffic.received_bytes)
+                connection.execute("INSERT OR REPLACE INTO traffic VALUES (?, ?, ?)", point)
+                connection.execute(
+                    "DELETE FROM traffic WHERE time_s NOT IN (SELECT time_s FROM traffic ORDER BY time_s DESC LIMIT ?)",
+                    (_TRAFFIC_POINTS,),
+                )
+                set_fact(connection, "traffic", json.dumps(dataclasses.asdict(traffic)))
+
+    def sketches(self) -> list[SignedSketch]:
+        """Return the sketches of peers.
+
+        Privacy
+        -------
+        Public data.
+        """
+        return [_sketch_decoder.decode(raw) for (raw,) in self._rows("SELECT sketch FROM sketches ORDER BY rowid")]
+
+    def sketch_count(self) -> int:
+        """Return how many sketches of peers are held.
+
+        Privacy
+        -------
+        Public data.
+        """
+        return int(self._one("SELECT count(*) FROM sketches"))
+
+    def peers(self) -> list[PeerInfo]:
+        """Return the peers talked to, those seen last first.
+
+        Privacy
+        -------
+        Public data.
+        """
+        rows = self._rows(
+            "SELECT peers.key, address, seen_s, epoch FROM peers LEFT JOIN sketches USING (key) ORDER BY seen_s DESC"
+        )
+        return [PeerInfo(key.hex(), pseudonym(key), address, seen_s, epoch) for key, address, seen_s, epoch in rows]
+
+    def contacts(self, count: int, *, own_address: str, most_per_host: int) -> list[Bootstrap]:
+        """Return some of the peers talked to, to ask after a restart: at random, and few of the same host.
+
+        Those seen last would be whoever has called most often, and one machine can call under many keys.
+
+        Parameters
+        ----------
+        count
+            How many.
+        own_address, most_per_host
+            As for `hetdp.peer.cyclon.View`.
+
+        Privacy
+        -------
+        Public data.
+        """
+        rows, taken = self._rows("SELECT address, key, curve FROM peers ORDER BY key"), Counter[str]()
+        chosen: list[Bootstrap] = []
+        for address, key, curve in some(rows, len(rows), secure_stream()):
+            host = host_of(address)
+            if many_per_host(address, own_address) or not most_per_host or taken[host] < most_per_host:
+                taken[host] += 1
+                chosen.append(Bootstrap(address, key.hex(), curve.hex()))
+        return chosen[:count]
+
+    def bans(self) -> dict[bytes, float]:
+        """Return banned transport and signing keys and until when: as many as a node keeps, those that last longest.
+
+        Privacy
+        -------
+        Public data.
+        """
+        return dict(self._rows("SELECT key, until_s FROM bans ORDER BY until_s DESC LIMIT ?", MOST_BANS))
+
+    def traffic(self) -> Traffic:
+        """Return what went over the wire, all runs together.
+
+        Privacy
+        -------
+        Independent of the profile.
+        """
+        stored = self._fact("traffic")
+        return Traffic() if stored is None else Traffic(**json.loads(stored))
+
+    def traffic_history(self) -> list[tuple[float, int, int]]:
+        """Return (time, bytes sent, bytes received) so far, one per period, for the last 200.
+
+        Privacy
+        -------
+        Independent of the profile.
+        """
+        return [
+            tuple(row) for row in self._rows("SELECT time_s, sent_bytes, received_bytes FROM traffic ORDER BY time_s")
+        ]
