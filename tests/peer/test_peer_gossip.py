@@ -149,6 +149,20 @@ def test_a_full_shelf_keeps_a_selection_that_newcomers_cannot_take_over():
     assert {one.key for one in shelf} == kept
 
 
+def test_what_is_held_and_new_is_told_once():
+    shelf = a_shelf(most=10)
+    for number in range(1, 31):
+        shelf.keep(sketch(number))
+    assert [one.key for one in shelf.take_news()] == [one.key for one in shelf]
+    assert shelf.take_news() == []
+    (first, *_) = shelf
+    shelf.keep(SignedSketch(first.key, 2, b"x", b"", b""))
+    assert [(one.key, one.epoch) for one in shelf.take_news()] == [(first.key, 2)]
+    shelf.keep(SignedSketch(first.key, 3, b"x", b"", b""))
+    shelf.expire(4)
+    assert shelf.take_news() == []
+
+
 def signed(number, network, *, issued_ms, invitation=b"", address=None):
     who = identity_of(number)
     fields = (who.key, who.curve, address or address_of(number), issued_ms, invitation)

@@ -268,6 +268,20 @@ def test_one_key_has_two_exchanges_open_at_most():
     assert len(node.exchanges.joined()) == 3
 
 
+def test_a_crowd_of_callers_keeps_no_sketch_from_the_disk():
+    """An honest sketch comes, then 2,100 keys call before the next period: more than are remembered."""
+    node = a_node(settings=Settings(messages_per_s=1e6))
+    bits = draw_bits({}, epsilon=NETWORK.epsilon, size=NETWORK.items, stream=seeded_stream(3))
+    good = sign_sketch(bits, epoch=0, identity=identity_of(VICTIM), network=NETWORK)
+    hear(node, VICTIM, opening(VICTIM, have=(Slip(good.key, 0),)))
+    assert hear(node, VICTIM, encode(NETWORK.id, Delivery(bytes(8), (good,), ())))
+    for number in range(100, 2200):
+        assert hear(node, number, opening(number))
+    assert node.shelf.take_news() == [good]
+    assert len(node.met) == 2000
+    assert identity_of(2199).key in node.met
+
+
 # --- addresses -------------------------------------------------------------------------------------------------------
 
 
@@ -306,9 +320,9 @@ def test_who_sits_behind_a_router_may_ask_but_is_not_told_of():
     )
     (answer,) = hear(node, FRIEND, opening(FRIEND, address="tcp://192.168.1.20:1"))
     assert isinstance(decode(NETWORK.id, answer.raw, largest=10**6), Answer)
-    assert (known(node), len(node.journal)) == (set(), 0)
+    assert (known(node), len(node.met)) == (set(), 0)
     hear(node, VICTIM, opening(VICTIM, address="tcp://9.9.9.9:1"))
-    assert (known(node), len(node.journal)) == ({identity_of(VICTIM).key}, 1)
+    assert (known(node), len(node.met)) == ({identity_of(VICTIM).key}, 1)
 
 
 @pytest.mark.parametrize("host", ["localhost", "evil.example", "127.evil.example", "6.6.6.06", "127.1", "2130706433"])

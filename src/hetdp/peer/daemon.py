@@ -15,7 +15,7 @@ from hetdp.errors import LedgerError
 from hetdp.peer.facts import Traffic
 from hetdp.peer.folder import locked
 from hetdp.peer.handle import NodeHandle
-from hetdp.peer.messages import Record, SignedSketch
+from hetdp.peer.messages import SignedSketch
 from hetdp.peer.node import Action, Node
 from hetdp.peer.publication import publish
 from hetdp.peer.transport import Arrived, Lost, Transport
@@ -153,12 +153,12 @@ class Daemon:
 
     def _save(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> "Future[None]":
         """Hand what was learned to the worker; the lists are copies, so the loop can go on."""
-        learned = list(node.journal)
-        node.journal.clear()
+        peers = [(record, now_s) for record in node.met.values()]
+        node.met.clear()
         return worker.submit(
             self._handle.store.keep,
-            sketches=[thing for thing in learned if isinstance(thing, SignedSketch)],
-            peers=[(thing, now_s) for thing in learned if isinstance(thing, Record)],
+            sketches=node.shelf.take_news(),
+            peers=peers,
             bans=node.gate.bans(now_s),
             traffic=_sum(self._before, node.traffic),
             now_s=now_s,

@@ -4,7 +4,6 @@ The only thing it is given that depends on a profile is the signed sketch of the
 """
 
 import math
-from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -23,7 +22,8 @@ from hetdp.randomness import Stream
 
 __all__ = ["Action", "Dial", "HangUp", "Node", "Reply"]
 
-_JOURNAL = 2000
+#: Of so many keys the newest record is remembered until it is on disk; of more, those met first are forgotten.
+_MOST_MET = 2000
 
 
 class Node:
@@ -62,7 +62,7 @@ class Node:
     ) -> None:
         self.network, self.settings = network, settings
         self._counts = dict.fromkeys(Traffic.__slots__, 0)
-        self.journal: deque[SignedSketch | Record] = deque(maxlen=_JOURNAL)
+        self.met: dict[bytes, Record] = {}  # since the disk was last written; the shelf knows which sketches are new
         self.gate = Gate(network, settings, own_address=address)
         self._identity, self._address = identity, address
         self._invitation = invitation if network.admission == "invite" else b""
@@ -283,7 +283,10 @@ class Node:
         """Return the usable entries of a message whose sender is who the connection says."""
         self.gate.check_sender(sender, curve=curve, now_s=now_s)
         if self.gate.reaches(sender.address):
-            self.journal.append(sender)
+            self.met.pop(sender.key, None)
+            self.met[sender.key] = sender
+            if len(self.met) > _MOST_MET:
+                del self.met[next(iter(self.met))]
         return self.gate.usable(entries[: self.network.shuffle_size], sender=sender, now_s=now_s)
 
     @contextmanager
@@ -303,8 +306,7 @@ class Node:
 
     def _keep(self, sketch: SignedSketch, now_s: float) -> None:
         self.gate.check_sketch(sketch, now_s=now_s)
-        if self.shelf.keep(sketch):
-            self.journal.append(sketch)
+        self.shelf.keep(sketch)
 
     def _lacking(self, have: tuple[Slip, ...], now_s: float) -> tuple[bytes, ...]:
         return self.shelf.lacking(

@@ -49,6 +49,7 @@ class Shelf:
         self._salt = stream.words(4).tobytes()
         self._held: dict[bytes, SignedSketch] = {}
         self._ranks: dict[bytes, bytes] = {}
+        self._news: dict[bytes, None] = {}  # keys in `_held`, in the order in which their sketches came
         self._last: bytes | None = None  # the key that would have to go first; None where it must be looked for
 
     def __len__(self) -> int:
@@ -119,7 +120,20 @@ class Shelf:
             if self._last is not None and rank > self._ranks[self._last]:
                 self._last = sketch.key
         self._held[sketch.key] = sketch  # at the end: the newest arrival
+        self._news[sketch.key] = None
         return True
+
+    def take_news(self) -> list[SignedSketch]:
+        """Return the sketches held that came since the last call, to be written to disk.
+
+        Whatever else arrives, none of them gets lost before: what is held is all that could be.
+
+        Privacy
+        -------
+        Public data.
+        """
+        news, self._news = [self._held[key] for key in self._news], {}
+        return news
 
     def expire(self, first_epoch: int) -> None:
         """Forget sketches of epochs before the given one.
@@ -144,6 +158,7 @@ class Shelf:
 
     def _drop(self, key: bytes) -> None:
         del self._held[key], self._ranks[key]
+        self._news.pop(key, None)
         if key == self._last:
             self._last = None
 
