@@ -87,7 +87,7 @@ def test_the_oldest_is_asked_and_the_too_old_forgotten():
     view = a_view()
     view.merge([record(1, issued_ms=500), record(2, issued_ms=100), record(3, issued_ms=900)], sent=[], source=b"a")
     assert view.oldest().key[0] == 2
-    view.forget_before(600)
+    view.forget_outside(600, 1000, now_ms=900)
     assert keys(view) == {3}
     assert [entry.key[0] for entry in view.sample(5, without=bytes([3]) * 32)] == []
 

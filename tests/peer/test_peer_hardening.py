@@ -8,6 +8,7 @@ from hetdp.errors import InvalidInput
 from hetdp.peer.addresses import address_kind
 from hetdp.peer.admission import Gate
 from hetdp.peer.cyclon import View
+from hetdp.peer.exchanges import Exchanges
 from hetdp.peer.identity import check_signature
 from hetdp.peer.messages import Answer, Delivery, Opening, Record, Refused, SignedSketch, Slip, decode, encode
 from hetdp.peer.network import Bootstrap
@@ -166,6 +167,45 @@ def test_strikes_are_forgiven_one_per_period():
     for _ in range(4):
         gate.strike(b"k" * 32, now_s=START + 10**5, count=5)
     assert gate.banned(b"k" * 32, now_s=START + 10**5)
+
+
+# --- a clock that was ahead ------------------------------------------------------------------------------------------
+
+
+def test_a_record_signed_in_the_future_is_signed_anew():
+    node = a_node()
+    assert node.own_record(START + 3600.0).issued_ms == int(1000 * (START + 3600.0))
+    again = node.own_record(START)
+    assert again.issued_ms == int(1000 * START)
+    assert node.own_record(START + NETWORK.period_s / 2) is again
+
+
+def test_bans_made_in_the_future_end_like_others():
+    gate = Gate(NETWORK, Settings(ban_s=100), own_address=address_of(ME))
+    gate.ban(b"b" * 32, until_s=START + 10**6)
+    gate.ban(b"c" * 32, until_s=START + 50)
+    gate.forget_the_future(START)
+    assert gate.bans(START) == {b"b" * 32: START + 100, b"c" * 32: START + 50}
+
+
+def test_exchanges_noted_in_the_future_are_given_up_in_time():
+    exchanges = Exchanges(most=8, patience_s=5.0)
+    link = exchanges.start(b"k", b"c", [], (), now_s=1e6).link
+    exchanges.join(b"in", b"nonce", key=b"k", curve=b"c", offered=(), wanted=(), now_s=1e6)
+    assert exchanges.overdue(100.0) == []
+    assert exchanges.next_deadline_s() == 105.0
+    assert exchanges.overdue(105.0) == [link]
+    assert exchanges.joined() == []
+
+
+def test_records_from_the_future_are_forgotten_and_who_was_asked_then_was_asked_now():
+    view = View(bytes(32), "tcp://10.0.0.1:1", size=10, shuffle_size=8, most_per_host=0, stream=seeded_stream(1))
+    early, late = (Record(bytes([n]) * 32, bytes(32), address_of(n), 10**6 * n, b"", b"") for n in (1, 9))
+    view.merge([early, late], sent=[], source=b"x")
+    view.note_asked(early.key, 9e6)
+    view.forget_outside(0.0, 2e6, now_ms=1.5e6)
+    assert view.records() == [early]
+    assert view._asked_ms == {early.key: 1.5e6}
 
 
 # --- what keys cost --------------------------------------------------------------------------------------------------

@@ -100,6 +100,28 @@ def test_a_clock_set_back_does_not_silence_a_node():
     assert node.traffic.exchanges > before
 
 
+def test_a_clock_that_was_ahead_and_is_right_again_leaves_no_trace():
+    """Once right, it is believed by others at once; before, its exchanges failed until the wrong date had come."""
+    swarm = Swarm(6, seed=3)
+    swarm.cycles(20)
+    node, member = swarm.nodes[5], swarm.wire._members[address_of(5)]
+    member.clock_offset_s = 3600.0
+    swarm.cycles(3)
+    member.clock_offset_s = 0.0
+    swarm.wire._act(member, node.tick(swarm.wire.now_s))
+    swarm.wire._wake(member)
+    swarm.cycles(3)  # an exchange that was under way may still fail
+    before = node.traffic
+    swarm.cycles(50)
+    assert node.traffic.exchanges - before.exchanges >= 49
+    assert node.traffic.failures == before.failures
+    known = [identity_of(5).key in {one.key for one in other.view.records()} for other in swarm.nodes.values()]
+    assert sum(known) >= 3
+    now_ms = 1000 * swarm.wire.now_s
+    assert max(node.view._asked_ms.values()) <= now_ms
+    assert node.own_record(swarm.wire.now_s).issued_ms <= now_ms
+
+
 @pytest.mark.parametrize("kind", ["garbage", "oversized", "replaying", "silent", "flooding", "mixed"])
 def test_a_tenth_of_bad_peers_does_not_stop_convergence(kind):
     swarm = Swarm(27)

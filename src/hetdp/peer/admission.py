@@ -255,6 +255,17 @@ class Gate:
         if len(self._bans) > MOST_BANS:
             del self._bans[min(self._bans, key=self._bans.__getitem__)]
 
+    def forget_the_future(self, now_s: float) -> None:
+        """Shorten bans that a clock ahead of time has made: none lasts longer than one that begins now.
+
+        Privacy
+        -------
+        As for `lets_through`.
+        """
+        latest_s = now_s + self._settings.ban_s
+        for key in [key for key, until_s in self._bans.items() if until_s > latest_s]:
+            self._bans[key] = latest_s
+
     def _of(self, key: bytes, now_s: float) -> _Conduct:
         conduct = self._conduct.get(key)
         if conduct is None:

@@ -118,15 +118,17 @@ class View:
         """
         self._entries.pop(key, None)
 
-    def forget_before(self, issued_ms: float) -> None:
-        """Forget peers whose records are too old to be believed.
+    def forget_outside(self, first_ms: float, last_ms: float, *, now_ms: float) -> None:
+        """Forget peers whose records are too old to be believed, and what a clock that was ahead has let in.
 
         Privacy
         -------
         Depends on ages only.
         """
-        for key in [key for key, entry in self._entries.items() if entry.record.issued_ms < issued_ms]:
+        for key in [key for key, entry in self._entries.items() if not first_ms <= entry.record.issued_ms <= last_ms]:
             del self._entries[key]
+        for key, asked_ms in self._asked_ms.items():
+            self._asked_ms[key] = min(asked_ms, now_ms)  # or its peer would count as young until that moment comes
 
     def sample(self, count: int, *, without: bytes) -> list[Record]:
         """Return up to `count` random records, but not the one of the peer they are meant for.

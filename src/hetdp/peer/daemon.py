@@ -94,8 +94,9 @@ class Daemon:
             ),
         )
         node.restore(handle.store.sketches(), now_s=now_s)
-        for curve, until_s in handle.store.bans().items():
-            node.gate.ban(curve, until_s=until_s)
+        for key, until_s in handle.store.bans().items():
+            node.gate.ban(key, until_s=until_s)
+        node.gate.forget_the_future(now_s)
         sketch = self._publish()
         if sketch is not None:
             node.adopt(sketch)

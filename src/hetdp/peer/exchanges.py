@@ -90,6 +90,10 @@ class Exchanges:
         -------
         Depends on peers.
         """
+        latest_s = now_s + self._patience_s
+        noted: list[Joined | Started] = [*self._joined.values(), *self._started.values()]
+        for one in noted:
+            one.deadline_s = min(one.deadline_s, latest_s)  # the clock was ahead when it was noted
         for place in [place for place, exchange in self._joined.items() if exchange.deadline_s <= now_s]:
             del self._joined[place]
         return [link for link, exchange in self._started.items() if exchange.deadline_s <= now_s]

@@ -131,7 +131,12 @@ class Node:
         missed = math.floor((now_s - self.next_exchange_s) / self.network.period_s)
         self.next_exchange_s += (missed + 1) * self.network.period_s
         self.shelf.expire(self.gate.epochs(now_s).start)
-        self.view.forget_before(1000 * (now_s - self.settings.record_periods * self.network.period_s))
+        self.gate.forget_the_future(now_s)
+        self.view.forget_outside(
+            1000 * (now_s - self.settings.record_periods * self.network.period_s),
+            1000 * (now_s + self.settings.clock_skew_s),
+            now_ms=1000 * now_s,
+        )
         return actions + self._start(now_s)
 
     def receive(self, link: Hashable, curve: bytes, raw: bytes, *, now_s: float) -> list[Action]:
@@ -186,7 +191,8 @@ class Node:
         -------
         Public.
         """
-        if self._record is None or now_s - self._record.issued_ms / 1000 >= self.network.period_s:
+        # One from the future was signed before the clock was put right, and nobody would believe it.
+        if self._record is None or not 0 <= now_s - self._record.issued_ms / 1000 < self.network.period_s:
             fields = (
                 self._identity.key,
                 self._identity.curve,
