@@ -1,8 +1,11 @@
 """Real sockets and real processes: encryption, sizes, bans, and a small network that finds itself."""
 
+import contextlib
 import json
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -10,6 +13,7 @@ import zmq
 from peer_swarm import a_network, identity_of
 
 from hetdp.errors import DataError
+from hetdp.peer import transport_process
 from hetdp.peer.daemon import Daemon
 from hetdp.peer.demo import arrange, run_demo
 from hetdp.peer.demo_people import invent_people
@@ -88,6 +92,35 @@ def test_banned_keys_plain_connections_and_large_messages_are_cut_off():
 def test_a_taken_address_is_an_error():
     with Pair() as pair, pytest.raises(DataError, match="listen must be a free address"):
         Transport(CLIENT, listen=pair.server.address, largest_message=LARGEST, banned=lambda _: False)
+
+
+def test_an_epoch_is_not_paid_for_where_the_node_cannot_listen(tmp_path):
+    plan = arrange(tmp_path, invent_people(2, seed=3), epsilon=a_network().epsilon, period_s=0.2, epoch_length_s=10**6)
+    handle = NodeHandle.open(plan.folders[0])
+    _, _, port = handle.settings.listen.rpartition(":")
+    with contextlib.closing(handle), socket.create_server(("127.0.0.1", int(port))) as taken:
+        with pytest.raises(DataError, match="listen must be a free address"):
+            Daemon(handle).run()
+        assert (handle.store.published_epoch(), handle.store.spent()) == (None, {})
+        taken.close()
+        handle.now = stopping_clock(handle, after=20)
+        Daemon(handle).run()
+        assert handle.store.published_epoch() == 0
+        assert handle.store.spent()
+
+
+def test_sockets_go_elsewhere_where_temporary_files_have_too_long_a_path(tmp_path, monkeypatch):
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    with Pair() as pair:
+        pair.client.perform(Dial(1, pair.server.address, SERVER.curve, b"hello"))
+        assert len(pair.collect(pair.server, seconds=20)) == 1
+    assert list(deep.iterdir()) == []
+    monkeypatch.setattr(transport_process, "_SHORT_PLACES", (str(tmp_path / "nowhere"),))
+    with pytest.raises(DataError, match="TMPDIR must be a writable folder whose path is short"):
+        Pair()
+    assert list(deep.iterdir()) == []
 
 
 def test_nowhere_is_not_an_error():

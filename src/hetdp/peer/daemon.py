@@ -10,6 +10,7 @@ import dataclasses
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 
 from hetdp.errors import LedgerError
 from hetdp.peer.facts import Traffic
@@ -62,22 +63,17 @@ class Daemon:
         """
         handle = self._handle
         with locked(handle.folder), ThreadPoolExecutor(1, thread_name_prefix="store") as worker:
-            node = self._node()
-            transport = Transport(
-                handle.identity,
-                listen=handle.settings.listen,
-                largest_message=handle.network.largest_message,
-                banned=lambda key: node.gate.banned(key, now_s=handle.now()),
-                lifetime_s=max(_LONGEST_TALK_S, 2 * handle.network.period_s),
-            )
             try:
-                self._ready(transport.address)
-                self._loop(node, transport, worker)
-                self._finish(node, worker)
+                node = self._node()
+                with closing(self._transport(node)) as transport:
+                    sketch = self._publish()  # not before: an epoch that nobody can be shown is not paid for
+                    if sketch is not None:
+                        node.adopt(sketch)
+                    self._ready(transport.address)
+                    self._loop(node, transport, worker)
+                    self._finish(node, worker)
             except sqlite3.Error as error:
                 raise LedgerError(f"the store {handle.store.path} cannot be written: {error}.") from None
-            finally:
-                transport.close()
 
     def _node(self) -> Node:
         handle, now_s = self._handle, self._handle.now()
@@ -97,10 +93,17 @@ class Daemon:
         for key, until_s in handle.store.bans().items():
             node.gate.ban(key, until_s=until_s)
         node.gate.forget_the_future(now_s)
-        sketch = self._publish()
-        if sketch is not None:
-            node.adopt(sketch)
         return node
+
+    def _transport(self, node: Node) -> Transport:
+        handle = self._handle
+        return Transport(
+            handle.identity,
+            listen=handle.settings.listen,
+            largest_message=handle.network.largest_message,
+            banned=lambda key: node.gate.banned(key, now_s=handle.now()),
+            lifetime_s=max(_LONGEST_TALK_S, 2 * handle.network.period_s),
+        )
 
     def _loop(self, node: Node, transport: Transport, worker: ThreadPoolExecutor) -> None:
         handle = self._handle

@@ -8,7 +8,6 @@ lost and whom to suspect. Used from one thread only.
 import logging
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from hetdp.peer.identity import Identity
 from hetdp.peer.node import Action, Dial, HangUp
 from hetdp.peer.transport_frames import Broken, Kind, Pipe, Setup
-from hetdp.peer.transport_process import listening, start_process
+from hetdp.peer.transport_process import listening, socket_folder, start_process
 
 __all__ = ["Arrived", "Lost", "Transport"]
 
@@ -102,7 +101,11 @@ class Transport:
         self._identity, self._largest, self._banned = identity, largest_message, banned
         self._lifetime_s = lifetime_s
         self._listener = listening(listen)
-        self._folder = tempfile.TemporaryDirectory(prefix="hetdp-", ignore_cleanup_errors=True)
+        try:
+            self._folder = socket_folder()
+        except BaseException:
+            self._listener.close()
+            raise
         self._pipe: Pipe | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._dialled: dict[int, bytes] = {}

@@ -5,13 +5,14 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 from hetdp.errors import DataError
 from hetdp.peer.transport_frames import Pipe
 
-__all__ = ["listening", "start_process"]
+__all__ = ["listening", "socket_folder", "start_process"]
 
 #: Without `hetdp/__init__.py` and all that it imports, the process is small and starts at once.
 _BOOTSTRAP = """\
@@ -24,6 +25,10 @@ from hetdp.peer.transport_child import main
 main(int(sys.argv[4]), int(sys.argv[5]))
 """
 _BACKLOG = 512
+#: A local socket's whole path has room for 103 bytes on macOS and 107 on Linux; its name in the folder takes up to 20.
+_LONGEST_FOLDER = 80
+#: Where folders of sockets go if the usual place for temporary files has too long a name.
+_SHORT_PLACES = ("/tmp", "/var/tmp")  # noqa: S108  (mkdtemp makes a folder for its owner only)
 
 
 def start_process(listener: socket.socket, *, largest: int) -> tuple["subprocess.Popen[bytes]", Pipe]:
@@ -62,6 +67,29 @@ def start_process(listener: socket.socket, *, largest: int) -> tuple["subprocess
     finally:
         theirs.close()
     return process, Pipe(ours, largest=largest)
+
+
+def socket_folder() -> "tempfile.TemporaryDirectory[str]":
+    """Return a new folder for local sockets, for its owner only, with a name that is short enough for them.
+
+    Privacy
+    -------
+    Holds sockets and no files.
+    """
+    tried, reason = tempfile.gettempdir(), ""
+    for place in (tried, *_SHORT_PLACES):
+        try:
+            folder = tempfile.TemporaryDirectory(prefix="hetdp-", dir=place, ignore_cleanup_errors=True)
+        except OSError as error:
+            reason = reason or f": {error.strerror}"
+            continue
+        if len(os.fsencode(folder.name)) <= _LONGEST_FOLDER:
+            return folder
+        folder.cleanup()
+    raise DataError(
+        f"TMPDIR must be a writable folder whose path is short, for local sockets (with what is put there, at most "
+        f"{_LONGEST_FOLDER} bytes). Got {tried!r}{reason} instead."
+    )
 
 
 def listening(listen: str) -> socket.socket:
