@@ -12,7 +12,7 @@ INTRODUCTION = """# Command line
 
 Data goes to standard output, everything else to standard error. Every command takes `--json`, `--quiet` and
 `--dry-run` (except `completion`, which prints a script). Exit codes: 0 done, 1 an audit found a violation, 2 usage,
-3 bad data, 4 budget exhausted, 5 ledger unusable, 130 interrupted.
+3 bad data, 4 budget exhausted, 5 ledger unusable, 6 output could not be written, 130 interrupted.
 
 Written by `docs/update_cli.py`; a test fails when it is behind.
 """

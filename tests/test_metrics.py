@@ -1,6 +1,8 @@
 """Recall, precision, NDCG and coverage against plain definitions; the true and the random neighbours."""
 
 import math
+import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -272,3 +274,23 @@ def test_bad_arguments_of_the_baselines_are_refused():
         true_neighbors(profiles, 2, score="jaccard")
     with pytest.raises(errors.InvalidInput, match=r"n_users must be a whole number >= 2. Got 1 instead"):
         random_neighbors(1, 1)
+
+
+def test_true_neighbours_hear_ctrl_c():
+    """In the main thread, numba would turn it into a SystemError or end the process."""
+    script = (
+        "import hetdp\n"
+        "from hetdp.neighbors.baselines import true_neighbors\n"
+        "profiles = hetdp.datasets.digg_like()\n"
+        "true_neighbors(profiles)\n"
+        "try:\n"
+        "    print('busy', flush=True)\n"
+        "    while True:\n"
+        "        true_neighbors(profiles)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('heard')\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "busy\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[0] == "heard\n"

@@ -1,8 +1,8 @@
 """The `hetdp` command: its groups, its errors and its exit codes.
 
 Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 an audit found a violation,
-2 usage, 3 bad data, 4 budget exhausted, 5 ledger unusable, 130 interrupted. Commands import what they need when they
-run, so that `--help` is quick.
+2 usage, 3 bad data, 4 budget exhausted, 5 ledger unusable, 6 output could not be written, 130 interrupted. Commands
+import what they need when they run, so that `--help` is quick.
 """
 
 import sys
@@ -28,7 +28,7 @@ from hetdp.errors import BudgetExhausted, DataError, HetdpError, LedgerError
 
 __all__ = ["cli", "main"]
 
-FAILED, USAGE, BAD_DATA, EXHAUSTED, LEDGER, INTERRUPTED = 1, 2, 3, 4, 5, 130
+USAGE, BAD_DATA, EXHAUSTED, LEDGER, UNWRITTEN, INTERRUPTED = 2, 3, 4, 5, 6, 130
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(exit_code(error))
     except OSError as error:  # a full disk or a closed pipe behind standard output
         click.echo(f"Error: the output could not be written: {error.strerror}.", err=True)
-        sys.exit(FAILED)
+        sys.exit(UNWRITTEN)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -142,7 +142,8 @@ class Wanted:
                 "a tenth of the items that two users share must be at least one item to look for, in every run. "
                 f"Got none in run {run + 1} of {self.runs} instead: the data are too small to be evaluated."
             )
-        _, indices = true_neighbors(train, self.neighbors, score=self.score)
+        threads = self.threads or available_processors()
+        _, indices = true_neighbors(train, self.neighbors, score=self.score, threads=threads)
         yield ("baseline", None), recall_of(indices, drawn, test), None
         for engine in self.engines:
             for level in self.levels:
@@ -154,7 +155,7 @@ class Wanted:
                     sizes=self.sizes or "noisy",
                     cycles=self.cycles or DEFAULT_CYCLES,
                     catalogue=self.catalogue,
-                    n_jobs=self.threads or available_processors(),
+                    n_jobs=threads,
                     random_state=seed,
                 ).fit(train)
                 yield (engine, level), recall_of(model.kneighbors()[1], drawn, test), model.guarantee_.total

@@ -11,6 +11,9 @@ import click
 
 from hetdp.errors import DataError
 
+#: Bytes that must be free before anything is spent on an answer that goes to a file.
+_ROOM = 64 * 1024
+
 __all__ = [
     "check_writable",
     "note",
@@ -88,8 +91,11 @@ def check_writable(path: Path, *, keep: Sequence[Path | None] = (), name: str = 
         raise DataError(f"{name} must be in an existing folder. Got {str(path)!r} instead.")
     if path.is_dir():
         raise DataError(f"{name} must be a file. Got {str(path)!r}, which is a folder, instead.")
-    if not os.access(folder, os.W_OK):
-        raise DataError(f"{name} must be a writable file. Got {str(path)!r} instead.")
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{path.name}.", suffix=".tmp") as trial:
+            os.posix_fallocate(trial.fileno(), 0, _ROOM)
+    except OSError as error:
+        raise DataError(f"{name} must be a writable file. Got {str(path)!r} ({error.strerror}) instead.") from None
 
 
 def write_whole(path: Path, text: str, *, mode: int = 0o600) -> None:

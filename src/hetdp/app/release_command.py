@@ -1,6 +1,7 @@
 """`hetdp release`: a private answer from a table in which every person has set their own level."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,11 @@ from hetdp.app.output import (
 from hetdp.app.release_inputs import DEFAULT_LIMITS, QUERIES, ReleaseOptions
 
 if TYPE_CHECKING:
-    from hetdp.accounting import Release
+    import numpy as np
+    from numpy.typing import NDArray
+
     from hetdp.app.tables import Table
-    from hetdp.mechanisms.mechanism import Plan
-    from hetdp.mechanisms.queries import Query
+    from hetdp.mechanisms.mechanism import Mechanism, Plan
 
 __all__ = ["release"]
 
@@ -50,7 +52,7 @@ _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items(
     type=click.Choice(["raise", "drop"]),
     default="raise",
     show_default=True,
-    help="Rows that cannot pay: refuse the release, or go on without them.",
+    help="Rows that cannot pay: refuse the release, or let them count as the centre, from now on.",
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the public release to a JSON file.")
 @output_options
@@ -78,57 +80,91 @@ def release(
     wanted = ReleaseOptions(**options, quiet=quiet)
     noise = wanted.noise
     table = wanted.read(data)
-    query, values = wanted.query(table)
-    stretched = wanted.stretched(query, table)
+    mechanism, values = wanted.mechanism(table)
     if output is not None:
         check_writable(output, keep=(data, wanted.ledger_path))
-    prepared = plan(stretched, **noise)  # type: ignore[arg-type]
+    prepared = plan(mechanism, **noise)  # type: ignore[arg-type]
     if dry_run:
-        _show_plan(wanted, prepared, query, table, as_json=as_json)
+        _show_plan(wanted, prepared, mechanism, table, as_json=as_json)
         return
     ledger = wanted.open_ledger(table, prepared)
     try:
-        answer = release_answer(stretched, values, ledger=wanted.charged(ledger, table), **noise)  # type: ignore[arg-type]
+        answer = release_answer(mechanism, values, ledger=wanted.charged(ledger, table), **noise)  # type: ignore[arg-type]
     finally:
         if ledger is not None:
             ledger.close()
+    dropping = ledger is not None and wanted.on_exhausted == "drop"
     public = {**answer.public(), "rows": table.rows, "lower": wanted.lower, "upper": wanted.upper}
-    if answer.query == "histogram":
-        public["edges"] = query.edges.tolist()  # type: ignore[attr-defined]
-    if output is not None:
-        write_whole(output, json.dumps(public, indent=2) + "\n")
-        note(f"Wrote {output}.", quiet=quiet)
+    if dropping:  # a prior of weights knows nothing of rows that cannot pay
+        public |= {"estimate": None, "on_exhausted": "drop"}
+    edges = getattr(getattr(mechanism, "query", None), "edges", None)
+    if edges is not None:
+        public["edges"] = edges.tolist()
+    unwritten = None if output is None else _written(output, public, quiet=quiet)
     if as_json:
         print_json(public)
     else:
-        _show(answer, query)
-    if answer.estimate is None and query.name in ("mean", "total", "count") and wanted.weight_column is not None:
-        note("Items with small weights pull this answer toward the centre; --westin adds an estimate.", quiet=quiet)
+        _show(public, edges)
+    if unwritten is not None:
+        raise unwritten
+    for remark in _remarks(wanted, public, dropping=dropping):
+        note(remark, quiet=quiet)
     if ledger is None:
         note("No --ledger was given: nobody keeps count of what these people have lost so far.", quiet=quiet)
 
 
-def _show(answer: "Release", query: "Query") -> None:
-    edges = getattr(query, "edges", None)
+def _written(output: Path, public: dict[str, Any], *, quiet: bool) -> OSError | None:
+    """Write the answer; return what went wrong, so that it is still shown: it has been paid for."""
+    try:
+        write_whole(output, json.dumps(public, indent=2) + "\n")
+    except OSError as error:
+        return error
+    note(f"Wrote {output}.", quiet=quiet)
+    return None
+
+
+def _remarks(wanted: ReleaseOptions, public: dict[str, Any], *, dropping: bool) -> Iterator[str]:
+    """Yield what to keep in mind; none of it depends on a value or a weight."""
+    if dropping:
+        yield (
+            "Rows that cannot pay count as the centre, and the answer is still about all rows. How many there are is "
+            "private, so nothing can correct for them."
+        )
+    elif public["estimate"] is None and wanted.weight_column is not None:
+        if public["query"] in ("mean", "total", "count"):
+            yield "Items with small weights pull this answer toward the centre; --westin adds an estimate."
+        elif public["query"] == "histogram":
+            yield "People with small weights count for less, so counts come out too small."
+        elif public["query"] == "variance":
+            yield "Items with small weights move toward the centre, so the variance comes out too small."
+        else:
+            yield "Items count with their weights: this is a value for those with large weights rather than for all."
+    if public["query"] in ("maximum", "minimum"):
+        yield "Meant is a value with about 10 / epsilon items beyond it: the last one of all is one person's secret."
+
+
+def _show(public: dict[str, Any], edges: "NDArray[np.float64] | None") -> None:
     if edges is None:
-        facts = {query.name: answer.value, "estimate": answer.estimate}
+        facts = {public["query"]: public["value"], "estimate": public["estimate"]}
     else:
         rows = [
             (f"{low:g} to {high:g}", f"{count:.1f}")
-            for low, high, count in zip(edges[:-1], edges[1:], answer.value, strict=True)  # type: ignore[arg-type]
+            for low, high, count in zip(edges[:-1], edges[1:], public["value"], strict=True)
         ]
         print_rows("histogram", ("bin", "noisy count"), rows)
         facts = {}
-    spread = "noise scale" if answer.noise == "laplace" else "noise standard deviation"
-    print_facts("", {**facts, spread: answer.scale, "guarantee": answer.guarantee.text})
+    spread = "noise scale" if public["noise"] == "laplace" else "noise standard deviation"
+    print_facts("", {**facts, spread: public["scale"], "guarantee": public["guarantee"]})
 
 
-def _show_plan(wanted: ReleaseOptions, prepared: "Plan", query: "Query", table: "Table", *, as_json: bool) -> None:
+def _show_plan(
+    wanted: ReleaseOptions, prepared: "Plan", mechanism: "Mechanism", table: "Table", *, as_json: bool
+) -> None:
     """Say what a release would cost. Nothing is spent, nothing is written."""
     unable = wanted.rows_that_cannot_pay(prepared, table)
     facts = {
         "dry_run": True,
-        "query": query.name,
+        "query": mechanism.name,
         "rows": table.rows,
         prepared.unit: prepared.amount,
         "noise_scale": prepared.scale,

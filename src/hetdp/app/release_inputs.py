@@ -1,4 +1,4 @@
-"""From options and a table to a stretched query and a ledger."""
+"""From options and a table to a mechanism and a ledger."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +12,18 @@ from hetdp.accounting.ledger_view import LedgerView
 from hetdp.app.output import note
 from hetdp.app.tables import Table, read_table
 from hetdp.errors import DataError, InvalidInput
-from hetdp.mechanisms import queries
+from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.estimation import best_multiplier
-from hetdp.mechanisms.mechanism import Plan
-from hetdp.mechanisms.stretching import Stretched, stretch
+from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.stretching import stretch
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
-__all__ = ["DEFAULT_LIMITS", "QUERIES", "ReleaseOptions", "parse_westin"]
+__all__ = ["DEFAULT_LIMITS", "QUERIES", "SELECTED", "ReleaseOptions", "parse_westin"]
 
-QUERIES = ("mean", "total", "count", "histogram", "variance", "maximum", "minimum")
+#: Chosen among 1,001 values of the range by a personalised exponential mechanism: noise as large as the range, which
+#: stretching needs for an extreme, would drown them.
+SELECTED = {"median": selection.median, "maximum": selection.maximum, "minimum": selection.minimum}
+QUERIES = ("mean", "total", "count", "histogram", "variance", *SELECTED)
 DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
 
 
@@ -69,10 +72,11 @@ class ReleaseOptions:
         names = [self.column, self.weight_column, self.id_column]
         return read_table(path, list(dict.fromkeys(name for name in names if name is not None)))
 
-    def query(self, table: Table) -> tuple[queries.Query, NDArray[np.float64]]:
-        """Return the query and the private values it will be asked on."""
+    def mechanism(self, table: Table) -> tuple[Mechanism, NDArray[np.float64]]:
+        """Return what is asked, fitted to the weights in the table, and the private values it will be asked on."""
         if self.query_name == "count":
-            return queries.count(Box.uniform(0, 1, size=table.rows)), self._indicators(table)
+            counted = queries.count(Box.uniform(0, 1, size=table.rows))
+            return self._stretched(counted, table), self._indicators(table)
         if self.lower is None or self.upper is None:
             raise click.UsageError(
                 f"--lower and --upper must be given for --query {self.query_name}: the range is public."
@@ -80,11 +84,22 @@ class ReleaseOptions:
         values = table.numbers(self.column)
         if self.query_name == "variance":  # a midpoint centre keeps the most of a variance
             middle = self.lower / 2 + self.upper / 2 if self.center is None else self.center
-            return queries.variance(Box.uniform(self.lower, self.upper, size=table.rows, center=middle)), values
+            spread = queries.variance(Box.uniform(self.lower, self.upper, size=table.rows, center=middle))
+            return self._stretched(spread, table), values
         domain = Box.uniform(self.lower, self.upper, size=table.rows, center=self.center)
+        if self.query_name in SELECTED:
+            return self._selected(domain, table), values
         if self.query_name == "histogram":
-            return queries.histogram(domain, np.linspace(self.lower, self.upper, self.bins + 1)), values
-        return getattr(queries, self.query_name)(domain), values
+            query = queries.histogram(domain, np.linspace(self.lower, self.upper, self.bins + 1))
+        else:
+            query = getattr(queries, self.query_name)(domain)
+        return self._stretched(query, table), values
+
+    def _selected(self, domain: Box, table: Table) -> Mechanism:
+        for name, given in (("--rho", self.rho is not None), ("--multiplier", self.multiplier != "1")):
+            if given:
+                raise click.UsageError(f"{name} must not be given for --query {self.query_name}: nothing is stretched.")
+        return SELECTED[self.query_name](domain, self._weights(table))
 
     def _indicators(self, table: Table) -> NDArray[np.float64]:
         """Return 1 for every row that has a value, inside the range if there is one."""
@@ -95,7 +110,7 @@ class ReleaseOptions:
         high = np.inf if self.upper is None else self.upper
         return ((values >= low) & (values <= high)).astype(np.float64)
 
-    def stretched(self, query: queries.Query, table: Table) -> Stretched:
+    def _stretched(self, query: queries.Query, table: Table) -> Mechanism:
         """Stretch the query to the weights in the table."""
         prior = None if self.westin is None else parse_westin(self.westin)
         if self.multiplier != "best":

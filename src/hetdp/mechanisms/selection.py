@@ -159,7 +159,7 @@ def median(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int 
 
 
 def maximum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
-    """Choose a value near the maximum: the quantile with about 10 / epsilon items above it.
+    """Choose a value near the maximum: the quantile with about 10 / epsilon items above it, and at least one.
 
     The largest value itself cannot be told from anything above it within one item's privacy; ten items' worth can.
 
@@ -176,7 +176,7 @@ def maximum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int
 
 
 def minimum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
-    """Choose a value near the minimum: the quantile with about 10 / epsilon items below it.
+    """Choose a value near the minimum: the quantile with about 10 / epsilon items below it, and at least one.
 
     Privacy
     -------
@@ -237,7 +237,9 @@ def _ranked(
         points = np.unique(float_vector("candidates", candidates))
 
     def score(clamped: Floats, steps: Steps, epsilon: float) -> Steps:
-        margin = round(min(_STEPS // 2, _STEPS * _EXTREME_MARGIN / max(epsilon * domain.size, 1e-300)))
+        # At least one item: beyond the last one, all candidates would be equally good.
+        beyond = max(1.0, _EXTREME_MARGIN / max(epsilon, 1e-300))
+        margin = round(min(_STEPS // 2, _STEPS * beyond / domain.size))
         share = target(margin)
         order = np.argsort(clamped, kind="stable")
         cumulative = np.concatenate([[0], np.cumsum(steps[order])])

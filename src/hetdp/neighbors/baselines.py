@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from hetdp.checks import one_of, whole
 from hetdp.errors import InvalidInput
+from hetdp.neighbors.selection import Progress, over_batches
 from hetdp.profiles import Profiles
 from hetdp.randomness import RandomState, simulation_stream
 
@@ -13,7 +14,9 @@ __all__ = ["random_neighbors", "true_neighbors"]
 Neighbors = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
-def true_neighbors(profiles: Profiles, k: int = 10, *, score: str = "cosine") -> Neighbors:
+def true_neighbors(
+    profiles: Profiles, k: int = 10, *, score: str = "cosine", threads: int = 1, progress: Progress | None = None
+) -> Neighbors:
     """Return the exact k nearest users of every user, without noise: the upper end of every comparison. NOT PRIVATE.
 
     Parameters
@@ -24,6 +27,8 @@ def true_neighbors(profiles: Profiles, k: int = 10, *, score: str = "cosine") ->
         How many neighbours, below the number of users.
     score
         "cosine": common items over the square root of the product of the sizes. "overlap": common items.
+    threads, progress
+        How many threads; called now and then with what is done and what there is.
 
     Returns
     -------
@@ -52,7 +57,14 @@ def true_neighbors(profiles: Profiles, k: int = 10, *, score: str = "cosine") ->
     # Sorted by item; the kernel does not care in which order the holders of an item come.
     holders = profiles.owners[np.argsort(profiles.indices, kind="stable")]
     divisors = sizes if score == "cosine" else np.ones(profiles.n_users)
-    indices, common = nearest(Matrix(profiles.indptr, profiles.indices, holders_indptr, holders), divisors, k)
+    matrix = Matrix(profiles.indptr, profiles.indices, holders_indptr, holders)
+    indices = np.empty((profiles.n_users, k), dtype=np.int64)
+    common = np.zeros((profiles.n_users, k), dtype=np.int64)
+
+    def run(begin: int, end: int) -> None:
+        nearest(matrix, divisors, begin, indices[begin:end], common[begin:end])
+
+    over_batches(profiles.n_users, run, threads=threads, progress=progress)
     scores = common.astype(np.float64)
     if score == "cosine":
         scores /= np.sqrt(np.maximum(1.0, sizes[:, None] * sizes[indices]))

@@ -113,9 +113,9 @@ class GossipResult:
         For whoever runs the simulation, like `agreement`.
         """
         n = self.lists.indices.shape[0]
-        text = f"In {self.cycles} cycles a node met {self.met:.2g} of the {n:,} nodes"
+        text = f"In {self.cycles} cycles a node met {self.met:.0%} of the {n:,} nodes"
         if self.agreement.size:
-            text += f" and found {self.agreement[-1]:.2g} of the best peers there are"
+            text += f" and found {self.agreement[-1]:.0%} of the best peers there are"
         if self.settled:
             return f"Settled. {text}."
         return f"Not settled. {text}: too few cycles for a network of this size. Use more cycles, or the exact engine."

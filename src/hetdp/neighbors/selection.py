@@ -1,6 +1,6 @@
 """Noisy top-k selection for many recipients: batches, threads and random words around the kernels."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
     from hetdp.neighbors._kernels.workspace import Rows
 
-__all__ = ["BATCH", "Progress", "Selection", "in_batches"]
+__all__ = ["BATCH", "Progress", "Selection", "in_batches", "over_batches"]
 
 #: Called with how much is done and how much there is.
 Progress: TypeAlias = Callable[[int, int], None]
@@ -129,18 +129,38 @@ def in_batches(
     -------
     Each batch draws from a child of `stream`, so the outcome depends on the seed, not on the threads.
     """
-    children: Iterator[tuple[int, Stream]] = ((begin, stream.child()) for begin in range(0, total, BATCH))
+    children = {begin: stream.child() for begin in range(0, total, BATCH)}
+
+    def one(begin: int, end: int) -> None:
+        run(begin, end, children[begin])
+
+    over_batches(total, one, threads=threads, progress=progress)
+
+
+def over_batches(total: int, run: Callable[[int, int], None], *, threads: int, progress: Progress | None) -> None:
+    """Call `run(begin, end)` for batches of recipients, on threads beside this one, so that Ctrl-C is heard.
+
+    Privacy
+    -------
+    As private as what is run.
+
+    Examples
+    --------
+    >>> done = []
+    >>> over_batches(5, lambda begin, end: done.append(end - begin), threads=1, progress=None)
+    >>> done
+    [5]
+    """
     done = 0
 
-    def one(batch: tuple[int, Stream]) -> int:
-        begin, own = batch
+    def one(begin: int) -> int:
         end = min(begin + BATCH, total)
-        run(begin, end, own)
+        run(begin, end)
         return end - begin
 
     pool = ThreadPoolExecutor(threads)
     try:
-        for finished in pool.map(one, children):
+        for finished in pool.map(one, range(0, total, BATCH)):
             done += finished
             if progress is not None:
                 progress(done, total)

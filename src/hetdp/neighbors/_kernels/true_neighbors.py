@@ -56,29 +56,32 @@ def _insert(values: Values, chosen: Places, filled: int, value: float, other: in
 
 
 @njit(cache=True, nogil=True)
-def nearest(matrix: Matrix, divisors: Values, k: int) -> tuple[Places, Places]:
-    """Return for each user the k others with the largest common**2 / divisors[other], and how many are in common.
+def nearest(matrix: Matrix, divisors: Values, first: int, neighbours: Places, common: Places) -> None:
+    """Fill in the others with the largest common**2 / divisors[other], and how many are in common, one row per user.
+
+    The rows belong to the users from `first` on. Nothing is returned: Ctrl-C while numba hands over a result would end
+    the whole process.
 
     Common items are counted through the holders of each item, so that the cost and the memory follow the pairs of users
     who share something. Squares are compared because they are exact: the square root of two sizes would make ties a
     matter of rounding. Places that nobody with a common item fills go to the smallest indices.
     """
     n_users = matrix.indptr.size - 1
-    neighbours = np.empty((n_users, k), dtype=np.int64)
-    common = np.zeros((n_users, k), dtype=np.int64)
+    n_rows, k = neighbours.shape
     counts = np.zeros(n_users, dtype=np.int64)
     touched = np.empty(n_users, dtype=np.int64)
     values = np.empty(k, dtype=np.float64)
-    for user in range(n_users):
+    for row in range(n_rows):
+        user = first + row
         n_touched = _count_common(matrix, user, counts, touched)
-        chosen = neighbours[user]
+        chosen = neighbours[row]
         filled = 0
         for other in touched[:n_touched]:
             if other != user:
                 value = counts[other] * counts[other] / divisors[other]
                 filled = _insert(values, chosen, filled, value, other)
         for rank in range(filled):
-            common[user, rank] = counts[chosen[rank]]
+            common[row, rank] = counts[chosen[rank]]
         stranger = 0
         while filled < k:
             if stranger != user and counts[stranger] == 0:
@@ -87,4 +90,3 @@ def nearest(matrix: Matrix, divisors: Values, k: int) -> tuple[Places, Places]:
             stranger += 1
         for other in touched[:n_touched]:
             counts[other] = 0
-    return neighbours, common
