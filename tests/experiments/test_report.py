@@ -201,6 +201,21 @@ def test_comparisons_are_counted_and_not_a_fixed_text(made):
     assert f"compares a person with up to {most} others" in lead(made.evaluation)
 
 
+def test_data_on_which_true_neighbours_are_no_better_are_named(made):
+    name = made.evaluation.data[0]
+    assert f"On {name} even true" not in lead(made.evaluation)
+    marks = tuple(
+        dataclasses.replace(mark, recall=0.1, published=None)
+        if (mark.figure, mark.data, mark.series) == ("ends", name, "true neighbours")
+        else dataclasses.replace(mark, published=None)
+        for mark in made.evaluation.marks
+    )
+    text = lead(dataclasses.replace(made.evaluation, marks=marks, reaches={}))
+    assert f"On {name} even true neighbours are no better than random ones" in text
+    assert "published" not in text
+    assert "with the published points" in lead(dataclasses.replace(made.evaluation, reaches={}))
+
+
 def test_sketches_are_measured_against_true_neighbours_by_overlap(made):
     ends = {
         mark.series: mark.recall

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 from pathlib import Path
 
@@ -65,6 +66,26 @@ def test_the_survey_data_are_evaluated(tmp_path, config):
     done = call("--data", SURVEY, "--config", config, "-o", tmp_path / "out", "-j", 1, "-q")
     assert done.exit_code == 0, done.output
     assert "survey" in done.output
+
+
+def test_what_is_written_is_for_its_owner_only(tmp_path, crowd_file, config):
+    before = os.umask(0o022)
+    try:
+        call("--data", crowd_file, "--config", config, "-o", tmp_path / "out", "-j", 1, "-q")
+    finally:
+        os.umask(before)
+    made = [tmp_path / "out", *(path for path in (tmp_path / "out").rglob("*") if path.is_file())]
+    assert len(made) > 5
+    assert {path.name: path.stat().st_mode & 0o077 for path in made} == {path.name: 0 for path in made}
+
+
+def test_weights_that_are_not_used_are_mentioned(tmp_path, crowd_file):
+    weighted = tmp_path / "weighted.csv"
+    head, *rows = crowd_file.read_text().split()
+    weighted.write_text("\n".join([f"{head},weight", *(f"{row},0.5" for row in rows)]) + "\n")
+    said = call("--data", weighted, "-o", tmp_path / "out", "--dry-run").output
+    assert "Weights of weighted (column 'weight') are not used" in said
+    assert "Weights of" not in call("--data", crowd_file, "-o", tmp_path / "out", "--dry-run").output
 
 
 def test_a_dry_run_writes_nothing(tmp_path, crowd_file):

@@ -60,6 +60,8 @@ def reproduce(
     Writes report.html (one file, no network), figures as SVG and PNG, numbers.csv and runs.csv. Finished runs are kept
     in results.sqlite in the same folder: call again to go on after an interruption. What is written is NOT private:
     recall is measured without noise, for whoever may see the data.
+
+    Weights in a file of yours are not used: the evaluation draws its own. `hetdp evaluate` uses yours.
     """
     from hetdp.experiments.inputs import check_folder, prepare_data
     from hetdp.experiments.reproduction import reproduce as run
@@ -71,6 +73,13 @@ def reproduce(
     require_packages()
     sets = prepare_data(settings.data, k=settings.k)
     check_folder(output)
+    for one in sets:
+        if one.weights is not None:
+            note(
+                f"Weights of {one.name} ({one.weights}) are not used: the evaluation draws its own, as the paper did. "
+                "`hetdp evaluate` uses yours.",
+                quiet=quiet,
+            )
     if dry_run:
         note(_plan(settings, sets, output), quiet=quiet)
         return

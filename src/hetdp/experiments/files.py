@@ -14,7 +14,7 @@ def write_file(path: Path, contents: str | bytes) -> None:
 
     Privacy
     -------
-    Readable by its owner only until it is renamed; then as files of this user usually are.
+    Readable by its owner only: results are as private as the data.
     """
     data = contents.encode() if isinstance(contents, str) else contents
     temporary = ""
@@ -22,9 +22,6 @@ def write_file(path: Path, contents: str | bytes) -> None:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
         Path(temporary).replace(path)
     except BaseException as error:
         if temporary:

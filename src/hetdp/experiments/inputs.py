@@ -9,6 +9,7 @@ from pathlib import Path
 from hetdp.errors import DataError
 from hetdp.experiments import datasets
 from hetdp.experiments.configurations import fingerprint
+from hetdp.experiments.datasets.files import read_set
 from hetdp.experiments.settings import BUILT_IN
 from hetdp.profiles import Profiles
 
@@ -31,6 +32,8 @@ class DataSet:
         Fingerprint of the contents.
     built_in
         Whether it is generated.
+    weights
+        Where the file has weights, which an evaluation does not use, in words; None if it has none.
 
     Privacy
     -------
@@ -41,6 +44,7 @@ class DataSet:
     profiles: Profiles
     mark: str
     built_in: bool
+    weights: str | None = None
 
 
 def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
@@ -65,21 +69,21 @@ def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
     found: list[DataSet] = []
     for name in names:
         if name in BUILT_IN:
-            profiles, label = getattr(datasets, name)(random_state=0), name
+            profiles, label, weights = getattr(datasets, name)(random_state=0), name, None
         else:
             path = Path(name)
             if not path.exists():
                 listed = ", ".join(BUILT_IN)
                 raise DataError(f"--data must be a file, or one of {listed}. Got {name!r} instead.")
-            profiles, label = datasets.load(path), _label(path)
+            (profiles, weights), label = read_set(path), _label(path)
         check_profiles(label, profiles, k=k)
         built_in = name in BUILT_IN
         # A file is never called as a built-in set is: published points belong to those alone.
         while label in {other.name for other in found} or (label in BUILT_IN and not built_in):
             label += "'"
-        found.append(DataSet(label, profiles, fingerprint(profiles), built_in))
+        found.append(DataSet(label, profiles, fingerprint(profiles), built_in, weights))
     if len({one.mark for one in found}) < len(found):
-        raise DataError("--data must name different data sets. Got two with the same contents instead.")
+        raise DataError("--data must name different data sets. Got two with the same users and items instead.")
     return found
 
 

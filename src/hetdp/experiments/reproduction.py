@@ -83,7 +83,7 @@ def reproduce(
     if data is None:
         data = prepare_data(settings.data, k=settings.k)
     check_folder(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ResultsStore(folder / RESULTS) as store:
         tasks = plan_tasks(settings, {one.name: one.mark for one in data})
         computed = run_sweep({one.mark: one.profiles for one in data}, tasks, store, runner or LocalRunner(), progress)

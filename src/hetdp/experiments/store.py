@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -52,6 +52,8 @@ class ResultsStore:
         if not path.parent.is_dir():
             raise DataError(f"results must be kept in an existing folder. Got {str(path)!r} instead.")
         try:
+            with suppress(OSError):  # SQLite says better what is wrong
+                path.touch(mode=0o600)
             self._connection = sqlite3.connect(path, timeout=5.0, isolation_level=None)
             self._open()
         except sqlite3.Error as error:

@@ -99,11 +99,12 @@ def lead(evaluation: Evaluation) -> str:
     As private as the data.
     """
     found = {data: curve for data, curve in evaluation.reaches.items() if curve}
+    pointless = _pointless(evaluation)
     if not found:
-        return (
-            "The evaluation of the paper, run again: recall of private neighbours between that of random and of true "
-            "ones, with the published points beside it."
-        )
+        printed = any(mark.published is not None for mark in evaluation.marks)
+        beside = ", with the published points" if printed else ""
+        first = "The evaluation of the paper, run again: recall of private neighbours beside that of random and of true"
+        return f"{first} ones{beside}. {pointless}".rstrip()
     works, dear, unsure, never = [], [], [], []
     for data, curve in found.items():
         surely = [reach for reach in curve if reach.low >= WORKS]
@@ -134,7 +135,23 @@ def lead(evaluation: Evaluation) -> str:
             f"The paper's pairwise protocol compares a person with up to {most} others, and what all of them together "
             "learn adds up to as many times its epsilon."
         )
-    return " ".join(parts)
+    return " ".join([*parts, pointless]).rstrip()
+
+
+def _pointless(evaluation: Evaluation) -> str:
+    """Return on which data true neighbours are no better than random ones, so that nothing can be told."""
+    names = [
+        data
+        for data in evaluation.data
+        for random, true in [(evaluation.end(data, "random neighbours"), evaluation.end(data, "true neighbours"))]
+        if random is not None and true is not None and true <= random
+    ]
+    if not names:
+        return ""
+    return (
+        f"On {listed(names)} even true neighbours are no better than random ones: these data cannot tell how well any "
+        "engine does."
+    )
 
 
 def _dear(evaluation: Evaluation, data: str, curve: Sequence[Reach], enough: float) -> str:
