@@ -58,14 +58,14 @@ def true_neighbors(
     holders = profiles.owners[np.argsort(profiles.indices, kind="stable")]
     divisors = sizes if score == "cosine" else np.ones(profiles.n_users)
     matrix = Matrix(profiles.indptr, profiles.indices, holders_indptr, holders)
-    indices = np.empty((profiles.n_users, k), dtype=np.int64)
+    chosen = np.empty((profiles.n_users, k), dtype=np.int32)
     common = np.zeros((profiles.n_users, k), dtype=np.int64)
 
     def run(begin: int, end: int) -> None:
-        nearest(matrix, divisors, begin, indices[begin:end], common[begin:end])
+        nearest(matrix, divisors, begin, chosen[begin:end], common[begin:end])
 
     over_batches(profiles.n_users, run, threads=threads, progress=progress)
-    scores = common.astype(np.float64)
+    scores, indices = common.astype(np.float64), chosen.astype(np.int64)
     if score == "cosine":
         scores /= np.sqrt(np.maximum(1.0, sizes[:, None] * sizes[indices]))
     return scores, indices

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.neighbors._kernels.ranking import insert
+
 __all__ = ["Matrix", "nearest"]
 
 Places = NDArray[np.int64]
@@ -37,26 +39,7 @@ def _count_common(matrix: Matrix, user: int, counts: Places, touched: Places) ->
 
 
 @njit(cache=True, nogil=True)
-def _insert(values: Values, chosen: Places, filled: int, value: float, other: int) -> int:
-    """Put a candidate in its place among the best, if it is one; a tie goes to the smaller index."""
-    last = chosen.size - 1
-    if filled == chosen.size:
-        if value < values[last] or (value == values[last] and other > chosen[last]):
-            return filled
-    else:
-        filled += 1
-    slot = filled - 1
-    while slot > 0 and (value > values[slot - 1] or (value == values[slot - 1] and other < chosen[slot - 1])):
-        values[slot] = values[slot - 1]
-        chosen[slot] = chosen[slot - 1]
-        slot -= 1
-    values[slot] = value
-    chosen[slot] = other
-    return filled
-
-
-@njit(cache=True, nogil=True)
-def nearest(matrix: Matrix, divisors: Values, first: int, neighbours: Places, common: Places) -> None:
+def nearest(matrix: Matrix, divisors: Values, first: int, neighbours: NDArray[np.int32], common: Places) -> None:
     """Fill in the others with the largest common**2 / divisors[other], and how many are in common, one row per user.
 
     The rows belong to the users from `first` on. Nothing is returned: Ctrl-C while numba hands over a result would end
@@ -79,7 +62,7 @@ def nearest(matrix: Matrix, divisors: Values, first: int, neighbours: Places, co
         for other in touched[:n_touched]:
             if other != user:
                 value = counts[other] * counts[other] / divisors[other]
-                filled = _insert(values, chosen, filled, value, other)
+                filled = insert(values, chosen, filled, value, other)
         for rank in range(filled):
             common[row, rank] = counts[chosen[rank]]
         stranger = 0
