@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import hetdp
 from hetdp import PrivateNeighbors, Profiles
 from hetdp.errors import InvalidInput
 from hetdp.neighbors.promise import NeighborsGuarantee
@@ -44,6 +45,17 @@ def test_an_item_that_does_not_count_changes_no_type_order_or_score(files, engin
     )
     assert one["item"].dtype == np.int64
     pd.testing.assert_frame_equal(one, two, check_exact=True)
+
+
+def test_metrics_know_numbers_that_are_texts_only_because_of_an_item_that_does_not_count(files):
+    found = []
+    for name in ("a.csv", "b.csv"):
+        profiles = Profiles.read(files / name)
+        hidden = profiles.indices % 5 == 0
+        model = fitted(profiles.keep(~hidden), epsilon=50.0, random_state=1)
+        found.append(hetdp.precision(model, profiles, profiles.keep(hidden), n=3))
+    assert found[0] > 0
+    assert found[1] > 0
 
 
 def test_an_item_that_counts_does_make_ids_texts(files):

@@ -186,7 +186,7 @@ def judge(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) ->
     if not test.n_pairs:
         raise InvalidInput("test must hold at least one item to judge by. Got none instead.")
     users, items = (
-        _positions(name, column, ids)
+        _positions(name, column, ids, read_as_text=profiles.guessed)
         for name, column, ids in zip(
             ("user", "item"),
             frame_columns(model.recommend(n=n), user="user", item="item", weight=None),
@@ -273,13 +273,13 @@ def _check_same(profiles: Profiles, test: Profiles) -> None:
             raise InvalidInput(f"test must list the same {name} as profiles, in the same order. Got others instead.")
 
 
-def _positions(name: str, column: Sized, ids: Ids) -> NDArray[np.int32]:
-    """Return the position of each id of a column among the known ids."""
+def _positions(name: str, column: Sized, ids: Ids, *, read_as_text: bool) -> NDArray[np.int32]:
+    """Return the position of each id of a column among the known ids; in a text file a number is a text too."""
     if not len(column):  # nothing is recommended to anybody; an empty column may have any type
         return np.empty(0, dtype=np.int32)
     encoder = IdEncoder(name)
     codes = encoder.encode(column)
-    _, positions = encoder.finish(ids)
+    _, positions = encoder.finish(ids, read_as_text=read_as_text)
     return positions[codes]
 
 
