@@ -190,7 +190,7 @@ def test_bans_made_in_the_future_end_like_others():
 
 def test_exchanges_noted_in_the_future_are_given_up_in_time():
     exchanges = Exchanges(most=8, patience_s=5.0)
-    link = exchanges.start(b"k", b"c", [], (), now_s=1e6).link
+    link = exchanges.start(b"k", b"c", "", [], (), now_s=1e6).link
     exchanges.join(b"in", b"nonce", key=b"k", curve=b"c", offered=(), wanted=(), now_s=1e6)
     assert exchanges.overdue(100.0) == []
     assert exchanges.next_deadline_s() == 105.0

@@ -9,27 +9,38 @@ asked counts as young from then on, so nobody can be asked out of turn by lookin
 address hold one slot, also when a record is renewed; a known peer's transport key changes only on its own word; one
 host holds few slots; at most half of the view was introduced by the same peer; one shuffle changes at most
 `shuffle_size` slots.
+
+Who calls proves its key and nothing else, and one machine has as many keys as it likes. So what callers say of
+themselves and of others is a mere claim, unless this node has reached that peer at that address. Claims hold a quarter
+of the view; they are not passed on, except by who knows next to nobody else; now and then one is asked, and if it
+answers, it is a claim no longer. Where two say that they are at one address, the one that answered there counts; a
+claim gives way; else chance decides.
 """
 
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hetdp.peer.addresses import address_kind, endpoint_of, host_of
-from hetdp.peer.chance import some
+from hetdp.peer.addresses import endpoint_of, host_of, many_per_host
+from hetdp.peer.chance import pick, some
 from hetdp.peer.messages import Record
+from hetdp.peer.reached import Reached
 from hetdp.randomness import Stream
 
 __all__ = ["View"]
 
 #: So many peers are remembered as asked; one is asked per period.
 _MOST_ASKED = 1024
+#: A shuffle fills free slots, and replaces so many of those that were given away. Who is called takes nothing over from
+#: a stranger, so what the caller takes over is a copy; where copies are few, no peer becomes famous by chance.
+_MOST_GIVEN_UP = 1
 
 
 @dataclass(slots=True)
 class _Entry:
     record: Record
     source: bytes
+    claimed: bool
 
     @property
     def host(self) -> str:
@@ -74,7 +85,9 @@ class View:
         self._stream = stream
         self._entries: dict[bytes, _Entry] = {}
         self._asked_ms: OrderedDict[bytes, float] = OrderedDict()
-        self._on_loopback = bool(own_address) and address_kind(own_address) == "loopback"
+        self._own_address = own_address
+        self._most_claims = max(1, size // 4)
+        self.reached = Reached()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -91,11 +104,33 @@ class View:
     def oldest(self) -> Record | None:
         """Return the record of the peer not heard of for longest: neither signed nor asked. None if there is none.
 
+        Claims have no part in it: they are as young as their owners say.
+
         Privacy
         -------
         Whom a node asks next depends on ages only.
         """
-        return min(self.records(), key=self._heard_of, default=None)
+        sure = [entry.record for entry in self._entries.values() if not entry.claimed]
+        return min(sure, key=self._heard_of, default=None)
+
+    def claims(self, key: bytes) -> bool:
+        """Return whether a peer is in the view and only claims to be where its record says.
+
+        Privacy
+        -------
+        Public data only.
+        """
+        return key in self._entries and self._entries[key].claimed
+
+    def claim(self) -> Record | None:
+        """Return the record of one of those who only claim to be somewhere, by chance; None if there is none.
+
+        Privacy
+        -------
+        Uniform.
+        """
+        claims = [entry.record for entry in self._entries.values() if entry.claimed]
+        return pick(claims, self._stream) if claims else None
 
     def note_asked(self, key: bytes, now_ms: float) -> None:
         """Remember that a peer is being asked now, whether it is in the view or not.
@@ -131,16 +166,19 @@ class View:
             self._asked_ms[key] = min(asked_ms, now_ms)  # or its peer would count as young until that moment comes
 
     def sample(self, count: int, *, without: bytes) -> list[Record]:
-        """Return up to `count` random records, but not the one of the peer they are meant for.
+        """Return up to `count` random records, but not the one of the peer they are meant for. Hardly any claims.
 
         Privacy
         -------
         Uniform.
         """
-        others = [entry.record for key, entry in self._entries.items() if key != without]
-        return some(others, count, self._stream)
+        others = [entry for key, entry in self._entries.items() if key != without]
+        sure = some([entry.record for entry in others if not entry.claimed], count, self._stream)
+        # A network of strangers begins somewhere: who knows next to nobody passes on a few claims.
+        claims = [entry.record for entry in others if entry.claimed]
+        return sure + some(claims, max(0, max(1, count // 4) - len(sure)), self._stream)
 
-    def merge(self, received: Sequence[Record], *, sent: Sequence[Record], source: bytes) -> None:
+    def merge(self, received: Sequence[Record], *, sent: Sequence[Record], source: bytes, called: bool = False) -> None:
         """Take in what a peer gave: newer records of known peers, then free slots, then the slots of `sent`.
 
         Parameters
@@ -151,52 +189,91 @@ class View:
             What the peer was given, and so can be let go.
         source
             Key of that peer. A record of this very key must be the one that it sent over its own connection.
+        called
+            Whether that peer called this node. Otherwise this node has asked it, and has reached it therefore.
 
         Privacy
         -------
         Depends on public records only.
         """
-        replaceable = [record.key for record in sent]
+        replaceable = [record.key for record in sent][:_MOST_GIVEN_UP]
         for record in received[: self._shuffle_size]:
-            known = self._entries.get(record.key)
+            known, claimed = self._entries.get(record.key), called and not self.reached.at(record.key, record.address)
             if known is not None:
-                if record.issued_ms > known.record.issued_ms and self._renews(record, known.record, source):
-                    known.record = record
-                continue
-            if not self._news(record, source) or not self._fits(record) or not self._room_for(record, source):
-                continue
-            if len(self._entries) >= self._size:
-                gone = next((key for key in replaceable if key in self._entries), None)
-                if gone is None:
-                    return
-                del self._entries[gone]
-            self._entries[record.key] = _Entry(record, source)
+                self._renew(known, record, source, claimed=claimed)
+            elif (
+                self._news(record, source)
+                and self._room_for(record, source)
+                and self._makes_way(record, claimed=claimed)
+                and self._frees_a_slot(replaceable, claimed=claimed, himself=record.key == source)
+            ):
+                self._entries[record.key] = _Entry(record, source, claimed)
+
+    def _frees_a_slot(self, replaceable: Sequence[bytes], *, claimed: bool, himself: bool) -> bool:
+        """Return whether there is a slot for one more, after giving one up if need be."""
+        claims = [key for key, entry in self._entries.items() if entry.claimed]
+        full, given = len(self._entries) >= self._size, next((key for key in replaceable if key in self._entries), None)
+        if claimed and not himself:  # whom callers name gets what is free and no more
+            return not full and len(claims) < self._most_claims
+        if claimed and len(claims) >= self._most_claims:
+            given = pick(claims, self._stream)
+        elif not full:
+            return True
+        if given is not None:
+            del self._entries[given]
+        return given is not None
 
     def _heard_of(self, record: Record) -> tuple[float, bytes]:
         return max(record.issued_ms, self._asked_ms.get(record.key, 0.0)), record.key
 
-    def _renews(self, record: Record, known: Record, source: bytes) -> bool:
-        """Return whether a newer record of a known peer may take the place of the known one."""
-        if record.curve != known.curve and record.key != source:
-            return False
-        return record.address == known.address or self._fits(record)
+    def _renew(self, known: _Entry, record: Record, source: bytes, *, claimed: bool) -> None:
+        """Put a newer record of a known peer in the place of the known one, if it may say what it says."""
+        if record.key == source and not claimed:
+            known.claimed = False
+        if record.issued_ms <= known.record.issued_ms or (record.curve != known.record.curve and record.key != source):
+            return
+        if record.address != known.record.address:
+            if not self._makes_way(record, claimed=claimed):
+                return
+            if claimed and not known.claimed:  # wherever it was reached before, it was not here
+                del self._entries[record.key]
+                if self._frees_a_slot((), claimed=True, himself=True):
+                    self._entries[record.key] = _Entry(record, source, claimed)
+                return
+            known.claimed = claimed
+        known.record = record
 
     def _news(self, record: Record, source: bytes) -> bool:
         """Return whether a record is younger than the last time its peer was asked, or its peer brings it itself."""
         return record.key == source or record.issued_ms > self._asked_ms.get(record.key, 0.0)
 
-    def _fits(self, record: Record) -> bool:
-        """Return whether a record's address is nobody else's, and its host has room for one more."""
-        endpoint, host, same_host = endpoint_of(record.address), host_of(record.address), 0
+    def _makes_way(self, record: Record, *, claimed: bool) -> bool:
+        """Return whether a record may have its address, after removing what is in its way and counts less."""
+        endpoint, host = endpoint_of(record.address), host_of(record.address)
         if record.key == self._own_key or endpoint == self._own_endpoint:
             return False
-        for key, entry in self._entries.items():
-            if key != record.key:
-                if entry.endpoint == endpoint:
-                    return False
-                same_host += entry.host == host
-        free = not self._most_per_host or (self._on_loopback and address_kind(record.address) == "loopback")
-        return free or same_host < self._most_per_host
+        others = [entry for key, entry in self._entries.items() if key != record.key and entry.host == host]
+        leaving = [entry for entry in others if entry.endpoint == endpoint]
+        if any(not self._beats(record, rival, claimed=claimed) for rival in leaving):
+            return False
+        free = not self._most_per_host or many_per_host(record.address, self._own_address)
+        if not free and len(others) - len(leaving) >= self._most_per_host:
+            weak = [entry for entry in others if entry.claimed and entry not in leaving]
+            if not weak or (claimed and not self._coin()):
+                return False  # a host that is full of claims is full for other claims half the time only
+            leaving.append(pick(weak, self._stream))
+        for entry in leaving:
+            del self._entries[entry.record.key]
+        return True
+
+    def _beats(self, record: Record, rival: _Entry, *, claimed: bool) -> bool:
+        """Return whether a record counts more than an entry that says it is at the same address."""
+        mine = (self.reached.rank(record.key, record.address), not claimed)
+        theirs = (self.reached.rank(rival.record.key, rival.record.address), not rival.claimed)
+        return mine > theirs or (mine == theirs and self._coin())
+
+    def _coin(self) -> bool:
+        return bool(int(self._stream.words(1)[0]) & 1)
 
     def _room_for(self, record: Record, source: bytes) -> bool:
         """Return whether a peer may introduce one more; everybody may introduce itself."""

@@ -15,6 +15,11 @@ _MOST_OPEN = 2
 class Started:
     """An exchange that this node started; `wanted` is known once the peer has answered.
 
+    Attributes
+    ----------
+    trial
+        Whether it is to find out if the peer is where it claims to be.
+
     Privacy
     -------
     Public data only.
@@ -23,9 +28,11 @@ class Started:
     link: int
     key: bytes
     curve: bytes
+    address: str
     sent: list[Record]
     offered: tuple[Slip, ...]
     deadline_s: float
+    trial: bool = False
     wanted: tuple[bytes, ...] | None = None
 
 
@@ -62,7 +69,7 @@ class Exchanges:
     Examples
     --------
     >>> exchanges = Exchanges(most=8, patience_s=5.0)
-    >>> exchanges.start(b"key", b"curve", [], (), now_s=0.0).link, exchanges.next_deadline_s()
+    >>> exchanges.start(b"key", b"curve", "", [], (), now_s=0.0).link, exchanges.next_deadline_s()
     (1, 5.0)
     >>> exchanges.overdue(5.0), exchanges.end(1).key, exchanges.started(1)
     ([1], b'key', None)
@@ -99,7 +106,15 @@ class Exchanges:
         return [link for link, exchange in self._started.items() if exchange.deadline_s <= now_s]
 
     def start(
-        self, key: bytes, curve: bytes, sent: list[Record], offered: tuple[Slip, ...], *, now_s: float
+        self,
+        key: bytes,
+        curve: bytes,
+        address: str,
+        sent: list[Record],
+        offered: tuple[Slip, ...],
+        *,
+        now_s: float,
+        trial: bool = False,
     ) -> Started:
         """Note an exchange that this node starts, under a new link.
 
@@ -108,7 +123,7 @@ class Exchanges:
         Public data only.
         """
         self._links += 1
-        exchange = Started(self._links, key, curve, sent, offered, now_s + self._patience_s)
+        exchange = Started(self._links, key, curve, address, sent, offered, now_s + self._patience_s, trial)
         self._started[exchange.link] = exchange
         return exchange
 

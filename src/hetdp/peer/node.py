@@ -24,6 +24,8 @@ __all__ = ["Action", "Dial", "HangUp", "Node", "Reply"]
 
 #: Of so many keys the newest record is remembered until it is on disk; of more, those met first are forgotten.
 _MOST_MET = 2000
+#: Every so many exchanges, one who only claims to be somewhere is asked: that is how newcomers get into views.
+_CLAIM_EVERY = 4
 
 
 class Node:
@@ -182,6 +184,8 @@ class Node:
             return []
         self._count(failures=1)
         self.view.remove(exchange.key)
+        if exchange.wanted is None:
+            self.view.reached.note(exchange.key, exchange.address, answered=False)
         return [HangUp(exchange.link)]
 
     def own_record(self, now_s: float) -> Record:
@@ -209,32 +213,37 @@ class Node:
         if peer is None:
             return []
         key, curve, address = peer
+        trial = self.view.claims(key)
         self.view.remove(key)
         self.view.note_asked(key, 1000 * now_s)
         own = self.own_record(now_s)
         sent = self.view.sample(self.network.shuffle_size - 1, without=key)
         offered = self.shelf.announce(self.network.inventory_size)
-        exchange = self.exchanges.start(key, curve, sent, offered, now_s=now_s)
+        exchange = self.exchanges.start(key, curve, address, sent, offered, now_s=now_s, trial=trial)
         self._count(exchanges=1)
         opening = Opening(_nonce(self._stream), own, tuple(sent), offered)
         return [Dial(exchange.link, address, curve, self._encode(opening))]
 
     def _whom(self, now_s: float) -> tuple[bytes, bytes, str] | None:
-        """Return the oldest peer of the view; now and then, and when there is none, somebody known from elsewhere."""
-        oldest = self.view.oldest()
-        while oldest is not None and self.gate.banned(oldest.key, oldest.curve, now_s=now_s):
-            self.view.remove(oldest.key)
-            oldest = self.view.oldest()
-        turn = int(self._stream.words(1)[0]) % self.settings.contact_every == 0  # by chance, so that not all go at once
+        """Return the oldest peer of the view, now and then one that only claims to be somewhere.
+
+        Also now and then, and when there is nobody sure to ask, it is somebody known from elsewhere.
+        """
+        for record in self.view.records():
+            if self.gate.banned(record.key, record.curve, now_s=now_s):
+                self.view.remove(record.key)
+        trial, turn = (int(word) for word in self._stream.words(2))  # by chance, so that not all go at once
         contacts = [
             peer
             for peer in self._contacts
             if not self.gate.banned(bytes.fromhex(peer.key), bytes.fromhex(peer.curve), now_s=now_s)
         ]
-        if contacts and (oldest is None or turn):
+        asked = (self.view.claim() if trial % _CLAIM_EVERY == 0 else None) or self.view.oldest()
+        if contacts and (asked is None or turn % self.settings.contact_every == 0):
             peer = pick(contacts, self._stream)
             return bytes.fromhex(peer.key), bytes.fromhex(peer.curve), peer.address
-        return None if oldest is None else (oldest.key, oldest.curve, oldest.address)
+        asked = asked or self.view.claim()
+        return None if asked is None else (asked.key, asked.curve, asked.address)
 
     def _handle(self, link: Hashable, curve: bytes, message: Message, now_s: float) -> list[Action]:
         if isinstance(message, Opening):
@@ -250,7 +259,7 @@ class Node:
         offered = self.shelf.announce(self.network.inventory_size)
         wanted = self._lacking(message.have, now_s)
         themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
-        self.view.merge([*themselves, *entries], sent=sent, source=key)
+        self.view.merge([*themselves, *entries], sent=sent, source=key, called=True)
         self.exchanges.join(link, message.nonce, key=key, curve=curve, offered=offered, wanted=wanted, now_s=now_s)
         answer = Answer(message.nonce, self.own_record(now_s), tuple(sent), offered, wanted)
         return [Reply(link, self._encode(answer))]
@@ -265,7 +274,12 @@ class Node:
             return self.lost(exchange.link)
         entries = self._checked(message.sender, message.entries, curve, now_s)
         themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
-        self.view.merge([*entries, *themselves], sent=exchange.sent, source=message.sender.key)
+        self.view.reached.note(exchange.key, exchange.address, answered=True)
+        if exchange.trial:  # who has stood it is in
+            entries = [*themselves, *entries]
+        elif 2 * len(self.view) < self.network.view_size:  # else it has had its turn, or it would stay famous for ever
+            entries = [*entries, *themselves]
+        self.view.merge(entries, sent=exchange.sent, source=message.sender.key)
         exchange.wanted = self._lacking(message.have, now_s)
         sketches = self.shelf.serve(message.want, offered=exchange.offered, count=self.network.sketches_per_message)
         return [Reply(link, self._encode(Delivery(message.nonce, sketches, exchange.wanted)))]
