@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 
 from hetdp.peer.actions import Action, Dial, HangUp, Reply
 from hetdp.peer.admission import Gate
-from hetdp.peer.chance import pick
 from hetdp.peer.cyclon import View
 from hetdp.peer.exchanges import Exchanges
 from hetdp.peer.facts import Traffic
@@ -18,14 +17,13 @@ from hetdp.peer.messages import Answer, Delivery, Message, Opening, Record, Refu
 from hetdp.peer.network import Bootstrap, Network
 from hetdp.peer.settings import Settings
 from hetdp.peer.shelf import Shelf
+from hetdp.peer.turns import whom_to_ask
 from hetdp.randomness import Stream
 
 __all__ = ["Action", "Dial", "HangUp", "Node", "Reply"]
 
 #: Of so many keys the newest record is remembered until it is on disk; of more, those met first are forgotten.
 _MOST_MET = 2000
-#: Every so many exchanges, one who only claims to be somewhere is asked: that is how newcomers get into views.
-_CLAIM_EVERY = 4
 
 
 class Node:
@@ -209,7 +207,14 @@ class Node:
         return self._record
 
     def _start(self, now_s: float) -> list[Action]:
-        peer = self._whom(now_s)
+        peer = whom_to_ask(
+            self.view,
+            self._contacts,
+            gate=self.gate,
+            stream=self._stream,
+            contact_every=self.settings.contact_every,
+            now_s=now_s,
+        )
         if peer is None:
             return []
         key, curve, address = peer
@@ -223,27 +228,6 @@ class Node:
         self._count(exchanges=1)
         opening = Opening(_nonce(self._stream), own, tuple(sent), offered)
         return [Dial(exchange.link, address, curve, self._encode(opening))]
-
-    def _whom(self, now_s: float) -> tuple[bytes, bytes, str] | None:
-        """Return the oldest peer of the view, now and then one that only claims to be somewhere.
-
-        Also now and then, and when there is nobody sure to ask, it is somebody known from elsewhere.
-        """
-        for record in self.view.records():
-            if self.gate.banned(record.key, record.curve, now_s=now_s):
-                self.view.remove(record.key)
-        trial, turn = (int(word) for word in self._stream.words(2))  # by chance, so that not all go at once
-        contacts = [
-            peer
-            for peer in self._contacts
-            if not self.gate.banned(bytes.fromhex(peer.key), bytes.fromhex(peer.curve), now_s=now_s)
-        ]
-        asked = (self.view.claim() if trial % _CLAIM_EVERY == 0 else None) or self.view.oldest()
-        if contacts and (asked is None or turn % self.settings.contact_every == 0):
-            peer = pick(contacts, self._stream)
-            return bytes.fromhex(peer.key), bytes.fromhex(peer.curve), peer.address
-        asked = asked or self.view.claim()
-        return None if asked is None else (asked.key, asked.curve, asked.address)
 
     def _handle(self, link: Hashable, curve: bytes, message: Message, now_s: float) -> list[Action]:
         if isinstance(message, Opening):

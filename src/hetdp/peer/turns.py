@@ -1,0 +1,53 @@
+"""Whose turn it is to be asked: the oldest peer of the view, a claim on trial, or somebody known from elsewhere."""
+
+from collections.abc import Sequence
+
+from hetdp.peer.admission import Gate
+from hetdp.peer.chance import pick
+from hetdp.peer.cyclon import View
+from hetdp.peer.network import Bootstrap
+from hetdp.randomness import Stream
+
+__all__ = ["whom_to_ask"]
+
+#: Every so many exchanges, one who only claims to be somewhere is asked: that is how newcomers get into views.
+_CLAIM_EVERY = 4
+
+
+def whom_to_ask(
+    view: View, contacts: Sequence[Bootstrap], *, gate: Gate, stream: Stream, contact_every: int, now_s: float
+) -> tuple[bytes, bytes, str] | None:
+    """Return key, transport key and address of the peer to ask now; None if there is nobody.
+
+    Parameters
+    ----------
+    view
+        Banned peers leave it.
+    contacts
+        Bootstrap peers and old acquaintances: asked every `contact_every` times by chance, and when the view holds
+        nobody but those who claim to be somewhere.
+    gate
+        Knows who is banned.
+    stream
+        For blind choices.
+    contact_every, now_s
+        As in the settings; Unix seconds.
+
+    Privacy
+    -------
+    Depends on chance, on ages and on who is banned, never on a profile.
+    """
+    for record in view.records():
+        if gate.banned(record.key, record.curve, now_s=now_s):
+            view.remove(record.key)
+    trial, turn = (int(word) for word in stream.words(2))  # by chance, so that not all go at once
+    allowed = [
+        (bytes.fromhex(peer.key), bytes.fromhex(peer.curve), peer.address)
+        for peer in contacts
+        if not gate.banned(bytes.fromhex(peer.key), bytes.fromhex(peer.curve), now_s=now_s)
+    ]
+    asked = (view.claim() if trial % _CLAIM_EVERY == 0 else None) or view.oldest()
+    if allowed and (asked is None or turn % contact_every == 0):
+        return pick(allowed, stream)
+    asked = asked or view.claim()
+    return None if asked is None else (asked.key, asked.curve, asked.address)
