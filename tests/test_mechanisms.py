@@ -214,6 +214,22 @@ def test_selection_is_accurate_on_a_crowd():
         assert abs(hetdp.release(mechanism, values, epsilon=1.0, random_state=1).value - truth) <= tolerance
 
 
+@pytest.mark.parametrize("extreme", ["maximum", "minimum"])
+@pytest.mark.parametrize(("epsilon", "apart"), [(0.5, 5.0), (1.0, 2.5), (3.0, 1.2), (10.0, 0.8)])
+@pytest.mark.parametrize("dials", [[1.0], [0.1, 0.5, 1.0]])
+def test_extremes_are_near_the_ends_of_the_data_and_nearer_with_more_epsilon(extreme, epsilon, apart, dials):
+    """Candidates beyond the data win once in twenty times at most: 25 of 100 has a false alarm rate below 1e-10."""
+    values = np.linspace(20, 60, 1000)
+    weights = np.resize(dials, 1000)
+    mechanism = getattr(mechanisms, extreme)(Box.uniform(0, 80, size=1000), weights)
+    found = np.array(
+        [hetdp.release(mechanism, values, epsilon=epsilon, random_state=seed).value for seed in range(100)]
+    )
+    inside = 60 - found if extreme == "maximum" else found - 20
+    assert (inside < -0.1).mean() <= 0.25
+    assert np.median(np.abs(inside)) < apart
+
+
 def test_uniform_choice_is_uniform_among_the_eligible():
     eligible = np.array([True, False, True, True])
     stream = seeded_stream(2)

@@ -5,12 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import hetdp
 from hetdp import PrivateNeighbors, Profiles
-from hetdp.errors import InvalidInput
+from hetdp.errors import DataError, InvalidInput
 from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.profiles.catalogues import on_catalogue
 
 LIKES = (["ann", "ann", "bob", "bob", "cleo"], ["tea", "jazz", "tea", "jazz", "golf"])
 
@@ -76,6 +78,34 @@ def test_nobody_learns_of_an_item_that_does_not_count_by_asking():
     assert more.n_features_in_ == 3
     asking = Profiles.from_pairs(["zoe"], ["tea"], item_ids=["golf", "jazz", "tea"])
     assert plain.kneighbors(asking)[1].shape == more.kneighbors(asking)[1].shape == (1, 2)
+
+
+@pytest.mark.parametrize("ids", [("1.5", "2.5"), ("10", "9")])
+def test_texts_in_a_file_are_judged_as_texts(tmp_path, ids):
+    path = tmp_path / "x.csv"
+    rows = [(user, item) for user in "abcd" for item in ids] + [("a", "tea")]
+    path.write_text("user,item,weight\n" + "".join(f"{user},{item},1\n" for user, item in rows) + "a,secret,0\n")
+    profiles = Profiles.read(path)
+    hidden = np.arange(profiles.n_pairs) == 0
+    model = fitted(profiles.keep(~hidden), epsilon=50.0, random_state=1)
+    assert hetdp.precision(model, profiles, profiles.keep(hidden), n=1) == 1.0
+
+
+def test_an_item_of_weight_0_does_not_decide_from_where_users_are_numbered(tmp_path):
+    (tmp_path / "a.txt").write_text("dims 3 4\n1 1 1\n2 1 1\n3 2 1\n")
+    assert Profiles.read(tmp_path / "a.txt").user_ids.tolist() == [1, 2, 3]
+    (tmp_path / "b.txt").write_text("dims 3 4\n1 1 1\n2 1 1\n2 0 1\n")
+    assert Profiles.read(tmp_path / "b.txt").user_ids.tolist() == [0, 1, 2]
+    (tmp_path / "c.txt").write_text("dims 3 4\n1 1 1\n2 1 1\n2 0 0\n")
+    with pytest.raises(DataError, match="item ids must be among those declared"):
+        Profiles.read(tmp_path / "c.txt")
+
+
+def test_a_catalogue_need_not_list_what_does_not_count():
+    catalogue = np.array(["golf", "jazz", "tea"], dtype=object)
+    assert on_catalogue(likes(("ann", "clinic", 0)), catalogue) == on_catalogue(likes(), catalogue)
+    with pytest.raises(DataError, match="1 of 4 items"):
+        on_catalogue(likes(("ann", "clinic", 0.1)), catalogue)
 
 
 # --- new recipients --------------------------------------------------------------------------------------------------
@@ -190,6 +220,13 @@ def test_strangers_are_as_rarely_significant_as_promised(score):
 # --- odd questions ---------------------------------------------------------------------------------------------------
 
 
+def test_columns_of_a_matrix_are_matched_by_place_whether_named_or_not():
+    named = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    for fit, ask in ((named, named.to_numpy()), (named.to_numpy(), named)):
+        model = fitted(fit, n_neighbors=1, epsilon=500.0)
+        assert model.kneighbors(ask)[1].ravel().tolist() == [0, 1, 2, 3]
+
+
 def test_a_failed_fit_leaves_the_model_as_it_was():
     first = pd.DataFrame(np.eye(4), columns=list("abcd"))
     model = fitted(first)
@@ -203,6 +240,10 @@ def test_a_table_of_pairs_is_not_taken_for_a_matrix():
     table = pd.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "weight": [0.0, 1.0, 1.0]})
     with pytest.raises(InvalidInput, match=r"Got a table of pairs .* use Profiles.from_frame"):
         fitted(table)
+    with pytest.raises(InvalidInput, match=r"Got a table of pairs .* use Profiles.from_frame"):
+        fitted(pa.Table.from_pandas(table))
+    words = pd.DataFrame(np.eye(3), columns=["user", "item", "word"])
+    assert fitted(words).n_features_in_ == 3, "more columns than a table of pairs has"
     with pytest.raises(InvalidInput, match=r"Got texts instead. .*Profiles.from_frame"):
         fitted(pd.DataFrame({"who": ["ann", "bob", "cleo"], "what": ["tea", "tea", "golf"]}))
 

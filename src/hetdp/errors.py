@@ -62,8 +62,7 @@ class BudgetExhausted(HetdpError):
             f"The privacy budget of {items} item{'s' if items != 1 else ''} is exhausted; nothing was spent. "
             f"For the item with the largest shortfall ({unit}): "
             f"Requested: {requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}. "
-            "Use a smaller epsilon, or let the spent items count as the centre, for good: on_exhausted='drop' "
-            "(--on-exhausted drop)."
+            "Use a smaller epsilon, or drop the spent items for good: on_exhausted='drop' (--on-exhausted drop)."
         )
 
 

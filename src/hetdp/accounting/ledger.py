@@ -4,6 +4,7 @@ Check all, then commit, then release: a charge is recorded before the value it p
 rounded up, so a crash or a rounding error can only make the ledger count too much.
 """
 
+import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ from hetdp.errors import InvalidInput, LedgerError
 __all__ = ["Charge", "Entry", "Ledger", "LedgerReport"]
 
 _ON_EXHAUSTED = ("raise", "drop")
+#: At the end of the description of a charge that drops items; that it does is public, whom it drops is not.
+_DROPPING = " (dropping)"
 
 
 class Ledger(StoreAccess):
@@ -173,6 +176,11 @@ class Ledger(StoreAccess):
         return read_only_copy(self._read().active)
 
     @property
+    def drops(self) -> bool:
+        """Whether items may have been dropped: it was charged with on_exhausted="drop" at some time. Public."""
+        return any(entry.description.endswith(_DROPPING) for entry in self.history)
+
+    @property
     def weights_spent(self) -> float:
         """What each weight has lost by being used: the sum of `weights_loss`, in the unit of the ledger."""
         return self._read().weights_spent
@@ -256,7 +264,10 @@ class Ledger(StoreAccess):
         def pay_all(state: State) -> tuple[State, list[Entry]]:
             entries = []
             for charge in charges:
-                entries.append(entry_of(charge))
+                entry = entry_of(charge)
+                if self._drop:
+                    entry = dataclasses.replace(entry, description=entry.description + _DROPPING)
+                entries.append(entry)
                 state = state.pay(charge, drop=self._drop)
                 keeps.append(state.active.view())  # of a read-only array that all charges without a drop share
             return state, entries

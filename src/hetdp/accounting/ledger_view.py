@@ -85,6 +85,11 @@ class LedgerView:
         return left[self._places]
 
     @property
+    def drops(self) -> bool:
+        """Whether items may have been dropped; see `Ledger.drops`. Public."""
+        return self._ledger.drops
+
+    @property
     def active(self) -> NDArray[np.bool_]:
         """False for items dropped because they could not pay. The owner's."""
         return self._ledger.active[self._places]

@@ -194,6 +194,9 @@ def release(
             weights_loss=prepared.amount,
         )
     value = prepared.answer(clamped, keep, stream)
+    estimate = None if isinstance(value, np.ndarray) else prepared.estimate(value)
+    if estimate is not None and getattr(ledger, "drops", False):
+        estimate = None  # a prior of weights knows nothing of items that cannot pay
     return Release(
         value=value,
         scale=prepared.scale,
@@ -201,7 +204,7 @@ def release(
         query=mechanism.name,
         noise=prepared.noise,
         guarantee=Guarantee(prepared.unit, prepared.amount, neighbours=mechanism.neighbours, weights=mechanism.weights),
-        estimate=None if isinstance(value, np.ndarray) else prepared.estimate(value),
+        estimate=estimate,
         simulated=stream.simulated,
         losses=np.where(keep, losses, 0.0),
     )

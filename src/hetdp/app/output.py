@@ -93,7 +93,8 @@ def check_writable(path: Path, *, keep: Sequence[Path | None] = (), name: str = 
         raise DataError(f"{name} must be a file. Got {str(path)!r}, which is a folder, instead.")
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{path.name}.", suffix=".tmp") as trial:
-            os.posix_fallocate(trial.fileno(), 0, _ROOM)
+            trial.write(bytes(_ROOM))
+            trial.flush()
     except OSError as error:
         raise DataError(f"{name} must be a writable file. Got {str(path)!r} ({error.strerror}) instead.") from None
 

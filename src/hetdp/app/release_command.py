@@ -16,7 +16,7 @@ from hetdp.app.output import (
     print_rows,
     write_whole,
 )
-from hetdp.app.release_inputs import DEFAULT_LIMITS, QUERIES, ReleaseOptions
+from hetdp.app.release_inputs import DEFAULT_LIMITS, QUERIES, SELECTED, ReleaseOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +52,7 @@ _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items(
     type=click.Choice(["raise", "drop"]),
     default="raise",
     show_default=True,
-    help="Rows that cannot pay: refuse the release, or let them count as the centre, from now on.",
+    help="Rows that cannot pay: refuse the release, or drop them for good (in sums they count as the centre).",
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the public release to a JSON file.")
 @output_options
@@ -90,13 +90,13 @@ def release(
     ledger = wanted.open_ledger(table, prepared)
     try:
         answer = release_answer(mechanism, values, ledger=wanted.charged(ledger, table), **noise)  # type: ignore[arg-type]
+        dropping = ledger is not None and ledger.drops
     finally:
         if ledger is not None:
             ledger.close()
-    dropping = ledger is not None and wanted.on_exhausted == "drop"
     public = {**answer.public(), "rows": table.rows, "lower": wanted.lower, "upper": wanted.upper}
-    if dropping:  # a prior of weights knows nothing of rows that cannot pay
-        public |= {"estimate": None, "on_exhausted": "drop"}
+    if dropping:
+        public["on_exhausted"] = "drop"
     edges = getattr(getattr(mechanism, "query", None), "edges", None)
     if edges is not None:
         public["edges"] = edges.tolist()
@@ -125,7 +125,9 @@ def _written(output: Path, public: dict[str, Any], *, quiet: bool) -> OSError | 
 
 def _remarks(wanted: ReleaseOptions, public: dict[str, Any], *, dropping: bool) -> Iterator[str]:
     """Yield what to keep in mind; none of it depends on a value or a weight."""
-    if dropping:
+    if dropping and public["query"] in SELECTED:
+        yield "Rows that cannot pay do not count any more. How many there are is private."
+    elif dropping:
         yield (
             "Rows that cannot pay count as the centre, and the answer is still about all rows. How many there are is "
             "private, so nothing can correct for them."
@@ -140,7 +142,10 @@ def _remarks(wanted: ReleaseOptions, public: dict[str, Any], *, dropping: bool) 
         else:
             yield "Items count with their weights: this is a value for those with large weights rather than for all."
     if public["query"] in ("maximum", "minimum"):
-        yield "Meant is a value with about 10 / epsilon items beyond it: the last one of all is one person's secret."
+        yield (
+            "Meant is a value with a weight of about 20 / epsilon beyond it: the last one of all is one person's "
+            "secret."
+        )
 
 
 def _show(public: dict[str, Any], edges: "NDArray[np.float64] | None") -> None:
@@ -172,6 +177,7 @@ def _show_plan(
         "largest_loss": float(prepared.losses.max()),
         "mean_loss": float(prepared.losses.mean()),
         "rows_that_cannot_pay": unable,
+        "rows_dropped_before": wanted.rows_dropped(table),
         "would": "release" if unable == 0 or wanted.on_exhausted == "drop" else "be refused (exit code 4)",
     }
     if as_json:

@@ -96,8 +96,9 @@ class ReleaseOptions:
         return self._stretched(query, table), values
 
     def _selected(self, domain: Box, table: Table) -> Mechanism:
-        for name, given in (("--rho", self.rho is not None), ("--multiplier", self.multiplier != "1")):
-            if given:
+        stretching = {"--rho": self.rho, "--westin": self.westin, "--multiplier": self.multiplier}
+        for name, given in stretching.items():
+            if given is not None and given not in ("1", "1.0"):
                 raise click.UsageError(f"{name} must not be given for --query {self.query_name}: nothing is stretched.")
         return SELECTED[self.query_name](domain, self._weights(table))
 
@@ -198,6 +199,17 @@ class ReleaseOptions:
             view = LedgerView(ledger, [label for label in labels if label not in new])
             unable = ~view.preview(plan.losses[met], unit=plan.unit) & view.active
             return int(unable.sum() + (plan.losses[~met] > self.row_limit).sum())
+
+    def rows_dropped(self, table: Table) -> int:
+        """Return how many rows an existing ledger has dropped for good, so that they count no more."""
+        if self.ledger_path is None or not self.ledger_path.exists():
+            return 0
+        with Ledger.open(self.ledger_path) as ledger:
+            if self.id_column is None:
+                return int((~ledger.active).sum())
+            known = set(ledger.items or ())
+            view = LedgerView(ledger, [label for label in table.labels(self.id_column) if label in known])
+            return int((~view.active).sum())
 
     def charged(self, ledger: Ledger | None, table: Table) -> Ledger | LedgerView | None:
         """Return the ledger as this table's rows see it."""

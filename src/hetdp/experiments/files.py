@@ -4,8 +4,6 @@ import os
 import tempfile
 from pathlib import Path
 
-from hetdp.errors import DataError
-
 __all__ = ["write_file"]
 
 
@@ -23,9 +21,7 @@ def write_file(path: Path, contents: str | bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         Path(temporary).replace(path)
-    except BaseException as error:
+    except BaseException:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise DataError(f"{str(path)!r} could not be written ({error.strerror}).") from error
         raise

@@ -53,7 +53,8 @@ class ResultsStore:
             raise DataError(f"results must be kept in an existing folder. Got {str(path)!r} instead.")
         try:
             with suppress(OSError):  # SQLite says better what is wrong
-                path.touch(mode=0o600)
+                path.touch()
+                path.chmod(0o600)
             self._connection = sqlite3.connect(path, timeout=5.0, isolation_level=None)
             self._open()
         except sqlite3.Error as error:

@@ -6,6 +6,7 @@ exp(-(epsilon / 2) (s* - s)); a winner is drawn uniformly among the True ones ("
 exponential mechanism and never less accurate). All coins are exact, and their number does not depend on the data.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,8 +31,9 @@ Steps = NDArray[np.int64]
 #: Weights and quantiles are counted in steps of 2**-20, rounded down; scores are exact integers below 2**62.
 _STEPS = 2**20
 _LARGEST_SIZE = 2**21
-#: How far inside the data an extreme is looked for, in units of 1 / epsilon: see `maximum`.
-_EXTREME_MARGIN = 10
+#: How far inside the data an extreme is looked for, times 1 / epsilon: so far that all candidates beyond the data
+#: together, each exp(-(epsilon / 2) margin) as likely as the right one, win once in twenty times (e^-3) at most.
+_SELDOM = 6.0
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -139,8 +141,7 @@ def quantile(
     """
     if not 0 <= finite("share", share) <= 1:
         raise InvalidInput(f"share must lie in [0, 1]. Got {share!r} instead.")
-    target = round(share * _STEPS)
-    return _ranked(f"quantile {share:g}", domain, weights, candidates, lambda _: target)
+    return _ranked(f"quantile {share:g}", domain, weights, candidates, round(share * _STEPS))
 
 
 def median(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
@@ -155,28 +156,31 @@ def median(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int 
     >>> median(Box.uniform(0, 1, size=5), [1, 1, 0.5, 0.5, 0])
     Selection(median of Box(5 items, 0 <= value <= 1, center 0), 1001 candidates)
     """
-    return _ranked("median", domain, weights, candidates, lambda _: _STEPS // 2)
+    return _ranked("median", domain, weights, candidates, _STEPS // 2)
 
 
 def maximum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
-    """Choose a value near the maximum: the quantile with about 10 / epsilon items above it, and at least one.
+    """Choose a value near the maximum: one with items of a weight of about 20 / epsilon above it.
 
-    The largest value itself cannot be told from anything above it within one item's privacy; ten items' worth can.
+    The largest value itself cannot be told from anything above it within one item's privacy; that of twenty can. With
+    few items it is a quarter of their number.
 
     Privacy
     -------
-    (epsilon, v)-differentially private; see `quantile`. Which quantile depends on epsilon and the number of items.
+    (epsilon, v)-differentially private: the score of a candidate is the weight above it less what is wanted there, or
+    minus half of what is too much; one item moves it by at most its weight. What is wanted depends on epsilon and the
+    numbers of items and candidates.
 
     Examples
     --------
     >>> maximum(Box.uniform(0, 1, size=5), [1, 1, 1, 1, 1]).name
     'maximum'
     """
-    return _ranked("maximum", domain, weights, candidates, lambda margin: _STEPS - margin)
+    return _extreme("maximum", domain, weights, candidates)
 
 
 def minimum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
-    """Choose a value near the minimum: the quantile with about 10 / epsilon items below it, and at least one.
+    """Choose a value near the minimum: one with items of a weight of about 20 / epsilon below it.
 
     Privacy
     -------
@@ -187,7 +191,7 @@ def minimum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int
     >>> minimum(Box.uniform(0, 1, size=5), [1, 1, 1, 1, 1]).name
     'minimum'
     """
-    return _ranked("minimum", domain, weights, candidates, lambda margin: margin)
+    return _extreme("minimum", domain, weights, candidates)
 
 
 def mode(domain: Box, weights: PrivacyWeights | ArrayLike, *, categories: ArrayLike) -> Selection:
@@ -224,31 +228,49 @@ def mode(domain: Box, weights: PrivacyWeights | ArrayLike, *, categories: ArrayL
 
 
 def _ranked(
-    label: str,
-    domain: Box,
-    weights: PrivacyWeights | ArrayLike,
-    candidates: int | ArrayLike,
-    target: Callable[[int], int],
+    label: str, domain: Box, weights: PrivacyWeights | ArrayLike, candidates: int | ArrayLike, share: int
 ) -> Selection:
-    """Return a selection by weighted rank; `target` turns the margin of extremes into a share, in steps."""
-    if np.ndim(candidates) == 0:
-        points = np.linspace(domain.lower.min(), domain.upper.max(), whole("candidates", candidates, minimum=2))
-    else:
-        points = np.unique(float_vector("candidates", candidates))
+    """Return a selection by weighted rank; `share` of the weight, in steps, is wanted below."""
+    points = _points(domain, candidates)
 
-    def score(clamped: Floats, steps: Steps, epsilon: float) -> Steps:
-        # At least one item: beyond the last one, all candidates would be equally good.
-        beyond = max(1.0, _EXTREME_MARGIN / max(epsilon, 1e-300))
-        margin = round(min(_STEPS // 2, _STEPS * beyond / domain.size))
-        share = target(margin)
-        order = np.argsort(clamped, kind="stable")
-        cumulative = np.concatenate([[0], np.cumsum(steps[order])])
-        below = cumulative[np.searchsorted(clamped[order], points, side="left")]
-        above = cumulative[-1] - cumulative[np.searchsorted(clamped[order], points, side="right")]
+    def score(clamped: Floats, steps: Steps, _: float) -> Steps:
+        below, above = _beside(points, clamped, steps)
         scores: Steps = -np.abs(below * (_STEPS - share) - above * share)
         return scores
 
     return Selection(label, domain, _checked(domain, weights), points, score)
+
+
+def _extreme(label: str, domain: Box, weights: PrivacyWeights | ArrayLike, candidates: int | ArrayLike) -> Selection:
+    """Return a selection of the value beyond which there is just enough weight to be noticed."""
+    points = _points(domain, candidates)
+
+    def score(clamped: Floats, steps: Steps, epsilon: float) -> Steps:
+        # At least one item: beyond the last one, all candidates would be equally good.
+        margin = max(1.0, (2 * math.log(points.size) + _SELDOM) / max(epsilon, 1e-300))
+        wanted = min(domain.size / 4, margin)
+        below, above = _beside(points, clamped, steps)
+        short = round(wanted * _STEPS) - (above if label == "maximum" else below)
+        # Too much beyond is half as bad as too little: of two ends as far away, the one inside the data is meant.
+        scores: Steps = -np.maximum(short * _STEPS, -short * (_STEPS // 2))
+        return scores
+
+    return Selection(label, domain, _checked(domain, weights), points, score)
+
+
+def _points(domain: Box, candidates: int | ArrayLike) -> Floats:
+    if np.ndim(candidates) == 0:
+        return np.linspace(domain.lower.min(), domain.upper.max(), whole("candidates", candidates, minimum=2))
+    return np.unique(float_vector("candidates", candidates))
+
+
+def _beside(points: Floats, clamped: Floats, steps: Steps) -> tuple[Steps, Steps]:
+    """Return the weight below and above each candidate, in steps."""
+    order = np.argsort(clamped, kind="stable")
+    cumulative = np.concatenate([[0], np.cumsum(steps[order])])
+    below: Steps = cumulative[np.searchsorted(clamped[order], points, side="left")]
+    above: Steps = cumulative[-1] - cumulative[np.searchsorted(clamped[order], points, side="right")]
+    return below, above
 
 
 def _checked(domain: Box, weights: PrivacyWeights | ArrayLike) -> PrivacyWeights:

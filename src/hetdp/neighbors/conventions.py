@@ -11,7 +11,10 @@ from hetdp.checks import whole
 from hetdp.errors import HetdpError, InvalidInput
 from hetdp.profiles import Profiles
 
-__all__ = ["EstimatorConventions", "NotFitted", "as_profiles", "remember_features", "require_features"]
+__all__ = ["EstimatorConventions", "NotFitted", "as_profiles", "recipients_in", "remember_features"]
+
+#: A table with no other columns than these, user and item among them, has one row per pair.
+_COLUMNS_OF_PAIRS = {"user", "item", "weight", "rating", "timestamp"}
 
 
 class NotFitted(HetdpError, ValueError, AttributeError):
@@ -106,7 +109,7 @@ def as_profiles(given: object) -> Profiles:
     if isinstance(given, Profiles):
         return given
     names = _names_in(given)
-    if names is not None and {"user", "item"} <= set(names):
+    if names is not None and {"user", "item"} <= set(names) <= _COLUMNS_OF_PAIRS:
         raise InvalidInput(
             "X must be Profiles or a matrix of users x items. Got a table of pairs (it has the columns user and item) "
             "instead: use Profiles.from_frame(X)."
@@ -115,12 +118,13 @@ def as_profiles(given: object) -> Profiles:
 
 
 def remember_features(estimator: Any, given: object, n_features: int) -> None:  # noqa: ANN401  (any estimator)
-    """Note the names of the columns that were fitted, if they have some, and how many there were.
+    """Note the names of the columns that were fitted, if they have some, how many there were, and if of a matrix.
 
     Privacy
     -------
     Names of columns are public.
     """
+    estimator._by_position = not isinstance(given, Profiles)  # noqa: SLF001  (the estimator's own conventions)
     names = None if isinstance(given, Profiles) else _names_in(given)
     vars(estimator).pop("feature_names_in_", None)
     if names is not None:
@@ -128,27 +132,32 @@ def remember_features(estimator: Any, given: object, n_features: int) -> None:  
     estimator.n_features_in_ = n_features
 
 
-def require_features(estimator: Any, given: object) -> None:  # noqa: ANN401  (any estimator)
-    """Refuse a matrix with other columns than those fitted.
+def recipients_in(estimator: Any, given: object) -> Profiles:  # noqa: ANN401  (any estimator)
+    """Return profiles to ask a fitted estimator with; a matrix must have the columns that were fitted.
 
     Privacy
     -------
     Errors tell counts.
     """
+    if isinstance(given, Profiles):
+        return given
+    if not estimator._by_position:  # noqa: SLF001  (the estimator's own conventions)
+        raise InvalidInput("X must be profiles, as in fit: columns of a matrix have no such ids. Got one instead.")
     names, known = _names_in(given), getattr(estimator, "feature_names_in_", None)
     if names is not None and known is not None and not np.array_equal(known, names):
         raise InvalidInput("The feature names should match those that were passed during fit.")
-    count = _as_matrix(given).shape[1]
-    if count != estimator.n_features_in_:
+    matrix = _as_matrix(given)
+    if matrix.shape[1] != estimator.n_features_in_:
         raise InvalidInput(
-            f"X has {count} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} features "
-            "as input."
+            f"X has {matrix.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
         )
+    return Profiles.from_csr(matrix, item_ids=estimator.item_ids_)
 
 
 def _names_in(given: object) -> NDArray[np.object_] | None:
     """Return the names of the columns of a data frame, if all of them are texts."""
-    names = getattr(given, "columns", None)
+    names = getattr(given, "column_names", getattr(given, "columns", None))  # arrow; pandas and polars
     if names is None or not all(isinstance(name, str) for name in names):
         return None
     return np.asarray(names, dtype=object)

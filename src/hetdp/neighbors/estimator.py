@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from hetdp.checks import Real, fraction, one_of, whole
 from hetdp.errors import InvalidInput, SimulatedResult
-from hetdp.neighbors.coding import CodedProfiles, code_profiles, observed_items
-from hetdp.neighbors.conventions import EstimatorConventions, as_profiles, remember_features, require_features
+from hetdp.neighbors.coding import code_profiles, observed_items
+from hetdp.neighbors.conventions import EstimatorConventions, as_profiles, recipients_in, remember_features
 from hetdp.neighbors.engines import ENGINES, Asked, Run, fit_engine
 from hetdp.neighbors.frames import as_frame
 from hetdp.neighbors.promise import NeighborsGuarantee
@@ -185,7 +185,9 @@ class PrivateNeighbors(EstimatorConventions):
             )
         scores, indices, sure = fitted.lists.scores, fitted.lists.indices, fitted.significance
         if X is not None:
-            scores, indices, sure = self._releases.lists_for(*self._recipients(X), self._threads)
+            public = self._releases.asked.sizes == "public"
+            asking = on_fitted_items(recipients_in(self, X), self.item_ids_, public_sizes=public)
+            scores, indices, sure = self._releases.lists_for(*asking, self._threads)
         if self.significant_only:
             chance = sure < SIGNIFICANT
             scores, indices = np.where(chance, np.nan, scores), np.where(chance, np.int32(-1), indices)
@@ -305,11 +307,3 @@ class PrivateNeighbors(EstimatorConventions):
             raise InvalidInput(f"score must be 'overlap' with engine='sketch'. Got {self.score!r} instead.")
         whole("cycles", self.cycles, minimum=1)
         return whole("n_neighbors", self.n_neighbors, minimum=1), fraction("epsilon", self.epsilon)
-
-    def _recipients(self, given: object) -> tuple[CodedProfiles, NDArray[np.float64]]:
-        if not isinstance(given, Profiles):
-            require_features(self, given)
-        profiles = as_profiles(given)
-        if profiles is not given and not np.array_equal(profiles.item_ids, self.item_ids_):
-            raise InvalidInput("X must be profiles, as in fit: columns of a matrix have no such ids. Got one instead.")
-        return on_fitted_items(profiles, self.item_ids_, public_sizes=self._releases.asked.sizes == "public")

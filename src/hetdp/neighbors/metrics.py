@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hetdp.checks import whole
 from hetdp.errors import InvalidInput
 from hetdp.profiles import Profiles
-from hetdp.profiles.identifiers import IdEncoder, Ids
+from hetdp.profiles.identifiers import IdEncoder, Ids, positions
 from hetdp.profiles.loading import frame_columns
 
 __all__ = [
@@ -186,7 +186,7 @@ def judge(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) ->
     if not test.n_pairs:
         raise InvalidInput("test must hold at least one item to judge by. Got none instead.")
     users, items = (
-        _positions(name, column, ids, read_as_text=profiles.guessed)
+        _positions(name, column, ids, guessed=profiles.guessed and name == "item")
         for name, column, ids in zip(
             ("user", "item"),
             frame_columns(model.recommend(n=n), user="user", item="item", weight=None),
@@ -273,14 +273,20 @@ def _check_same(profiles: Profiles, test: Profiles) -> None:
             raise InvalidInput(f"test must list the same {name} as profiles, in the same order. Got others instead.")
 
 
-def _positions(name: str, column: Sized, ids: Ids, *, read_as_text: bool) -> NDArray[np.int32]:
-    """Return the position of each id of a column among the known ids; in a text file a number is a text too."""
+def _positions(name: str, column: Sized, ids: Ids, *, guessed: bool) -> NDArray[np.int32]:
+    """Return the position of each id of a column among the known ids; if kinds are guessed, numbers are texts too."""
     if not len(column):  # nothing is recommended to anybody; an empty column may have any type
         return np.empty(0, dtype=np.int32)
     encoder = IdEncoder(name)
     codes = encoder.encode(column)
-    _, positions = encoder.finish(ids, read_as_text=read_as_text)
-    return positions[codes]
+    if not guessed:
+        _, place = encoder.finish(ids)
+        return place[codes]
+    known, rank = encoder.finish()
+    place = positions(ids, known)
+    if (place < 0).any():
+        raise InvalidInput(f"{name} ids must be among those of the profiles. Got {(place < 0).sum()} others instead.")
+    return place[rank[codes]]
 
 
 def _first(

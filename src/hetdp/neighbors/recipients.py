@@ -53,12 +53,9 @@ def on_fitted_items(
 
 def _places(profiles: Profiles, item_ids: Ids) -> NDArray[np.int32]:
     """Return where each item of the recipients is among those fitted; -1 if it is not."""
-    asked = profiles.item_ids
-    if asked.dtype != item_ids.dtype and asked.size and item_ids.size:
-        if not profiles.guessed:
-            raise InvalidInput(
-                "item ids of X must be of the kind that was fitted, texts or whole numbers. Got the other kind instead."
-            )
-        # In a text file a number is a text too.
-        asked, item_ids = (np.array([str(one) for one in ids.tolist()], dtype=object) for ids in (asked, item_ids))
-    return positions(item_ids, asked)
+    other_kind = profiles.item_ids.dtype != item_ids.dtype and item_ids.size and profiles.n_items
+    if other_kind and not profiles.guessed:  # in a text file a number is a text too
+        raise InvalidInput(
+            "item ids of X must be of the kind that was fitted, texts or whole numbers. Got the other kind instead."
+        )
+    return positions(item_ids, profiles.item_ids)

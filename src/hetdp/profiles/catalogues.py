@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hetdp.errors import DataError, InvalidInput
-from hetdp.profiles.identifiers import IdEncoder, Ids
+from hetdp.profiles.identifiers import IdEncoder, Ids, positions
 from hetdp.profiles.loading import first_line, open_text
 from hetdp.profiles.user_items import Profiles
 
@@ -73,7 +73,7 @@ def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") ->
     Parameters
     ----------
     profiles
-        Each item that somebody has must be in the catalogue.
+        Each item that somebody has must be in the catalogue, unless its weight is 0: then it counts nowhere, and goes.
     items
         The catalogue, each item once.
     name
@@ -81,7 +81,7 @@ def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") ->
 
     Privacy
     -------
-    Errors count items; they name none.
+    Errors count items; they name none. What is left depends on the catalogue and on items that count.
 
     Examples
     --------
@@ -89,25 +89,20 @@ def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") ->
     >>> on_catalogue(Profiles.from_pairs(["ann"], ["tea"]), np.array(["jazz", "tea"], dtype=object))
     Profiles(1 user, 2 items, 1 pair)
     """
-    import pyarrow as pa  # noqa: PLC0415  (heavy, and `import hetdp` must stay light)
-    import pyarrow.compute as pc  # noqa: PLC0415
-
-    had, listed = profiles.item_ids, items
-    if had.dtype != listed.dtype:  # one side holds nothing but whole numbers, the other may hold the same as texts
-        had, listed = (np.array([str(one) for one in ids.tolist()], dtype=object) for ids in (had, listed))
-    found = pc.index_in(pa.array(had), value_set=pa.array(listed)).fill_null(-1)
-    position = found.to_numpy(zero_copy_only=False).astype(np.int32)
-    unknown = int(((position < 0) & (profiles.popularity > 0)).sum())
+    position = positions(items, profiles.item_ids)
+    listed = position[profiles.indices] >= 0
+    unknown = np.unique(profiles.indices[~listed & (profiles.weights > 0)]).size
     if unknown:
         raise DataError(
             f"{name} must list every item in the data. Got {unknown:,} of {profiles.n_items:,} items that are not in "
             "it instead. Add them, or leave them out of the data."
         )
+    profiles = profiles.keep(listed)
     indices, weights = position[profiles.indices], profiles.weights
     if (np.diff(position[position >= 0]) < 0).any():  # both are sorted, unless somebody chose another order
         order = np.lexsort((indices, profiles.owners))
         indices, weights = indices[order], weights[order]
-    return Profiles(profiles.indptr, indices, weights, profiles.user_ids, listed)
+    return Profiles(profiles.indptr, indices, weights, profiles.user_ids, items)
 
 
 def _parquet_column(file: Path, item: str) -> Any:  # noqa: ANN401  (pyarrow has no types)

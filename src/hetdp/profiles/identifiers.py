@@ -89,13 +89,13 @@ class IdEncoder:
             self._known = self._known.cast(pa.large_string())
         return numbers
 
-    def has_zero(self) -> bool:
-        """Return whether the number 0 is among the ids."""
+    def code_of_zero(self) -> int | None:
+        """Return the code of the number 0; None if it is not among the ids."""
         import pyarrow as pa  # noqa: PLC0415
-        import pyarrow.compute as pc  # noqa: PLC0415
 
         numbers = self._known is not None and self._known.type == pa.int64()
-        return bool(numbers and pc.any(pc.equal(self._known, 0)).as_py())
+        code = self._known.index(0).as_py() if numbers else -1
+        return None if code < 0 else int(code)
 
     def finish(self, declared: object = None, *, read_as_text: bool = False) -> tuple[Ids, NDArray[np.int32]]:
         """Return the final ids and, for each code handed out, its position among them.
@@ -174,7 +174,9 @@ def position_of(ids: Ids, wanted: object) -> int | None:
 
 
 def positions(ids: Ids, wanted: Ids) -> NDArray[np.int32]:
-    """Return where each wanted id is among ids of the same kind; -1 for one that is not there.
+    """Return where each wanted id is among others; -1 for one that is not there.
+
+    A number is the text it is written as, where one side holds texts and the other numbers.
 
     Privacy
     -------
@@ -182,14 +184,18 @@ def positions(ids: Ids, wanted: Ids) -> NDArray[np.int32]:
 
     Examples
     --------
-    >>> positions(as_ids("item", ["tea", "jazz"]), as_ids("item", ["golf", "tea"]))
+    >>> positions(as_ids("item", ["tea", "7"]), as_ids("item", ["golf", "tea"]))
     array([-1,  0], dtype=int32)
+    >>> positions(as_ids("item", ["tea", "7"]), as_ids("item", [7]))
+    array([1], dtype=int32)
     """
     import pyarrow as pa  # noqa: PLC0415  (heavy, and `import hetdp` must stay light)
     import pyarrow.compute as pc  # noqa: PLC0415
 
     if not ids.size or not wanted.size:
         return np.full(wanted.size, -1, dtype=np.int32)
+    if ids.dtype != wanted.dtype:
+        ids, wanted = (np.array([str(one) for one in side.tolist()], dtype=object) for side in (ids, wanted))
     found = pc.index_in(pa.array(wanted), value_set=pa.array(ids)).fill_null(-1)
     return np.array(found.to_numpy(zero_copy_only=False), dtype=np.int32)
 

@@ -155,7 +155,7 @@ def read_pairs(
         if not collector.n_pairs:
             raise _no_pairs(file, min_rating)
         if dims:
-            first = 0 if collector.users.has_zero() or collector.items.has_zero() else 1
+            first = 0 if collector.counts_zero() else 1
             user_ids = np.arange(first, first + dims[0]) if user_ids is None else user_ids
             item_ids = np.arange(first, first + dims[1]) if item_ids is None else item_ids
         guessed = kind != ".parquet" and item_ids is None

@@ -69,6 +69,16 @@ class PairCollector:
         """How many pairs were added, repeated ones included."""
         return sum(users.size for users, _, _ in self._batches)
 
+    def counts_zero(self) -> bool:
+        """Return whether there is a user 0, or an item 0 that counts: what weighs 0 must not decide about names."""
+        if self.users.code_of_zero() is not None:
+            return True
+        zero = self.items.code_of_zero()
+        return zero is not None and any(
+            bool((items == zero).any() if weights is None else (weights[items == zero] > 0).any())
+            for _, items, weights in self._batches
+        )
+
     def finish(self, user_ids: object = None, item_ids: object = None) -> tuple[Rows, Ids, Ids]:
         """Return the rows, the ids of the users and the ids of the items; the collector is empty afterwards."""
         known_users, user_rank = self.users.finish(user_ids, read_as_text=self._read_as_text)

@@ -62,7 +62,8 @@ def nearest(matrix: Matrix, divisors: Values, first: int, neighbours: NDArray[np
         for other in touched[:n_touched]:
             if other != user:
                 value = counts[other] * counts[other] / divisors[other]
-                filled = insert(values, chosen, filled, value, other)
+                if filled < k or value >= values[k - 1]:  # most are not, and a call costs more than a look
+                    filled = insert(values, chosen, filled, value, other)
         for rank in range(filled):
             common[row, rank] = counts[chosen[rank]]
         stranger = 0
