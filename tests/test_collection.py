@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 #: Raise it when tests are added; never lower it without saying why in the commit.
-AT_LEAST = 3390
+AT_LEAST = 3500
 
 
 def test_the_number_of_collected_tests_does_not_drop():
