@@ -1,5 +1,7 @@
 """One machine with many keys: what it can hold of a view by claiming addresses, and whom it can keep out."""
 
+from collections import Counter
+
 import pytest
 from peer_swarm import START, Swarm, a_network, address_of, identity_of
 
@@ -79,6 +81,15 @@ def test_who_answered_where_it_says_it_is_is_no_claim_until_it_says_something_el
     assert not view.claims(record(100).key)
     calls(view, record(100, issued_ms=3000, address=address_of(50)))
     assert view.claims(record(100).key)
+
+
+def test_who_answers_at_one_address_and_says_another_only_claims_to_be_there():
+    view = a_view()
+    view.reached.note(record(100).key, address_of(100), answered=True)
+    view.merge([record(100, address=address_of(1))], sent=[], source=record(100).key)
+    assert view.claims(record(100).key)
+    view.merge([record(1), record(2)], sent=[], source=record(2).key)
+    assert keys(view) == {1, 2}, "whom others know at that address counts more than a claim"
 
 
 def test_addresses_that_change_after_an_answer_do_not_get_around_the_quarter():
@@ -230,6 +241,21 @@ def test_made_up_hosts_hold_a_quarter_of_a_view_and_of_the_exchanges(victims, ev
     # A quarter of the exchanges are trials. With 30 of them, 17 is 4 deviations away; with 600, much less likely.
     assert failed / asked < 17 / 30
     assert min(swarm.held().values()) == 19
+
+
+@pytest.mark.parametrize("after", [2, 5])
+def test_a_young_network_does_not_hang_on_those_that_were_reached_first(after):
+    """The bootstrap peer and the eight best-known peers leave; with hardly any claims passed on, four were cut off."""
+    swarm = Swarm(60, seed=1)
+    swarm.cycles(after)
+    known = Counter(one.key for node in swarm.nodes.values() for one in node.view.records())
+    famous = sorted(swarm.nodes, key=lambda number: known[identity_of(number).key])[-8:]
+    for number in {0, *famous}:
+        swarm.leave(number)
+    swarm.cycles(40)
+    left = {identity_of(number).key for number in swarm.nodes}
+    for number, node in swarm.nodes.items():
+        assert left - {identity_of(number).key} <= {sketch.key for sketch in node.shelf}
 
 
 def test_nobody_stays_famous_and_newcomers_become_known():

@@ -65,6 +65,7 @@ def test_who_was_asked_is_not_asked_again_before_the_others_however_old_it_looks
         asked.append(peer.key[0])
         view.remove(peer.key)
         view.note_asked(peer.key, 100_000.0 + turn)
+        view.reached.note(peer.key, peer.address, answered=True)
         view.merge([peer], sent=[], source=peer.key)  # back with the same old record
     assert asked == [1, 5, 6, 7, 8] * 2
 

@@ -38,6 +38,16 @@ def test_contacts_are_few_of_a_host_and_not_those_who_called_last(store):
     assert len({peer.key for drawn in draws for peer in drawn}) > 100  # 600 draws from 204; never the same 20
 
 
+def test_half_of_the_contacts_are_those_seen_last_for_others_may_be_gone(store):
+    store.keep(peers=[(record(n), 100.0) for n in range(1, 501)], now_s=100.0, first_epoch=0)
+    store.keep(peers=[(record(n), 9000.0) for n in range(501, 531)], now_s=9000.0, first_epoch=0)
+    fresh = {record(n).key.hex() for n in range(501, 531)}
+    for _ in range(5):
+        drawn = store.contacts(20, own_address=OWN, most_per_host=4)
+        assert len(drawn) == 20
+        assert sum(peer.key in fresh for peer in drawn) >= 10
+
+
 def test_the_limit_per_host_is_that_of_the_view(store):
     crowd = [(record(n, f"tcp://10.9.9.9:{2000 + n}"), 1.0) for n in range(20)]
     near = [(record(100 + n, f"tcp://127.0.0.1:{2000 + n}"), 1.0) for n in range(20)]

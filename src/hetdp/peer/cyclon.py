@@ -113,6 +113,15 @@ class View:
         sure = [entry.record for entry in self._entries.values() if not entry.claimed]
         return min(sure, key=self._heard_of, default=None)
 
+    def knows_few(self) -> bool:
+        """Return whether there are fewer peers than a shuffle takes that more than claim to be somewhere.
+
+        Privacy
+        -------
+        Public data only.
+        """
+        return sum(not entry.claimed for entry in self._entries.values()) < self._shuffle_size
+
     def claims(self, key: bytes) -> bool:
         """Return whether a peer is in the view and only claims to be where its record says.
 
@@ -174,9 +183,10 @@ class View:
         """
         others = [entry for key, entry in self._entries.items() if key != without]
         sure = some([entry.record for entry in others if not entry.claimed], count, self._stream)
-        # A network of strangers begins somewhere: who knows next to nobody passes on a few claims.
+        # A network of strangers begins somewhere: who knows next to nobody passes on claims, so that not everybody
+        # depends on the same few.
         claims = [entry.record for entry in others if entry.claimed]
-        return sure + some(claims, max(0, max(1, count // 4) - len(sure)), self._stream)
+        return sure + some(claims, max(0, max(1, count // 2) - len(sure)), self._stream)
 
     def merge(self, received: Sequence[Record], *, sent: Sequence[Record], source: bytes, called: bool = False) -> None:
         """Take in what a peer gave: newer records of known peers, then free slots, then the slots of `sent`.
@@ -190,7 +200,8 @@ class View:
         source
             Key of that peer. A record of this very key must be the one that it sent over its own connection.
         called
-            Whether that peer called this node. Otherwise this node has asked it, and has reached it therefore.
+            Whether that peer called this node. Otherwise this node has asked it: others whom it names are taken at its
+            word, itself where it was reached.
 
         Privacy
         -------
@@ -198,7 +209,8 @@ class View:
         """
         replaceable = [record.key for record in sent][:_MOST_GIVEN_UP]
         for record in received[: self._shuffle_size]:
-            known, claimed = self._entries.get(record.key), called and not self.reached.at(record.key, record.address)
+            known = self._entries.get(record.key)
+            claimed = (called or record.key == source) and not self.reached.at(record.key, record.address)
             if known is not None:
                 self._renew(known, record, source, claimed=claimed)
             elif (

@@ -79,6 +79,7 @@ class Node:
         )
         own = identity.key.hex()
         self._contacts = [peer for peer in (*network.bootstrap, *contacts) if peer.key != own]
+        self._bootstraps = frozenset(peer.address for peer in network.bootstrap)
         self.exchanges = Exchanges(most=settings.most_exchanges, patience_s=settings.timeout_periods * network.period_s)
         self._record: Record | None = None
         self.next_exchange_s = now_s + network.period_s * float(stream.uniforms(1)[0])
@@ -259,6 +260,8 @@ class Node:
         entries = self._checked(message.sender, message.entries, curve, now_s)
         themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
         self.view.reached.note(exchange.key, exchange.address, answered=True)
+        if exchange.address in self._bootstraps:  # known by a name, perhaps, or by the address of its router
+            self.view.reached.note(exchange.key, message.sender.address, answered=True)
         if exchange.trial:  # who has stood it is in
             entries = [*themselves, *entries]
         elif 2 * len(self.view) < self.network.view_size:  # else it has had its turn, or it would stay famous for ever

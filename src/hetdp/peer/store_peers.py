@@ -119,9 +119,10 @@ class PeerStore(ProfileStore):
         return [PeerInfo(key.hex(), pseudonym(key), address, seen_s, epoch) for key, address, seen_s, epoch in rows]
 
     def contacts(self, count: int, *, own_address: str, most_per_host: int) -> list[Bootstrap]:
-        """Return some of the peers talked to, to ask after a restart: at random, and few of the same host.
+        """Return some of the peers talked to, to ask after a restart: half seen last, half at random, few of a host.
 
-        Those seen last would be whoever has called most often, and one machine can call under many keys.
+        Those seen last are most likely still there. But they may be whoever has called most often, and one machine can
+        call under many keys; so the other half is anybody.
 
         Parameters
         ----------
@@ -134,14 +135,16 @@ class PeerStore(ProfileStore):
         -------
         Public data.
         """
-        rows, taken = self._rows("SELECT address, key, curve FROM peers ORDER BY key"), Counter[str]()
-        chosen: list[Bootstrap] = []
-        for address, key, curve in some(rows, len(rows), secure_stream()):
-            host = host_of(address)
-            if many_per_host(address, own_address) or not most_per_host or taken[host] < most_per_host:
-                taken[host] += 1
-                chosen.append(Bootstrap(address, key.hex(), curve.hex()))
-        return chosen[:count]
+        newest = self._rows("SELECT address, key, curve FROM peers ORDER BY seen_s DESC, key")
+        taken, chosen = Counter[str](), dict[bytes, Bootstrap]()
+        for rows, room in ((newest, count - count // 2), (some(newest, len(newest), secure_stream()), count)):
+            for address, key, curve in rows:
+                host = host_of(address)
+                free = many_per_host(address, own_address) or not most_per_host or taken[host] < most_per_host
+                if len(chosen) < room and key not in chosen and free:
+                    taken[host] += 1
+                    chosen[key] = Bootstrap(address, key.hex(), curve.hex())
+        return list(chosen.values())
 
     def bans(self) -> dict[bytes, float]:
         """Return banned transport and signing keys and until when: as many as a node keeps, those that last longest.

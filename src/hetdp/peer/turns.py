@@ -10,8 +10,9 @@ from hetdp.randomness import Stream
 
 __all__ = ["whom_to_ask"]
 
-#: Every so many exchanges, one who only claims to be somewhere is asked: that is how newcomers get into views.
-_CLAIM_EVERY = 4
+#: Every so many exchanges, one who only claims to be somewhere is asked: that is how newcomers get into views. More
+#: often by who knows few, so that a young network does not hang on the peers that were reached first.
+_CLAIM_EVERY, _CLAIM_EVERY_IF_FEW = 4, 2
 
 
 def whom_to_ask(
@@ -46,7 +47,8 @@ def whom_to_ask(
         for peer in contacts
         if not gate.banned(bytes.fromhex(peer.key), bytes.fromhex(peer.curve), now_s=now_s)
     ]
-    asked = (view.claim() if trial % _CLAIM_EVERY == 0 else None) or view.oldest()
+    every = _CLAIM_EVERY_IF_FEW if view.knows_few() else _CLAIM_EVERY
+    asked = (view.claim() if trial % every == 0 else None) or view.oldest()
     if allowed and (asked is None or turn % contact_every == 0):
         return pick(allowed, stream)
     asked = asked or view.claim()
