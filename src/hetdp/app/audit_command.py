@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.app.output import check_writable, note, output_options, print_json, print_rows, write_whole
+from hetdp.app.output import check_writable, note, output_options, print_json, print_rows
+from hetdp.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

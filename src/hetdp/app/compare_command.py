@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from hetdp.app.output import check_writable, note, output_options, print_json, print_rows, write_whole
+from hetdp.app.output import check_writable, note, output_options, print_json, print_rows
 from hetdp.app.release_inputs import parse_westin
+from hetdp.files import write_whole
 from hetdp.mechanisms.comparison import QUERY_NAMES
 from hetdp.mechanisms.comparison import compare as simulate
 

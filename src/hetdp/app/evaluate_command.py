@@ -14,7 +14,8 @@ from hetdp.app.evaluate_measure import ABOUT, Wanted
 from hetdp.app.neighbors_inputs import DEFAULT_CYCLES, ENGINES, SCORES, SIZES, check_ending
 from hetdp.app.neighbors_output import plain
 from hetdp.app.neighbors_source import Source, data_options
-from hetdp.app.output import check_writable, note, output_options, print_json, print_rows, write_whole
+from hetdp.app.output import check_writable, note, output_options, print_json, print_rows
+from hetdp.files import write_whole
 
 if TYPE_CHECKING:
     from hetdp.profiles.policies import Policy

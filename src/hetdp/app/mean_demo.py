@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from hetdp.app.output import check_writable, note, print_facts, print_json, print_rows, write_whole
+from hetdp.app.output import check_writable, note, print_facts, print_json, print_rows
+from hetdp.files import write_whole
 
 __all__ = ["show_mean"]
 

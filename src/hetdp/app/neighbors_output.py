@@ -5,10 +5,7 @@ import gzip
 import io
 import json
 import math
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +15,7 @@ from numpy.typing import NDArray
 
 from hetdp._version import __version__
 from hetdp.app.output import print_rows
-from hetdp.errors import DataError
+from hetdp.files import whole_file
 
 if TYPE_CHECKING:
     from hetdp.neighbors.promise import NeighborsGuarantee
@@ -90,7 +87,7 @@ class Lists:
     def write(self, path: Path, about: Mapping[str, Any]) -> None:
         """Write all rows; a parquet file also says what it is about in its metadata."""
         name = path.name.lower()
-        with _whole(path) as temporary:
+        with whole_file(path) as temporary:
             if name.endswith(".parquet"):
                 self._write_parquet(temporary, about)
             elif name.endswith(".jsonl"):
@@ -132,25 +129,6 @@ class Lists:
         for columns in self.blocks():
             for row in zip(*(column.tolist() for column in columns), strict=True):
                 file.write(json.dumps(dict(zip(self.names, row, strict=True)), ensure_ascii=False) + "\n")
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside the file; rename it when all went well, else leave nothing behind."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    except OSError as error:
-        raise DataError(f"--output must be a writable file. Got {str(path)!r} ({error.strerror}) instead.") from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def guarantee_facts(guarantee: "NeighborsGuarantee") -> dict[str, Any]:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, write_whole
+from hetdp.app.output import check_writable, note, output_options, print_facts, print_json
 from hetdp.errors import DataError, InvalidInput
+from hetdp.files import write_whole
 
 if TYPE_CHECKING:
     from hetdp.peer.network import Network

@@ -13,8 +13,9 @@ import click
 from hetdp.app.network_command import need_extra
 from hetdp.app.node_costs import cost_facts, cost_warnings, in_words
 from hetdp.app.node_demo_command import demo
-from hetdp.app.output import check_writable, note, output_options, print_facts, print_json, write_whole
+from hetdp.app.output import check_writable, note, output_options, print_facts, print_json
 from hetdp.errors import DataError, HetdpError
+from hetdp.files import write_whole
 
 if TYPE_CHECKING:
     from hetdp.peer.handle import NodeHandle

@@ -1,7 +1,6 @@
 """How commands speak: options they share, tables, JSON, and files that are either whole or not there."""
 
 import json
-import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ __all__ = [
     "print_facts",
     "print_json",
     "print_rows",
-    "write_whole",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -97,18 +95,3 @@ def check_writable(path: Path, *, keep: Sequence[Path | None] = (), name: str = 
             trial.flush()
     except OSError as error:
         raise DataError(f"{name} must be a writable file. Got {str(path)!r} ({error.strerror}) instead.") from None
-
-
-def write_whole(path: Path, text: str, *, mode: int = 0o600) -> None:
-    """Write a file under a temporary name, then rename it. It is for its owner only unless `mode` says otherwise."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -14,9 +14,9 @@ from hetdp.app.output import (
     print_facts,
     print_json,
     print_rows,
-    write_whole,
 )
 from hetdp.app.release_inputs import DEFAULT_LIMITS, QUERIES, SELECTED, ReleaseOptions
+from hetdp.files import write_whole
 
 if TYPE_CHECKING:
     import numpy as np

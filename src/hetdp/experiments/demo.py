@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hetdp.experiments.evaluation import run_task
-from hetdp.experiments.files import write_file
 from hetdp.experiments.inputs import DataSet, prepare_data
 from hetdp.experiments.reproduction import evaluate, require_packages
 from hetdp.experiments.settings import Settings
 from hetdp.experiments.sweeps import plan_tasks
+from hetdp.files import write_whole
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.metrics import judge, recall
@@ -111,7 +111,7 @@ def demo_report(path: Path, progress: Progress | None = None) -> Demonstration:
         step()
     from hetdp.experiments.report.rendering import render_html  # noqa: PLC0415  (only reports need it)
 
-    write_file(
+    write_whole(
         path, render_html(evaluate(_SETTINGS, data, outcomes), title="A privacy dial for every item: a short look")
     )
     return Demonstration(tuple(rows), path)

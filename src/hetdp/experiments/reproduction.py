@@ -10,7 +10,6 @@ from pathlib import Path
 from hetdp.errors import InvalidInput
 from hetdp.experiments.datasets import describe
 from hetdp.experiments.evaluation import Outcome
-from hetdp.experiments.files import write_file
 from hetdp.experiments.inputs import DataSet, check_folder, prepare_data
 from hetdp.experiments.marks import figure_marks
 from hetdp.experiments.measurements import Measurements
@@ -21,6 +20,7 @@ from hetdp.experiments.settings import Settings
 from hetdp.experiments.store import ResultsStore
 from hetdp.experiments.sweeps import plan_tasks
 from hetdp.experiments.verdicts import judge_claims
+from hetdp.files import write_whole
 
 __all__ = ["Reproduction", "evaluate", "reproduce", "write_files"]
 
@@ -143,7 +143,7 @@ def write_files(evaluation: Evaluation, outcomes: Iterable[Outcome], names: dict
         RUNS: runs_csv(outcomes, names),
     }
     for name, text in texts.items():
-        write_file(folder / name, text)
+        write_whole(folder / name, text)
     return [*(folder / name for name in texts), *write_figures(evaluation, folder / FIGURES)]
 
 

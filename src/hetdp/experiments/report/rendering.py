@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from hetdp._version import __version__
-from hetdp.experiments.files import write_file
 from hetdp.experiments.marks import BY_OVERLAP, Mark
 from hetdp.experiments.published import published_source
 from hetdp.experiments.report import contents
@@ -20,6 +19,7 @@ from hetdp.experiments.report.contents import Evaluation
 from hetdp.experiments.report.figures import FIGURES, Figure, Series, present_series
 from hetdp.experiments.report.remarks import differences, remarks
 from hetdp.experiments.report.verdict_tables import tally, verdict_note, verdict_rows
+from hetdp.files import write_whole
 
 __all__ = ["render_html", "write_figures"]
 
@@ -94,7 +94,7 @@ def write_figures(evaluation: Evaluation, folder: Path) -> list[Path]:
         drawing = vl_convert.vegalite_to_svg(whole_figure(rows, series, published=printed))
         for ending, text in (("svg", drawing), ("png", vl_convert.svg_to_png(drawing, scale=2.0))):
             path = folder / f"{figure.key}.{ending}"
-            write_file(path, text)
+            write_whole(path, text)
             written.append(path)
     return written
 

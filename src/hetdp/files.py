@@ -1,0 +1,57 @@
+"""Files that are either whole or not there."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["whole_file", "write_whole"]
+
+
+@contextmanager
+def whole_file(path: Path, *, mode: int = 0o600) -> Iterator[Path]:
+    """Give a temporary name beside a file; rename it when all went well, else leave nothing behind.
+
+    Privacy
+    -------
+    For its owner only unless `mode` says otherwise.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole_file(Path(folder, "likes.csv")) as temporary:
+    ...         _ = temporary.write_text("user,item")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['likes.csv']
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    temporary = Path(name)
+    try:
+        os.fchmod(handle, mode)
+        os.close(handle)
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, contents: str | bytes, *, mode: int = 0o600) -> None:
+    """Write a file under a temporary name, then rename it.
+
+    Privacy
+    -------
+    For its owner only unless `mode` says otherwise.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder, "answer.json"), "{}")
+    ...     Path(folder, "answer.json").read_text()
+    '{}'
+    """
+    with whole_file(path, mode=mode) as temporary:
+        temporary.write_bytes(contents.encode() if isinstance(contents, str) else contents)
