@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hetdp.mechanisms.rounding import floor_product
 from hetdp.profiles import Profiles
 from hetdp.profiles.identifiers import Ids, whole_numbers
+from hetdp.profiles.pairs import rename_items
 
 __all__ = ["UNIT", "CodedProfiles", "code_profiles", "observed_items", "read_only"]
 
@@ -57,6 +58,10 @@ class CodedProfiles:
     def sizes(self) -> NDArray[np.int64]:
         """How many items of each user count. As private as the profiles."""
         return np.diff(self.indptr)
+
+    def renamed(self, places: NDArray[np.int32], n_items: int) -> "CodedProfiles":
+        """Return the profiles on another catalogue, where item i is at `places[i]`; items with a place below 0 go."""
+        return CodedProfiles(*rename_items(self.indptr, self.items, self.codes, places), n_items)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -108,18 +113,10 @@ def observed_items(coded: CodedProfiles, profiles: Profiles) -> tuple[CodedProfi
     ([0, 1], ['a', 'c'])
     """
     counted = np.bincount(coded.items, minlength=coded.n_items) > 0
-    renamed = (np.cumsum(counted) - 1).astype(np.int32)
-    left = CodedProfiles(coded.indptr, renamed[coded.items], coded.codes, int(counted.sum()))
     ids = profiles.item_ids[counted]
+    places = np.full(coded.n_items, -1, dtype=np.int32)
+    places[counted] = np.arange(ids.size)
     numbers = whole_numbers(ids) if profiles.guessed and ids.dtype == np.object_ else None
-    return (left, ids) if numbers is None else _in_order(left, numbers)
-
-
-def _in_order(coded: CodedProfiles, numbers: NDArray[np.int64]) -> tuple[CodedProfiles, NDArray[np.int64]]:
-    """Return the profiles with the items in the order of their numbers, as if nothing but numbers had been read."""
-    order = np.argsort(numbers)
-    rank = np.empty(numbers.size, dtype=np.int32)
-    rank[order] = np.arange(numbers.size, dtype=np.int32)
-    items = rank[coded.items]
-    by_owner = np.lexsort((items, np.repeat(np.arange(coded.n_users), coded.sizes)))
-    return CodedProfiles(coded.indptr, items[by_owner], coded.codes[by_owner], coded.n_items), numbers[order]
+    if numbers is not None:  # in their order, as if nothing but numbers had been read
+        ids, places[counted] = np.unique(numbers, return_inverse=True)
+    return coded.renamed(places, ids.size), ids

@@ -44,11 +44,7 @@ def on_fitted_items(
     owners = np.repeat(np.arange(coded.n_users), coded.sizes)
     counted = np.bincount(owners, weights=coded.codes, minlength=coded.n_users) / UNIT
     sizes = profiles.sizes.astype(np.float64) if public_sizes else counted
-    items = place[coded.items]
-    there = items >= 0
-    indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(there, dtype=np.int64)])[coded.indptr]
-    order = np.flatnonzero(there)[np.lexsort((items[there], owners[there]))]
-    return CodedProfiles(indptr, items[order], coded.codes[order], item_ids.size), sizes
+    return coded.renamed(place, item_ids.size), sizes
 
 
 def _places(profiles: Profiles, item_ids: Ids) -> NDArray[np.int32]:

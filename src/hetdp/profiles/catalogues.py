@@ -9,6 +9,7 @@ import numpy as np
 from hetdp.errors import DataError, InvalidInput
 from hetdp.profiles.identifiers import IdEncoder, Ids, positions
 from hetdp.profiles.loading import first_line, open_text
+from hetdp.profiles.pairs import rename_items
 from hetdp.profiles.user_items import Profiles
 
 __all__ = ["on_catalogue", "read_catalogue"]
@@ -97,12 +98,8 @@ def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") ->
             f"{name} must list every item in the data. Got {unknown:,} of {profiles.n_items:,} items that are not in "
             "it instead. Add them, or leave them out of the data."
         )
-    profiles = profiles.keep(listed)
-    indices, weights = position[profiles.indices], profiles.weights
-    if (np.diff(position[position >= 0]) < 0).any():  # both are sorted, unless somebody chose another order
-        order = np.lexsort((indices, profiles.owners))
-        indices, weights = indices[order], weights[order]
-    return Profiles(profiles.indptr, indices, weights, profiles.user_ids, items)
+    indptr, indices, weights = rename_items(profiles.indptr, profiles.indices, profiles.weights, position)
+    return Profiles(indptr, indices, weights, profiles.user_ids, items)
 
 
 def _parquet_column(file: Path, item: str) -> Any:  # noqa: ANN401  (pyarrow has no types)

@@ -1,6 +1,7 @@
 """Collect (user, item, weight) triples batch by batch and merge them into compressed sparse rows."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from hetdp.errors import InvalidInput
 from hetdp.profiles.identifiers import IdEncoder, Ids
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = ["PairCollector", "Rows", "Weights", "merge_pairs", "weight_vector"]
+__all__ = ["PairCollector", "Rows", "Weights", "merge_pairs", "rename_items", "weight_vector"]
 
 #: Weights are kept in the precision they come in: rounding one up would break the promise made for its item.
 Weights = NDArray[np.float32] | NDArray[np.float64]
@@ -137,6 +138,29 @@ def merge_pairs(keys: NDArray[np.int64], weights: Weights | None, shape: tuple[i
     for array in (indptr, indices, weights):
         array.flags.writeable = False
     return Rows(indptr, indices, weights, merged)
+
+
+def rename_items(
+    indptr: NDArray[np.int64], items: NDArray[np.int32], values: NDArray[Any], places: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+    """Return rows with item i called `places[i]`, sorted again; items whose place is below 0 go, and their values.
+
+    Examples
+    --------
+    >>> rows = np.array([0, 2, 3]), np.array([0, 2, 1], dtype=np.int32), np.array([0.1, 0.2, 0.3])
+    >>> [part.tolist() for part in rename_items(*rows, np.array([1, -1, 0], dtype=np.int32))]
+    [[0, 2, 2], [0, 1], [0.2, 0.1]]
+    """
+    renamed = places[items]
+    there = renamed >= 0
+    if not there.all():
+        indptr = np.concatenate([[0], np.cumsum(there, dtype=np.int64)])[indptr]
+        renamed, values = renamed[there], values[there]
+    if (np.diff(places[places >= 0]) < 0).any():
+        owners = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+        order = np.lexsort((renamed, owners))
+        renamed, values = renamed[order], values[order]
+    return indptr, renamed, values
 
 
 def weight_vector(weights: object, n_pairs: int) -> Weights:
