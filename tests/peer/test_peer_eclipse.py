@@ -33,6 +33,11 @@ def calls(view, one):
     view.merge([one], sent=view.records(), source=one.key, called=True)
 
 
+def a_node(number):
+    who, stream = identity_of(number), seeded_stream(1 + number)
+    return Node(who, address=address_of(number), network=NETWORK, settings=Settings(), stream=stream, now_s=START)
+
+
 def signed(number, address, now_s, *, network_id=NETWORK.id):
     who = identity_of(number)
     fields = (who.key, who.curve, address, int(1000 * now_s), b"")
@@ -157,22 +162,7 @@ def test_a_claim_does_not_push_out_a_peer_that_others_know_nor_fill_its_host():
 
 def test_a_victim_that_answers_is_not_kept_out_by_one_who_claims_its_address():
     """The crook calls before the victim in every period. Before, the victim never got in."""
-    node = Node(
-        identity_of(0),
-        address=address_of(0),
-        network=NETWORK,
-        settings=Settings(),
-        stream=seeded_stream(1),
-        now_s=START,
-    )
-    victim = Node(
-        identity_of(1),
-        address=address_of(1),
-        network=NETWORK,
-        settings=Settings(),
-        stream=seeded_stream(2),
-        now_s=START,
-    )
+    node, victim = a_node(0), a_node(1)
     seen = []
     for turn in range(60):
         now_s = START + 10 * turn + 1

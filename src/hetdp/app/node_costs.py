@@ -10,7 +10,6 @@ __all__ = ["cost_facts", "cost_warnings", "in_words"]
 
 _DAY_S = 86400
 _MUCH = 5
-_FULL_DIAL = 100
 
 
 def cost_facts(network: "Network", limit: float) -> dict[str, Any]:
@@ -20,9 +19,10 @@ def cost_facts(network: "Network", limit: float) -> dict[str, Any]:
     -------
     Public parameters and the limit of all items; nothing of the profile.
     """
+    from hetdp.peer.sketches import FULL_DIAL
     from hetdp.peer.store_ledger import most_steps
 
-    epochs = most_steps(limit, network.epsilon) // _FULL_DIAL
+    epochs = most_steps(limit, network.epsilon) // FULL_DIAL
     return {
         "epsilon_per_epoch": float(network.epsilon),
         "epoch_length_s": network.epoch_length_s,

@@ -14,6 +14,7 @@ from hetdp.experiments.weight_rules import GROUPS, Drawn
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.coding import CodedProfiles, code_profiles
 from hetdp.neighbors.metrics import recall_of
+from hetdp.neighbors.scoring import own_factors
 from hetdp.profiles import Profiles, split
 from hetdp.randomness import Stream, seeded_stream
 
@@ -140,7 +141,7 @@ class _Engine:
         self._factors = np.ones(self._people.size)
         if configuration.score != "overlap":
             # The paper's cosine: sizes of the training profiles, items of weight 0 included, declared public.
-            self._factors = 1.0 / np.sqrt(np.maximum(1, train.sizes[self._people]))
+            self._factors = own_factors(train.sizes[self._people].astype(np.float64))
 
     def point(self, epsilon: float, level: Fraction, measure: "functools.partial[dict[str, float]]") -> Point:
         """Return what the engine reaches at one epsilon."""

@@ -5,12 +5,13 @@ sender of the record chose. And it may not send a node into networks that only t
 """
 
 import ipaddress
+import math
 from functools import lru_cache
 
 from hetdp.errors import InvalidInput
 from hetdp.peer.network import split_address
 
-__all__ = ["address_kind", "check_own_address", "endpoint_of", "host_of", "many_per_host"]
+__all__ = ["address_kind", "check_own_address", "endpoint_of", "host_of", "most_at_host"]
 
 _Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -90,8 +91,15 @@ def host_of(address: str) -> str:
     return str(ipaddress.ip_network((int(ip), _ONE_HOST_BITS), strict=False))
 
 
-def many_per_host(address: str, own_address: str) -> bool:
-    """Return whether any number of peers may be at the host of an address: on loopback, for a node that is there too.
+def most_at_host(address: str, own_address: str, most_per_host: int) -> float:
+    """Return how many peers may be at the host of an address: any number on loopback, for a node that is there too.
+
+    Parameters
+    ----------
+    address, own_address
+        Of a peer and of this node.
+    most_per_host
+        The limit elsewhere; 0 for any number.
 
     Privacy
     -------
@@ -99,10 +107,12 @@ def many_per_host(address: str, own_address: str) -> bool:
 
     Examples
     --------
-    >>> many_per_host("tcp://127.0.0.1:1", "tcp://127.0.0.1:2"), many_per_host("tcp://127.0.0.1:1", "tcp://8.8.8.8:1")
-    (True, False)
+    >>> near = "tcp://127.0.0.1:1"
+    >>> most_at_host(near, "tcp://127.0.0.1:2", 4), most_at_host(near, "tcp://8.8.8.8:1", 4), most_at_host(near, "", 0)
+    (inf, 4, inf)
     """
-    return address_kind(address) == "loopback" and bool(own_address) and address_kind(own_address) == "loopback"
+    near = address_kind(address) == "loopback" and bool(own_address) and address_kind(own_address) == "loopback"
+    return math.inf if near or not most_per_host else most_per_host
 
 
 def check_own_address(address: str) -> str:

@@ -21,7 +21,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hetdp.peer.addresses import endpoint_of, host_of, many_per_host
+from hetdp.peer.addresses import endpoint_of, host_of, most_at_host
 from hetdp.peer.chance import pick, some
 from hetdp.peer.messages import Record
 from hetdp.peer.reached import Reached
@@ -268,8 +268,7 @@ class View:
         leaving = [entry for entry in others if entry.endpoint == endpoint]
         if any(not self._beats(record, rival, claimed=claimed) for rival in leaving):
             return False
-        free = not self._most_per_host or many_per_host(record.address, self._own_address)
-        if not free and len(others) - len(leaving) >= self._most_per_host:
+        if len(others) - len(leaving) >= most_at_host(record.address, self._own_address, self._most_per_host):
             weak = [entry for entry in others if entry.claimed and entry not in leaving]
             if not weak or (claimed and not self._coin()):
                 return False  # a host that is full of claims is full for other claims half the time only

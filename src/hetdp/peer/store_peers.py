@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from hetdp.peer.addresses import host_of, many_per_host
+from hetdp.peer.addresses import host_of, most_at_host
 from hetdp.peer.admission import MOST_BANS
 from hetdp.peer.chance import some
 from hetdp.peer.facts import PeerInfo, Traffic
@@ -140,7 +140,7 @@ class PeerStore(ProfileStore):
         for rows, room in ((newest, count - count // 2), (some(newest, len(newest), secure_stream()), count)):
             for address, key, curve in rows:
                 host = host_of(address)
-                free = many_per_host(address, own_address) or not most_per_host or taken[host] < most_per_host
+                free = taken[host] < most_at_host(address, own_address, most_per_host)
                 if len(chosen) < room and key not in chosen and free:
                     taken[host] += 1
                     chosen[key] = Bootstrap(address, key.hex(), curve.hex())

@@ -169,9 +169,8 @@ class PrivacyPage:
         """Return in how many more sketches an item can count, with its dial as it stands."""
         epsilon = self._node.network.epsilon
         lost = round(Fraction(item.spent) * FULL_DIAL / epsilon)  # the ledger counts in whole steps, and so does this
-        return max(
-            0, (most_steps(item.limit, epsilon) - lost) // item.dial
-        )  # a limit may be lowered below what is lost
+        left = most_steps(item.limit, epsilon) - lost  # below 0 if the limit was lowered below what is lost
+        return max(0, left // item.dial)
 
     def _disclosure(self, place: int) -> Disclosure:
         store, epsilon = self._node.store, self._node.network.epsilon
@@ -182,7 +181,7 @@ class PrivacyPage:
         charges = store.charges(place)
         spent = math.fsum(loss for _, loss in charges)
         lifetime = math.exp(min(700.0, spent))  # losses add up, so odds multiply
-        listed = {item.place: item for item in store.profile()}.get(place)
+        listed = store.on_list(place)
         return Disclosure(
             place=place,
             title=store.catalogue_item(place).title,
