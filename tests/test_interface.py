@@ -1,9 +1,11 @@
 """What the outside sees: names, types, documentation, and what importing costs."""
 
 import inspect
+import re
 import subprocess
 import sys
 import typing
+from pathlib import Path
 
 import pytest
 
@@ -68,16 +70,46 @@ def test_the_public_names_are_pinned():
 @pytest.mark.parametrize(
     ("name", "thing"), list(public_callables()), ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_everything_public_is_typed_and_says_what_it_means_for_privacy(name, thing):
-    documentation = inspect.getdoc(thing) or ""
-    # Methods of a query are documented as a family by their class.
-    assert "Privacy\n-------" in documentation or thing.__qualname__.startswith("Query."), name
-    assert documentation
+def test_everything_public_is_typed_and_documented(name, thing):
+    assert inspect.getdoc(thing)
     function = thing.__init__ if inspect.isclass(thing) else thing
     hints = typing.get_type_hints(function)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name not in ("self", "cls", "_"):
             assert parameter.name in hints, f"{name}({parameter.name})"
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        hetdp.Guarantee,
+        hetdp.Ledger,
+        hetdp.Ledger.charge,
+        hetdp.PrivateNeighbors,
+        hetdp.PrivateNeighbors.fit,
+        hetdp.PrivateNeighbors.recommend,
+        hetdp.Release,
+        hetdp.audit,
+        hetdp.discrete_gaussian,
+        hetdp.discrete_laplace,
+        hetdp.release,
+        hetdp.release_distortion_bound,
+        hetdp.stretch,
+        *(getattr(mechanisms, name) for name in mechanisms.__all__ if inspect.isfunction(getattr(mechanisms, name))),
+    ],
+    ids=lambda thing: thing.__qualname__,
+)
+def test_what_makes_a_promise_states_it(thing):
+    assert "Privacy\n-------" in inspect.getdoc(thing)
+
+
+def test_no_privacy_section_is_empty_words():
+    sections = re.compile(r"\n( *)Privacy\n\1-{3,}\n(?:\1[^\n]*\n|\n)*?(?=\1[A-Z][a-z]+\n\1-{3,}\n|\1\"\"\")")
+    empty = re.compile(r"(?i)^(all )?(public|not applicable|as above|as (for )?the class|local|see the class)[^a-z]*$")
+    for path in Path(hetdp.__file__).parent.rglob("*.py"):
+        for section in sections.finditer(path.read_text()):
+            text = " ".join(section.group().split()[2:])
+            assert not empty.match(text), f"{path.name}: {text}"
 
 
 def test_every_error_descends_from_one():

@@ -13,10 +13,6 @@ __all__ = ["whole_file", "write_whole"]
 def whole_file(path: Path, *, mode: int = 0o600) -> Iterator[Path]:
     """Give a temporary name beside a file; rename it when all went well, else leave nothing behind.
 
-    Privacy
-    -------
-    For its owner only unless `mode` says otherwise.
-
     Examples
     --------
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -41,10 +37,6 @@ def whole_file(path: Path, *, mode: int = 0o600) -> Iterator[Path]:
 
 def write_whole(path: Path, contents: str | bytes, *, mode: int = 0o600) -> None:
     """Write a file under a temporary name, then rename it.
-
-    Privacy
-    -------
-    For its owner only unless `mode` says otherwise.
 
     Examples
     --------

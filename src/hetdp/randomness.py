@@ -98,12 +98,7 @@ class Stream:
         return out
 
     def uniforms(self, count: int) -> NDArray[np.float64]:
-        """Return floats in [0, 1), for simulations and searches. Never for noise: floats are not exact.
-
-        Privacy
-        -------
-        None is claimed.
-        """
+        """Return floats in [0, 1), for simulations and searches. Never for noise: floats are not exact."""
         return (self.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def key(self) -> bytes:
@@ -184,10 +179,6 @@ def seeded_stream(seed: int, *path: int) -> Stream:
 def as_stream(random_state: RandomState) -> Stream:
     """Return the stream that a `random_state` argument stands for.
 
-    Privacy
-    -------
-    None means secure; a number means simulated.
-
     Examples
     --------
     >>> as_stream(None).simulated, as_stream(3).simulated
@@ -205,10 +196,6 @@ def simulation_stream(random_state: RandomState, purpose: str) -> Stream:
 
     With one stream for both, a split and a weight policy with the same seed would test exactly the items with the
     lowest weights.
-
-    Privacy
-    -------
-    A seeded stream is for simulation only.
 
     Examples
     --------

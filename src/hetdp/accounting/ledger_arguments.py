@@ -18,10 +18,6 @@ __all__ = ["checked_items", "checked_limits", "entry_of", "refuse_other", "resol
 def entry_of(charge: Charge) -> Entry:
     """Return what the history keeps of a charge made now, or explain why it is not a charge.
 
-    Privacy
-    -------
-    The losses of single items are left out.
-
     Examples
     --------
     >>> entry_of(Charge([0.25, 0.05], description="mean", amount=1)).amount

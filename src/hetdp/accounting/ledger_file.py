@@ -106,12 +106,7 @@ class LedgerFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file; closing twice is harmless.
-
-        Privacy
-        -------
-        Every charge is on disk already.
-        """
+        """Close the file; closing twice is harmless."""
         connection, self._connection = getattr(self, "_connection", None), None
         if connection is not None:
             connection.close()
@@ -141,12 +136,7 @@ class LedgerFile:
             return self._load(self._connected())[1]
 
     def history(self) -> tuple[Entry, ...]:
-        """Return every charge so far, oldest first.
-
-        Privacy
-        -------
-        Holds nothing about any single item.
-        """
+        """Return every charge so far, oldest first."""
         with self._errors_explained():
             connection = self._connected()
             connection.execute("BEGIN")

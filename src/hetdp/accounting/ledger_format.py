@@ -98,12 +98,7 @@ def write_state(connection: sqlite3.Connection, chain: bytes, state: State) -> b
 
 
 def write_history(connection: sqlite3.Connection, chain: bytes, entries: list[Entry]) -> bytes:
-    """Append charges to the history and return the new end of the chain.
-
-    Privacy
-    -------
-    Holds nothing about any single item.
-    """
+    """Append charges to the history and return the new end of the chain."""
     for entry in entries:
         chain = _link(chain, entry)
     connection.executemany(_WRITE_HISTORY, map(astuple, entries))

@@ -72,10 +72,6 @@ def report_of(state: State, delta: float) -> LedgerReport:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural where needed.
 
-    Privacy
-    -------
-    The number of items and of charges is public.
-
     Examples
     --------
     >>> counted(1, "item"), counted(2, "charge")

@@ -23,10 +23,6 @@ _Scalar = TypeVar("_Scalar", np.float64, np.bool_)
 class Charge:
     """One release to be paid for; the fields are the parameters of `Ledger.charge`.
 
-    Privacy
-    -------
-    Losses tell the weights, so `repr` leaves them out.
-
     Examples
     --------
     >>> Charge([0.25, 0.05], description="mean", amount=0.5)
@@ -51,10 +47,6 @@ class Entry:
     description, unit, amount, weights_loss
         As they were given to `Ledger.charge`.
 
-    Privacy
-    -------
-    Holds nothing about any single item.
-
     Examples
     --------
     >>> Entry("2026-01-01T00:00:00+00:00", "mean", "epsilon", 0.5, 0.5).amount
@@ -71,10 +63,6 @@ class Entry:
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class State:
     """Everything a ledger knows except its history. Vectors are replaced, never written to.
-
-    Privacy
-    -------
-    The owner's eyes only, so `repr` shows nothing.
 
     Examples
     --------
@@ -99,10 +87,6 @@ class State:
     @classmethod
     def fresh(cls, unit: str, items: tuple[str | int, ...] | None, limits: NDArray[np.float64]) -> "State":
         """Return the state of a ledger that was never charged.
-
-        Privacy
-        -------
-        Nothing is spent.
 
         Examples
         --------

@@ -12,12 +12,7 @@ __all__ = ["load_function", "read_json"]
 
 
 def load_function(target: str) -> Callable[..., Any]:
-    """Return the function that FILE.py:FUNCTION names.
-
-    Privacy
-    -------
-    Runs the file, like any import.
-    """
+    """Return the function that FILE.py:FUNCTION names."""
     path, _, name = target.rpartition(":")
     if not path or not name:
         raise DataError(f"the function must be given as FILE.py:FUNCTION. Got {target!r} instead.")

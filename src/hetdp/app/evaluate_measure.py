@@ -180,10 +180,6 @@ def interval(recalls: NDArray[np.float64]) -> tuple[float, float]:
     (of their means over the users) both contain the spread of single numbers, so adding them counts it twice: the
     interval is a little too wide rather than too narrow. Few runs are met by Student's distribution.
 
-    Privacy
-    -------
-    As private as the recalls.
-
     Examples
     --------
     >>> mean, half = interval(np.array([[0.0, 1.0, 0.5, 0.5], [0.0, 1.0, 0.5, 0.5]]))

@@ -22,10 +22,6 @@ _SAMPLE = 2**16
 def available_bytes() -> int | None:
     """Return how much memory may be had without swapping, or None where the system does not tell.
 
-    Privacy
-    -------
-    Reads nothing private.
-
     Examples
     --------
     >>> available = available_bytes()
@@ -124,10 +120,6 @@ def require_memory(what: str, needed: int, *, check: bool, way_through: str) -> 
 
 def gigabytes(size: int) -> str:
     """Return a size in words.
-
-    Privacy
-    -------
-    None needed.
 
     Examples
     --------

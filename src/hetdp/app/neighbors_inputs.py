@@ -74,12 +74,7 @@ def search_options(function: Command) -> Command:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a search was asked for, checked before anything is read.
-
-    Privacy
-    -------
-    All public.
-    """
+    """What a search was asked for, checked before anything is read."""
 
     epsilon: float
     neighbors: int
@@ -162,10 +157,6 @@ def check_ending(output: Path, endings: tuple[str, ...] = ENDINGS) -> None:
 def available_processors() -> int:
     """Return how many processors this process may use.
 
-    Privacy
-    -------
-    Reads nothing private.
-
     Examples
     --------
     >>> available_processors() >= 1
@@ -178,12 +169,7 @@ def available_processors() -> int:
 
 
 def compiles(engine: str) -> bool:
-    """Return whether an engine's kernels have yet to be compiled, which happens once and is kept on disk.
-
-    Privacy
-    -------
-    Reads nothing private.
-    """
+    """Return whether an engine's kernels have yet to be compiled, which happens once and is kept on disk."""
     from importlib import import_module
 
     module_name, name = _KERNELS[engine]

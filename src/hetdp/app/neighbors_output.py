@@ -40,10 +40,6 @@ class Lists:
     exact
         Whether text holds every digit of a number: noise makes most of them pointless, but weights are not rounded.
 
-    Privacy
-    -------
-    The rows of a user are for that user.
-
     Examples
     --------
     >>> lists = Lists.from_frame({"user": ["ann", "bob"], "item": ["tea", "jazz"], "score": [2.0, 1.0]})
@@ -132,12 +128,7 @@ class Lists:
 
 
 def guarantee_facts(guarantee: "NeighborsGuarantee") -> dict[str, Any]:
-    """Return a promise in words and numbers.
-
-    Privacy
-    -------
-    Public.
-    """
+    """Return a promise in words and numbers."""
     return {
         "text": guarantee.text,
         "adversary": guarantee.adversary,
@@ -155,10 +146,6 @@ def guarantee_facts(guarantee: "NeighborsGuarantee") -> dict[str, Any]:
 
 def plain(value: object) -> Any:  # noqa: ANN401  (whatever JSON can hold)
     """Return a value as JSON can hold it: what is not a number becomes null.
-
-    Privacy
-    -------
-    Changes nothing.
 
     Examples
     --------
@@ -178,10 +165,6 @@ def plain(value: object) -> Any:  # noqa: ANN401  (whatever JSON can hold)
 
 def in_words(seconds: float) -> str:
     """Return a rough time in words.
-
-    Privacy
-    -------
-    None needed.
 
     Examples
     --------

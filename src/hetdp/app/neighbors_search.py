@@ -26,12 +26,7 @@ _EXAMPLE_SIZES = (50, 200)
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Plan:
-    """What was read, and what the search will take.
-
-    Privacy
-    -------
-    Holds the profiles.
-    """
+    """What was read, and what the search will take."""
 
     profiles: "Profiles"
     weights: str

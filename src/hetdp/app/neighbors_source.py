@@ -52,12 +52,7 @@ def data_options(function: Command) -> Command:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Data:
-    """What was read, and where its weights come from, in words.
-
-    Privacy
-    -------
-    Holds the profiles.
-    """
+    """What was read, and where its weights come from, in words."""
 
     profiles: "Profiles"
     weights: str
@@ -65,12 +60,7 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A file of pairs and how to read it.
-
-    Privacy
-    -------
-    Names only; what is read belongs to the users.
-    """
+    """A file of pairs and how to read it."""
 
     path: Path
     quiet: bool

@@ -35,10 +35,6 @@ def cost_facts(network: "Network", limit: float) -> dict[str, Any]:
 def cost_warnings(facts: dict[str, Any]) -> list[str]:
     """Return what somebody should think about before taking part.
 
-    Privacy
-    -------
-    As for `cost_facts`.
-
     Examples
     --------
     >>> cost_warnings({"epsilon_per_epoch": 3.0, "epochs_at_full_weight": 10, "limit_spent_after_s": 6048000})
@@ -70,10 +66,6 @@ def cost_warnings(facts: dict[str, Any]) -> list[str]:
 
 def in_words(seconds: float) -> str:
     """Return a duration in its largest unit.
-
-    Privacy
-    -------
-    Not applicable.
 
     Examples
     --------

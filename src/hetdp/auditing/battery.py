@@ -62,10 +62,6 @@ class Case:
 def battery(size: str = "full") -> list[Case]:
     """Return the cases of the full or the quick battery.
 
-    Privacy
-    -------
-    Runs nothing yet, and never on private data.
-
     Examples
     --------
     >>> sorted({case.audit for case in battery("quick")})
@@ -77,10 +73,6 @@ def battery(size: str = "full") -> list[Case]:
 
 def run_cases(cases: Sequence[Case], *, random_state: RandomState = None) -> Iterator[Finding]:
     """Run cases one after the other; what has been yielded is known even if the rest is interrupted.
-
-    Privacy
-    -------
-    Runs on made-up profiles.
 
     Examples
     --------
@@ -94,10 +86,6 @@ def run_cases(cases: Sequence[Case], *, random_state: RandomState = None) -> Ite
 
 def planned_cost(cases: int, mutants: int, *, size: str) -> str:
     """Return how much there is to do and about how long it takes here, from a short pilot.
-
-    Privacy
-    -------
-    Draws noise that hides nothing.
 
     Examples
     --------

@@ -58,10 +58,6 @@ class Shipped:
 def shipped_queries() -> dict[str, Query]:
     """Return every built-in query on small domains: unit, signed, away from 0, and mixed.
 
-    Privacy
-    -------
-    Made-up and public.
-
     Examples
     --------
     >>> len(shipped_queries()) >= 30
@@ -153,10 +149,6 @@ SOURCES: Sequence[Callable[[], Iterator[Shipped]]] = (
 
 def shipped_mechanisms() -> list[Shipped]:
     """Return everything that can be released.
-
-    Privacy
-    -------
-    Made-up and public.
 
     Examples
     --------

@@ -43,12 +43,7 @@ class Event:
         return f"{self.feature.words} {'>=' if self.above else '<='} {self.threshold:.6g}"
 
     def count(self, outputs: Outputs) -> int:
-        """Return how many outputs lie in the event.
-
-        Privacy
-        -------
-        Reads outputs only.
-        """
+        """Return how many outputs lie in the event."""
         values = self.feature.of(outputs)
         return int(((values >= self.threshold) if self.above else (values <= self.threshold)).sum())
 
@@ -77,10 +72,6 @@ def learn_events(
     features
         What to look at; learned if not given.
 
-    Privacy
-    -------
-    Learned from outputs of public neighbours.
-
     Examples
     --------
     >>> import numpy as np
@@ -105,10 +96,6 @@ def learn_events(
 
 def apparent_loss(one: Outputs, two: Outputs) -> float:
     """Return how large the loss looks on a small sample: good for comparing pairs of profiles, certain of nothing.
-
-    Privacy
-    -------
-    Reads outputs of public neighbours.
 
     Examples
     --------

@@ -55,10 +55,6 @@ class Feature:
 def learn_features(one: Outputs, two: Outputs) -> list[Feature]:
     """Return features that may tell the outputs of two neighbours apart; the first has the medians as landmarks.
 
-    Privacy
-    -------
-    Learned from outputs of public neighbours.
-
     Examples
     --------
     >>> import numpy as np
@@ -78,10 +74,6 @@ def learn_features(one: Outputs, two: Outputs) -> list[Feature]:
 
 def precision_feature() -> Feature:
     """Return how many binary digits an output has after the point: what betrays floating-point noise.
-
-    Privacy
-    -------
-    Reads outputs only.
 
     Examples
     --------

@@ -24,10 +24,6 @@ _MOVERS = 48
 def differing_item(one: object, two: object) -> Hashable:
     """Return the one item in which two profiles differ: a position, a key, or a member of a set.
 
-    Privacy
-    -------
-    Errors tell how many items differ, never a value.
-
     Examples
     --------
     >>> differing_item([0, 0, 1], [0, 1, 1]), differing_item({"a": 1}, {"a": 2}), differing_item({1, 2}, {1})
@@ -93,10 +89,6 @@ def search_pair(
     domain: Box, item: int, apart: Callable[[Floats, Floats], float], *, movers: int
 ) -> tuple[Floats, Floats]:
     """Return the pair of vertices that differ in one item and are furthest apart by a measure of the caller's.
-
-    Privacy
-    -------
-    Uses no private value.
 
     Examples
     --------

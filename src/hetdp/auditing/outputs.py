@@ -29,10 +29,6 @@ class OutputReader:
     cells
         How many numbers one output has; 0 for labels.
 
-    Privacy
-    -------
-    Errors tell types and shapes, never an output.
-
     Examples
     --------
     >>> OutputReader().batch([[1.0, 2.0], [3.0, 4.0]], 2)
@@ -46,12 +42,7 @@ class OutputReader:
     label: type | None = None
 
     def batch(self, raw: object, count: int) -> Outputs:
-        """Read the outputs of a vectorised mechanism: an array or a sequence with one output per run.
-
-        Privacy
-        -------
-        Reads outputs, which a mechanism makes to be seen.
-        """
+        """Read the outputs of a vectorised mechanism: an array or a sequence with one output per run."""
         sized = isinstance(raw, np.ndarray | Sequence) and not isinstance(raw, str) and getattr(raw, "ndim", 1) > 0
         if not sized or len(raw) != count:  # type: ignore[arg-type]
             got = f"{len(raw)} outputs" if sized else type(raw).__name__  # type: ignore[arg-type]
@@ -61,12 +52,7 @@ class OutputReader:
         return self.singles(list(raw))  # type: ignore[call-overload]
 
     def singles(self, raw: Sequence[object]) -> Outputs:
-        """Read outputs that were made one by one.
-
-        Privacy
-        -------
-        Reads outputs, which a mechanism makes to be seen.
-        """
+        """Read outputs that were made one by one."""
         values = [output.value if isinstance(output, Release) else output for output in raw]
         rows = [_row(value) for value in values]
         if all(row is not None for row in rows):

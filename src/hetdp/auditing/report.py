@@ -45,10 +45,6 @@ class Finding:
     def to_dict(self) -> dict[str, Any]:
         """Return the finding, ready for JSON.
 
-        Privacy
-        -------
-        As the finding itself: the owner's.
-
         Examples
         --------
         >>> Finding("replay", "total", NOTHING, "12 pairs.").to_dict()["verdict"]
@@ -91,10 +87,6 @@ class AuditRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row, ready for JSON.
-
-        Privacy
-        -------
-        Claims tell weights: the owner's.
 
         Examples
         --------
@@ -151,10 +143,6 @@ class AuditReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report, ready for JSON.
-
-        Privacy
-        -------
-        Claims tell weights: the owner's.
 
         Examples
         --------

@@ -59,10 +59,6 @@ class AuditPlan:
         Chance that all bounds hold together.
     run_s
         Seconds per run, from a pilot.
-
-    Privacy
-    -------
-    Claims tell weights: the plan is the owner's.
     """
 
     subject: Subject

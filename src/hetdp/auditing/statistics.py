@@ -76,10 +76,6 @@ def plan_samples(
     largest
         Where to stop; then `detectable` tells what is still found.
 
-    Privacy
-    -------
-    Computed from public numbers and the claim.
-
     Examples
     --------
     >>> plan_samples(1.0).samples, plan_samples(0.25).samples
@@ -102,10 +98,6 @@ def plan_samples(
 
 def detectable_loss(claim: float, samples: int, *, confidence: float, comparisons: int, power: float = 0.999) -> float:
     """Return the smallest loss above the claim that a given number of runs finds; infinity if there is none.
-
-    Privacy
-    -------
-    Computed from public numbers and the claim.
 
     Examples
     --------

@@ -109,10 +109,6 @@ def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
     epsilon
         With a mechanism only.
 
-    Privacy
-    -------
-    Runs nothing yet.
-
     Examples
     --------
     >>> subject_of(lambda profile, size: [sum(profile)] * size).vectorised
@@ -173,10 +169,6 @@ def _function_subject(function: Callable[..., Any]) -> Subject:
 def planned(mechanism: Plan | Mechanism, *, epsilon: object = None, rho: object = None) -> Plan:
     """Return the plan itself, or the plan of a mechanism at the given level.
 
-    Privacy
-    -------
-    Reads no value.
-
     Examples
     --------
     >>> from hetdp.mechanisms import queries, stretching
@@ -227,10 +219,6 @@ def claims_for(claimed: Claims, item: Hashable) -> float:
 def default_items(claims: NDArray[np.float64]) -> list[int]:
     """Return all items, or an even sample from the strictest claim to the most relaxed.
 
-    Privacy
-    -------
-    Which items are chosen tells about weights: the owner's.
-
     Examples
     --------
     >>> default_items(np.linspace(1, 0, 100))[:2]
@@ -267,10 +255,6 @@ def pairs_for(
     subject: Subject, neighbors: Sequence[Pair] | None, items: Sequence[int] | None
 ) -> list[tuple[Hashable, Pair]]:
     """Return the pairs to audit, each with the item it is about: those given, or the worst that can be found.
-
-    Privacy
-    -------
-    Uses no private value.
 
     Examples
     --------

@@ -35,10 +35,6 @@ class Mixes:
     of, needed
         How many mixes there are, and how many of ours the conclusion asks for.
 
-    Privacy
-    -------
-    As private as the data.
-
     Examples
     --------
     >>> Mixes(9, 7, of=10, needed=10).text
@@ -79,10 +75,6 @@ class Claim:
     counts
         Whether it decides the verdict. A cross-check does not: it is the same number put another way, shown so that a
         reader sees whether the verdict hangs on how the number was put. Nor does a number without bounds.
-
-    Privacy
-    -------
-    As private as the data.
     """
 
     conclusion: str
@@ -106,10 +98,6 @@ def claims_about(measured: Measurements, settings: Settings, data: str, *, built
         The runs, and the sweep they come from.
     data, built_in
         Name of the data set, and whether it is one of ours: no other has published points.
-
-    Privacy
-    -------
-    As private as the data.
     """
     yield from _Claims(measured, settings, data, published_for(data) if built_in else None).all()
 

@@ -30,10 +30,6 @@ class Conclusion:
     reason
         The likely reason where our runs say otherwise.
 
-    Privacy
-    -------
-    Public.
-
     Examples
     --------
     >>> {conclusion.key: len(conclusion.about) for conclusion in CONCLUSIONS}["slices"]

@@ -46,10 +46,6 @@ class Configuration:
     k, cycles
         Neighbours per user, and cycles of gossip.
 
-    Privacy
-    -------
-    Public.
-
     Examples
     --------
     >>> Configuration(engine="gossip", epsilons=(0.5, 1.0)).text
@@ -92,12 +88,7 @@ class Configuration:
         return f"{self.engine}, {self.score}{combine}, {self.weights.text}"
 
     def facts(self) -> dict[str, object]:
-        """Return everything that distinguishes this configuration, for the name of a task.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return everything that distinguishes this configuration, for the name of a task."""
         facts = dataclasses.asdict(self)
         facts["weights"] = {"kind": self.weights.kind, **facts["weights"]}
         if not self.private:  # what does not matter must not make a difference; groups are reported apart

@@ -26,10 +26,6 @@ def connect_dask(address: str, *, timeout_s: float = 5.0) -> Any:  # noqa: ANN40
         Such as tcp://10.0.0.1:8786.
     timeout_s
         How long all of it may take.
-
-    Privacy
-    -------
-    Sends nothing but the greeting of the protocol.
     """
     try:
         from distributed import Client  # noqa: PLC0415  (optional, and slow to load)

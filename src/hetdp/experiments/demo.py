@@ -50,10 +50,6 @@ class DemoRow:
     loss_one, loss_all
         What an item of weight 1 loses to one observer and to all together, lists and recommendations included; None
         where nothing is promised.
-
-    Privacy
-    -------
-    Of generated people: nobody's.
     """
 
     data: str
@@ -66,12 +62,7 @@ class DemoRow:
 
 @dataclass(frozen=True)
 class Demonstration:
-    """The table, and where the report is.
-
-    Privacy
-    -------
-    Of generated people: nobody's.
-    """
+    """The table, and where the report is."""
 
     rows: tuple[DemoRow, ...]
     report: Path
@@ -86,10 +77,6 @@ def demo_report(path: Path, progress: Progress | None = None) -> Demonstration:
         The HTML file to write.
     progress
         Called with steps done and in all.
-
-    Privacy
-    -------
-    Simulated on generated people: nothing private goes in.
     """
     require_packages()
     data = prepare_data(_SETTINGS.data, k=_SETTINGS.k)

@@ -37,10 +37,6 @@ class Point:
         Mean recall of "all" users, and of each group that has members.
     met_mean, met_max
         Distinct peers that a node was compared with (gossip only).
-
-    Privacy
-    -------
-    Evaluations without noise: as private as the data.
     """
 
     epsilon: float | None
@@ -51,12 +47,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one task found, and how many seconds of a processor it took.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """What one task found, and how many seconds of a processor it took."""
 
     task: Task
     points: tuple[Point, ...]

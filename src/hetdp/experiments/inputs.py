@@ -34,10 +34,6 @@ class DataSet:
         Whether it is generated.
     weights
         Where the file has weights, which an evaluation does not use, in words; None if it has none.
-
-    Privacy
-    -------
-    As private as the profiles.
     """
 
     name: str
@@ -115,12 +111,7 @@ def check_profiles(name: str, profiles: Profiles, *, k: int) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Say so if the output folder cannot be made or written, and leave nothing behind.
-
-    Privacy
-    -------
-    Touches no data.
-    """
+    """Say so if the output folder cannot be made or written, and leave nothing behind."""
     made = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         try:

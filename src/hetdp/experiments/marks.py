@@ -37,10 +37,6 @@ class Mark:
         Mean over runs and its 95 % confidence interval, which ends at 0 and 1; nan where one run has none.
     published
         The paper's recall at this point, or None.
-
-    Privacy
-    -------
-    As private as the data.
     """
 
     figure: str
@@ -64,10 +60,6 @@ def figure_marks(measured: Measurements, settings: Settings, data: Sequence[Data
         The runs, and the sweep they come from.
     data
         The data sets. Built-in ones have published points, others do not, whatever their name.
-
-    Privacy
-    -------
-    As private as the data.
     """
     found: list[Mark] = []
     for one in data:

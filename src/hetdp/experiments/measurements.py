@@ -20,12 +20,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over runs and its confidence interval (Student's t).
-
-    Privacy
-    -------
-    As private as what was measured.
-    """
+    """A mean over runs and its confidence interval (Student's t)."""
 
     mean: float
     low: float
@@ -42,10 +37,6 @@ def estimate(values: Values, *, confidence: float = CONFIDENCE) -> Estimate:
         One number per run. One run alone has an unbounded interval.
     confidence
         How often such intervals hold the true mean, if runs are about normal.
-
-    Privacy
-    -------
-    As private as what was measured.
 
     Examples
     --------
@@ -79,10 +70,6 @@ class Measurements:
         Finished tasks.
     names
         Name of each data set by fingerprint.
-
-    Privacy
-    -------
-    As private as the data.
     """
 
     def __init__(self, outcomes: Iterable[Outcome], names: Mapping[str, str]) -> None:
@@ -94,23 +81,13 @@ class Measurements:
         self.outcomes: dict[tuple[str, Configuration], list[Outcome]] = collected
 
     def configurations(self, data: str, wanted: Callable[[Configuration], bool]) -> list[Configuration]:
-        """Return the configurations measured on a data set for which `wanted` is true.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return the configurations measured on a data set for which `wanted` is true."""
         return [configuration for name, configuration in self._found if name == data and wanted(configuration)]
 
     def runs(
         self, data: str, configuration: Configuration, *, group: str = "all", epsilon: float | None = None
     ) -> Values | None:
-        """Return the recall of each run, averaged over epsilons unless one is given; None if it was not measured.
-
-        Privacy
-        -------
-        As private as the data.
-        """
+        """Return the recall of each run, averaged over epsilons unless one is given; None if it was not measured."""
         found = self._found.get((data, configuration))
         if found is None or group not in found.recall:
             return None
@@ -120,24 +97,14 @@ class Measurements:
         return np.asarray(values[:, configuration.epsilons.index(epsilon)], dtype=np.float64)
 
     def met(self, data: str, configuration: Configuration, epsilon: float) -> tuple[float, int]:
-        """Return how many distinct peers a node was compared with: mean, and largest in any run.
-
-        Privacy
-        -------
-        Follows from noisy scores.
-        """
+        """Return how many distinct peers a node was compared with: mean, and largest in any run."""
         values = self._found[data, configuration].met[:, configuration.epsilons.index(epsilon)]
         return float(values[:, 0].mean()), int(values[:, 1].max())
 
     def average(
         self, data: str, configurations: Iterable[Configuration], *, group: str = "all", epsilon: float | None = None
     ) -> Values | None:
-        """Return the recall of each run, averaged over configurations; None if one was not measured.
-
-        Privacy
-        -------
-        As private as the data.
-        """
+        """Return the recall of each run, averaged over configurations; None if one was not measured."""
         parts = [self.runs(data, one, group=group, epsilon=epsilon) for one in configurations]
         found = [part for part in parts if part is not None]
         if not found or len(found) < len(parts):

@@ -38,10 +38,6 @@ class Published:
         Figure 2: recall by lower end and number of slices.
     by_groups
         Figure 3: recall by share of pragmatists, group and share of fundamentalists.
-
-    Privacy
-    -------
-    Public facts.
     """
 
     name: str
@@ -54,10 +50,6 @@ class Published:
 
 def published_for(data: str) -> Published | None:
     """Return what the paper printed about the data set that a built-in one resembles, or None.
-
-    Privacy
-    -------
-    Public facts.
 
     Examples
     --------
@@ -92,10 +84,6 @@ def published_for(data: str) -> Published | None:
 
 def published_source() -> str:
     """Return where the points come from.
-
-    Privacy
-    -------
-    Public facts.
 
     Examples
     --------

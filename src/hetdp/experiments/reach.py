@@ -21,10 +21,6 @@ class Reach:
     share, low
         Share of the way from random (0) to true neighbours by the same score (1), and the lower end of its 95 %
         interval; minus infinity with one run.
-
-    Privacy
-    -------
-    As private as the data.
     """
 
     loss: float
@@ -37,10 +33,6 @@ def reach_of(loss: float, recall: Values, random: Values, true: Values) -> Reach
 
     The interval is that of the recall minus its share of the way, within each run: the ends of the way are as random
     as what lies between them.
-
-    Privacy
-    -------
-    As private as the data.
 
     Examples
     --------
@@ -58,12 +50,7 @@ def reach_of(loss: float, recall: Values, random: Values, true: Values) -> Reach
 
 
 def sketch_reach(measured: Measurements, settings: Settings, data: str) -> tuple[Reach, ...]:
-    """Return how far the sketch engine gets at each total loss, smallest first; nothing where it was not measured.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return how far the sketch engine gets at each total loss, smallest first; nothing where it was not measured."""
     true = measured.runs(data, overlap_baseline(settings))
     random = measured.runs(data, Configuration(engine="random", k=settings.k))
     if true is None or random is None:

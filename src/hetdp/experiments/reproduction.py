@@ -39,10 +39,6 @@ class Reproduction:
         Tasks run now, and found in the results.
     files
         What was written.
-
-    Privacy
-    -------
-    As private as the data.
     """
 
     evaluation: Evaluation
@@ -94,12 +90,7 @@ def reproduce(
 
 
 def require_packages() -> None:
-    """Refuse to start without the packages that the report will need at the end.
-
-    Privacy
-    -------
-    Touches no data.
-    """
+    """Refuse to start without the packages that the report will need at the end."""
     missing = [name for name in ("jinja2", "joblib", "vl_convert") if importlib.util.find_spec(name) is None]
     if missing:
         raise InvalidInput(
@@ -108,12 +99,7 @@ def require_packages() -> None:
 
 
 def evaluate(settings: Settings, data: list[DataSet], outcomes: Iterable[Outcome]) -> Evaluation:
-    """Return what outcomes say.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return what outcomes say."""
     known = list(outcomes)
     measured = Measurements(known, {one.mark: one.name for one in data})
     names = [one.name for one in data]
@@ -129,12 +115,7 @@ def evaluate(settings: Settings, data: list[DataSet], outcomes: Iterable[Outcome
 
 
 def write_files(evaluation: Evaluation, outcomes: Iterable[Outcome], names: dict[str, str], folder: Path) -> list[Path]:
-    """Write the report, the figures, and every number as CSV; return the files.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Write the report, the figures, and every number as CSV; return the files."""
     from hetdp.experiments.report.rendering import render_html, write_figures  # noqa: PLC0415  (only reports need it)
 
     texts = {
@@ -148,12 +129,7 @@ def write_files(evaluation: Evaluation, outcomes: Iterable[Outcome], names: dict
 
 
 def runs_csv(outcomes: Iterable[Outcome], names: dict[str, str]) -> str:
-    """Return every number that any run measured as CSV.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return every number that any run measured as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(

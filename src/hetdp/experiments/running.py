@@ -22,24 +22,14 @@ _MANY_USERS = 2_000
 
 @dataclass(frozen=True)
 class Batch:
-    """Tasks on the same data set.
-
-    Privacy
-    -------
-    As private as the profiles.
-    """
+    """Tasks on the same data set."""
 
     profiles: Profiles
     tasks: tuple[Task, ...]
 
 
 class Runner(Protocol):
-    """Where tasks are run.
-
-    Privacy
-    -------
-    The profiles go wherever the tasks are run.
-    """
+    """Where tasks are run."""
 
     def run(self, batches: Sequence[Batch]) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each batch as they come, in any order."""
@@ -48,22 +38,12 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class LocalRunner:
-    """Runs tasks here, on `jobs` cores.
-
-    Privacy
-    -------
-    Nothing leaves the machine.
-    """
+    """Runs tasks here, on `jobs` cores."""
 
     jobs: int = 1
 
     def run(self, batches: Sequence[Batch]) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of each batch as they come.
-
-        Privacy
-        -------
-        See the class.
-        """
+        """Yield the outcomes of each batch as they come."""
         if self.jobs == 1 or len(batches) == 1:
             yield from (run_tasks(batch.profiles, batch.tasks) for batch in batches)
             return
@@ -97,21 +77,11 @@ class DaskRunner:
         self._client = connect_dask(address, timeout_s=timeout_s)
 
     def close(self) -> None:
-        """Leave the cluster; it goes on running.
-
-        Privacy
-        -------
-        See the class.
-        """
+        """Leave the cluster; it goes on running."""
         self._client.close()
 
     def run(self, batches: Sequence[Batch]) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of each batch as they come.
-
-        Privacy
-        -------
-        See the class.
-        """
+        """Yield the outcomes of each batch as they come."""
         from distributed import as_completed  # noqa: PLC0415  (optional, and slow to load)
 
         completed: Any = as_completed
@@ -148,10 +118,6 @@ def run_sweep(
         Where tasks are run.
     progress
         Called with the tasks done and in all, those finished before included.
-
-    Privacy
-    -------
-    A simulation for those who may see the profiles.
     """
     missing = store.missing(tasks)
     done, total = len(tasks) - len(missing), len(tasks)

@@ -49,10 +49,6 @@ class Settings:
     extras
         Whether to add what the paper does not show.
 
-    Privacy
-    -------
-    Public.
-
     Examples
     --------
     >>> len(Settings().lower), Settings.quick().runs
@@ -116,12 +112,7 @@ class Settings:
 
     @classmethod
     def quick(cls) -> Self:
-        """Return a small sweep that still draws every figure, in less than a minute on two cores.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return a small sweep that still draws every figure, in less than a minute on two cores."""
         return cls(
             runs=3,
             lower=(0.0, 0.5, 0.9),
@@ -161,10 +152,6 @@ def read_settings(path: Path, *, base: Settings | None = None) -> Settings:
         A TOML file of `name = value` lines with the names of `Settings`.
     base
         Default: the paper's evaluation.
-
-    Privacy
-    -------
-    Public.
     """
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -84,21 +84,11 @@ class ResultsStore:
         return int(count)
 
     def close(self) -> None:
-        """Close the file.
-
-        Privacy
-        -------
-        See the class.
-        """
+        """Close the file."""
         self._connection.close()
 
     def add(self, outcomes: Iterable[Outcome]) -> None:
-        """Keep outcomes: all of them or, after a kill, none of them.
-
-        Privacy
-        -------
-        See the class.
-        """
+        """Keep outcomes: all of them or, after a kill, none of them."""
         rows = [
             (
                 outcome.task.name,
@@ -114,22 +104,12 @@ class ResultsStore:
             self._connection.executemany("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def missing(self, tasks: Iterable[Task]) -> list[Task]:
-        """Return the tasks that are not finished yet.
-
-        Privacy
-        -------
-        See the class.
-        """
+        """Return the tasks that are not finished yet."""
         known = {name for (name,) in self._connection.execute("SELECT task FROM outcomes")}
         return [task for task in tasks if task.name not in known]
 
     def outcomes(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        """Yield the outcomes of finished tasks, in the order of the tasks.
-
-        Privacy
-        -------
-        See the class.
-        """
+        """Yield the outcomes of finished tasks, in the order of the tasks."""
         known = {
             name: (points, seconds)
             for name, points, seconds in self._connection.execute("SELECT task, points, seconds FROM outcomes")
@@ -151,10 +131,6 @@ class ResultsStore:
 
 def count_missing(path: Path, tasks: Iterable[Task]) -> int:
     """Return how many tasks are not finished yet, without touching the file of results, which may not be there.
-
-    Privacy
-    -------
-    Tells which evaluations somebody has run.
 
     Examples
     --------

@@ -12,10 +12,6 @@ __all__ = ["group_baseline", "overlap_baseline", "paper_configurations", "plan_t
 def sweep_configurations(settings: Settings) -> tuple[Configuration, ...]:
     """Return all configurations of a sweep, each once.
 
-    Privacy
-    -------
-    Public.
-
     Examples
     --------
     >>> paper, everything = paper_configurations(Settings()), sweep_configurations(Settings())
@@ -30,10 +26,6 @@ def sweep_configurations(settings: Settings) -> tuple[Configuration, ...]:
 
 def paper_configurations(settings: Settings) -> tuple[Configuration, ...]:
     """Return the configurations of the paper's three figures: baseline, random, slices and groups.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------
@@ -52,10 +44,6 @@ def paper_configurations(settings: Settings) -> tuple[Configuration, ...]:
 def group_baseline(settings: Settings, mix: tuple[float, float, float]) -> Configuration:
     """Return the configuration that measures the recall of true neighbours for each group of a mix.
 
-    Privacy
-    -------
-    Public.
-
     Examples
     --------
     >>> group_baseline(Settings(), (0.34, 0.43, 0.23)).private
@@ -67,10 +55,6 @@ def group_baseline(settings: Settings, mix: tuple[float, float, float]) -> Confi
 
 def overlap_baseline(settings: Settings) -> Configuration:
     """Return the configuration that measures the recall of true neighbours ranked by overlap, as the engines rank.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------
@@ -89,10 +73,6 @@ def plan_tasks(settings: Settings, data: Mapping[str, str]) -> list[Task]:
         The sweep.
     data
         Fingerprint of each data set by name.
-
-    Privacy
-    -------
-    As public as the fingerprints.
     """
     configurations = sweep_configurations(settings)
     return [

@@ -30,10 +30,6 @@ class Check:
     outcome
         "holds", "fails", "open"; "in part" if it holds on average, but in too few mixes; "not tested" if all runs give
         the same number, so that they say nothing about spread; "shown" if nothing is asked.
-
-    Privacy
-    -------
-    As private as the data.
     """
 
     claim: Claim
@@ -58,10 +54,6 @@ class Verdict:
         Whether the paper says nothing about such data, and the test is extended to them by us.
     checks, confidence
         Its claims, and the confidence of each interval.
-
-    Privacy
-    -------
-    As private as the data.
     """
 
     conclusion: Conclusion
@@ -96,10 +88,6 @@ def judge_claims(
         The sweep they come from.
     data, built_in
         Names of the data sets, and of those that are built in: no others have published points.
-
-    Privacy
-    -------
-    As private as the data.
     """
     claims = [claim for name in data for claim in claims_about(measured, settings, name, built_in=name in built_in)]
     intervals = sum(max(1, (claim.low is not None) + (claim.high is not None)) for claim in claims)

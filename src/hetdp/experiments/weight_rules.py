@@ -35,10 +35,6 @@ class Drawn:
         What epsilon is multiplied by: 1 unless everybody shares a lower level.
     taking_part
         Which users take part, or None if all do. Those who do not are nobody's candidates, and have random neighbours.
-
-    Privacy
-    -------
-    As private as the profiles.
     """
 
     profiles: Profiles
@@ -52,10 +48,6 @@ class Slices:
     """Weights uniform over `n` equally spaced values from `lower` to 1; n = 1 means {lower, 1}.
 
     The formula of the paper is undefined for n = 1, and its figures show n = 1 and n = 2 alike.
-
-    Privacy
-    -------
-    Public: an assumption about people.
 
     Examples
     --------
@@ -88,12 +80,7 @@ class Slices:
         return "weights from {" + ", ".join(f"{value:.3g}" for value in self._policy.values) + "}"
 
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
-        """Return the profiles with the weights of one run.
-
-        Privacy
-        -------
-        For simulation.
-        """
+        """Return the profiles with the weights of one run."""
         return Drawn(self._policy.draw(profiles, seed))
 
 
@@ -103,10 +90,6 @@ class SharedSlices:
 
     Then a common item counts v * v on average, which falls as slices are added; with weights of each owner's own it
     counts E[v] * E[v], which does not.
-
-    Privacy
-    -------
-    Public: an assumption about people.
 
     Examples
     --------
@@ -131,12 +114,7 @@ class SharedSlices:
         return f"{self._own.text}, the same for all owners of an item"
 
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
-        """Return the profiles with the weights of one run.
-
-        Privacy
-        -------
-        For simulation.
-        """
+        """Return the profiles with the weights of one run."""
         # Drawn for a user who has everything, and taken over by all others.
         everything = Profiles.from_pairs(np.zeros(profiles.n_items, dtype=np.int64), np.arange(profiles.n_items))
         weights = self._own.draw(everything, seed).profiles.weights
@@ -146,10 +124,6 @@ class SharedSlices:
 @dataclass(frozen=True)
 class Groups:
     """Three groups of users in exact shares: {0, 0.5, 1}, {0.5, 0.75, 1} and {1}, drawn per item or once per user.
-
-    Privacy
-    -------
-    Public: an assumption about people.
 
     Examples
     --------
@@ -180,22 +154,13 @@ class Groups:
         return f"{', '.join(parts)}; weights per {self.per}"
 
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
-        """Return the profiles with the weights of one run, and who belongs to which group.
-
-        Privacy
-        -------
-        For simulation.
-        """
+        """Return the profiles with the weights of one run, and who belongs to which group."""
         return Drawn(self.policy.draw(profiles, seed, self.per), self.policy.groups(profiles, seed))
 
 
 @dataclass(frozen=True)
 class Same:
     """One weight for everything; 1 is ordinary differential privacy.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------
@@ -215,12 +180,7 @@ class Same:
         return f"weight {self.weight:g} everywhere"
 
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
-        """Return the profiles with this weight everywhere.
-
-        Privacy
-        -------
-        For simulation.
-        """
+        """Return the profiles with this weight everywhere."""
         return Drawn(policies.constant(self.weight).draw(profiles, seed))
 
 
@@ -230,10 +190,6 @@ class Practice:
 
     The fundamentalists take no part: nobody finds them, and all they get is neighbours drawn at random from those who
     do. Everybody else gets ordinary differential privacy at half the epsilon, the lowest weight that is left.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------
@@ -262,12 +218,7 @@ class Practice:
         return f"homogeneous practice: {left}, everybody else at {float(_LOWEST_LEFT):g} epsilon"
 
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
-        """Return the profiles of one run, and who belongs to which group: the same people as `Groups` draws.
-
-        Privacy
-        -------
-        For simulation.
-        """
+        """Return the profiles of one run, and who belongs to which group: the same people as `Groups` draws."""
         groups = self._policy.groups(profiles, seed)
         taking_part = groups > 0
         weighted = profiles.with_weights(taking_part.astype(np.float64)[profiles.owners])

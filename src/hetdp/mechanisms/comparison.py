@@ -83,12 +83,7 @@ class Comparison:
         return text
 
     def svg(self) -> str:
-        """Return a bar chart of the errors as a self-contained SVG image, on a logarithmic scale.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return a bar chart of the errors as a self-contained SVG image, on a logarithmic scale."""
         errors = [max(contender.rmse, 1e-300) for contender in self.contenders]
         low, high = math.log10(min(errors)) - 0.3, math.log10(max(errors)) + 1e-9
         rows = []

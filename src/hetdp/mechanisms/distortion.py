@@ -52,10 +52,6 @@ class DistortionPlan:
 def plan_distortion(stretched: Stretched, *, epsilon: object, confidence: float) -> DistortionPlan:
     """Plan the release of a distortion bound.
 
-    Privacy
-    -------
-    Reads nothing private.
-
     Examples
     --------
     >>> from hetdp.mechanisms import queries, stretching

@@ -76,10 +76,6 @@ def expected_error(
 ) -> float:
     """Return the root mean squared error of the normalised estimate, for plausible or the largest possible values.
 
-    Privacy
-    -------
-    Public in, public out.
-
     Examples
     --------
     >>> from hetdp.mechanisms import queries
@@ -112,10 +108,6 @@ def expected_shrinkage(query: Query, weight_prior: WeightPrior, *, multiplier: f
 def normalised(query: Query, weight_prior: WeightPrior, value: float, *, multiplier: float = 1.0) -> float | None:
     """Return a released value with the expected shrinkage divided out, or None where that makes no sense.
 
-    Privacy
-    -------
-    Post-processing with public numbers; free.
-
     Examples
     --------
     >>> from hetdp.mechanisms import queries
@@ -132,10 +124,6 @@ def normalised(query: Query, weight_prior: WeightPrior, value: float, *, multipl
 
 def undo_dropping(query: Query, value: float, *, kept_share: float) -> float | None:
     """Return a released sum over a random share of the items, scaled up to all of them; None for other queries.
-
-    Privacy
-    -------
-    Post-processing with public numbers; free.
 
     Examples
     --------

@@ -69,12 +69,7 @@ class Plan(ABC):
         return answer if self.is_vector else float(answer[0])
 
     def estimate(self, value: float) -> float | None:  # noqa: ARG002  (most plans have nothing to correct)
-        """Return a released value with the public part of its bias removed, or None where there is none.
-
-        Privacy
-        -------
-        Post-processing with public numbers; free.
-        """
+        """Return a released value with the public part of its bias removed, or None where there is none."""
         return None
 
 
@@ -112,12 +107,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> Plan:
-        """Return what a release would do and cost; see `hetdp.plan`.
-
-        Privacy
-        -------
-        Reads no value and spends nothing.
-        """
+        """Return what a release would do and cost; see `hetdp.plan`."""
 
 
 class FullPricePlan(Plan):
@@ -129,10 +119,6 @@ class FullPricePlan(Plan):
         What is released.
     level
         Epsilon, exactly.
-
-    Privacy
-    -------
-    The losses are the owner's.
     """
 
     mechanism: Mechanism

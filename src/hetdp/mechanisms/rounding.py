@@ -32,10 +32,6 @@ def choose_grid(*, scale: float, reach: float, error: float, requested: float | 
     requested
         A step of the user's own; must be a power of two.
 
-    Privacy
-    -------
-    All arguments are public, so the grid is.
-
     Examples
     --------
     >>> choose_grid(scale=1.0, reach=1.0, error=0.0, requested=None) == 2.0**-40
@@ -94,10 +90,6 @@ def floor_product(weights: NDArray[np.float64], cap: Fraction, *, limit: int) ->
 def product_up(left: NDArray[np.float64], right: Fraction) -> NDArray[np.float64]:
     """Return an upper bound on left * right, for left >= 0: the exact product where a float can hold it.
 
-    Privacy
-    -------
-    For losses, which must not be counted too small.
-
     Examples
     --------
     >>> product_up(np.array([0.5, 0.1]), Fraction(1, 2))
@@ -112,10 +104,6 @@ def product_up(left: NDArray[np.float64], right: Fraction) -> NDArray[np.float64
 
 def float_up(value: Fraction) -> float:
     """Return the smallest float that is not below a fraction.
-
-    Privacy
-    -------
-    For losses, which must not be counted too small.
 
     Examples
     --------

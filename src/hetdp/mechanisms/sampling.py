@@ -58,12 +58,7 @@ class Sampled(Mechanism):
         return self.base.neighbours
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SampledPlan":
-        """Return what a release would do and cost; see `hetdp.plan`.
-
-        Privacy
-        -------
-        Reads no value and spends nothing.
-        """
+        """Return what a release would do and cost; see `hetdp.plan`."""
         if noise != "laplace":
             raise InvalidInput(f"noise must be 'laplace' (with epsilon) for sampling. Got {noise!r} instead.")
         inner = self.base.plan(noise=noise, amount=amount, grid=grid)
@@ -99,12 +94,7 @@ class SampledPlan(FullPricePlan):
         return self.inner.is_vector
 
     def estimate(self, value: float) -> float | None:
-        """Return a released sum divided by the expected share of items kept, if there is a prior.
-
-        Privacy
-        -------
-        Post-processing with public numbers; free.
-        """
+        """Return a released sum divided by the expected share of items kept, if there is a prior."""
         prior, base = self.mechanism.prior, self.mechanism.base
         if prior is None or not isinstance(base, Stretched):
             return None
@@ -114,12 +104,7 @@ class SampledPlan(FullPricePlan):
         return undo_dropping(base.query, value, kept_share=share)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
-        """Return `count` independent answers, each on a subset of its own.
-
-        Privacy
-        -------
-        Each row costs as much as a release.
-        """
+        """Return `count` independent answers, each on a subset of its own."""
         weights, which = weight_kinds(self.mechanism.weights.values)
         kinds = [kept_with(self.level, weight) for weight in weights]
         subsets = toss_kinds(kinds, np.tile(which, count), stream).reshape(count, -1)

@@ -73,12 +73,7 @@ class Selection(Mechanism):
         return self.box
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SelectionPlan":
-        """Return what a release would do and cost; see `hetdp.plan`.
-
-        Privacy
-        -------
-        Reads no value and spends nothing.
-        """
+        """Return what a release would do and cost; see `hetdp.plan`."""
         require_plain_epsilon(noise, grid, "selection")
         return SelectionPlan(self, fraction("epsilon", amount))
 
@@ -93,12 +88,7 @@ class SelectionPlan(FullPricePlan):
     grid: None = None
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
-        """Return `count` independent choices.
-
-        Privacy
-        -------
-        Each row costs as much as a release.
-        """
+        """Return `count` independent choices."""
         clamped = self.mechanism.domain.clamp(values)
         steps = np.floor(np.where(keep, self.mechanism.weights.values, 0.0) * _STEPS).astype(np.int64)
         scores = self.mechanism.score(clamped, steps, self.amount)

@@ -48,12 +48,7 @@ class Sketch(Mechanism):
         return Box.uniform(0, 1, size=self.weights.size)
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SketchPlan":
-        """Return what a release would do and cost; see `hetdp.plan`.
-
-        Privacy
-        -------
-        Reads no value and spends nothing.
-        """
+        """Return what a release would do and cost; see `hetdp.plan`."""
         require_plain_epsilon(noise, grid, "sketch")
         return SketchPlan(self, fraction("epsilon", amount))
 

@@ -61,10 +61,6 @@ class Stretched(Mechanism):
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> StretchedPlan:
         """Return what a release would do and cost; see `hetdp.plan`.
 
-        Privacy
-        -------
-        Reads no value and spends nothing.
-
         Examples
         --------
         >>> from hetdp.mechanisms import queries
@@ -76,10 +72,6 @@ class Stretched(Mechanism):
 
     def estimate(self, value: float) -> float | None:
         """Return a released total, mean or count with the expected shrinkage divided out, if there is a prior.
-
-        Privacy
-        -------
-        Post-processing with public numbers; free.
 
         Examples
         --------

@@ -51,12 +51,7 @@ class Thresholded(Stretched):
         return kept
 
     def estimate(self, value: float) -> float | None:
-        """Return a released sum divided by the expected share of items that count, if there is a prior.
-
-        Privacy
-        -------
-        Post-processing with public numbers; free.
-        """
+        """Return a released sum divided by the expected share of items that count, if there is a prior."""
         if self.prior is None:
             return None
         share = self.prior.expect((self.prior.weights >= self.level).astype(np.float64))

@@ -41,10 +41,6 @@ _SAMPLES = {"quick": 20_000, "full": 60_000}
 def engine_cases(size: str = "full") -> list[Case]:
     """Return the cases of the engines, for the battery.
 
-    Privacy
-    -------
-    Runs nothing yet, and never on private data.
-
     Examples
     --------
     >>> sorted({case.audit for case in engine_cases("quick")})

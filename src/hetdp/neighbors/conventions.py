@@ -22,12 +22,7 @@ class NotFitted(HetdpError, ValueError, AttributeError):
 
 
 class EstimatorConventions:
-    """Parameters are attributes named as in `__init__`; what was learned ends in an underscore.
-
-    Privacy
-    -------
-    `repr` shows parameters only.
-    """
+    """Parameters are attributes named as in `__init__`; what was learned ends in an underscore."""
 
     n_jobs: int | None
 
@@ -36,12 +31,7 @@ class EstimatorConventions:
         return [name for name in inspect.signature(cls).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002  (of scikit-learn)
-        """Return the parameters by name.
-
-        Privacy
-        -------
-        All public.
-        """
+        """Return the parameters by name."""
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params: object) -> Self:
@@ -100,12 +90,7 @@ class EstimatorConventions:
 
 
 def as_profiles(given: object) -> Profiles:
-    """Return the profiles in `given`: as they are, or from a matrix of users x items.
-
-    Privacy
-    -------
-    Errors tell shapes and kinds, not entries.
-    """
+    """Return the profiles in `given`: as they are, or from a matrix of users x items."""
     if isinstance(given, Profiles):
         return given
     names = _names_in(given)
@@ -118,12 +103,7 @@ def as_profiles(given: object) -> Profiles:
 
 
 def remember_features(estimator: Any, given: object, n_features: int) -> None:  # noqa: ANN401  (any estimator)
-    """Note the names of the columns that were fitted, if they have some, how many there were, and if of a matrix.
-
-    Privacy
-    -------
-    Names of columns are public.
-    """
+    """Note the names of the columns that were fitted, if they have some, how many there were, and if of a matrix."""
     estimator._by_position = not isinstance(given, Profiles)  # noqa: SLF001  (the estimator's own conventions)
     names = None if isinstance(given, Profiles) else _names_in(given)
     vars(estimator).pop("feature_names_in_", None)
@@ -133,12 +113,7 @@ def remember_features(estimator: Any, given: object, n_features: int) -> None:  
 
 
 def recipients_in(estimator: Any, given: object) -> Profiles:  # noqa: ANN401  (any estimator)
-    """Return profiles to ask a fitted estimator with; a matrix must have the columns that were fitted.
-
-    Privacy
-    -------
-    Errors tell counts.
-    """
+    """Return profiles to ask a fitted estimator with; a matrix must have the columns that were fitted."""
     if isinstance(given, Profiles):
         return given
     if not estimator._by_position:  # noqa: SLF001  (the estimator's own conventions)

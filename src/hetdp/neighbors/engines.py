@@ -27,12 +27,7 @@ ENGINES = ("exact", "gossip", "sketch")
 
 @dataclass(frozen=True)
 class Asked:
-    """What a model was asked for: see `PrivateNeighbors`.
-
-    Privacy
-    -------
-    All public.
-    """
+    """What a model was asked for: see `PrivateNeighbors`."""
 
     engine: str
     k: int
@@ -44,12 +39,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Where noise comes from, how many threads there are, and who wants to know how far it is.
-
-    Privacy
-    -------
-    Only the stream matters to it.
-    """
+    """Where noise comes from, how many threads there are, and who wants to know how far it is."""
 
     stream: Stream
     threads: int
@@ -58,12 +48,7 @@ class Run:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Recommended:
-    """Items for every user, their scores, and what they cost: per recipient, and once for all.
-
-    Privacy
-    -------
-    Each row is for its user.
-    """
+    """Items for every user, their scores, and what they cost: per recipient, and once for all."""
 
     items: NDArray[np.int32]
     scores: NDArray[np.float64]

@@ -74,10 +74,6 @@ def estimate(
     recommendations
         How many items per user would be recommended; 0 for none.
 
-    Privacy
-    -------
-    For whoever holds the profiles; see `Estimate`.
-
     Examples
     --------
     >>> profiles = Profiles.from_pairs(list(range(100)) * 2, list(range(200)))
@@ -109,10 +105,6 @@ def estimate(
 def users_settled(cycles: int) -> int:
     """Return for about how many users so many cycles of gossip are enough: a public rule of thumb.
 
-    Privacy
-    -------
-    Reads nothing private.
-
     Examples
     --------
     >>> users_settled(20)
@@ -136,10 +128,6 @@ def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int, n_neigh
     float
         With so many, a neighbour is significant every other time even in the last place; infinity if all items of the
         recipient are not enough.
-
-    Privacy
-    -------
-    Public numbers only, if `size` is one.
 
     Examples
     --------

@@ -229,12 +229,7 @@ class PrivateNeighbors(EstimatorConventions):
         return as_frame({"user": self.user_ids_[users], "item": self.item_ids_[items[there]], "score": scores[there]})
 
     def to_frame(self) -> Any:  # noqa: ANN401  (pandas is optional)
-        """Return a data frame with the columns user, neighbor, score and significance, best first.
-
-        Privacy
-        -------
-        The rows of a user are for that user.
-        """
+        """Return a data frame with the columns user, neighbor, score and significance, best first."""
         scores, indices = self.kneighbors()
         there = indices >= 0
         users = np.repeat(np.arange(indices.shape[0]), there.sum(axis=1))

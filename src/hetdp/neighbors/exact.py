@@ -103,12 +103,7 @@ def exact_neighbors(
 
 
 def inverted(coded: CodedProfiles) -> "InvertedIndex":
-    """Return who has each item, the most popular ones as dense rows too.
-
-    Privacy
-    -------
-    As private as the profiles; stays inside.
-    """
+    """Return who has each item, the most popular ones as dense rows too."""
     from hetdp.neighbors._kernels.accumulating import InvertedIndex, invert  # noqa: PLC0415  (compiled at first use)
 
     counts = np.bincount(coded.items, minlength=coded.n_items)

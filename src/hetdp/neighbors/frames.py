@@ -9,10 +9,6 @@ __all__ = ["as_frame"]
 def as_frame(columns: Mapping[str, object]) -> Any:  # noqa: ANN401  (pandas is optional)
     """Return a pandas data frame if pandas is installed, else an arrow table.
 
-    Privacy
-    -------
-    As private as the columns.
-
     Examples
     --------
     >>> list(as_frame({"user": ["ann"], "score": [1.0]}).columns)

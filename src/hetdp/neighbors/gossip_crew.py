@@ -34,10 +34,6 @@ class Crew:
         Nodes; a network of one block needs one thread.
     threads
         How many; None for one per processor.
-
-    Privacy
-    -------
-    Adds nothing to what the noisy scores tell.
     """
 
     def __init__(self, scores: NoisyScores | ScoreTable, n: int, threads: int | None) -> None:
@@ -67,22 +63,12 @@ class Crew:
     def score(
         self, users: NDArray[np.int32], indptr: NDArray[np.int64], found: NDArray[np.int32]
     ) -> NDArray[np.float64]:
-        """Return the noisy scores of candidates; see `NoisyScores.score`.
-
-        Privacy
-        -------
-        That of the noisy scores.
-        """
+        """Return the noisy scores of candidates; see `NoisyScores.score`."""
         with self._worker() as worker:
             return self._scores.score(users, indptr, found, worker)
 
     def best(self, users: NDArray[np.int32], k: int) -> NDArray[np.int32]:
-        """Return the k best of all others for some users; see `NoisyScores.best`.
-
-        Privacy
-        -------
-        That of the noisy scores.
-        """
+        """Return the k best of all others for some users; see `NoisyScores.best`."""
 
         def best_of(part: NDArray[np.int32]) -> NDArray[np.int32]:
             with self._worker() as worker:

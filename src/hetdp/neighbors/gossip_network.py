@@ -34,10 +34,6 @@ class Network:
     ----------
     view, scores, born
         The best peers of each node, best first (-1 for none); their noisy scores; when each entry was made.
-
-    Privacy
-    -------
-    Made of chance and noisy scores alone.
     """
 
     def __init__(self, n: int, *, width: int, exchange: int, counted: NDArray[np.int32]) -> None:
@@ -105,23 +101,13 @@ class Network:
         self._previous = random.view
 
     def matches(self, users: NDArray[np.int32], truth: NDArray[np.int32]) -> int:
-        """Return how many of the peers in `truth`, one row per user, are in the views now.
-
-        Privacy
-        -------
-        For whoever runs the simulation.
-        """
+        """Return how many of the peers in `truth`, one row per user, are in the views now."""
         from hetdp.neighbors._kernels.meetings import count_matches  # noqa: PLC0415  (loads numba)
 
         return int(count_matches(users, truth, self.view))
 
     def comparisons(self, seconds: float) -> Comparisons:
-        """Return how many comparisons there were so far.
-
-        Privacy
-        -------
-        Follows from the noisy scores.
-        """
+        """Return how many comparisons there were so far."""
         if self._remembers:
             distinct = count_distinct(self._seen)
             bound = distinct.max(initial=0)

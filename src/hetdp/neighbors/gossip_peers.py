@@ -34,10 +34,6 @@ class RandomPeers:
     stream
         Chance. Nothing else decides here.
 
-    Privacy
-    -------
-    Depends on nobody's profile.
-
     Examples
     --------
     >>> from hetdp.randomness import seeded_stream
@@ -60,12 +56,7 @@ class RandomPeers:
             first_views(stream.words((end - begin) * width), begin, end, self._views.view)
 
     def next_cycle(self) -> RandomViews:
-        """Let every node make one exchange; return the views after it. Earlier ones stay as they were.
-
-        Privacy
-        -------
-        Depends on nobody's profile.
-        """
+        """Let every node make one exchange; return the views after it. Earlier ones stay as they were."""
         from hetdp.neighbors._kernels.cyclon import exchange_views  # noqa: PLC0415  (loads numba)
 
         self._cycle += 1

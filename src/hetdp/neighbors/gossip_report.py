@@ -106,12 +106,7 @@ class GossipResult:
 
     @property
     def verdict(self) -> str:
-        """Whether the cycles were enough, in words.
-
-        Privacy
-        -------
-        For whoever runs the simulation, like `agreement`.
-        """
+        """Whether the cycles were enough, in words."""
         n = self.lists.indices.shape[0]
         text = f"In {self.cycles} cycles a node met {self.met:.0%} of the {n:,} nodes"
         if self.agreement.size:
@@ -122,12 +117,7 @@ class GossipResult:
 
     @property
     def consequence(self) -> str:
-        """What the run costs an item of weight v, in words.
-
-        Privacy
-        -------
-        Follows from the noisy scores; may be told.
-        """
+        """What the run costs an item of weight v, in words."""
         level, made = float(self.epsilon), self.comparisons
         counted = (
             "" if made.nodes_counted == self.lists.indices.shape[0] else f" of {made.nodes_counted:,} counted nodes"
@@ -140,12 +130,7 @@ class GossipResult:
 
 
 def count_distinct(seen: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return with how many peers each node was compared; bit o of row u says that u and o met.
-
-    Privacy
-    -------
-    Follows from the noisy scores.
-    """
+    """Return with how many peers each node was compared; bit o of row u says that u and o met."""
     from hetdp.neighbors._kernels.meetings import count_met  # noqa: PLC0415  (loads numba)
 
     counts: NDArray[np.int64] = count_met(seen)
@@ -153,11 +138,6 @@ def count_distinct(seen: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def count_distinct_of_sample(log: list[NDArray[np.int64]], sample: NDArray[np.int32], n: int) -> NDArray[np.int64]:
-    """Return the same for a sorted sample of nodes, from a log of node * n + peer with repetitions.
-
-    Privacy
-    -------
-    Follows from the noisy scores.
-    """
+    """Return the same for a sorted sample of nodes, from a log of node * n + peer with repetitions."""
     met = np.unique(np.concatenate([*log, np.empty(0, dtype=np.int64)]))
     return np.bincount(np.searchsorted(sample, met // n), minlength=sample.size)

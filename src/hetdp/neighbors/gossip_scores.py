@@ -78,12 +78,7 @@ class NoisyScores:
         return Worker(np.zeros(self.holders.size, dtype=np.uint8), KeyedWords(self.key))
 
     def score(self, users: Ids, indptr: Places, found: Ids, worker: Worker) -> NDArray[np.float64]:
-        """Return the noisy score of each candidate; those of `users[i]` are `found[indptr[i]:indptr[i + 1]]`.
-
-        Privacy
-        -------
-        See the class.
-        """
+        """Return the noisy score of each candidate; those of `users[i]` are `found[indptr[i]:indptr[i + 1]]`."""
         from hetdp.neighbors._kernels.comparing import common_items, score_rows  # noqa: PLC0415  (loads numba)
 
         common = np.empty(found.size, dtype=np.int32)
@@ -125,10 +120,6 @@ class ScoreTable:
         Noisy overlaps of the pairs u < o.
     factors, squared
         As in `NoisyScores`.
-
-    Privacy
-    -------
-    As private as all noisy scores together.
     """
 
     noisy: NDArray[np.int32]
@@ -142,12 +133,7 @@ class ScoreTable:
         """Return nothing: a table needs no room."""
 
     def score(self, users: Ids, indptr: Places, found: Ids, worker: object) -> NDArray[np.float64]:
-        """Return the noisy score of each candidate; see `NoisyScores.score`.
-
-        Privacy
-        -------
-        See the class.
-        """
+        """Return the noisy score of each candidate; see `NoisyScores.score`."""
         from hetdp.neighbors._kernels.pair_table import look_up  # noqa: PLC0415  (loads numba)
 
         del worker
@@ -156,12 +142,7 @@ class ScoreTable:
         return scores
 
     def best(self, users: Ids, k: int, worker: object) -> Ids:
-        """Return the k < n best of all others for some users; see `NoisyScores.best`.
-
-        Privacy
-        -------
-        Post-processing of the noisy scores of all pairs.
-        """
+        """Return the k < n best of all others for some users; see `NoisyScores.best`."""
         from hetdp.neighbors._kernels.pair_table import best_of_all  # noqa: PLC0415  (loads numba)
 
         del worker
@@ -195,12 +176,7 @@ def noisy_scores(
 
 
 def score_table(scores: NoisyScores) -> ScoreTable:
-    """Return the noisy scores of all pairs, computed at once: cheaper where most pairs will meet anyway.
-
-    Privacy
-    -------
-    As private as all noisy scores together.
-    """
+    """Return the noisy scores of all pairs, computed at once: cheaper where most pairs will meet anyway."""
     from hetdp.neighbors._kernels.pair_table import (  # noqa: PLC0415  (loads numba)
         add_common_dense,
         add_common_sparse,

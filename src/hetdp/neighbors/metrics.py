@@ -84,10 +84,6 @@ def recall_per_user(
     model, profiles, test
         As for `recall`.
 
-    Privacy
-    -------
-    As `recall`, and each number tells about one user.
-
     Examples
     --------
     >>> profiles = Profiles.from_pairs([0, 0, 1, 1, 2], ["a", "b", "a", "b", "a"])
@@ -108,10 +104,6 @@ def recall_of(indices: object, profiles: Profiles, test: Profiles) -> NDArray[np
         Positions of the neighbours, users x k; -1 where there is none.
     profiles, test
         As for `recall`.
-
-    Privacy
-    -------
-    As `recall_per_user`.
 
     Examples
     --------
@@ -167,10 +159,6 @@ def judge(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) ->
     n
         How many recommendations per user are judged.
 
-    Privacy
-    -------
-    As `recall`.
-
     Examples
     --------
     >>> import pandas as pd
@@ -222,10 +210,6 @@ def precision(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10
     ----------
     model, profiles, test, n
         As for `judge`.
-
-    Privacy
-    -------
-    As `recall`.
     """
     return judge(model, profiles, test, n).precision
 
@@ -240,10 +224,6 @@ def ndcg(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> 
     ----------
     model, profiles, test, n
         As for `judge`.
-
-    Privacy
-    -------
-    As `recall`.
     """
     return judge(model, profiles, test, n).ndcg
 
@@ -255,10 +235,6 @@ def coverage(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10)
     ----------
     model, profiles, test, n
         As for `judge`.
-
-    Privacy
-    -------
-    As `recall`.
     """
     return judge(model, profiles, test, n).coverage
 

@@ -39,10 +39,6 @@ class LaplaceTables(NamedTuple):
         `high[j, d]` and `low[j, d]` are the two words of P[digit j <= d].
     guides
         `guides[j, b]` is the smallest digit that a word with the first byte b can mean; the search starts there.
-
-    Privacy
-    -------
-    Public: made of the scale alone.
     """
 
     sign: NDArray[np.uint64]

@@ -30,12 +30,7 @@ _WHOLE_VOTE = 256
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Votes:
-    """Who votes: for each recipient the neighbours and how much each counts, in [0, 1].
-
-    Privacy
-    -------
-    Made of released lists and public numbers.
-    """
+    """Who votes: for each recipient the neighbours and how much each counts, in [0, 1]."""
 
     neighbors: NDArray[np.int32]
     weights: NDArray[np.float64]

@@ -101,10 +101,6 @@ def scoring(
 def own_factors(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return what a cosine multiplies an overlap by for the size of each side; below one item, as for one.
 
-    Privacy
-    -------
-    As public as the sizes.
-
     Examples
     --------
     >>> own_factors(np.array([-3.0, 0.0, 4.0]))

@@ -140,10 +140,6 @@ def in_batches(
 def over_batches(total: int, run: Callable[[int, int], None], *, threads: int, progress: Progress | None) -> None:
     """Call `run(begin, end)` for batches of recipients, on threads beside this one, so that Ctrl-C is heard.
 
-    Privacy
-    -------
-    As private as what is run.
-
     Examples
     --------
     >>> done = []

@@ -109,10 +109,6 @@ def items_to_stand_out(*, n_users: int, epsilon: Real, n_neighbors: int = 10) ->
     n_neighbors
         Length of the list.
 
-    Privacy
-    -------
-    Reads nothing private.
-
     Examples
     --------
     >>> round(items_to_stand_out(n_users=100_000, epsilon=1.0, n_neighbors=10), 1)

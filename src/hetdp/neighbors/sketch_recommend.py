@@ -177,10 +177,6 @@ def item_shares(sketches: Sketches, *, threads: int | None = None) -> NDArray[np
     The estimate of an item is moved toward the mean over all items, the more the noisier they are (Stein), and kept
     above 0. An item that its owners weigh below 1 counts for less.
 
-    Privacy
-    -------
-    Made of published bits only: free, and public.
-
     Examples
     --------
     >>> from fractions import Fraction

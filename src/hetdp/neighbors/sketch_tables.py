@@ -36,10 +36,6 @@ class SketchTables(NamedTuple):
         The next 128 digits of q, two words; rounded up.
     extra
         `extra[c]` holds 128 digits of r(c / 255), two words; rounded down.
-
-    Privacy
-    -------
-    Public: made of epsilon alone.
     """
 
     head: NDArray[np.uint64]

@@ -41,10 +41,6 @@ class ThresholdTables(NamedTuple):
         Candidates in a block of each level, as a power of two; about one of them is expected to reach it.
     high, low
         The two words of P[at most c of the block reach the level].
-
-    Privacy
-    -------
-    Public: made of the scale alone.
     """
 
     ladder: NDArray[np.int64]

@@ -19,10 +19,6 @@ __all__ = ["compile_kernels"]
 def compile_kernels(engines: Sequence[str] = ENGINES) -> None:
     """Fit each engine once on a few made-up people, which compiles what it needs.
 
-    Privacy
-    -------
-    Nothing private goes in.
-
     Examples
     --------
     >>> compile_kernels(["exact"])

@@ -8,12 +8,7 @@ __all__ = ["Action", "Dial", "HangUp", "Reply"]
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """Open a connection to a peer and send it a first message.
-
-    Privacy
-    -------
-    When and to whom is independent of the profile.
-    """
+    """Open a connection to a peer and send it a first message."""
 
     link: Hashable
     address: str
@@ -23,12 +18,7 @@ class Dial:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Send a message over an open connection.
-
-    Privacy
-    -------
-    As for `Dial`.
-    """
+    """Send a message over an open connection."""
 
     link: Hashable
     raw: bytes
@@ -36,12 +26,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class HangUp:
-    """Close a connection that this node has opened.
-
-    Privacy
-    -------
-    As for `Dial`.
-    """
+    """Close a connection that this node has opened."""
 
     link: Hashable
 

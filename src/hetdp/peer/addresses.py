@@ -25,10 +25,6 @@ _SHARED = ipaddress.ip_network("100.64.0.0/10")
 def address_kind(address: str) -> str:
     """Return "public", "private", "link-local", "loopback", "name", or "nowhere" for what nobody can be reached at.
 
-    Privacy
-    -------
-    Public data only.
-
     Examples
     --------
     >>> [address_kind(f"tcp://{host}:1") for host in ("127.0.0.1", "10.0.0.1", "8.8.8.8", "tea.example", "0.0.0.0")]
@@ -55,10 +51,6 @@ def address_kind(address: str) -> str:
 def endpoint_of(address: str) -> tuple[str, int]:
     """Return host and port of an address, the same however they are spelled.
 
-    Privacy
-    -------
-    Public data only.
-
     Examples
     --------
     >>> endpoint_of("tcp://[2001:DB8:0::5]:0080") == endpoint_of("tcp://[2001:db8::5]:80")
@@ -72,10 +64,6 @@ def endpoint_of(address: str) -> tuple[str, int]:
 @lru_cache(maxsize=4096)
 def host_of(address: str) -> str:
     """Return the host of an address, the same however it is spelled; IPv6 addresses of one /64 are one host.
-
-    Privacy
-    -------
-    Public data only.
 
     Examples
     --------
@@ -101,10 +89,6 @@ def most_at_host(address: str, own_address: str, most_per_host: int) -> float:
     most_per_host
         The limit elsewhere; 0 for any number.
 
-    Privacy
-    -------
-    Public data only.
-
     Examples
     --------
     >>> near = "tcp://127.0.0.1:1"
@@ -116,12 +100,7 @@ def most_at_host(address: str, own_address: str, most_per_host: int) -> float:
 
 
 def check_own_address(address: str) -> str:
-    """Return the kind of the address that a node tells others, or refuse one that they would not believe.
-
-    Privacy
-    -------
-    Public data only.
-    """
+    """Return the kind of the address that a node tells others, or refuse one that they would not believe."""
     kind = address_kind(address)
     if kind in ("name", "nowhere"):
         raise InvalidInput(

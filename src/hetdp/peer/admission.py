@@ -97,10 +97,6 @@ class Gate:
             Whether it came from its own node just now: then it must be fresh. One who could show an old record of
             itself would be asked first by everybody. Its address need not be one that can be reached (`reaches`):
             who sits behind a router may ask, though not be asked.
-
-        Privacy
-        -------
-        Public data only.
         """
         periods = _FRESH_PERIODS if sender else self._settings.record_periods
         oldest = now_s - periods * self._network.period_s - (self._settings.clock_skew_s if sender else 0.0)
@@ -120,12 +116,7 @@ class Gate:
             raise Refused("a record must hold an address that can be reached from here. Got another instead.", blame=0)
 
     def check_sender(self, record: Record, *, curve: bytes, now_s: float) -> None:
-        """Refuse a sender who is not whom the connection says, whose record will not do, or who asks too much.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Refuse a sender who is not whom the connection says, whose record will not do, or who asks too much."""
         if record.curve != curve:
             raise Refused("a sender must be who the connection says. Got another instead.")
         self.check_record(record, now_s=now_s, sender=True)
@@ -133,12 +124,7 @@ class Gate:
             raise Refused("a sender must keep to its rate and not be banned. Got another instead.", blame=1)
 
     def usable(self, records: Iterable[Record], *, sender: Record, now_s: float) -> list[Record]:
-        """Return the records of third parties that will do; the others are held against the sender.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Return the records of third parties that will do; the others are held against the sender."""
         usable = []
         for record in records:
             if record.key == sender.key:  # what it says of itself counts only over its own connection
@@ -154,22 +140,12 @@ class Gate:
         return usable
 
     def epochs(self, now_s: float) -> range:
-        """Return the epochs whose sketches are taken at present; clocks of others may run ahead.
-
-        Privacy
-        -------
-        Follows the public schedule.
-        """
+        """Return the epochs whose sketches are taken at present; clocks of others may run ahead."""
         first = max(0, self._network.epoch_at(now_s) - self._settings.keep_epochs + 1)
         return range(first, self._network.epoch_at(now_s + self._settings.clock_skew_s) + 1)
 
     def check_sketch(self, sketch: SignedSketch, *, now_s: float) -> None:
-        """Refuse a sketch of another time, of a node that is not admitted, or that is not well formed.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Refuse a sketch of another time, of a node that is not admitted, or that is not well formed."""
         if sketch.epoch not in self.epochs(now_s):
             raise Refused("a sketch must be of a recent epoch. Got another instead.", blame=0)
         if not self.admits(sketch.key, sketch.invitation):
@@ -177,21 +153,11 @@ class Gate:
         check_sketch(sketch, network=self._network, network_id=self._network_id)
 
     def reaches(self, address: str) -> bool:
-        """Return whether an address is of a kind that this node can be led to by others.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Return whether an address is of a kind that this node can be led to by others."""
         return address_kind(address) in self._kinds
 
     def has_room(self, *, now_s: float) -> bool:
-        """Count a message against what all peers together may send; return whether it may be read.
-
-        Privacy
-        -------
-        As for `lets_through`.
-        """
+        """Count a message against what all peers together may send; return whether it may be read."""
         rate = self._settings.messages_per_s
         _refill(self._all, now_s, rate=rate, burst=_BURST_S * rate)
         return _take(self._all)
@@ -211,12 +177,7 @@ class Gate:
         return False
 
     def strike(self, key: bytes, *, now_s: float, count: int = 1) -> None:
-        """Hold something against a key; after enough of it, ban it for a while. One strike is forgiven per period.
-
-        Privacy
-        -------
-        As for `lets_through`.
-        """
+        """Hold something against a key; after enough of it, ban it for a while. One strike is forgiven per period."""
         conduct = self._of(key, now_s)
         conduct.strikes += count
         if conduct.strikes >= self._settings.strikes:
@@ -224,21 +185,11 @@ class Gate:
             self.ban(key, until_s=now_s + self._settings.ban_s)
 
     def banned(self, *keys: bytes, now_s: float) -> bool:
-        """Return whether one of these transport and signing keys is banned at present.
-
-        Privacy
-        -------
-        As for `lets_through`.
-        """
+        """Return whether one of these transport and signing keys is banned at present."""
         return any(now_s < self._bans.get(key, 0.0) for key in keys)
 
     def bans(self, now_s: float) -> dict[bytes, float]:
-        """Return the keys that are banned, and until when.
-
-        Privacy
-        -------
-        As for `lets_through`.
-        """
+        """Return the keys that are banned, and until when."""
         return {key: until_s for key, until_s in self._bans.items() if now_s < until_s}
 
     def ban(self, key: bytes, *, until_s: float) -> None:
@@ -246,22 +197,13 @@ class Gate:
 
         Both kinds share one list: whoever shows a key has proved to hold its secret, so nobody can get another's
         banned by choosing a key of the other kind that looks the same.
-
-        Privacy
-        -------
-        As for `lets_through`.
         """
         self._bans[key] = until_s
         if len(self._bans) > MOST_BANS:
             del self._bans[min(self._bans, key=self._bans.__getitem__)]
 
     def forget_the_future(self, now_s: float) -> None:
-        """Shorten bans that a clock ahead of time has made: none lasts longer than one that begins now.
-
-        Privacy
-        -------
-        As for `lets_through`.
-        """
+        """Shorten bans that a clock ahead of time has made: none lasts longer than one that begins now."""
         latest_s = now_s + self._settings.ban_s
         for key in [key for key, until_s in self._bans.items() if until_s > latest_s]:
             self._bans[key] = latest_s

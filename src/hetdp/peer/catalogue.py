@@ -17,12 +17,7 @@ MOST_ITEMS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class CatalogueItem:
-    """One line of the catalogue; `place` is its position, which is also its bit in every sketch.
-
-    Privacy
-    -------
-    Public.
-    """
+    """One line of the catalogue; `place` is its position, which is also its bit in every sketch."""
 
     place: int
     item: str
@@ -38,10 +33,6 @@ def read_catalogue(path: Path) -> tuple[list[CatalogueItem], str]:
     ----------
     path
         UTF-8 CSV with the columns `item` and, optionally, `title`, `link` and `group`; items are all different.
-
-    Privacy
-    -------
-    Public; knows nothing about any profile.
 
     Examples
     --------

@@ -15,10 +15,6 @@ _Thing = TypeVar("_Thing")
 def some(things: Sequence[_Thing], count: int, stream: Stream) -> list[_Thing]:
     """Return up to `count` of the things, uniformly, in random order.
 
-    Privacy
-    -------
-    Reads nothing but its arguments.
-
     Examples
     --------
     >>> from hetdp.randomness import seeded_stream
@@ -31,10 +27,6 @@ def some(things: Sequence[_Thing], count: int, stream: Stream) -> list[_Thing]:
 
 def pick(things: Sequence[_Thing], stream: Stream) -> _Thing:
     """Return one of the things, uniformly.
-
-    Privacy
-    -------
-    Reads nothing but its arguments.
 
     Examples
     --------

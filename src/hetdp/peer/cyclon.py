@@ -65,10 +65,6 @@ class View:
     stream
         For blind choices.
 
-    Privacy
-    -------
-    Knows no profile.
-
     Examples
     --------
     >>> from hetdp.randomness import seeded_stream
@@ -93,61 +89,32 @@ class View:
         return len(self._entries)
 
     def records(self) -> list[Record]:
-        """Return the records in the view.
-
-        Privacy
-        -------
-        A random sample of the network.
-        """
+        """Return the records in the view."""
         return [entry.record for entry in self._entries.values()]
 
     def oldest(self) -> Record | None:
         """Return the record of the peer not heard of for longest: neither signed nor asked. None if there is none.
 
         Claims have no part in it: they are as young as their owners say.
-
-        Privacy
-        -------
-        Whom a node asks next depends on ages only.
         """
         sure = [entry.record for entry in self._entries.values() if not entry.claimed]
         return min(sure, key=self._heard_of, default=None)
 
     def knows_few(self) -> bool:
-        """Return whether there are fewer peers than a shuffle takes that more than claim to be somewhere.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Return whether there are fewer peers than a shuffle takes that more than claim to be somewhere."""
         return sum(not entry.claimed for entry in self._entries.values()) < self._shuffle_size
 
     def claims(self, key: bytes) -> bool:
-        """Return whether a peer is in the view and only claims to be where its record says.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Return whether a peer is in the view and only claims to be where its record says."""
         return key in self._entries and self._entries[key].claimed
 
     def claim(self) -> Record | None:
-        """Return the record of one of those who only claim to be somewhere, by chance; None if there is none.
-
-        Privacy
-        -------
-        Uniform.
-        """
+        """Return the record of one of those who only claim to be somewhere, by chance; None if there is none."""
         claims = [entry.record for entry in self._entries.values() if entry.claimed]
         return pick(claims, self._stream) if claims else None
 
     def note_asked(self, key: bytes, now_ms: float) -> None:
-        """Remember that a peer is being asked now, whether it is in the view or not.
-
-        Privacy
-        -------
-        As for `oldest`.
-        """
+        """Remember that a peer is being asked now, whether it is in the view or not."""
         self._asked_ms[key] = now_ms
         self._asked_ms.move_to_end(key)
         while len(self._asked_ms) > _MOST_ASKED:
@@ -163,24 +130,14 @@ class View:
         self._entries.pop(key, None)
 
     def forget_outside(self, first_ms: float, last_ms: float, *, now_ms: float) -> None:
-        """Forget peers whose records are too old to be believed, and what a clock that was ahead has let in.
-
-        Privacy
-        -------
-        Depends on ages only.
-        """
+        """Forget peers whose records are too old to be believed, and what a clock that was ahead has let in."""
         for key in [key for key, entry in self._entries.items() if not first_ms <= entry.record.issued_ms <= last_ms]:
             del self._entries[key]
         for key, asked_ms in self._asked_ms.items():
             self._asked_ms[key] = min(asked_ms, now_ms)  # or its peer would count as young until that moment comes
 
     def sample(self, count: int, *, without: bytes) -> list[Record]:
-        """Return up to `count` random records, but not the one of the peer they are meant for. Hardly any claims.
-
-        Privacy
-        -------
-        Uniform.
-        """
+        """Return up to `count` random records, but not the one of the peer they are meant for. Hardly any claims."""
         others = [entry for key, entry in self._entries.items() if key != without]
         sure = some([entry.record for entry in others if not entry.claimed], count, self._stream)
         # A network of strangers begins somewhere: who knows next to nobody passes on claims, so that not everybody
@@ -202,10 +159,6 @@ class View:
         called
             Whether that peer called this node. Otherwise this node has asked it: others whom it names are taken at its
             word, itself where it was reached.
-
-        Privacy
-        -------
-        Depends on public records only.
         """
         replaceable = [record.key for record in sent][:_MOST_GIVEN_UP]
         for record in received[: self._shuffle_size]:

@@ -41,10 +41,6 @@ class DemoReport:
     recall, recall_exact, recall_random
         Share of hidden items found at the neighbours: those chosen privately, those that exact profiles would choose,
         and random ones; each with its standard error over people.
-
-    Privacy
-    -------
-    About invented people.
     """
 
     nodes: int
@@ -57,12 +53,7 @@ class DemoReport:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The folders of a demo, ready to start.
-
-    Privacy
-    -------
-    Nobody real.
-    """
+    """The folders of a demo, ready to start."""
 
     network: Network
     folders: tuple[Path, ...]
@@ -70,12 +61,7 @@ class Arrangement:
 
 
 def arrange(folder: Path, people: People, *, epsilon: Fraction, period_s: float, epoch_length_s: int) -> Arrangement:
-    """Write the network file, the catalogue and one folder per person.
-
-    Privacy
-    -------
-    Nobody real.
-    """
+    """Write the network file, the catalogue and one folder per person."""
     count = len(people.profiles)
     identities = [Identity.generate() for _ in range(count)]
     addresses = [f"tcp://127.0.0.1:{port}" for port in free_ports(count)]

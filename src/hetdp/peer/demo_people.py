@@ -25,35 +25,20 @@ _PER_CIRCLE = 7
 
 @dataclass(frozen=True, repr=False)
 class People:
-    """Invented people: what each has (place -> dial), and which of it was hidden from the network as a test.
-
-    Privacy
-    -------
-    Nobody real is in here.
-    """
+    """Invented people: what each has (place -> dial), and which of it was hidden from the network as a test."""
 
     profiles: tuple[Mapping[int, int], ...]
     hidden: tuple[frozenset[int], ...]
     items: tuple[tuple[str, str, str], ...]
 
     def full(self, person: int) -> set[int]:
-        """Return everything a person has.
-
-        Privacy
-        -------
-        Nobody real.
-        """
+        """Return everything a person has."""
         return set(self.profiles[person]) | self.hidden[person]
 
 
 @dataclass(frozen=True)
 class Recall:
-    """A share of hidden items found, averaged over people, and one standard error of it.
-
-    Privacy
-    -------
-    About invented people.
-    """
+    """A share of hidden items found, averaged over people, and one standard error of it."""
 
     mean: float
     error: float
@@ -61,10 +46,6 @@ class Recall:
 
 def taste_count(count: int) -> int:
     """Return how many tastes so many people have: few people have few, so that everybody finds company.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------
@@ -76,10 +57,6 @@ def taste_count(count: int) -> int:
 
 def invent_people(count: int, *, seed: int) -> People:
     """Invent people with a taste each, and a few things of other tastes.
-
-    Privacy
-    -------
-    Nobody real.
 
     Examples
     --------
@@ -106,12 +83,7 @@ def invent_people(count: int, *, seed: int) -> People:
 
 
 def exact_neighbours(people: People, person: int) -> list[int]:
-    """Return everybody else, those with most items in common first: what no private system can do.
-
-    Privacy
-    -------
-    None, and nobody real.
-    """
+    """Return everybody else, those with most items in common first: what no private system can do."""
     mine = set(people.profiles[person])
     others = [other for other in range(len(people.profiles)) if other != person]
     return sorted(others, key=lambda other: -len(mine & set(people.profiles[other])))
@@ -119,10 +91,6 @@ def exact_neighbours(people: People, person: int) -> list[int]:
 
 def list_length(count: int) -> int:
     """Return how many neighbours a network of so many people compares: about as many as share a taste.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------
@@ -134,10 +102,6 @@ def list_length(count: int) -> int:
 
 def recall(people: People, chosen: Sequence[Sequence[int]]) -> Recall:
     """Return the share of hidden items that somebody's neighbours have, averaged over people with hidden items.
-
-    Privacy
-    -------
-    Nobody real.
 
     Examples
     --------

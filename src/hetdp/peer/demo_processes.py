@@ -27,10 +27,6 @@ def running(
         Command lines. Standard input of each is a pipe that closes when this process ends: see `hetdp.peer.leash`.
     heard
         Gets the lines that the first process prints, from a thread.
-
-    Privacy
-    -------
-    Not applicable.
     """
     processes: list[subprocess.Popen[bytes]] = []
     leash, held = os.pipe()
@@ -64,12 +60,7 @@ def _hear(stream: IO[bytes], heard: Callable[[str], None]) -> None:
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP do what Ctrl-C does, once: a second one must not break off the cleaning up.
-
-    Privacy
-    -------
-    Not applicable.
-    """
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, once: a second one must not break off the cleaning up."""
     if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
         yield
         return

@@ -19,10 +19,6 @@ class Started:
     ----------
     trial
         Whether it is to find out if the peer is where it claims to be.
-
-    Privacy
-    -------
-    Public data only.
     """
 
     link: int
@@ -38,12 +34,7 @@ class Started:
 
 @dataclass(slots=True)
 class Joined:
-    """An exchange that a peer started.
-
-    Privacy
-    -------
-    Public data only.
-    """
+    """An exchange that a peer started."""
 
     key: bytes
     curve: bytes
@@ -62,10 +53,6 @@ class Exchanges:
     patience_s
         How long a peer may take.
 
-    Privacy
-    -------
-    Sees keys, public records and announcements, never a profile.
-
     Examples
     --------
     >>> exchanges = Exchanges(most=8, patience_s=5.0)
@@ -82,21 +69,11 @@ class Exchanges:
         self._links = 0
 
     def next_deadline_s(self) -> float:
-        """Return when the first exchange that this node started is given up.
-
-        Privacy
-        -------
-        Depends on peers.
-        """
+        """Return when the first exchange that this node started is given up."""
         return min((exchange.deadline_s for exchange in self._started.values()), default=float("inf"))
 
     def overdue(self, now_s: float) -> list[int]:
-        """Return the links of started exchanges whose time is up; joined ones are forgotten silently.
-
-        Privacy
-        -------
-        Depends on peers.
-        """
+        """Return the links of started exchanges whose time is up; joined ones are forgotten silently."""
         latest_s = now_s + self._patience_s
         noted: list[Joined | Started] = [*self._joined.values(), *self._started.values()]
         for one in noted:
@@ -116,33 +93,18 @@ class Exchanges:
         now_s: float,
         trial: bool = False,
     ) -> Started:
-        """Note an exchange that this node starts, under a new link.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Note an exchange that this node starts, under a new link."""
         self._links += 1
         exchange = Started(self._links, key, curve, address, sent, offered, now_s + self._patience_s, trial)
         self._started[exchange.link] = exchange
         return exchange
 
     def started(self, link: Hashable) -> Started | None:
-        """Return the exchange that this node started over a link, if it is still open.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Return the exchange that this node started over a link, if it is still open."""
         return self._started.get(link) if isinstance(link, int) else None
 
     def end(self, link: Hashable) -> Started | None:
-        """Forget an exchange that this node started, and return it.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Forget an exchange that this node started, and return it."""
         return self._started.pop(link, None) if isinstance(link, int) else None
 
     def join(
@@ -156,12 +118,7 @@ class Exchanges:
         wanted: tuple[bytes, ...],
         now_s: float,
     ) -> None:
-        """Note an exchange that a peer starts, at the cost of its own oldest beyond its share, then of anybody's.
-
-        Privacy
-        -------
-        Depends on peers.
-        """
+        """Note an exchange that a peer starts, at the cost of its own oldest beyond its share, then of anybody's."""
         same = [place for place, joined in self._joined.items() if joined.key == key or joined.curve == curve]
         for place in same[: max(0, len(same) - _MOST_OPEN + 1)]:
             del self._joined[place]
@@ -170,19 +127,9 @@ class Exchanges:
         self._joined[link, nonce] = Joined(key, curve, offered, wanted, now_s + self._patience_s)
 
     def leave(self, link: Hashable, nonce: bytes) -> Joined | None:
-        """Forget an exchange that a peer started, and return it.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Forget an exchange that a peer started, and return it."""
         return self._joined.pop((link, nonce), None)
 
     def joined(self) -> list[bytes]:
-        """Return the nonces of the exchanges that peers have open, oldest first.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Return the nonces of the exchanges that peers have open, oldest first."""
         return [nonce for _, nonce in self._joined]

@@ -23,12 +23,7 @@ class EpochClock:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What went over the wire so far.
-
-    Privacy
-    -------
-    Independent of the profile.
-    """
+    """What went over the wire so far."""
 
     sent_bytes: int = 0
     received_bytes: int = 0
@@ -41,12 +36,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """A peer that has been talked to.
-
-    Privacy
-    -------
-    Whom a node talks to is decided by chance.
-    """
+    """A peer that has been talked to."""
 
     key_hex: str
     name: str
@@ -125,12 +115,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A node at a glance; `items` and `exhausted` are for the owner's eyes.
-
-    Privacy
-    -------
-    Names no item and no weight.
-    """
+    """A node at a glance; `items` and `exhausted` are for the owner's eyes."""
 
     name: str
     key_hex: str

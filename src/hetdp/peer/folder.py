@@ -144,12 +144,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def is_running(folder: Path) -> bool:
-    """Return whether a node runs in the folder at present.
-
-    Privacy
-    -------
-    Local.
-    """
+    """Return whether a node runs in the folder at present."""
     try:
         with (folder / _LOCK).open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -161,12 +156,7 @@ def is_running(folder: Path) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return different ports of the loopback interface that are free at the moment.
-
-    Privacy
-    -------
-    Not applicable.
-    """
+    """Return different ports of the loopback interface that are free at the moment."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:

@@ -62,12 +62,7 @@ class NodeHandle:
         return cls(folder, network, settings, identity, store)
 
     def close(self) -> None:
-        """Close the store.
-
-        Privacy
-        -------
-        Everything acknowledged is on disk.
-        """
+        """Close the store."""
         self.store.close()
 
     @property
@@ -86,12 +81,7 @@ class NodeHandle:
         return Bootstrap(self.address, self.identity.key.hex(), self.identity.curve.hex())
 
     def alone(self) -> bool:
-        """Return whether there is nobody to ask: no other peer is named in the network file, and none was ever met.
-
-        Privacy
-        -------
-        Independent of the profile.
-        """
+        """Return whether there is nobody to ask: no other peer is named in the network file, and none was ever met."""
         own = self.identity.key.hex()
         return all(peer.key == own for peer in self.network.bootstrap) and not self.store.peers()
 
@@ -113,12 +103,7 @@ class NodeHandle:
             )
 
     def clock(self) -> EpochClock:
-        """Return where time stands in the public schedule.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return where time stands in the public schedule."""
         now_s = self.now()
         epoch = self.network.epoch_at(now_s)
         starts_s, ends_s = float(self.network.starts(epoch)), float(self.network.starts(epoch + 1))
@@ -143,12 +128,7 @@ class NodeHandle:
         return self.findings(limit)[1]
 
     def findings(self, limit: int = 20) -> tuple[tuple[Neighbour, ...], tuple[Recommendation, ...]]:
-        """Return neighbours and recommendations together: sketches are read and compared once.
-
-        Privacy
-        -------
-        As for `neighbours` and `recommendations`.
-        """
+        """Return neighbours and recommendations together: sketches are read and compared once."""
         sketches, counting = self.store.sketches(), self.store.effective_dials()
         chosen = self._alike(sketches, counting)
         best = votes(
@@ -190,12 +170,7 @@ class NodeHandle:
         )
 
     def status(self) -> Status:
-        """Return the node at a glance.
-
-        Privacy
-        -------
-        Names no item and no weight.
-        """
+        """Return the node at a glance."""
         clock, counts = self.clock(), self.store.list_counts()
         return Status(
             name=self.name,
@@ -217,10 +192,6 @@ class NodeHandle:
 
 def how_to_be_invited(key_hex: str, folder: Path) -> str:
     """Say how the owner of a key gets into a network by invitation.
-
-    Privacy
-    -------
-    The key is public.
 
     Examples
     --------

@@ -81,23 +81,13 @@ class Identity:
 
     @classmethod
     def generate(cls, stream: Stream | None = None) -> "Identity":
-        """Return a new identity, from the secure stream unless another is given (for simulations).
-
-        Privacy
-        -------
-        Independent of any profile.
-        """
+        """Return a new identity, from the secure stream unless another is given (for simulations)."""
         random = (secure_stream() if stream is None else stream).words(8).tobytes()
         return cls(random[:32], random[32:])
 
     @classmethod
     def load(cls, path: Path) -> "Identity":
-        """Read the identity from its file.
-
-        Privacy
-        -------
-        Errors tell nothing of what the file holds.
-        """
+        """Read the identity from its file."""
         try:
             stored = json.loads(path.read_text())
             return cls(bytes.fromhex(stored["signing"]), bytes.fromhex(stored["curve"]))
@@ -105,12 +95,7 @@ class Identity:
             raise DataError(f"{path} must be the key file of a node. Got something else instead.") from None
 
     def save(self, path: Path) -> None:
-        """Write the identity to a new file that only its owner can read; an existing one is never replaced.
-
-        Privacy
-        -------
-        The file never leaves the folder of the node.
-        """
+        """Write the identity to a new file that only its owner can read; an existing one is never replaced."""
         text = json.dumps({"signing": self.signing_secret.hex(), "curve": self.curve_secret.hex()})
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
@@ -149,12 +134,7 @@ _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
 
 
 def check_signature(key: bytes, text: bytes, signature: bytes) -> bool:
-    """Return whether a signature is genuine; genuine ones are remembered by their digest.
-
-    Privacy
-    -------
-    Public data only.
-    """
+    """Return whether a signature is genuine; genuine ones are remembered by their digest."""
     if len(key) != _KEY_BYTES or len(signature) != _SIGNATURE_BYTES:
         return False  # or another cut of the same bytes would have the digest of a genuine one
     digest = hashlib.blake2b(key + signature + text, digest_size=32).digest()
@@ -188,12 +168,7 @@ def sign_invitation(network_secret: bytes, network_id: bytes, key: bytes) -> byt
 
 
 def check_invitation(network_key: bytes, network_id: bytes, key: bytes, invitation: bytes) -> bool:
-    """Return whether an invitation is genuine.
-
-    Privacy
-    -------
-    Public data only.
-    """
+    """Return whether an invitation is genuine."""
     return check_signature(network_key, _INVITATION + network_id + key, invitation)
 
 

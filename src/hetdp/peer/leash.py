@@ -17,10 +17,6 @@ __all__ = ["leashed", "main"]
 def leashed(command: Sequence[str]) -> list[str]:
     """Return a command "python -m MODULE ..." that stops with its parent.
 
-    Privacy
-    -------
-    Not applicable.
-
     Examples
     --------
     >>> leashed(["python", "-m", "hetdp.peer", "folder"])

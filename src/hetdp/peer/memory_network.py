@@ -16,12 +16,7 @@ __all__ = ["Conditions", "MemoryNetwork", "Observed", "Participant"]
 
 
 class Participant(Protocol):
-    """What the network needs of a node: `hetdp.peer.node.Node`, or something malicious.
-
-    Privacy
-    -------
-    See `hetdp.peer.node.Node`.
-    """
+    """What the network needs of a node: `hetdp.peer.node.Node`, or something malicious."""
 
     @property
     def next_wakeup_s(self) -> float:
@@ -36,12 +31,7 @@ class Participant(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What an eavesdropper on all wires sees of one message.
-
-    Privacy
-    -------
-    Must be the same whatever the profiles are.
-    """
+    """What an eavesdropper on all wires sees of one message."""
 
     time_s: float
     sender: str
@@ -61,10 +51,6 @@ class Conditions:
         Least and largest delay; a wide range reorders messages.
     reachable
         Whether a message from one address gets to another: for partitions.
-
-    Privacy
-    -------
-    Not applicable: a simulation.
     """
 
     loss: float = 0.0
@@ -93,10 +79,6 @@ class MemoryNetwork:
     conditions
         May be changed at any time.
 
-    Privacy
-    -------
-    For tests: nothing here reaches a real network.
-
     Examples
     --------
     >>> network = MemoryNetwork(seed=1)
@@ -116,43 +98,23 @@ class MemoryNetwork:
         self._order = 0
 
     def add(self, node: Participant, *, address: str, curve: bytes, clock_offset_s: float = 0.0) -> None:
-        """Let a node take part from now on.
-
-        Privacy
-        -------
-        For tests.
-        """
+        """Let a node take part from now on."""
         self._members[address] = _Member(node, address, curve, clock_offset_s)
         self._wake(self._members[address])
 
     def remove(self, address: str) -> None:
-        """Let a node vanish, as if killed.
-
-        Privacy
-        -------
-        For tests.
-        """
+        """Let a node vanish, as if killed."""
         self._members.pop(address, None)
 
     def run(self, *, until_s: float) -> None:
-        """Let everything happen until a moment.
-
-        Privacy
-        -------
-        For tests.
-        """
+        """Let everything happen until a moment."""
         while self._queue and self._queue[0][0] <= until_s:
             self.now_s, _, _, event = heapq.heappop(self._queue)
             event()
         self.now_s = until_s
 
     def inject(self, sender: str, receiver: str, link: Hashable, raw: bytes) -> None:
-        """Send bytes from one address to another over a new connection.
-
-        Privacy
-        -------
-        For tests of bad peers.
-        """
+        """Send bytes from one address to another over a new connection."""
         self._act(self._members[sender], [Dial(link, receiver, b"", raw)])
 
     def _wake(self, member: _Member) -> None:

@@ -55,12 +55,7 @@ class Record(msgspec.Struct, **_LEAF):
     signature: Annotated[bytes, Meta(max_length=64)]
 
     def text(self, network_id: bytes) -> bytes:
-        """Return what the signature covers.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return what the signature covers."""
         unsigned = (self.key, self.curve, self.address, self.issued_ms, self.invitation)
         return b"hetdp-record-1" + network_id + msgspec.msgpack.encode(unsigned)
 
@@ -80,12 +75,7 @@ class SignedSketch(msgspec.Struct, **_LEAF):
     signature: Annotated[bytes, Meta(max_length=64)]
 
     def text(self, network_id: bytes) -> bytes:
-        """Return what the signature covers.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return what the signature covers."""
         invitation = len(self.invitation).to_bytes(1, "big") + self.invitation
         return b"hetdp-sketch-2" + network_id + self.key + self.epoch.to_bytes(8, "big") + invitation + self.bits
 
@@ -103,12 +93,7 @@ class Slip(msgspec.Struct, **_LEAF):
 
 
 class Opening(msgspec.Struct, tag=1, **_OPTIONS):
-    """First message: from the node that starts the exchange.
-
-    Privacy
-    -------
-    Public data only.
-    """
+    """First message: from the node that starts the exchange."""
 
     nonce: Nonce
     sender: Record
@@ -117,12 +102,7 @@ class Opening(msgspec.Struct, tag=1, **_OPTIONS):
 
 
 class Answer(msgspec.Struct, tag=2, **_OPTIONS):
-    """Second message.
-
-    Privacy
-    -------
-    Public data only.
-    """
+    """Second message."""
 
     nonce: Nonce
     sender: Record
@@ -132,12 +112,7 @@ class Answer(msgspec.Struct, tag=2, **_OPTIONS):
 
 
 class Delivery(msgspec.Struct, tag=3, **_OPTIONS):
-    """Third and fourth message: the sketches that the other lacked.
-
-    Privacy
-    -------
-    Sketches are public.
-    """
+    """Third and fourth message: the sketches that the other lacked."""
 
     nonce: Nonce
     sketches: Annotated[tuple[SignedSketch, ...], Meta(max_length=64)]

@@ -101,10 +101,6 @@ def find_neighbours(
     """Return the `count` best neighbours, best first; none for an empty profile.
 
     Those who may be there by chance alone are among them, and `by_chance` tells: compare it with `tails.RARE`.
-
-    Privacy
-    -------
-    As for `scores`.
     """
     if not items:
         return []
@@ -157,10 +153,6 @@ def votes(
     list of Vote
         Those with a voter at least. Bits outside the profile did not decide who votes, so under chance the number of
         voters is binomial and `by_chance` is exact.
-
-    Privacy
-    -------
-    As for `scores`.
     """
     by_key = {sketch.key.hex(): sketch for sketch in sketches}
     chosen = [neighbour for neighbour in neighbours if neighbour.by_chance < RARE]

@@ -40,10 +40,6 @@ class Bootstrap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "tcp://host:port".
     key, curve
         Its public signing key and its public transport key, 64 hexadecimal digits each.
-
-    Privacy
-    -------
-    Public.
     """
 
     address: Annotated[str, Meta(max_length=300)]
@@ -72,10 +68,6 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         "open"; "allow": keys listed in `allow`; "invite": holders of an invitation signed by `network_key`.
     bootstrap
         Peers to ask first.
-
-    Privacy
-    -------
-    Public, and chosen without looking at any profile.
 
     Examples
     --------
@@ -156,21 +148,11 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return math.floor((now_s - self.epoch_start_s) / self.epoch_length_s)
 
     def starts(self, epoch: int) -> int:
-        """Return when an epoch begins, in Unix seconds.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return when an epoch begins, in Unix seconds."""
         return self.epoch_start_s + epoch * self.epoch_length_s
 
     def to_toml(self) -> str:
-        """Return the network as the text of a TOML file.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return the network as the text of a TOML file."""
         start = datetime.fromtimestamp(self.epoch_start_s, UTC).isoformat()
         lines = [f"# A hetdp network: public, the same file for every node. Epoch 0 starts {start}."]
         peers = []
@@ -184,12 +166,7 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def read_network(path: Path) -> Network:
-    """Read a network from its TOML file.
-
-    Privacy
-    -------
-    Public.
-    """
+    """Read a network from its TOML file."""
     try:
         parsed = tomllib.loads(path.read_bytes().decode())
         return msgspec.convert(parsed, Network, dec_hook=_decode)
@@ -204,10 +181,6 @@ def read_network(path: Path) -> Network:
 @lru_cache(maxsize=4096)
 def split_address(address: str) -> tuple[str, int]:
     """Return host and port of "tcp://host:port", or refuse it.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------
@@ -225,10 +198,6 @@ def usual_most_items(items: int) -> int:
 
     Small enough that a sketch of ones is refused by a catalogue of 50 items or more at epsilon 3.
 
-    Privacy
-    -------
-    Public parameters only.
-
     Examples
     --------
     >>> usual_most_items(10), usual_most_items(50), usual_most_items(480), usual_most_items(50_000)
@@ -240,10 +209,6 @@ def usual_most_items(items: int) -> int:
 
 def exact_number(text: str) -> Fraction:
     """Return the number that a decimal text or a ratio such as "1/3" stands for.
-
-    Privacy
-    -------
-    For public parameters.
 
     Examples
     --------

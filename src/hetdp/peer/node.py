@@ -95,12 +95,7 @@ class Node:
             self.shelf.own = sketch
 
     def restore(self, sketches: Iterable[SignedSketch], *, now_s: float) -> None:
-        """Put sketches of peers back on the shelf, checked like new ones.
-
-        Privacy
-        -------
-        Public data.
-        """
+        """Put sketches of peers back on the shelf, checked like new ones."""
         for sketch in sketches:
             with suppress(Refused):  # it has become too old meanwhile
                 self._keep(sketch, now_s)
@@ -116,12 +111,7 @@ class Node:
         return min(self.next_exchange_s, self.exchanges.next_deadline_s())
 
     def tick(self, now_s: float) -> list[Action]:
-        """Start an exchange if one is due; give up on peers that do not answer.
-
-        Privacy
-        -------
-        Exchanges start at fixed distances of one period.
-        """
+        """Start an exchange if one is due; give up on peers that do not answer."""
         actions: list[Action] = []
         for link in self.exchanges.overdue(now_s):
             actions += self.lost(link)
@@ -172,12 +162,7 @@ class Node:
             return [HangUp(link)] if over else []
 
     def lost(self, link: Hashable) -> list[Action]:
-        """Give up an exchange whose peer is silent or gone.
-
-        Privacy
-        -------
-        Depends on the peer.
-        """
+        """Give up an exchange whose peer is silent or gone."""
         exchange = self.exchanges.end(link)
         if exchange is None:
             return []
@@ -188,12 +173,7 @@ class Node:
         return [HangUp(exchange.link)]
 
     def own_record(self, now_s: float) -> Record:
-        """Return where this node can be reached, signed anew once per period.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return where this node can be reached, signed anew once per period."""
         # One from the future was signed before the clock was put right, and nobody would believe it.
         if self._record is None or not 0 <= now_s - self._record.issued_ms / 1000 < self.network.period_s:
             fields = (

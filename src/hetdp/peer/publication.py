@@ -70,12 +70,7 @@ def publish(
 
 
 def newest_sketch(store: Store) -> SignedSketch | None:
-    """Return the newest stored sketch of this node, ready to be shown.
-
-    Privacy
-    -------
-    Public: its price was paid when it was drawn.
-    """
+    """Return the newest stored sketch of this node, ready to be shown."""
     rows = store._rows("SELECT sketch FROM publications ORDER BY epoch DESC LIMIT 1")  # noqa: SLF001  (same package)
     return msgspec.msgpack.decode(rows[0][0], type=SignedSketch) if rows else None
 

@@ -36,12 +36,7 @@ class Reached:
         self._silent: OrderedDict[tuple[_Endpoint, bytes], None] = OrderedDict()
 
     def note(self, key: bytes, address: str, *, answered: bool) -> None:
-        """Remember how it went with a peer that was asked at an address.
-
-        Privacy
-        -------
-        Depends on the peer.
-        """
+        """Remember how it went with a peer that was asked at an address."""
         endpoint = endpoint_of(address)
         if answered:
             self._silent.pop((endpoint, key), None)
@@ -57,21 +52,11 @@ class Reached:
                 memory.popitem(last=False)
 
     def at(self, key: bytes, address: str) -> bool:
-        """Return whether a peer has answered at an address, and nobody else since.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Return whether a peer has answered at an address, and nobody else since."""
         return self._answered.get(endpoint_of(address)) == key
 
     def rank(self, key: bytes, address: str) -> int:
-        """Return how credible it is that a peer is at an address: 1 if it answered, -1 if it did not, 0 if not tried.
-
-        Privacy
-        -------
-        Public data only.
-        """
+        """Return how credible it is that a peer is at an address: 1 if it answered, -1 if not, 0 if untried."""
         if self.at(key, address):
             return 1
         return -((endpoint_of(address), key) in self._silent)

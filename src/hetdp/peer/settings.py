@@ -80,12 +80,7 @@ SETTINGS: dict[str, str] = {
 
 
 def read_settings(path: Path) -> Settings:
-    """Read settings from a TOML file; what it leaves out has its default.
-
-    Privacy
-    -------
-    Errors name settings; none of them is private.
-    """
+    """Read settings from a TOML file; what it leaves out has its default."""
     try:
         return msgspec.convert(tomllib.loads(path.read_bytes().decode()), Settings)
     except OSError as error:
@@ -101,10 +96,6 @@ def read_settings(path: Path) -> Settings:
 
 def settings_toml(settings: Settings) -> str:
     """Return settings as the text of a TOML file, each with its explanation.
-
-    Privacy
-    -------
-    Not derived from the profile.
 
     Examples
     --------

@@ -59,22 +59,12 @@ class Shelf:
         return iter(self._held.values())
 
     def epoch_of(self, key: bytes) -> int | None:
-        """Return the epoch of the sketch held of a peer; None if there is none.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return the epoch of the sketch held of a peer; None if there is none."""
         held = self._held.get(key)
         return None if held is None else held.epoch
 
     def announce(self, count: int) -> tuple[Slip, ...]:
-        """Return up to `count` sketches to tell a peer about; the own one always is among them.
-
-        Privacy
-        -------
-        Half the newest arrivals, half chance.
-        """
+        """Return up to `count` sketches to tell a peer about; the own one always is among them."""
         own = [self.own] if self.own is not None else []
         room = count - len(own)
         newest = list(islice(reversed(self._held.values()), room - room // 2))
@@ -84,22 +74,12 @@ class Shelf:
         return tuple(Slip(sketch.key, sketch.epoch) for sketch in chosen)
 
     def lacking(self, have: Iterable[Slip], *, epochs: range, count: int) -> tuple[bytes, ...]:
-        """Return up to `count` announced keys whose sketches would be kept.
-
-        Privacy
-        -------
-        Depends on what is held, which chance decided.
-        """
+        """Return up to `count` announced keys whose sketches would be kept."""
         wanted = {slip.key: None for slip in have if slip.epoch in epochs and self._wants(slip.key, slip.epoch)}
         return tuple(some(list(wanted), count, self._stream))
 
     def serve(self, keys: Sequence[bytes], *, offered: Iterable[Slip], count: int) -> tuple[SignedSketch, ...]:
-        """Return the sketches asked for, if they had been announced to that peer.
-
-        Privacy
-        -------
-        Sketches are public.
-        """
+        """Return the sketches asked for, if they had been announced to that peer."""
         announced = {slip.key for slip in offered}
         found = [self._find(key) for key in dict.fromkeys(keys[:count]) if key in announced]
         return tuple(sketch for sketch in found if sketch is not None)
@@ -127,21 +107,12 @@ class Shelf:
         """Return the sketches held that came since the last call, to be written to disk.
 
         Whatever else arrives, none of them gets lost before: what is held is all that could be.
-
-        Privacy
-        -------
-        Public data.
         """
         news, self._news = [self._held[key] for key in self._news], {}
         return news
 
     def expire(self, first_epoch: int) -> None:
-        """Forget sketches of epochs before the given one.
-
-        Privacy
-        -------
-        Follows the public schedule.
-        """
+        """Forget sketches of epochs before the given one."""
         for key in [key for key, sketch in self._held.items() if sketch.epoch < first_epoch]:
             self._drop(key)
 

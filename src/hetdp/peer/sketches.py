@@ -33,10 +33,6 @@ _IMPLAUSIBLE = 8.0
 def as_dial(weight: str | float) -> int:
     """Return a weight in [0, 1] as a dial, rounded down: an item never counts for more than its owner said.
 
-    Privacy
-    -------
-    The weight is not shown in an error.
-
     Examples
     --------
     >>> as_dial(1.0), as_dial("0.29"), as_dial(0.999), as_dial("")
@@ -113,10 +109,6 @@ def draw_bits(
 def pack(bits: NDArray[np.bool_]) -> bytes:
     r"""Return bits as bytes, first item in the lowest bit; what is left of the last byte is 0.
 
-    Privacy
-    -------
-    The length depends on the catalogue only.
-
     Examples
     --------
     >>> pack(np.array([True, False, True]))
@@ -127,10 +119,6 @@ def pack(bits: NDArray[np.bool_]) -> bytes:
 
 def unpack(packed: bytes, size: int) -> NDArray[np.bool_]:
     r"""Return the bits of a packed sketch.
-
-    Privacy
-    -------
-    Public data.
 
     Examples
     --------
@@ -143,12 +131,7 @@ def unpack(packed: bytes, size: int) -> NDArray[np.bool_]:
 def sign_sketch(
     bits: NDArray[np.bool_], *, epoch: int, identity: Identity, network: Network, invitation: bytes = b""
 ) -> SignedSketch:
-    """Return the signed sketch that is published.
-
-    Privacy
-    -------
-    Post-processing of the bits.
-    """
+    """Return the signed sketch that is published."""
     unsigned = SignedSketch(identity.key, epoch, pack(bits), invitation, b"")
     return SignedSketch(identity.key, epoch, unsigned.bits, invitation, identity.sign(unsigned.text(network.id)))
 
@@ -158,10 +141,6 @@ def check_sketch(sketch: SignedSketch, *, network: Network, network_id: bytes) -
 
     A sketch of ones would be everybody's neighbour; so its number of ones must fit a profile of at most
     `network.most_items` items.
-
-    Privacy
-    -------
-    Depends on the sketch and on public parameters only.
     """
     if len(sketch.bits) != network.sketch_bytes:
         raise Refused(f"a sketch must be {network.sketch_bytes} bytes. Got {len(sketch.bits)} instead.")
@@ -178,10 +157,6 @@ def check_sketch(sketch: SignedSketch, *, network: Network, network_id: bytes) -
 @lru_cache(maxsize=64)
 def plausible_ones(epsilon: Fraction, size: int, most_items: int) -> tuple[float, float]:
     """Return the least and the largest number of ones that an honest sketch may have.
-
-    Privacy
-    -------
-    Public parameters only.
 
     Examples
     --------

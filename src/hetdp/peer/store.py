@@ -26,12 +26,7 @@ _sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """That a sketch was published in an epoch, when, and how many ones it has.
-
-    Privacy
-    -------
-    Public.
-    """
+    """That a sketch was published in an epoch, when, and how many ones it has."""
 
     epoch: int
     published_s: float
@@ -125,33 +120,18 @@ class Store(PeerStore):
             )
 
     def publications(self) -> list[Publication]:
-        """Return when sketches were published, oldest first.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return when sketches were published, oldest first."""
         return [
             Publication(*row) for row in self._rows("SELECT epoch, published_s, ones FROM publications ORDER BY epoch")
         ]
 
     def published_epoch(self) -> int | None:
-        """Return the newest epoch for which there is a sketch.
-
-        Privacy
-        -------
-        Public.
-        """
+        """Return the newest epoch for which there is a sketch."""
         epoch = self._one("SELECT max(epoch) FROM publications")
         return None if epoch is None else int(epoch)
 
     def newest_publication(self) -> OwnSketch | None:
-        """Return the newest own sketch and the dials that counted in it.
-
-        Privacy
-        -------
-        The dials are for the owner's eyes.
-        """
+        """Return the newest own sketch and the dials that counted in it."""
         rows = self._rows("SELECT epoch, published_s, sketch, dials FROM publications ORDER BY epoch DESC LIMIT 1")
         if not rows:
             return None

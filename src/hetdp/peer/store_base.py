@@ -20,10 +20,6 @@ class StoreBase:
     ----------
     path
         The file, made by `store_schema.create`.
-
-    Privacy
-    -------
-    Everything stays in this file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,12 +36,7 @@ class StoreBase:
         self.close()
 
     def close(self) -> None:
-        """Close the connections of all threads.
-
-        Privacy
-        -------
-        Whatever was acknowledged is on disk already.
-        """
+        """Close the connections of all threads."""
         with self._lock:
             for connection in self._connections:
                 connection.close()
@@ -61,10 +52,6 @@ class StoreBase:
         durable
             True for what must survive a power failure the moment this returns. A killed process loses nothing
             either way.
-
-        Privacy
-        -------
-        Charges and own sketches are always written with True.
         """
         connection = self._connection()
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -98,22 +85,12 @@ class StoreBase:
 
 
 def set_fact(connection: sqlite3.Connection, name: str, value: object) -> None:
-    """Write one named value.
-
-    Privacy
-    -------
-    In the store, like everything else.
-    """
+    """Write one named value."""
     connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
 
 
 def checked_place(connection: sqlite3.Connection, place: object) -> int:
-    """Return a place if the catalogue has it.
-
-    Privacy
-    -------
-    The place is not repeated in the error.
-    """
+    """Return a place if the catalogue has it."""
     if isinstance(place, int) and not isinstance(place, bool):
         found = connection.execute("SELECT place FROM catalogue WHERE place = ?", (place,)).fetchone()
         if found is not None:

@@ -21,12 +21,7 @@ class CatalogueStore(StoreBase):
     """
 
     def search(self, text: str, *, limit: int = 20, offset: int = 0) -> list[CatalogueItem]:
-        """Return items whose title, id or group holds every word of a text: exact titles first, then beginnings.
-
-        Privacy
-        -------
-        Local: what is searched for is not recorded.
-        """
+        """Return items whose title, id or group holds every word of a text: exact titles first, then beginnings."""
         where, patterns = words_in_catalogue(text)
         whole = " ".join(text.split())
         order = "title LIKE ? ESCAPE '!' DESC, title LIKE ? ESCAPE '!' DESC, title, place"
@@ -35,56 +30,31 @@ class CatalogueStore(StoreBase):
         return [CatalogueItem(*row) for row in self._rows(sql, *patterns, *nearest, limit, offset)]
 
     def catalogue_item(self, place: int) -> CatalogueItem:
-        """Return the item at a place.
-
-        Privacy
-        -------
-        Public data.
-        """
+        """Return the item at a place."""
         rows = self._rows(f"{_CATALOGUE} WHERE place = ?", place)
         if not rows:
             raise InvalidInput("place must be a position in the catalogue. Got another instead.")
         return CatalogueItem(*rows[0])
 
     def place_of(self, item: str) -> int | None:
-        """Return the place of an item; None if the catalogue does not have it.
-
-        Privacy
-        -------
-        Public data.
-        """
+        """Return the place of an item; None if the catalogue does not have it."""
         place = self._one("SELECT place FROM catalogue WHERE item = ?", item)
         return None if place is None else int(place)
 
     def groups(self) -> list[str]:
-        """Return the groups of the catalogue.
-
-        Privacy
-        -------
-        Public data.
-        """
+        """Return the groups of the catalogue."""
         return [
             group for (group,) in self._rows("SELECT DISTINCT category FROM catalogue WHERE category <> '' ORDER BY 1")
         ]
 
     def items_at(self, places: list[int]) -> list[CatalogueItem]:
-        """Return the items of the catalogue at some places, in that order.
-
-        Privacy
-        -------
-        Public data.
-        """
+        """Return the items of the catalogue at some places, in that order."""
         found = {row[0]: CatalogueItem(*row) for row in self._rows(f"{_CATALOGUE} WHERE {_AT}", json.dumps(places))}
         return [found[place] for place in places]
 
 
 def words_in_catalogue(text: str) -> tuple[str, list[str]]:
-    """Return the condition that title, id or group of a row hold every word of a text, and what to fill in.
-
-    Privacy
-    -------
-    What is searched for is not recorded.
-    """
+    """Return the condition that title, id or group of a row hold every word of a text, and what to fill in."""
     words = text.split()[:10]
     like = "(title LIKE ? ESCAPE '!' OR item LIKE ? ESCAPE '!' OR category LIKE ? ESCAPE '!')"
     patterns = [f"%{_literally(word)}%" for word in words for _ in range(3)]
@@ -93,10 +63,6 @@ def words_in_catalogue(text: str) -> tuple[str, list[str]]:
 
 def _literally(word: str) -> str:
     """Return a word for LIKE ... ESCAPE '!', its signs taken literally.
-
-    Privacy
-    -------
-    Not applicable.
 
     Examples
     --------

@@ -83,10 +83,6 @@ class LedgerStore(CatalogueStore):
     settings_limit
         The default limit that `node.toml` gives. Whoever opens the store with settings puts it here; it is not
         written, so that looking at a node changes nothing.
-
-    Privacy
-    -------
-    Never leaves the file.
     """
 
     settings_limit: float | None = None
@@ -114,31 +110,17 @@ class LedgerStore(CatalogueStore):
 
         It is what the owner has set on the page; until then what the settings say; without settings what the store
         was made with.
-
-        Privacy
-        -------
-        For the owner's eyes.
         """
         if self.settings_limit is None or self.default_limit_chosen():
             return float(self._fact("default_limit"))
         return self.settings_limit
 
     def default_limit_chosen(self) -> bool:
-        """Return whether the owner has set the default limit, so that the settings no longer do.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return whether the owner has set the default limit, so that the settings no longer do."""
         return bool(self._fact("default_limit_chosen") != 0)  # a store that does not say keeps the limit it has
 
     def set_default_limit(self, epsilon: float) -> None:
-        """Set the lifetime limit of items that have none of their own.
-
-        Privacy
-        -------
-        Losses already made stay on record.
-        """
+        """Set the lifetime limit of items that have none of their own."""
         limit = checked_limit(epsilon)
         with self.transaction(durable=True) as connection:
             set_fact(connection, "default_limit", limit)
@@ -146,12 +128,7 @@ class LedgerStore(CatalogueStore):
             next_version(connection)
 
     def set_limit(self, place: int, epsilon: float | None) -> None:
-        """Set the lifetime limit of one item; None goes back to the default.
-
-        Privacy
-        -------
-        Losses already made stay on record.
-        """
+        """Set the lifetime limit of one item; None goes back to the default."""
         limit = None if epsilon is None else checked_limit(epsilon)
         with self.transaction(durable=True) as connection:
             checked_place(connection, place)
@@ -175,23 +152,13 @@ class LedgerStore(CatalogueStore):
         put_array(connection, "lost", self._array("lost") + dials.astype(np.int32))
 
     def charges(self, place: int) -> list[tuple[int, float]]:
-        """Return the (epoch, loss) of one item, oldest first.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return the (epoch, loss) of one item, oldest first."""
         epsilon = self.epsilon
         rows = self._rows("SELECT epoch, substr(dials, ?, 1) FROM publications ORDER BY epoch", place + 1)
         return [(epoch, loss(dial[0], epsilon)) for epoch, dial in rows if dial and dial[0]]
 
     def all_charges(self) -> list[tuple[int, int, float]]:
-        """Return every (epoch, place, loss), oldest first.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return every (epoch, place, loss), oldest first."""
         losses = [loss(dial, self.epsilon) for dial in range(FULL_DIAL + 1)]
         found = []
         for epoch, raw in self._rows("SELECT epoch, dials FROM publications ORDER BY epoch"):
@@ -200,22 +167,12 @@ class LedgerStore(CatalogueStore):
         return found
 
     def spent(self) -> dict[int, float]:
-        """Return the lifetime loss of every item that ever lost anything, removed ones included.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return the lifetime loss of every item that ever lost anything, removed ones included."""
         epsilon, lost = self.epsilon, self._array("lost")
         return {place: loss(int(lost[place]), epsilon) for place in np.flatnonzero(lost).tolist()}
 
     def effective_dials(self) -> dict[int, int]:
-        """Return the dials that will count in the next sketch; items that weigh 0 are left out.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return the dials that will count in the next sketch; items that weigh 0 are left out."""
         dials = self.standing().effective
         return {place: int(dials[place]) for place in np.flatnonzero(dials).tolist()}
 
@@ -230,23 +187,13 @@ class LedgerStore(CatalogueStore):
 
 
 def put_array(connection: sqlite3.Connection, name: str, values: NDArray[Any]) -> None:
-    """Write an array.
-
-    Privacy
-    -------
-    In the store, like everything else.
-    """
+    """Write an array."""
     raw = values.astype(np.dtype(_KINDS[name]).newbyteorder("<")).tobytes()
     connection.execute("INSERT OR REPLACE INTO arrays VALUES (?, ?)", (name, raw))
 
 
 def next_version(connection: sqlite3.Connection) -> None:
-    """Count an edit.
-
-    Privacy
-    -------
-    In the store, like everything else.
-    """
+    """Count an edit."""
     (version,) = connection.execute(
         "SELECT coalesce(max(value), 0) FROM facts WHERE name = 'profile_version'"
     ).fetchone()
@@ -255,10 +202,6 @@ def next_version(connection: sqlite3.Connection) -> None:
 
 def checked_limit(epsilon: float) -> float:
     """Return a lifetime limit if it is one.
-
-    Privacy
-    -------
-    The limit is not repeated in the error.
 
     Examples
     --------
@@ -273,10 +216,6 @@ def checked_limit(epsilon: float) -> float:
 
 def loss(steps: int, epsilon: Fraction) -> float:
     """Return the loss of so many hundredths of weight.
-
-    Privacy
-    -------
-    Exact up to the final rounding to a float.
 
     Examples
     --------

@@ -25,10 +25,6 @@ class ProfileItem:
         Lifetime loss so far and at most, in epsilon.
     exhausted
         True if the next loss would exceed the limit; the item then weighs 0.
-
-    Privacy
-    -------
-    For the owner's eyes; `repr` shows nothing.
     """
 
     place: int
@@ -46,12 +42,7 @@ class ProfileItem:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ListCounts:
-    """How many items are on the list, count, and are exhausted.
-
-    Privacy
-    -------
-    For the owner's eyes; `repr` shows nothing.
-    """
+    """How many items are on the list, count, and are exhausted."""
 
     size: int
     counting: int
@@ -60,12 +51,7 @@ class ListCounts:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Waiting:
-    """An item that the next sketch will treat differently from the newest one.
-
-    Privacy
-    -------
-    For the owner's eyes; `repr` shows nothing.
-    """
+    """An item that the next sketch will treat differently from the newest one."""
 
     place: int
     title: str
@@ -76,12 +62,7 @@ class Waiting:
 
 
 class ListingStore(LedgerStore):
-    """Reads the profile.
-
-    Privacy
-    -------
-    For the owner's eyes.
-    """
+    """Reads the profile."""
 
     def profile(self) -> list[ProfileItem]:
         """Return the whole profile, in the order of the catalogue.
@@ -114,24 +95,14 @@ class ListingStore(LedgerStore):
         return self._items(places[offset : offset + limit], standing), places.size
 
     def on_list(self, place: int) -> ProfileItem | None:
-        """Return one item of the profile; None if it is not on the list.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return one item of the profile; None if it is not on the list."""
         standing = self.standing()
         if not 0 <= place < standing.dials.size or not standing.listed[place]:
             return None
         return self._items(np.array([place]), standing)[0]
 
     def listed_among(self, places: Iterable[int]) -> set[int]:
-        """Return which of some places of the catalogue are on the list.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return which of some places of the catalogue are on the list."""
         listed = self.standing().listed
         return {place for place in places if listed[place]}
 
@@ -147,23 +118,13 @@ class ListingStore(LedgerStore):
         return ListCounts(*(int(np.count_nonzero(which)) for which in counts))
 
     def group_counts(self) -> list[tuple[str, int]]:
-        """Return the groups of which there is something on the list, and how much; items without a group come last.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return the groups of which there is something on the list, and how much; items without a group come last."""
         names = json.loads(self._fact("group_names"))
         counts = np.bincount(self._array("groups")[self.standing().listed], minlength=len(names))
         return [(name, int(count)) for name, count in zip(names, counts, strict=True) if count]
 
     def waiting(self, most: int) -> tuple[list[Waiting], int]:
-        """Return some of the items that the next sketch will treat differently, and how many there are.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return some of the items that the next sketch will treat differently, and how many there are."""
         before = self._published_dials()
         if before is None:
             return [], 0

@@ -26,12 +26,7 @@ _sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
 
 
 class PeerStore(ProfileStore):
-    """Reads and writes what others have published.
-
-    Privacy
-    -------
-    Public data, chosen without the profile.
-    """
+    """Reads and writes what others have published."""
 
     def keep(
         self,
@@ -49,10 +44,6 @@ class PeerStore(ProfileStore):
         Sketches of epochs before `first_epoch` go, and so do those of keys that are not in `held`, if it is given.
         Bans, if given, are all there are: those stored before go. What a clock that was ahead has dated later than
         `now_s` would outlive everything else; such peers count as seen now, such traffic goes.
-
-        Privacy
-        -------
-        Public data, chosen without the profile.
         """
         with self.transaction(durable=False) as connection:
             connection.executemany(
@@ -89,30 +80,15 @@ class PeerStore(ProfileStore):
                 set_fact(connection, "traffic", json.dumps(dataclasses.asdict(traffic)))
 
     def sketches(self) -> list[SignedSketch]:
-        """Return the sketches of peers.
-
-        Privacy
-        -------
-        Public data.
-        """
+        """Return the sketches of peers."""
         return [_sketch_decoder.decode(raw) for (raw,) in self._rows("SELECT sketch FROM sketches ORDER BY rowid")]
 
     def sketch_count(self) -> int:
-        """Return how many sketches of peers are held.
-
-        Privacy
-        -------
-        Public data.
-        """
+        """Return how many sketches of peers are held."""
         return int(self._one("SELECT count(*) FROM sketches"))
 
     def peers(self) -> list[PeerInfo]:
-        """Return the peers talked to, those seen last first.
-
-        Privacy
-        -------
-        Public data.
-        """
+        """Return the peers talked to, those seen last first."""
         rows = self._rows(
             "SELECT peers.key, address, seen_s, epoch FROM peers LEFT JOIN sketches USING (key) ORDER BY seen_s DESC"
         )
@@ -130,10 +106,6 @@ class PeerStore(ProfileStore):
             How many.
         own_address, most_per_host
             As for `hetdp.peer.cyclon.View`.
-
-        Privacy
-        -------
-        Public data.
         """
         newest = self._rows("SELECT address, key, curve FROM peers ORDER BY seen_s DESC, key")
         taken, chosen = Counter[str](), dict[bytes, Bootstrap]()
@@ -147,31 +119,16 @@ class PeerStore(ProfileStore):
         return list(chosen.values())
 
     def bans(self) -> dict[bytes, float]:
-        """Return banned transport and signing keys and until when: as many as a node keeps, those that last longest.
-
-        Privacy
-        -------
-        Public data.
-        """
+        """Return banned transport and signing keys and until when: as many as a node keeps, those that last longest."""
         return dict(self._rows("SELECT key, until_s FROM bans ORDER BY until_s DESC LIMIT ?", MOST_BANS))
 
     def traffic(self) -> Traffic:
-        """Return what went over the wire, all runs together.
-
-        Privacy
-        -------
-        Independent of the profile.
-        """
+        """Return what went over the wire, all runs together."""
         stored = self._fact("traffic")
         return Traffic() if stored is None else Traffic(**json.loads(stored))
 
     def traffic_history(self) -> list[tuple[float, int, int]]:
-        """Return (time, bytes sent, bytes received) so far, one per period, for the last 200.
-
-        Privacy
-        -------
-        Independent of the profile.
-        """
+        """Return (time, bytes sent, bytes received) so far, one per period, for the last 200."""
         return [
             tuple(row) for row in self._rows("SELECT time_s, sent_bytes, received_bytes FROM traffic ORDER BY time_s")
         ]

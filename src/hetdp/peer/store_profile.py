@@ -41,12 +41,7 @@ class ProfileStore(ListingStore):
         self._edit(dict(dials))
 
     def set_group(self, group: str | None, dial: int) -> int:
-        """Change the dials of what is on the list of one group, or of everything, as one step; return how many.
-
-        Privacy
-        -------
-        Takes effect in the next epoch.
-        """
+        """Change the dials of what is on the list of one group, or of everything, as one step; return how many."""
         _check_dial(dial)
         names, chosen = json.loads(self._fact("group_names")), self.standing().listed
         if group is not None:
@@ -84,42 +79,22 @@ class ProfileStore(ListingStore):
         return True
 
     def profile_version(self) -> int:
-        """Return a number that grows with every edit.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return a number that grows with every edit."""
         return int(self._fact("profile_version") or 0)
 
     def dismiss(self, place: int) -> None:
-        """Do not recommend an item any more.
-
-        Privacy
-        -------
-        Stays local; it is not part of the profile.
-        """
+        """Do not recommend an item any more."""
         with self.transaction(durable=True) as connection:
             checked_place(connection, place)
             connection.execute("INSERT OR IGNORE INTO dismissed VALUES (?)", (place,))
 
     def undismiss(self, place: int) -> None:
-        """Recommend an item again.
-
-        Privacy
-        -------
-        Stays local.
-        """
+        """Recommend an item again."""
         with self.transaction(durable=True) as connection:
             connection.execute("DELETE FROM dismissed WHERE place = ?", (place,))
 
     def dismissed(self) -> set[int]:
-        """Return the places of dismissed items.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return the places of dismissed items."""
         return {place for (place,) in self._rows("SELECT place FROM dismissed")}
 
     def _edit(self, changes: Mapping[int, int]) -> None:

@@ -84,12 +84,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def unusable(path: Path, error: sqlite3.Error) -> DataError:
-    """Return what to tell about a store that SQLite cannot work with: another file, or a file or disk that will not do.
-
-    Privacy
-    -------
-    SQLite's words for it name no content.
-    """
+    """Return what to tell about a store that SQLite cannot use: another file, or a file or disk that will not do."""
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
         return DataError(f"{path} must be the store of a node. Got another file instead.")
     return DataError(

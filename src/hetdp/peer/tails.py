@@ -59,10 +59,6 @@ def expected_by_chance(count: int, trials: int, chance: float, *, candidates: in
     The best of many strangers looks good, so the tail is multiplied by how many were tried. It also bounds the
     probability that any of them does.
 
-    Privacy
-    -------
-    As for `binomial_tail`.
-
     Examples
     --------
     >>> round(expected_by_chance(2, 3, 0.0474, candidates=11), 3)

@@ -34,12 +34,7 @@ _CRASHES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A message and whom it is from, as the connection has proved it.
-
-    Privacy
-    -------
-    As `hetdp.peer.messages`.
-    """
+    """A message and whom it is from, as the connection has proved it."""
 
     link: Hashable
     curve: bytes
@@ -56,10 +51,6 @@ class Lost:
         Which one, and with whom.
     suspect
         Whether the peer may have ended the process: it crashed while the peer had not said a word yet.
-
-    Privacy
-    -------
-    Depends on the peer.
     """
 
     link: int
@@ -127,23 +118,13 @@ class Transport:
         return None if self._process is None else self._process.pid
 
     def close(self) -> None:
-        """Close every connection at once, and end the process.
-
-        Privacy
-        -------
-        Nothing more is sent.
-        """
+        """Close every connection at once, and end the process."""
         self._end()
         self._listener.close()
         self._folder.cleanup()
 
     def perform(self, action: Action) -> None:
-        """Do what the protocol asks for. A peer whose queue is full or gone simply gets nothing.
-
-        Privacy
-        -------
-        Sends what it is given, when it is given.
-        """
+        """Do what the protocol asks for. A peer whose queue is full or gone simply gets nothing."""
         link = action.link
         if isinstance(action, Dial) and isinstance(link, int):
             place = action.address.encode()

@@ -46,24 +46,14 @@ _PATIENCE_S = 60.0
 
 
 class Poll:
-    """ZeroMQ's poller with a callback for everything that is watched.
-
-    Privacy
-    -------
-    Not applicable.
-    """
+    """ZeroMQ's poller with a callback for everything that is watched."""
 
     def __init__(self) -> None:
         self._poller = zmq.Poller()
         self._calls: dict[Any, tuple[int, Callable[[], None]]] = {}
 
     def set(self, what: Any, flags: int, then: Callable[[], None]) -> None:  # noqa: ANN401  (socket or descriptor)
-        """Watch a ZeroMQ socket or a descriptor, or no longer when there are no flags.
-
-        Privacy
-        -------
-        Not applicable.
-        """
+        """Watch a ZeroMQ socket or a descriptor, or no longer when there are no flags."""
         before, _ = self._calls.get(what, (0, None))
         if flags:
             self._calls[what] = (flags, then)
@@ -73,12 +63,7 @@ class Poll:
             self._poller.register(what, flags)
 
     def wait(self, timeout_ms: int | None) -> None:
-        """Wait until something is ready and call back.
-
-        Privacy
-        -------
-        Not applicable.
-        """
+        """Wait until something is ready and call back."""
         for what, _ in self._poller.poll(timeout_ms):
             if what in self._calls:  # an earlier callback may have ended it
                 self._calls[what][1]()
@@ -95,10 +80,6 @@ class Child:
         Where others connect; the node keeps it open when this process ends.
     setup
         Keys and limits.
-
-    Privacy
-    -------
-    Moves messages; knows nothing of profiles.
     """
 
     def __init__(self, pipe: Pipe, listener: socket.socket, setup: Setup) -> None:
@@ -130,12 +111,7 @@ class Child:
         limit_memory(max(_MEMORY, _MEMORY_PER_BYTE * most * allowance))
 
     def run(self) -> None:
-        """Work until the node closes its end of the pipe.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Work until the node closes its end of the pipe."""
         while True:
             full = self._pipe.waiting > _FULL  # then ZeroMQ's queues fill, and peers have to wait
             self._poll.set(self._pipe.fileno(), READ | WRITE * (self._pipe.waiting > 0), self._orders)
@@ -146,12 +122,7 @@ class Child:
             self._guard.expire()
 
     def clean(self) -> None:
-        """Remove the folder of local sockets: the node may have ended without doing so.
-
-        Privacy
-        -------
-        Not applicable.
-        """
+        """Remove the folder of local sockets: the node may have ended without doing so."""
         with suppress(OSError):
             for path in self._folder.iterdir():
                 path.unlink()
@@ -162,12 +133,7 @@ class Child:
         self.follow(self._pipe.receive())
 
     def follow(self, orders: list[tuple[int, bytes]]) -> None:
-        """Do what the node asks for.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Do what the node asks for."""
         for kind, body in orders:
             if kind == Kind.DIAL:
                 self._dials.dial(body)
@@ -220,12 +186,7 @@ class Child:
 
 
 def connections(allowance: int) -> int:
-    """Return how many connections of others fit into memory and descriptors; raise the soft limit of the latter first.
-
-    Privacy
-    -------
-    Public.
-    """
+    """Return how many connections of others fit into memory and descriptors, after raising the latter's soft limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(_MOST_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -236,12 +197,7 @@ def connections(allowance: int) -> int:
 
 
 def limit_memory(more: int) -> None:
-    """Let this process take so many bytes of address space beyond what it has now, where the system tells.
-
-    Privacy
-    -------
-    Public.
-    """
+    """Let this process take so many bytes of address space beyond what it has now, where the system tells."""
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_bytes().split()[0])
         most = pages * resource.getpagesize() + more

@@ -48,10 +48,6 @@ class Dials:
         To the node.
     setup
         Keys and limits.
-
-    Privacy
-    -------
-    Moves messages; knows nothing of profiles.
     """
 
     def __init__(
@@ -62,12 +58,7 @@ class Dials:
         self._dialled: dict[int, _Dialled] = {}
 
     def dial(self, body: bytes) -> None:
-        """Begin an exchange: a DIAL frame says with whom and with what.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Begin an exchange: a DIAL frame says with whom and with what."""
         link, curve, length = Kind.DIALLED.unpack_from(body)
         start = Kind.DIALLED.size + length
         while len(self._dialled) >= _MOST:
@@ -77,34 +68,19 @@ class Dials:
         self._names.dial(address, lambda outer: self._connecting(link, outer))
 
     def send(self, link: int, raw: bytes) -> None:
-        """Send a message to a peer that was dialled.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Send a message to a peer that was dialled."""
         one = self._dialled.get(link)
         if one is not None and one.dealer is not None:
             put(one.dealer, [raw])
 
     def listen(self, *, full: bool) -> None:
-        """Watch for answers, unless the node has enough to read.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Watch for answers, unless the node has enough to read."""
         for link, one in self._dialled.items():
             if one.dealer is not None:
                 self._watch.set(one.dealer, READ * (not full), partial(self._answered, link))
 
     def hang_up(self, link: int) -> None:
-        """End an exchange, however far it has come.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """End an exchange, however far it has come."""
         one = self._dialled.pop(link, None)
         if one is None:
             return
@@ -182,12 +158,7 @@ class Dials:
 
 
 def bound(end: "zmq.Socket[bytes]", setup: Setup) -> None:
-    """Give a socket its secret key, and bound its messages and queues.
-
-    Privacy
-    -------
-    Hands the key to ZeroMQ only.
-    """
+    """Give a socket its secret key, and bound its messages and queues."""
     end.setsockopt(zmq.CURVE_SECRETKEY, setup.secret)
     end.setsockopt(zmq.MAXMSGSIZE, setup.largest + OVERHEAD)
     end.setsockopt(zmq.SNDHWM, _QUEUE)
@@ -197,12 +168,7 @@ def bound(end: "zmq.Socket[bytes]", setup: Setup) -> None:
 
 
 def put(end: "zmq.Socket[bytes]", frames: list[bytes]) -> None:
-    """Queue a message; a peer whose queue is full or who has gone gets nothing.
-
-    Privacy
-    -------
-    As for `Dials`.
-    """
+    """Queue a message; a peer whose queue is full or who has gone gets nothing."""
     with suppress(zmq.ZMQError):
         end.send_multipart(frames, zmq.NOBLOCK)
 

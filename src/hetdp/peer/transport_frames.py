@@ -20,12 +20,7 @@ _WAITING, _FEW = 1 << 22, 4
 
 
 class Broken(Exception):
-    """The other end is gone, or sends what it must not.
-
-    Privacy
-    -------
-    Says nothing.
-    """
+    """The other end is gone, or sends what it must not."""
 
 
 class Kind:
@@ -66,22 +61,12 @@ class Setup:
         self.largest, self.lifetime_s = largest, lifetime_s
 
     def encode(self) -> bytes:
-        """Return it as the body of a frame.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Return it as the body of a frame."""
         return _SETUP.pack(self.secret, self.public, self.largest, self.lifetime_s) + self.folder.encode()
 
     @classmethod
     def decode(cls, body: bytes) -> "Setup":
-        """Return what a frame holds.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Return what a frame holds."""
         secret, public, largest, lifetime_s = _SETUP.unpack_from(body)
         folder = body[_SETUP.size :].decode()
         return cls(secret=secret, public=public, largest=largest, lifetime_s=lifetime_s, folder=folder)
@@ -123,12 +108,7 @@ class Pipe:
         self._out, self._in = bytearray(), bytearray()
 
     def fileno(self) -> int:
-        """Return the descriptor, for polling.
-
-        Privacy
-        -------
-        Not applicable.
-        """
+        """Return the descriptor, for polling."""
         return self._end.fileno()
 
     @property
@@ -137,12 +117,7 @@ class Pipe:
         return len(self._out)
 
     def send(self, kind: int, *parts: bytes, droppable: bool = True) -> bool:
-        """Send a frame, or as much of it as goes; return whether it was taken.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Send a frame, or as much of it as goes; return whether it was taken."""
         length = sum(map(len, parts))
         if length > self._largest + _AROUND or (droppable and len(self._out) + length > self._most_waiting):
             return False
@@ -153,12 +128,7 @@ class Pipe:
         return True
 
     def flush(self) -> None:
-        """Send what waits, as far as it goes.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Send what waits, as far as it goes."""
         while self._out:
             try:
                 sent = self._end.send(memoryview(self._out)[:_READ])
@@ -169,24 +139,14 @@ class Pipe:
             del self._out[:sent]
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until something has come or the time is over; send meanwhile what waits.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Wait until something has come or the time is over; send meanwhile what waits."""
         poll = select.poll()
         poll.register(self._end, select.POLLIN | (select.POLLOUT if self._out else 0))
         poll.poll(max(0, math.ceil(1000 * timeout_s)))
         self.flush()
 
     def receive(self) -> list[tuple[int, bytes]]:
-        """Return the whole frames that have come, each a kind and a body.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Return the whole frames that have come, each a kind and a body."""
         try:
             data = self._end.recv(_READ)
         except BlockingIOError:
@@ -210,10 +170,5 @@ class Pipe:
         return frames
 
     def close(self) -> None:
-        """Close this end; the other learns of it.
-
-        Privacy
-        -------
-        Not applicable.
-        """
+        """Close this end; the other learns of it."""
         self._end.close()

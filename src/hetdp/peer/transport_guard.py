@@ -22,20 +22,10 @@ _IPV6_NETWORK = 8
 
 
 class Watch(Protocol):
-    """Calls back when something is ready.
-
-    Privacy
-    -------
-    Not applicable.
-    """
+    """Calls back when something is ready."""
 
     def set(self, what: Any, flags: int, then: Callable[[], None]) -> None:  # noqa: ANN401  (socket or descriptor)
-        """Watch a ZeroMQ socket or a descriptor for these events, or no longer when there are none.
-
-        Privacy
-        -------
-        Not applicable.
-        """
+        """Watch a ZeroMQ socket or a descriptor for these events, or no longer when there are none."""
 
 
 class Relay:
@@ -49,10 +39,6 @@ class Relay:
         Who it is counted for; None for connections that this node has opened.
     allowance
         Bytes that the peer may send in all.
-
-    Privacy
-    -------
-    Encrypted bytes only.
     """
 
     __slots__ = ("_ended", "_left", "_to_inner", "_to_outer", "born_s", "host", "inner", "outer")
@@ -67,12 +53,7 @@ class Relay:
         self._ended: socket.socket | None = None
 
     def pump(self) -> bool:
-        """Move what can be moved; return False when the connection is over.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Move what can be moved; return False when the connection is over."""
         try:
             for _ in range(_ROUNDS):
                 if not self._to_inner:
@@ -93,12 +74,7 @@ class Relay:
         return self._ended is None or bool(self._to_inner if self._ended is self.outer else self._to_outer)
 
     def flags(self) -> tuple[int, int]:
-        """Return what to watch outside and inside.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Return what to watch outside and inside."""
         reading = self._ended is None
         outer = READ * (reading and not self._to_inner) | WRITE * bool(self._to_outer)
         inner = READ * (reading and not self._to_outer) | WRITE * bool(self._to_inner)
@@ -155,12 +131,7 @@ class Guard:
         return len(self._relays)
 
     def join(self, outer: socket.socket, inner: socket.socket, *, host: bytes | None = None) -> Relay:
-        """Connect two sockets until one of them ends; the guard closes both.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Connect two sockets until one of them ends; the guard closes both."""
         with suppress(OSError):  # small messages must not wait for more
             outer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         relay = Relay(outer, inner, host=host, allowance=self._allowance)
@@ -171,12 +142,7 @@ class Guard:
         return relay
 
     def end(self, relay: Relay) -> None:
-        """End a connection.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """End a connection."""
         if relay not in self._relays:
             return
         del self._relays[relay]
@@ -189,12 +155,7 @@ class Guard:
             end.close()
 
     def expire(self) -> None:
-        """End what has lasted too long.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """End what has lasted too long."""
         oldest_s = time.monotonic() - self._lifetime_s
         for relay in [relay for relay in self._relays if relay.born_s < oldest_s]:
             self.end(relay)

@@ -38,12 +38,7 @@ class Names:
         watch.set(self._bell.fileno(), READ, self._looked_up)
 
     def dial(self, address: str, then: Callable[[socket.socket | None], None]) -> None:
-        """Connect to "tcp://host:port"; `then` gets a socket that is connecting, or None.
-
-        Privacy
-        -------
-        As for the class.
-        """
+        """Connect to "tcp://host:port"; `then` gets a socket that is connecting, or None."""
         host, _, port = address.removeprefix("tcp://").rpartition(":")
         host = host.strip("[]")
         try:

@@ -40,10 +40,6 @@ def start_process(listener: socket.socket, *, largest: int) -> tuple["subprocess
         Where others connect.
     largest
         Longest message, in bytes.
-
-    Privacy
-    -------
-    Arguments and environment hold nothing secret.
     """
     library = importlib.util.find_spec("zmq")
     if library is None or library.origin is None:
@@ -70,12 +66,7 @@ def start_process(listener: socket.socket, *, largest: int) -> tuple["subprocess
 
 
 def socket_folder() -> "tempfile.TemporaryDirectory[str]":
-    """Return a new folder for local sockets, for its owner only, with a name that is short enough for them.
-
-    Privacy
-    -------
-    Holds sockets and no files.
-    """
+    """Return a new folder for local sockets, for its owner only, with a name that is short enough for them."""
     tried, reason = tempfile.gettempdir(), ""
     for place in (tried, *_SHORT_PLACES):
         try:
@@ -93,12 +84,7 @@ def socket_folder() -> "tempfile.TemporaryDirectory[str]":
 
 
 def listening(listen: str) -> socket.socket:
-    """Return a socket that listens at "tcp://host:port".
-
-    Privacy
-    -------
-    Public.
-    """
+    """Return a socket that listens at "tcp://host:port"."""
     host, _, port = listen.removeprefix("tcp://").rpartition(":")
     host = {"*": "0.0.0.0"}.get(host, host.strip("[]"))  # noqa: S104  (what the owner asks for)
     listener = None

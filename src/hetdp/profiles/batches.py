@@ -49,12 +49,7 @@ def csv_batches(
 
 
 def parquet_batches(file: Path, columns: Columns) -> Iterator[Batch]:
-    """Yield the columns of a parquet file; others are not read.
-
-    Privacy
-    -------
-    As `csv_batches`.
-    """
+    """Yield the columns of a parquet file; others are not read."""
     from pyarrow import parquet  # noqa: PLC0415
 
     with parquet.ParquetFile(file) as source:
@@ -65,12 +60,7 @@ def parquet_batches(file: Path, columns: Columns) -> Iterator[Batch]:
 
 
 def plain_batches(file: Path, compression: str | None, dims: list[int], *, weighted: bool) -> Iterator[Batch]:
-    """Yield the columns of a file without a header; a dims line, if there is one, is put into `dims`.
-
-    Privacy
-    -------
-    As `csv_batches`.
-    """
+    """Yield the columns of a file without a header; a dims line, if there is one, is put into `dims`."""
     import pyarrow as pa  # noqa: PLC0415
 
     rest = b""

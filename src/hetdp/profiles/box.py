@@ -62,10 +62,6 @@ class Box:
     def uniform(cls, lower: float, upper: float, *, size: int, center: float | None = None) -> Self:
         """Return a box with the same interval for each of `size` items.
 
-        Privacy
-        -------
-        The number of items is public.
-
         Examples
         --------
         >>> Box.uniform(0, 80, size=3)

@@ -103,10 +103,6 @@ def finish_batch(
 ) -> list[Any]:
     """Return user, item and weight columns, weights as numbers, without the rows whose rating is too small.
 
-    Privacy
-    -------
-    Messages count bad weights; they show none.
-
     Examples
     --------
     >>> import pyarrow as pa

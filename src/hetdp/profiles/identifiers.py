@@ -106,10 +106,6 @@ class IdEncoder:
             All ids in the order wanted. Default: those seen, sorted, so that the order of the pairs does not matter.
         read_as_text
             As for `encode`; ids declared as texts turn numbers into texts again.
-
-        Privacy
-        -------
-        Sorting removes what the order of arrival tells.
         """
         import pyarrow as pa  # noqa: PLC0415
         import pyarrow.compute as pc  # noqa: PLC0415
@@ -140,10 +136,6 @@ class IdEncoder:
 def as_ids(name: str, values: object) -> Ids:
     """Return ids as they are kept, read-only, or explain what is wrong with them.
 
-    Privacy
-    -------
-    No message shows an id.
-
     Examples
     --------
     >>> as_ids("user", ["ann", "bob"]), as_ids("item", range(3))
@@ -156,10 +148,6 @@ def as_ids(name: str, values: object) -> Ids:
 
 def position_of(ids: Ids, wanted: object) -> int | None:
     """Return where an id is; None if it is not there.
-
-    Privacy
-    -------
-    For those who may know the ids.
 
     Examples
     --------
@@ -177,10 +165,6 @@ def positions(ids: Ids, wanted: Ids) -> NDArray[np.int32]:
     """Return where each wanted id is among others; -1 for one that is not there.
 
     A number is the text it is written as, where one side holds texts and the other numbers.
-
-    Privacy
-    -------
-    For those who may know the ids.
 
     Examples
     --------
@@ -202,10 +186,6 @@ def positions(ids: Ids, wanted: Ids) -> NDArray[np.int32]:
 
 def whole_numbers(ids: Ids) -> NDArray[np.int64] | None:
     """Return ids that are texts as the whole numbers they are; None if one of them is not.
-
-    Privacy
-    -------
-    Looks at these ids and no others.
 
     Examples
     --------

@@ -36,10 +36,6 @@ class Loaded(NamedTuple):
         Where the weights come from, in words, such as "column 'weight'"; None if every weight is 1.
     guessed
         Whether item ids are numbers or texts depending on what they look like.
-
-    Privacy
-    -------
-    These are the private data.
     """
 
     rows: Rows
@@ -53,10 +49,6 @@ def frame_columns(
     frame: object, *, user: str, item: str, weight: WeightColumn, default_weight: float | None = None
 ) -> list[Any]:
     """Return the user, item and (if there is one) weight columns of a pandas, polars or arrow table, as arrow arrays.
-
-    Privacy
-    -------
-    Errors show names of columns, no cell.
 
     Examples
     --------
@@ -113,10 +105,6 @@ def read_pairs(
         How the file is laid out, where its name does not tell; then it tells the columns too, except a weight given.
     min_rating
         The smallest rating that counts, in a file with a column of ratings.
-
-    Privacy
-    -------
-    Errors name the file and its columns, no cell.
 
     Examples
     --------
@@ -185,12 +173,7 @@ def first_line(path: str | os.PathLike[str]) -> str:
 
 @contextlib.contextmanager
 def open_text(file: Path) -> Iterator[Any]:
-    """Open a text file, compressed or not, for reading bytes; explain what is wrong if that is not possible.
-
-    Privacy
-    -------
-    Errors name the file and quote nothing.
-    """
+    """Open a text file, compressed or not, for reading bytes; explain what is wrong if that is not possible."""
     import pyarrow as pa  # noqa: PLC0415
 
     compression = _COMPRESSIONS.get(file.suffix.lower())

@@ -27,10 +27,6 @@ def matrix_pairs(matrix: object) -> tuple[NDArray[np.int64], tuple[int, int]]:
 def matrix_weights(matrix: object, pairs: NDArray[np.int64], shape: tuple[int, int]) -> Weights:
     """Return the weight of each pair (a sorted key); what is not stored is 0, as everywhere in scipy.
 
-    Privacy
-    -------
-    Errors show shapes and counts, never a weight.
-
     Examples
     --------
     >>> import numpy as np

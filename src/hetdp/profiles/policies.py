@@ -43,10 +43,6 @@ class Policy(Protocol):
 class Slices:
     """Weights drawn from `n` equally spaced values; see `slices`.
 
-    Privacy
-    -------
-    Public.
-
     Examples
     --------
     >>> Slices(0.5, 1.0, 3).values
@@ -74,10 +70,6 @@ class Slices:
     def draw(self, profiles: Profiles, random_state: RandomState, per: Literal["item", "user"] = "item") -> Profiles:
         """Return the profiles with a uniformly drawn slice per pair, or one per user.
 
-        Privacy
-        -------
-        For simulation: people choose their own weights.
-
         Examples
         --------
         >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "a"])
@@ -90,10 +82,6 @@ class Slices:
     def prior(self) -> WeightPrior:
         """Return the uniform distribution over the slices.
 
-        Privacy
-        -------
-        Public.
-
         Examples
         --------
         >>> slices(0, 1, 3).prior().mean()
@@ -105,10 +93,6 @@ class Slices:
 @dataclasses.dataclass(frozen=True)
 class Westin:
     """Three groups of users, after the polls of Alan Westin; see `westin`.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------
@@ -130,10 +114,6 @@ class Westin:
 
     def group_sizes(self, n_users: int) -> tuple[int, int, int]:
         """Return how many of `n_users` users belong to each group: exact shares, rounded by largest remainder.
-
-        Privacy
-        -------
-        Public.
 
         Examples
         --------
@@ -172,10 +152,6 @@ class Westin:
     def draw(self, profiles: Profiles, random_state: RandomState, per: Literal["item", "user"] = "item") -> Profiles:
         """Return the profiles with weights drawn from the values of each user's group, per pair or once per user.
 
-        Privacy
-        -------
-        For simulation: people choose their own weights.
-
         Examples
         --------
         >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "a"])
@@ -190,10 +166,6 @@ class Westin:
     def prior(self) -> WeightPrior:
         """Return `WeightPrior.westin` with the same shares.
 
-        Privacy
-        -------
-        Public.
-
         Examples
         --------
         >>> westin(0.34, 0.43, 0.23).prior().mean()
@@ -205,10 +177,6 @@ class Westin:
 @dataclasses.dataclass(frozen=True)
 class Constant:
     """The same weight for everything; see `constant`.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------
@@ -243,10 +211,6 @@ class Constant:
     def prior(self) -> WeightPrior:
         """Return the distribution with this one weight.
 
-        Privacy
-        -------
-        Public.
-
         Examples
         --------
         >>> constant(0.5).prior().mean()
@@ -264,10 +228,6 @@ def slices(lower: float, upper: float, n: int) -> Slices:
         Ends, `0 <= lower <= upper <= 1`.
     n
         How many values, at least 2.
-
-    Privacy
-    -------
-    The values are public; who got which is not.
 
     Examples
     --------

@@ -109,10 +109,6 @@ class WeightPrior:
     def expect(self, outcomes: NDArray[np.float64]) -> float:
         """Return the expectation of one outcome per weight.
 
-        Privacy
-        -------
-        Public in, public out.
-
         Examples
         --------
         >>> prior = WeightPrior([0.5, 1.0])
@@ -123,10 +119,6 @@ class WeightPrior:
 
     def mean(self) -> float:
         """Return the mean weight.
-
-        Privacy
-        -------
-        Public.
 
         Examples
         --------

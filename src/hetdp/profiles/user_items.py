@@ -152,10 +152,6 @@ class Profiles:
         user_ids, item_ids
             As in `from_pairs`.
 
-        Privacy
-        -------
-        As `from_pairs`. Errors show names of columns, no cell.
-
         Examples
         --------
         >>> import pandas as pd
@@ -181,10 +177,6 @@ class Profiles:
             `with_weights` takes. Default: 1.
         user_ids, item_ids
             Default: 0, 1, 2, ...
-
-        Privacy
-        -------
-        As `from_pairs`.
 
         Examples
         --------
@@ -314,10 +306,6 @@ class Profiles:
     def profile(self, user: str | int) -> dict[str | int, float]:
         """Return the items of one user with their weights.
 
-        Privacy
-        -------
-        For the eyes of that user.
-
         Examples
         --------
         >>> Profiles.from_pairs(["ann"], ["tea"], weights=[0.25]).profile("ann")
@@ -380,10 +368,6 @@ class Profiles:
 
     def to_pairs(self) -> tuple[Ids, Ids, Weights]:
         """Return ids of users, ids of items and weights, one of each per pair: what `from_pairs` takes.
-
-        Privacy
-        -------
-        These are the private data.
 
         Examples
         --------

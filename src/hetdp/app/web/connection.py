@@ -76,9 +76,5 @@ def hasty_protocol(*, headers_s: float, most_waiting: int) -> type[H11Protocol]:
         Seconds from the opening of a connection, or the end of the last answer, to the end of the next headers.
     most_waiting
         Connections that may wait for a request at once.
-
-    Privacy
-    -------
-    Reads nothing; whoever gets through still meets the guard.
     """
     return type("Hasty", (_Hasty,), {"room": _Room(headers_s=headers_s, most=most_waiting)})

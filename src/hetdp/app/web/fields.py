@@ -13,10 +13,6 @@ _LONGEST = 200
 def whole_in(form: Mapping[str, str], name: str) -> int:
     """Return a field as a whole number of at least 0.
 
-    Privacy
-    -------
-    What was sent is not repeated in the error.
-
     Examples
     --------
     >>> whole_in({"place": "17"}, "place")
@@ -30,10 +26,6 @@ def whole_in(form: Mapping[str, str], name: str) -> int:
 
 def amount_in(form: Mapping[str, str], name: str) -> float | None:
     """Return a field as a number of at least 0; None for an empty one.
-
-    Privacy
-    -------
-    What was sent is not repeated in the error.
 
     Examples
     --------
@@ -54,10 +46,6 @@ def amount_in(form: Mapping[str, str], name: str) -> float | None:
 
 def text_in(form: Mapping[str, str], name: str) -> str:
     """Return a field as a text of bounded length, without surplus blanks.
-
-    Privacy
-    -------
-    Not recorded.
 
     Examples
     --------

@@ -22,12 +22,7 @@ _MOST_CHANGES = 100
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Change:
-    """Something that the next sketch will do differently from the newest one.
-
-    Privacy
-    -------
-    For the owner's eyes; `repr` shows nothing.
-    """
+    """Something that the next sketch will do differently from the newest one."""
 
     title: str
     what: str
@@ -45,12 +40,7 @@ class ItemsPage:
         self._node, self._view, self._renderer = node, view, renderer
 
     def show(self) -> Response:
-        """Return the page.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return the page."""
         view, store, epsilon = self._view, self._node.store, self._node.network.epsilon
         counts = store.list_counts()
         rows, fitting = store.listing(view.filtered, limit=_ROWS, offset=view.list_page * _ROWS)
@@ -90,12 +80,7 @@ class ItemsPage:
         )
 
     def search(self, form: Mapping[str, str]) -> None:
-        """Look for items, or stop looking; an empty text shows the whole catalogue.
-
-        Privacy
-        -------
-        The words stay in memory until the next search.
-        """
+        """Look for items, or stop looking; an empty text shows the whole catalogue."""
         if "close" in form:
             self._view.searched = None
         else:
@@ -103,40 +88,20 @@ class ItemsPage:
         self._view.search_page = whole_in(form, "to") if "to" in form else 0
 
     def turn(self, form: Mapping[str, str]) -> None:
-        """Go to another page of the list.
-
-        Privacy
-        -------
-        Changes nothing but the view.
-        """
+        """Go to another page of the list."""
         self._view.list_page = whole_in(form, "to")
 
     def narrow(self, form: Mapping[str, str]) -> None:
-        """Show only what fits some words; all of it for an empty text.
-
-        Privacy
-        -------
-        The words stay in memory until the next search.
-        """
+        """Show only what fits some words; all of it for an empty text."""
         self._view.filtered = "" if "close" in form else text_in(form, "text")
         self._view.list_page = 0
 
     def add(self, form: Mapping[str, str]) -> Message:
-        """Put an item on the list at full dial.
-
-        Privacy
-        -------
-        Takes effect in the next epoch.
-        """
+        """Put an item on the list at full dial."""
         return add_item(self._node, whole_in(form, "place"))
 
     def set_dial(self, form: Mapping[str, str]) -> Message | None:
-        """Turn the dial of one item.
-
-        Privacy
-        -------
-        Takes effect in the next epoch.
-        """
+        """Turn the dial of one item."""
         place, dial = whole_in(form, "place"), whole_in(form, "dial")
         before = self._node.store.on_list(place)
         if before is None:
@@ -147,12 +112,7 @@ class ItemsPage:
         return Message(f"{before.title}: {dial_name(dial).lower()} from the next epoch.", undo=True)
 
     def set_group(self, form: Mapping[str, str]) -> Message:
-        """Turn the dials of all items of a group, as one step.
-
-        Privacy
-        -------
-        Takes effect in the next epoch.
-        """
+        """Turn the dials of all items of a group, as one step."""
         dial, group = whole_in(form, "dial"), form.get("group")
         chosen = self._node.store.set_group(group, dial)
         return Message(f"{count_words(chosen, 'item')} set: {dial_name(dial).lower()}.", undo=bool(chosen))
@@ -170,22 +130,12 @@ class ItemsPage:
         return Message(f"{title} is off your list.", undo=True)
 
     def undo(self, _form: Mapping[str, str]) -> Message:
-        """Take the last edit back.
-
-        Privacy
-        -------
-        An edit like any other.
-        """
+        """Take the last edit back."""
         return undo(self._node)
 
 
 def add_item(node: NodeHandle, place: int) -> Message:
-    """Put an item on the list at full dial; one that is there already keeps its dial.
-
-    Privacy
-    -------
-    Takes effect in the next epoch.
-    """
+    """Put an item on the list at full dial; one that is there already keeps its dial."""
     title = node.store.catalogue_item(place).title
     if node.store.on_list(place) is not None:
         return Message(f"{title} is on your list already.")
@@ -194,12 +144,7 @@ def add_item(node: NodeHandle, place: int) -> Message:
 
 
 def undo(node: NodeHandle) -> Message:
-    """Take the last edit back.
-
-    Privacy
-    -------
-    An edit like any other.
-    """
+    """Take the last edit back."""
     return Message("Taken back.") if node.store.undo() else Message("There is nothing to take back.")
 
 

@@ -23,12 +23,7 @@ _MOST_WEAK = 8
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Person:
-    """A neighbour with picture, bar and words.
-
-    Privacy
-    -------
-    For the owner's eyes; `repr` shows nothing.
-    """
+    """A neighbour with picture, bar and words."""
 
     neighbour: Neighbour
     face: Face
@@ -41,12 +36,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Advice:
-    """A recommendation with its reason, whether it may be chance, and why it does not count if it is on the list.
-
-    Privacy
-    -------
-    For the owner's eyes; `repr` shows nothing.
-    """
+    """A recommendation with its reason, whether it may be chance, and why it does not count if it is on the list."""
 
     recommendation: Recommendation
     reason: str
@@ -66,12 +56,7 @@ class NeighboursPage:
         self._node, self._view, self._renderer = node, view, renderer
 
     def show(self) -> Response:
-        """Return the page.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return the page."""
         store = self._node.store
         counting = store.list_counts().counting
         people, found = self._node.findings()
@@ -92,45 +77,25 @@ class NeighboursPage:
         )
 
     def add(self, form: Mapping[str, str]) -> Message:
-        """Put a recommended item on the list.
-
-        Privacy
-        -------
-        Takes effect in the next epoch.
-        """
+        """Put a recommended item on the list."""
         return add_item(self._node, whole_in(form, "place"))
 
     def dismiss(self, form: Mapping[str, str]) -> Message:
-        """Do not recommend an item any more.
-
-        Privacy
-        -------
-        Stays local.
-        """
+        """Do not recommend an item any more."""
         place = whole_in(form, "place")
         title = self._node.store.catalogue_item(place).title
         self._node.store.dismiss(place)
         return Message(f"{title} will not be recommended again. It is listed at the end of the page.")
 
     def undismiss(self, form: Mapping[str, str]) -> Message:
-        """Recommend an item again.
-
-        Privacy
-        -------
-        Stays local.
-        """
+        """Recommend an item again."""
         place = whole_in(form, "place")
         title = self._node.store.catalogue_item(place).title
         self._node.store.undismiss(place)
         return Message(f"{title} may be recommended again.")
 
     def undo(self, _form: Mapping[str, str]) -> Message:
-        """Take the last edit of the list back.
-
-        Privacy
-        -------
-        An edit like any other.
-        """
+        """Take the last edit of the list back."""
         return undo(self._node)
 
 

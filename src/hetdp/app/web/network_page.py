@@ -15,12 +15,7 @@ _MOST_PEERS = 30
 
 
 class NetworkPage:
-    """What the page of the network shows.
-
-    Privacy
-    -------
-    Nothing on it depends on the profile.
-    """
+    """What the page of the network shows."""
 
     def __init__(self, node: NodeHandle, renderer: Renderer) -> None:
         self._node, self._renderer = node, renderer

@@ -20,12 +20,7 @@ _LARGEST_DOT, _WIDEST_SKETCH = 8, 960
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Curve:
-    """Items that have lost the same over time: one line of the chart.
-
-    Privacy
-    -------
-    For the owner's eyes; `repr` shows nothing.
-    """
+    """Items that have lost the same over time: one line of the chart."""
 
     path: str
     places: tuple[int, ...]
@@ -34,12 +29,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Chart:
-    """Losses over epochs: lines, ticks, and the height of the limit.
-
-    Privacy
-    -------
-    For the owner's eyes; `repr` shows nothing.
-    """
+    """Losses over epochs: lines, ticks, and the height of the limit."""
 
     curves: tuple[Curve, ...]
     across: tuple[tuple[float, int], ...]
@@ -50,12 +40,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A bar with an uncertainty, in percent of its width.
-
-    Privacy
-    -------
-    Not applicable.
-    """
+    """A bar with an uncertainty, in percent of its width."""
 
     low: float
     middle: float
@@ -64,12 +49,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """A small symmetric picture that stands for a key: a hue and the filled cells of a 5 x 5 grid.
-
-    Privacy
-    -------
-    Keys are public.
-    """
+    """A small symmetric picture that stands for a key: a hue and the filled cells of a 5 x 5 grid."""
 
     hue: int
     cells: tuple[tuple[int, int], ...]
@@ -86,10 +66,6 @@ def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int],
         Those in which a sketch was published, oldest first; not empty.
     limit
         Lifetime limit to draw.
-
-    Privacy
-    -------
-    For the owner's eyes.
 
     Examples
     --------
@@ -135,10 +111,6 @@ def curve_path(
 ) -> str:
     """Return a curve, or the area under it, as the path of an SVG; `top` is at full height. "" for fewer than two.
 
-    Privacy
-    -------
-    Not applicable.
-
     Examples
     --------
     >>> curve_path([0, 2], top=2, width=10, height=4)
@@ -155,10 +127,6 @@ def curve_path(
 def interval(estimate: float, error: float, whole: float) -> Interval:
     """Return the bar of an estimate and about 95 % of its uncertainty, cut to what is possible.
 
-    Privacy
-    -------
-    For the owner's eyes.
-
     Examples
     --------
     >>> interval(5.0, 1.0, 10.0)
@@ -173,10 +141,6 @@ def interval(estimate: float, error: float, whole: float) -> Interval:
 
 def face(key_hex: str) -> Face:
     """Return the picture of a key.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------
@@ -196,10 +160,6 @@ def face(key_hex: str) -> Face:
 
 def sketch_image(bits: NDArray[np.bool_], *, colour: tuple[int, int, int] = (63, 138, 118)) -> tuple[str, int]:
     """Return a sketch as a PNG in a data address, one dot per catalogue item, and how wide to show it, in pixels.
-
-    Privacy
-    -------
-    The bits are public once published.
 
     Examples
     --------

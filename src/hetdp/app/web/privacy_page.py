@@ -30,12 +30,7 @@ _FEW_EPOCHS = 3
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Belief:
-    """What somebody believed before, believes now, and could believe at most.
-
-    Privacy
-    -------
-    For the owner's eyes; `repr` shows nothing.
-    """
+    """What somebody believed before, believes now, and could believe at most."""
 
     before: float
     newest: float
@@ -44,12 +39,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Disclosure:
-    """What the published bits tell about one item.
-
-    Privacy
-    -------
-    For the owner's eyes; `repr` shows nothing.
-    """
+    """What the published bits tell about one item."""
 
     place: int
     title: str
@@ -77,12 +67,7 @@ class PrivacyPage:
         self._node, self._view, self._renderer = node, view, renderer
 
     def show(self) -> Response:
-        """Return the page.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return the page."""
         store, network = self._node.store, self._node.network
         spent, profile = store.spent(), store.profile()
         newest, publications = store.newest_publication(), store.publications()
@@ -126,21 +111,11 @@ class PrivacyPage:
         )
 
     def choose(self, form: Mapping[str, str]) -> None:
-        """Choose the item to look at.
-
-        Privacy
-        -------
-        In memory only.
-        """
+        """Choose the item to look at."""
         self._view.chosen = whole_in(form, "place")
 
     def set_limit(self, form: Mapping[str, str]) -> Message:
-        """Set the lifetime limit of one item; an empty field goes back to the default.
-
-        Privacy
-        -------
-        Losses already made stay on record.
-        """
+        """Set the lifetime limit of one item; an empty field goes back to the default."""
         place, limit = whole_in(form, "place"), amount_in(form, "limit")
         self._node.store.set_limit(place, limit)
         if limit is None:
@@ -148,12 +123,7 @@ class PrivacyPage:
         return Message(f"The limit of this item is set. {certainty_words(limit)}")
 
     def set_default_limit(self, form: Mapping[str, str]) -> Message:
-        """Set the lifetime limit of items without one of their own.
-
-        Privacy
-        -------
-        Losses already made stay on record.
-        """
+        """Set the lifetime limit of items without one of their own."""
         limit = amount_in(form, "limit")
         if limit is None:
             raise InvalidInput("limit must be a number of at least 0. Got nothing instead.")

@@ -19,12 +19,7 @@ PAGES = {"/items": "My items", "/privacy": "My privacy", "/neighbours": "Neighbo
 
 
 def state_of(node: NodeHandle) -> dict[str, object]:
-    """Return numbers that change when a page is out of date; the browser asks for them now and then.
-
-    Privacy
-    -------
-    Names no item and no weight.
-    """
+    """Return numbers that change when a page is out of date; the browser asks for them now and then."""
     clock, store = node.clock(), node.store
     return {
         "profile": store.profile_version(),
@@ -65,12 +60,7 @@ class Renderer:
         )
 
     def missing(self, code: int = 404) -> HTMLResponse:
-        """Return what is shown where there is no page.
-
-        Privacy
-        -------
-        Does not repeat the address.
-        """
+        """Return what is shown where there is no page."""
         return self.page("", "missing.html", watch="", code=code)
 
     def page(self, address: str, template: str, *, watch: str, code: int = 200, **facts: Any) -> HTMLResponse:  # noqa: ANN401
@@ -88,10 +78,6 @@ class Renderer:
             Status of the response.
         facts
             What the template shows.
-
-        Privacy
-        -------
-        For the owner's eyes.
         """
         clock = self._node.clock()
         passed = (clock.now_s - clock.starts_s) / (clock.ends_s - clock.starts_s)

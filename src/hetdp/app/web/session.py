@@ -42,12 +42,7 @@ class View:
     message: Message | None = None
 
     def take_message(self) -> Message | None:
-        """Return the message and forget it.
-
-        Privacy
-        -------
-        For the owner's eyes.
-        """
+        """Return the message and forget it."""
         message, self.message = self.message, None
         return message
 
@@ -92,21 +87,12 @@ class Session:
             return self._cookie
 
     def knows(self, cookie: str) -> bool:
-        """Return whether a cookie is the one that was handed out.
-
-        Privacy
-        -------
-        Takes the same time for every wrong guess.
-        """
+        """Return whether a cookie is the one that was handed out."""
         return self._cookie is not None and same(cookie, self._cookie)
 
 
 def same(given: str, expected: str) -> bool:
     """Compare secrets; hashing first hides the length as well.
-
-    Privacy
-    -------
-    Constant time.
 
     Examples
     --------

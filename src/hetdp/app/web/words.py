@@ -47,10 +47,6 @@ HUGE_LIMIT = 100.0
 def dial_name(dial: int) -> str:
     """Return the name of a dial's place.
 
-    Privacy
-    -------
-    For the owner's eyes.
-
     Examples
     --------
     >>> dial_name(0), dial_name(50), dial_name(100)
@@ -81,10 +77,6 @@ def dial_effect(dial: int, epsilon: Fraction) -> str:
 def factor_words(factor: float) -> str:
     """Return a factor of at least 1 as "2.5-fold".
 
-    Privacy
-    -------
-    Not applicable.
-
     Examples
     --------
     >>> factor_words(1.0), factor_words(2.48), factor_words(20.09), factor_words(22026.5), factor_words(1e9)
@@ -114,10 +106,6 @@ def updated_chance(before: float, factor: float) -> float:
 
 def percent_words(chance: float) -> str:
     """Return a chance in percent, never rounded to certainty.
-
-    Privacy
-    -------
-    Not applicable.
 
     Examples
     --------
@@ -163,10 +151,6 @@ def certainty_words(limit: float) -> str:
 def chance_words(by_chance: float) -> str:
     """Say whether something may be chance, from how many candidates would do as well by chance alone.
 
-    Privacy
-    -------
-    For the owner's eyes.
-
     Examples
     --------
     >>> chance_words(1e-9), chance_words(0.01), chance_words(0.2)
@@ -179,10 +163,6 @@ def chance_words(by_chance: float) -> str:
 
 def votes_words(about: int, asked: int) -> str:
     """Say how many of the neighbours who were asked seem to have an item.
-
-    Privacy
-    -------
-    For the owner's eyes.
 
     Examples
     --------
@@ -206,10 +186,6 @@ def votes_words(about: int, asked: int) -> str:
 def number_words(number: float) -> str:
     """Return a number with three digits, or all those before the point.
 
-    Privacy
-    -------
-    Not applicable.
-
     Examples
     --------
     >>> number_words(4.5), number_words(0.1234), number_words(999.6), number_words(99999.0), number_words(1e300)
@@ -223,10 +199,6 @@ def number_words(number: float) -> str:
 def count_words(count: int, one: str, many: str = "") -> str:
     """Return a number with its noun.
 
-    Privacy
-    -------
-    Not applicable.
-
     Examples
     --------
     >>> count_words(1, "item"), count_words(12000, "item"), count_words(0, "sketch", "sketches")
@@ -238,10 +210,6 @@ def count_words(count: int, one: str, many: str = "") -> str:
 
 def duration_words(seconds: float) -> str:
     """Return a duration with its two largest units.
-
-    Privacy
-    -------
-    Not applicable.
 
     Examples
     --------
@@ -265,10 +233,6 @@ def duration_words(seconds: float) -> str:
 def moment_words(moment_s: float, now_s: float) -> str:
     """Return a moment as the clock on the wall shows it.
 
-    Privacy
-    -------
-    Not applicable.
-
     Examples
     --------
     >>> moment_words(0.0, 0.0).startswith("today ")
@@ -283,10 +247,6 @@ def moment_words(moment_s: float, now_s: float) -> str:
 
 def bytes_words(count: int) -> str:
     """Return a number of bytes with its unit.
-
-    Privacy
-    -------
-    Not applicable.
 
     Examples
     --------

@@ -59,23 +59,13 @@ class Mutant:
     attack: Attack = field(repr=False)
 
     def examine(self, random_state: RandomState = None, *, broken: bool = True) -> Finding:
-        """Return what its audit finds, in the mutant or in its repaired twin.
-
-        Privacy
-        -------
-        Runs on made-up profiles.
-        """
+        """Return what its audit finds, in the mutant or in its repaired twin."""
         found = self.attack(broken, as_stream(random_state))
         name = self.name if broken else f"{self.name}, repaired"
         return Finding(found.audit, name, found.verdict, found.words, found.figures)
 
     def is_caught(self, finding: Finding) -> bool:
-        """Return whether the named audit found a violation.
-
-        Privacy
-        -------
-        Reads a finding.
-        """
+        """Return whether the named audit found a violation."""
         return finding.verdict == VIOLATED and finding.audit == self.caught_by
 
 

@@ -18,10 +18,6 @@ def make_profiles(recipe: Recipe, stream: Stream) -> Profiles:
     likely as their shares. Uniform numbers are compared after divisions only, no logarithm: the same seed gives the
     same profiles on every machine.
 
-    Privacy
-    -------
-    Nobody's data: everything comes from the stream.
-
     Examples
     --------
     >>> from hetdp.experiments.datasets.recipes import RECIPES

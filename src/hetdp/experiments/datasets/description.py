@@ -23,10 +23,6 @@ class Statistics:
         How many items two different users have in common, on average over all pairs of users; exact.
     single_user_share
         Share of the pairs whose item nobody else has. Such an item can neither be found by nor recommended to anybody.
-
-    Privacy
-    -------
-    Counts without noise: as private as the profiles.
     """
 
     users: int

@@ -88,10 +88,6 @@ def read_set(
     path, min_rating, user, item, weight, default_weight
         As in `load`.
 
-    Privacy
-    -------
-    As `load`.
-
     Examples
     --------
     >>> import pathlib, tempfile
@@ -123,10 +119,6 @@ def read_set(
 
 def the_file(path: Path) -> Path:
     """Return the file itself, or the one in a folder that is known by its name.
-
-    Privacy
-    -------
-    Looks at names of files only.
 
     Examples
     --------

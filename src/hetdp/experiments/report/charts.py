@@ -36,10 +36,6 @@ def panel_chart(figure: Figure, marks: Sequence[Mark], ends: Sequence[Mark], ser
         True and random neighbours of the same data set.
     series
         With their colours.
-
-    Privacy
-    -------
-    As private as the data.
     """
     rows = [_row(mark) for mark in marks]
     domain = {"domain": _span([*marks, *ends]), "nice": False, "zero": False}
@@ -182,12 +178,7 @@ def _end_layers(ends: Sequence[Mark], channel: str, along: Mapping[str, Any]) ->
 
 
 def styled(specification: Specification) -> Specification:
-    """Return a complete specification in the style of the report.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return a complete specification in the style of the report."""
     text = {
         "labelColor": _MUTED,
         "titleColor": _INK,
@@ -218,12 +209,7 @@ def styled(specification: Specification) -> Specification:
 def whole_figure(
     rows: Sequence[Sequence[tuple[str, Specification]]], series: Sequence[Series], *, published: bool
 ) -> Specification:
-    """Return all panels of a figure side by side with a legend, for SVG and PNG files.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return all panels of a figure side by side with a legend, for SVG and PNG files."""
     drawn = [
         {
             "hconcat": [{"title": title, "width": _WIDTH, "height": _HEIGHT, **chart} for title, chart in row],

@@ -32,12 +32,7 @@ _SHOWN_LEVELS = (1.0, 3.0, 10.0)
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything that a report is made from.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Everything that a report is made from."""
 
     settings: Settings
     statistics: dict[str, Statistics]
@@ -92,12 +87,7 @@ class Evaluation:
 
 
 def lead(evaluation: Evaluation) -> str:
-    """Return the answer in a few sentences.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return the answer in a few sentences."""
     found = {data: curve for data, curve in evaluation.reaches.items() if curve}
     pointless = _pointless(evaluation)
     if not found:
@@ -166,12 +156,7 @@ def _dear(evaluation: Evaluation, data: str, curve: Sequence[Reach], enough: flo
 
 
 def answer(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the table of the first screen.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return the table of the first screen."""
     levels = [level for level in _SHOWN_LEVELS if all(level in evaluation.published_once(d) for d in evaluation.data)]
     overlap = all(evaluation.end(data, BY_OVERLAP) is not None for data in evaluation.data)
     rows = []
@@ -226,12 +211,7 @@ def _cell(recall: float | None, way: float | None = None) -> dict[str, Any] | No
 
 
 def method(evaluation: Evaluation) -> list[str]:
-    """Return how everything was measured.
-
-    Privacy
-    -------
-    Public.
-    """
+    """Return how everything was measured."""
     settings = evaluation.settings
     levels = ", ".join(f"{epsilon:g}" for epsilon in settings.epsilons)
     protocol = (
@@ -266,10 +246,6 @@ def method(evaluation: Evaluation) -> list[str]:
 
 def numbers_csv(marks: Sequence[Mark]) -> str:
     """Return every number of the figures as CSV.
-
-    Privacy
-    -------
-    As private as the data.
 
     Examples
     --------

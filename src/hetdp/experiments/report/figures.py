@@ -12,12 +12,7 @@ BLUE, ORANGE, GREEN, PURPLE = "#3f7fd1", "#d97a1f", "#1f9e78", "#a565c9"
 
 @dataclass(frozen=True)
 class Series:
-    """A line or a row of dots, and its colour.
-
-    Privacy
-    -------
-    Public.
-    """
+    """A line or a row of dots, and its colour."""
 
     name: str
     color: str
@@ -41,10 +36,6 @@ class Figure:
         "lines", or "dots" where groups are compared.
     log
         Whether the axis is logarithmic.
-
-    Privacy
-    -------
-    Public.
     """
 
     key: str
@@ -167,12 +158,7 @@ FIGURES = (
 
 
 def present_series(figure: Figure, marks: list[Mark]) -> list[Series]:
-    """Return the series of a figure that have marks, those unknown to it last.
-
-    Privacy
-    -------
-    Public.
-    """
+    """Return the series of a figure that have marks, those unknown to it last."""
     names = dict.fromkeys(mark.series for mark in marks)
     known = [series for series in figure.series if series.name in names]
     spare = [color for color in (BLUE, ORANGE, GREEN, PURPLE) if color not in {one.color for one in known}]

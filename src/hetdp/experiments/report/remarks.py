@@ -13,12 +13,7 @@ FAR = 0.015
 
 
 def differences(marks: Sequence[Mark]) -> list[dict[str, str]]:
-    """Return how far our points are from the published ones, by figure and data set.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return how far our points are from the published ones, by figure and data set."""
     titles = {"ends": "true and random neighbours"}
     titles |= {figure.key: figure.title.split(".")[0] for figure in FIGURES if figure.key.startswith("figure")}
     rows = []
@@ -45,12 +40,7 @@ def differences(marks: Sequence[Mark]) -> list[dict[str, str]]:
 
 
 def remarks(marks: Sequence[Mark]) -> list[str]:
-    """Return where our points lie far from the published ones, and what may be behind it.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return where our points lie far from the published ones, and what may be behind it."""
     bias = {data: _bias(marks, data) for data in _names(marks)}
     found = []
     above = [data for data, gap in bias.items() if gap > FAR]

@@ -38,10 +38,6 @@ def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
         What was measured.
     title
         Of the page.
-
-    Privacy
-    -------
-    As private as the data.
     """
     import jinja2  # noqa: PLC0415  (only reports need it)
     from markupsafe import Markup  # noqa: PLC0415
@@ -72,12 +68,7 @@ def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
 
 
 def write_figures(evaluation: Evaluation, folder: Path) -> list[Path]:
-    """Write each figure as SVG and PNG into a folder, and return the files.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Write each figure as SVG and PNG into a folder, and return the files."""
     import vl_convert  # noqa: PLC0415  (only reports need it)
 
     folder.mkdir(exist_ok=True)

@@ -15,12 +15,7 @@ __all__ = ["tally", "verdict_note", "verdict_rows"]
 
 
 def tally(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Return how often each word was said about what the paper concludes, and how many verdicts are our extensions.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return how often each word was said about what the paper concludes, and how many verdicts are our extensions."""
     counts = Counter(verdict.outcome for verdict in verdicts if not verdict.extended)
     return {
         "outcomes": [(outcome, counts[outcome]) for outcome in OUTCOMES if counts[outcome]],
@@ -29,12 +24,7 @@ def tally(verdicts: Sequence[Verdict]) -> dict[str, Any]:
 
 
 def verdict_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """Return the table of verdicts, one row for each conclusion.
-
-    Privacy
-    -------
-    As private as the data.
-    """
+    """Return the table of verdicts, one row for each conclusion."""
     rows = []
     for conclusion in CONCLUSIONS:
         found = [verdict for verdict in verdicts if verdict.conclusion == conclusion]
@@ -102,12 +92,7 @@ def _interval(found: Estimate) -> str:
 
 
 def verdict_note(verdicts: Sequence[Verdict], runs: int) -> str:
-    """Return how verdicts are reached.
-
-    Privacy
-    -------
-    Public.
-    """
+    """Return how verdicts are reached."""
     confidence = verdicts[0].confidence if verdicts else 1.0
     return (
         f"Each conclusion is put as one or more numbers. A number is a difference within each of {runs} "

@@ -8,10 +8,6 @@ __all__ = ["counted", "listed"]
 def listed(parts: Sequence[str]) -> str:
     """Return parts as a list in a sentence.
 
-    Privacy
-    -------
-    Public.
-
     Examples
     --------
     >>> listed(["tea", "milk", "rum"])
@@ -22,10 +18,6 @@ def listed(parts: Sequence[str]) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return so many of something.
-
-    Privacy
-    -------
-    Public.
 
     Examples
     --------

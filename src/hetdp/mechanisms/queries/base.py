@@ -76,12 +76,7 @@ class Query(ABC):
 
     @abstractmethod
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        """Return an upper bound on S_i(w_i) for every item.
-
-        Privacy
-        -------
-        Public for public shrinkage; the owner's otherwise.
-        """
+        """Return an upper bound on S_i(w_i) for every item."""
 
     @abstractmethod
     def evaluate(self, points: Floats) -> float | Floats:
@@ -135,12 +130,7 @@ class Query(ABC):
 
     @abstractmethod
     def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
-        """Return, per item, the largest |df/dx_i| on the segment from `start` to `end` (inf where there is none).
-
-        Privacy
-        -------
-        A function of private points is the owner's.
-        """
+        """Return, per item, the largest |df/dx_i| on the segment from `start` to `end` (inf where there is none)."""
 
     @abstractmethod
     def lipschitz_bounds(self) -> Floats:

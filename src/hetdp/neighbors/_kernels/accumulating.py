@@ -28,10 +28,6 @@ class InvertedIndex(NamedTuple):
         Row of the item in `dense`, or -1.
     dense
         One code per user, 0 where the user does not have the item.
-
-    Privacy
-    -------
-    As private as the profiles.
     """
 
     starts: NDArray[np.int64]

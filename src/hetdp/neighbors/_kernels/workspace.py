@@ -13,12 +13,7 @@ _STATE = 8
 
 
 class Rows(NamedTuple):
-    """Ids per recipient: those of recipient u are `ids[starts[u]:starts[u + 1]]`.
-
-    Privacy
-    -------
-    As private as what they stand for.
-    """
+    """Ids per recipient: those of recipient u are `ids[starts[u]:starts[u + 1]]`."""
 
     starts: NDArray[np.int64]
     ids: NDArray[np.int32]
@@ -41,10 +36,6 @@ class Workspace(NamedTuple):
         Candidates that may not be in the list.
     best, chosen
         The list so far: scores and candidates.
-
-    Privacy
-    -------
-    Private: holds true overlaps while a list is made.
     """
 
     state: NDArray[np.int64]
