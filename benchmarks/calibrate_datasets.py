@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import hetdp
+from hetdp.core.randomness import simulation_stream
 from hetdp.experiments.datasets.communities import make_profiles
 from hetdp.experiments.datasets.description import describe
 from hetdp.experiments.datasets.recipes import RECIPES, Curve, Recipe, Zipf
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.metrics import recall
-from hetdp.randomness import simulation_stream
 
 K = 10
 #: Baseline recall, random recall (published), mean overlap.

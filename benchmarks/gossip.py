@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hetdp import Profiles
-from hetdp.neighbors.coding import CodedProfiles, code_profiles
-from hetdp.neighbors.gossip import gossip_neighbors
-from hetdp.neighbors.gossip_report import GossipResult
-from hetdp.neighbors.gossip_scores import noisy_scores
-from hetdp.randomness import Stream
+from hetdp.core.randomness import Stream
+from hetdp.neighbors.coded_profiles import CodedProfiles, code_profiles
+from hetdp.neighbors.engines.gossip.engine import gossip_neighbors
+from hetdp.neighbors.engines.gossip.report import GossipResult
+from hetdp.neighbors.engines.gossip.scores import noisy_scores
 from measuring import cpu_seconds
 from populations import community_profiles
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hetdp.accounting.ledger import Charge, Ledger
+from hetdp.accounting.ledger.ledger import Charge, Ledger
 
 ITEMS = 10_000
 CHARGES = 10_000

@@ -14,11 +14,11 @@ import numpy as np
 from scipy import sparse
 
 import hetdp
-from hetdp.neighbors.coding import CodedProfiles, code_profiles
-from hetdp.neighbors.exact import exact_neighbors
+from hetdp.core.randomness import Stream
+from hetdp.neighbors.coded_profiles import CodedProfiles, code_profiles
+from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.neighbors.lists import NeighborLists
 from hetdp.neighbors.metrics import recall
-from hetdp.randomness import Stream
 from measuring import cpu_seconds
 from populations import community_profiles
 
@@ -51,7 +51,7 @@ def first_users(coded: CodedProfiles, count: int) -> CodedProfiles:
 
 
 def sparse_dot_topn_seconds(matrix: sparse.csr_matrix, users: int) -> float:
-    from sparse_dot_topn import sp_matmul_topn  # noqa: PLC0415  (a peer)
+    from sparse_dot_topn import sp_matmul_topn
 
     other = matrix.T.tocsr()
     taken = once(lambda: sp_matmul_topn(matrix[:users], other, top_n=K + 1, sort=True, n_threads=1))
@@ -59,7 +59,7 @@ def sparse_dot_topn_seconds(matrix: sparse.csr_matrix, users: int) -> float:
 
 
 def implicit_seconds(matrix: sparse.csr_matrix) -> float:
-    from implicit.nearest_neighbours import ItemItemRecommender  # noqa: PLC0415  (a peer)
+    from implicit.nearest_neighbours import ItemItemRecommender
 
     # It looks for similar columns, so users must be columns, which is what its rows of items are.
     items_by_users = matrix.T.tocsr().astype(np.float64)
@@ -67,7 +67,7 @@ def implicit_seconds(matrix: sparse.csr_matrix) -> float:
 
 
 def scikit_learn_seconds(matrix: sparse.csr_matrix, users: int) -> float:
-    from sklearn.neighbors import NearestNeighbors  # noqa: PLC0415  (a peer)
+    from sklearn.neighbors import NearestNeighbors
 
     model = NearestNeighbors(n_neighbors=K, metric="cosine", algorithm="brute", n_jobs=1).fit(matrix)
     return once(lambda: model.kneighbors(matrix[:users])) * float(matrix.shape[0]) / users

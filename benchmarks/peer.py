@@ -16,20 +16,20 @@ from pathlib import Path
 
 import msgspec
 
-from hetdp.neighbors.coding import code_profiles
-from hetdp.neighbors.sketch import sketch_neighbors
-from hetdp.peer.catalogue import read_catalogue
-from hetdp.peer.demo import run_demo
-from hetdp.peer.demo_people import invent_people, list_length, recall
-from hetdp.peer.folder import init_node
-from hetdp.peer.identity import Identity
-from hetdp.peer.memory_network import MemoryNetwork
-from hetdp.peer.network import Bootstrap, Network
-from hetdp.peer.node import Dial, HangUp, Node, Reply
-from hetdp.peer.settings import Settings
-from hetdp.peer.sketches import draw_bits, sign_sketch
+from hetdp.core.randomness import Stream, secure_stream, seeded_stream
+from hetdp.neighbors.coded_profiles import code_profiles
+from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
+from hetdp.node.demo.people import invent_people, list_length, recall
+from hetdp.node.demo.running import run_demo
+from hetdp.node.protocol.identity import Identity
+from hetdp.node.protocol.memory_network import MemoryNetwork
+from hetdp.node.protocol.network import Bootstrap, Network
+from hetdp.node.protocol.node import Dial, HangUp, Node, Reply
+from hetdp.node.protocol.sketches import draw_bits, sign_sketch
+from hetdp.node.settings import Settings
+from hetdp.node.storage.catalogue import read_catalogue
+from hetdp.node.storage.folder import init_node
 from hetdp.profiles import Profiles
-from hetdp.randomness import Stream, secure_stream, seeded_stream
 
 LARGE = 50_000
 START = 1_000_000
@@ -102,7 +102,7 @@ def at_rest(seconds: float) -> None:
         (folder / "network.toml").write_text(joined.to_toml())
         init_node(folder / "1", network_path=folder / "network.toml", settings=listen)
         processes = [
-            subprocess.Popen([sys.executable, "-m", "hetdp.peer", str(folder / place)]) for place in ("0", "1")
+            subprocess.Popen([sys.executable, "-m", "hetdp.node", str(folder / place)]) for place in ("0", "1")
         ]
         try:
             time.sleep(15)

@@ -14,11 +14,11 @@ from functools import partial
 import numpy as np
 
 from hetdp import Profiles, split
-from hetdp.neighbors.coding import CodedProfiles, code_profiles
-from hetdp.neighbors.exact import exact_neighbors
-from hetdp.neighbors.sketch import sketch_neighbors
-from hetdp.neighbors.sketch_recommend import sketch_recommendations
-from hetdp.randomness import Stream, seeded_stream
+from hetdp.core.randomness import Stream, seeded_stream
+from hetdp.neighbors.coded_profiles import CodedProfiles, code_profiles
+from hetdp.neighbors.engines.exact.engine import exact_neighbors
+from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
+from hetdp.neighbors.engines.sketch.recommending import sketch_recommendations
 from measuring import cpu_seconds
 from populations import community_profiles
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from click.testing import CliRunner
 
-from hetdp.app.cli import cli
+from hetdp.cli.main import cli
 
 INTRODUCTION = """# Command line
 

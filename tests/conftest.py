@@ -1,12 +1,7 @@
-"""Make the helpers beside the tests importable, whatever the import mode, and every test run the same."""
-
-import sys
-from pathlib import Path
+"""Every test runs the same."""
 
 import pytest
 from hypothesis import settings
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
@@ -15,7 +10,7 @@ settings.load_profile("fixed")
 @pytest.fixture
 def run(capsys):
     """Run the command line in this process, through its real entry point: exit code, standard output and error."""
-    from hetdp.app.cli import main
+    from hetdp.cli.main import main
 
     def run_command(*arguments):
         with pytest.raises(SystemExit) as left:

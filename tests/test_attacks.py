@@ -9,10 +9,10 @@ import pytest
 
 import hetdp
 from hetdp import Box, errors, mechanisms, queries
-from hetdp.accounting.ledger_view import LedgerView
-from hetdp.mechanisms.noise.gaussian import gaussian_integers
-from hetdp.mechanisms.noise.laplace import laplace_integers
-from hetdp.randomness import seeded_stream
+from hetdp.accounting.ledger.view import LedgerView
+from hetdp.core.randomness import seeded_stream
+from hetdp.noise.gaussian import gaussian_integers
+from hetdp.noise.laplace import laplace_integers
 
 ONE = queries.total(Box([0], [1]))
 

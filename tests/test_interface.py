@@ -121,7 +121,7 @@ def test_every_error_descends_from_one():
     assert hetdp.BudgetExhausted is errors.BudgetExhausted
 
 
-@pytest.mark.parametrize("statement", ["import hetdp", "from hetdp.app.cli import main; main(['--help'])"])
+@pytest.mark.parametrize("statement", ["import hetdp", "from hetdp.cli.main import main; main(['--help'])"])
 def test_importing_loads_nothing_heavy(statement):
     script = (
         f"import sys, contextlib\nwith contextlib.suppress(SystemExit):\n    {statement}\n"

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from hetdp import errors, mechanisms
 from hetdp._version import __version__
 from hetdp.accounting import Guarantee, Ledger, Release, plan, release, release_distortion_bound
-from hetdp.errors import BudgetExhausted
+from hetdp.core.errors import BudgetExhausted
 from hetdp.mechanisms import queries
 from hetdp.mechanisms.comparison import compare
 from hetdp.mechanisms.estimation import best_multiplier
-from hetdp.mechanisms.noise import discrete_gaussian, discrete_laplace
 from hetdp.mechanisms.queries.falsification import falsify
 from hetdp.mechanisms.stretching import Stretched, stretch
+from hetdp.noise import discrete_gaussian, discrete_laplace
 from hetdp.profiles import Box, PrivacyWeights, Profiles, WeightPrior, policies, split
 
 if TYPE_CHECKING:

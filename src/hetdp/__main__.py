@@ -1,6 +1,6 @@
 """`python -m hetdp`."""
 
-from hetdp.app.cli import main
+from hetdp.cli.main import main
 
 if __name__ == "__main__":
     main()

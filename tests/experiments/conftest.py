@@ -2,11 +2,11 @@
 
 import pytest
 
+from hetdp.core.randomness import seeded_stream
 from hetdp.experiments.configurations import fingerprint
 from hetdp.experiments.inputs import DataSet
 from hetdp.experiments.settings import Settings
 from hetdp.profiles import Profiles
-from hetdp.randomness import seeded_stream
 
 
 def small_profiles(users=40, items=80, per_user=14, kinds=4, seed=1):

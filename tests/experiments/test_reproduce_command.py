@@ -9,8 +9,8 @@ from pathlib import Path
 import click.testing
 import pytest
 
-from hetdp.app.reproduce_command import reproduce
-from hetdp.errors import DataError, InvalidInput
+from hetdp.cli.reproduce import reproduce
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.experiments.demo import demo_report
 
 SURVEY = Path(__file__).parents[3] / "shared" / "data" / "survey" / "survey.csv.gz"

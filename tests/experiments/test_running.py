@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from hetdp.errors import DataError, InvalidInput
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.experiments.dask_connection import _within
 from hetdp.experiments.running import DaskRunner, LocalRunner, run_sweep
 from hetdp.experiments.store import ResultsStore, count_missing
@@ -144,7 +144,7 @@ def test_a_peer_that_is_no_scheduler_is_refused_in_a_process_that_then_ends(stra
     """The whole process ends: neither a thread nor the end of a client holds it up. It is killed after a minute."""
     pytest.importorskip("distributed", reason="needs dask[distributed]")
     code = (
-        "import sys; from hetdp.errors import InvalidInput; from hetdp.experiments.running import DaskRunner\n"
+        "import sys; from hetdp.core.errors import InvalidInput; from hetdp.experiments.running import DaskRunner\n"
         "try: DaskRunner(sys.argv[1], timeout_s=1.0)\n"
         "except InvalidInput as error: print(error)"
     )

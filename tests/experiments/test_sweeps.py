@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hetdp.errors import DataError, InvalidInput
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.experiments import configurations
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.settings import Settings, read_settings

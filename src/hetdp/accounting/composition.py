@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import positive
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import positive
+from hetdp.core.errors import InvalidInput
 
 __all__ = ["UNITS", "add_up", "epsilon_delta_of_rho", "group_loss", "rho_of_epsilon"]
 

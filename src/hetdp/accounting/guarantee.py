@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.checks import one_of, positive
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import one_of, positive
+from hetdp.core.errors import InvalidInput
 from hetdp.profiles import PrivacyWeights
 
 __all__ = ["Guarantee"]

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp._version import __version__
 from hetdp.accounting.guarantee import Guarantee
-from hetdp.accounting.ledger_view import Chargeable
-from hetdp.checks import Real, one_of
-from hetdp.errors import InvalidInput, SimulatedResult
+from hetdp.accounting.ledger.view import Chargeable
+from hetdp.core.checks import Real, one_of
+from hetdp.core.errors import InvalidInput, SimulatedResult
+from hetdp.core.randomness import RandomState, as_stream
 from hetdp.mechanisms.distortion import plan_distortion
 from hetdp.mechanisms.mechanism import Mechanism, Plan
 from hetdp.mechanisms.stretching import Stretched
-from hetdp.randomness import RandomState, as_stream
 
 __all__ = ["Release", "plan", "release", "release_distortion_bound"]
 

@@ -23,12 +23,12 @@ from hetdp.auditing.statistical import audit
 from hetdp.auditing.statistics import MINIMUM_SAMPLES
 from hetdp.auditing.subjects import fresh_seed
 from hetdp.auditing.timing import timing_audit
-from hetdp.checks import one_of
+from hetdp.core.checks import one_of
+from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.mechanisms import queries
-from hetdp.mechanisms.noise import discrete_gaussian, discrete_laplace
 from hetdp.mechanisms.stretching import stretch
+from hetdp.noise import discrete_gaussian, discrete_laplace
 from hetdp.profiles import Box
-from hetdp.randomness import RandomState, Stream, as_stream
 
 __all__ = ["BUILDERS", "Case", "battery", "planned_cost", "run_cases"]
 

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.errors import StretchingWarning
+from hetdp.core.errors import StretchingWarning
 from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.mechanism import Mechanism
 from hetdp.mechanisms.queries import Query

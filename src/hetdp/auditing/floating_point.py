@@ -10,9 +10,9 @@ from hetdp.auditing.neighbours import Pair
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.statistical import plan_audit
 from hetdp.auditing.subjects import Claims, Subject
-from hetdp.checks import Real, positive
-from hetdp.errors import InvalidInput
-from hetdp.randomness import RandomState, Stream
+from hetdp.core.checks import Real, positive
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import RandomState, Stream
 
 __all__ = ["floating_point_audit"]
 

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.errors import InvalidInput
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.profiles import Box
-from hetdp.randomness import seeded_stream
 
 __all__ = ["Pair", "differing_item", "search_pair", "worst_pair"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.release import Release
-from hetdp.errors import InvalidInput
+from hetdp.core.errors import InvalidInput
 
 __all__ = ["OutputReader", "Outputs"]
 

@@ -28,12 +28,12 @@ from hetdp.auditing.subjects import (
     planned,
     subject_of,
 )
-from hetdp.checks import Real
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import Real
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import RandomState, Stream, as_stream, seeded_stream
 from hetdp.mechanisms.mechanism import Mechanism, Plan
 from hetdp.mechanisms.plan import StretchedPlan
 from hetdp.profiles import Box
-from hetdp.randomness import RandomState, Stream, as_stream, seeded_stream
 
 __all__ = ["replay_audit"]
 
@@ -70,7 +70,7 @@ def replay_audit(
     ----------
     mechanism
         A plan; a mechanism with `epsilon` or `rho`; or a function that takes a profile and `random_state`, a
-        `hetdp.randomness.Stream`.
+        `hetdp.core.randomness.Stream`.
     neighbors
         Pairs that differ in one item; found for plans and mechanisms.
     limits

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.subjects import accepts
-from hetdp.checks import Real, one_of, positive, whole
-from hetdp.errors import InvalidInput
-from hetdp.randomness import RandomState, as_stream
+from hetdp.core.checks import Real, one_of, positive, whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import RandomState, as_stream
 
 __all__ = ["sampler_audit"]
 
@@ -60,7 +60,7 @@ def sampler_audit(
 
     Examples
     --------
-    >>> from hetdp.mechanisms.noise import discrete_laplace
+    >>> from hetdp.noise import discrete_laplace
     >>> def sampler(size, random_state):
     ...     return discrete_laplace(10.3, size, random_state=random_state)
     >>> sampler_audit(sampler, scale=10.3, random_state=1).verdict
@@ -97,7 +97,7 @@ def _laplace_below(edges: NDArray[np.float64], scale: float) -> NDArray[np.float
 
 
 def _gaussian_below(sigma: float) -> Callable[[NDArray[np.float64], float], NDArray[np.float64]]:
-    from scipy import stats  # noqa: PLC0415
+    from scipy import stats
 
     if sigma > _SUMMED_SIGMA:
         return lambda edges, scale: stats.norm.cdf((edges + 0.5) / scale)
@@ -123,7 +123,7 @@ def _cells_pvalue(
 def _tail_pvalues(
     drawn: NDArray[Any], scale: float, below: Callable[[NDArray[np.float64], float], NDArray[np.float64]]
 ) -> dict[str, float]:
-    from scipy import stats  # noqa: PLC0415
+    from scipy import stats
 
     found = {}
     for level in _TAILS:
@@ -138,7 +138,7 @@ def _tail_pvalues(
 
 def _chi_square(observed: NDArray[Any], expected: NDArray[np.float64] | float) -> float:
     """Return the p-value, with thin cells joined; without enough cells nothing is tested."""
-    from scipy import stats  # noqa: PLC0415
+    from scipy import stats
 
     wanted = np.broadcast_to(np.asarray(expected, dtype=np.float64), observed.shape)
     sound = wanted >= 10  # noqa: PLR2004  (the usual limit of the chi-square approximation)

@@ -18,9 +18,9 @@ from hetdp.auditing.statistics import (
     plan_samples,
 )
 from hetdp.auditing.subjects import Claims, Subject, claims_for, pairs_for, subject_of
-from hetdp.checks import Real, whole
-from hetdp.errors import InvalidInput
-from hetdp.randomness import RandomState, Stream, as_stream
+from hetdp.core.checks import Real, whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import RandomState, Stream, as_stream
 
 __all__ = ["AuditPlan", "audit", "plan_audit"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import finite, not_negative, whole
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import finite, not_negative, whole
+from hetdp.core.errors import InvalidInput
 
 __all__ = [
     "MINIMUM_SAMPLES",
@@ -125,7 +125,7 @@ def certified_log_ratio(
     >>> certified_log_ratio([500, 0], 1000, [100, 0], 1000, false_alarm=1e-3).round(3)
     array([1.2, 0. ])
     """
-    from scipy import stats  # noqa: PLC0415  (half a second that `import hetdp` should not take)
+    from scipy import stats
 
     first, second = np.asarray(hits, dtype=np.float64), np.asarray(other_hits, dtype=np.float64)
     low = np.zeros(np.broadcast(first, second).shape)
@@ -145,7 +145,7 @@ def check_confidence(name: str, value: float) -> float:
 
 
 def _quantiles(false_alarm: float, miss: float) -> tuple[float, float]:
-    from scipy import stats  # noqa: PLC0415
+    from scipy import stats
 
     return float(stats.norm.isf(false_alarm / 2)), float(stats.norm.isf(miss))
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from hetdp.auditing.events import apparent_loss
 from hetdp.auditing.neighbours import Pair, differing_item, search_pair, worst_pair
 from hetdp.auditing.outputs import OutputReader, Outputs
-from hetdp.checks import not_negative
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import not_negative
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, Plan
 from hetdp.mechanisms.plan import StretchedPlan
 from hetdp.profiles import Box
-from hetdp.randomness import Stream, seeded_stream
 
 __all__ = [
     "Claims",

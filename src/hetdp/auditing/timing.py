@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hetdp.auditing.report import REPORTED, Finding
 from hetdp.auditing.subjects import accepts
-from hetdp.checks import whole
-from hetdp.randomness import RandomState, as_stream
+from hetdp.core.checks import whole
+from hetdp.core.randomness import RandomState, as_stream
 
 __all__ = ["timing_audit"]
 
@@ -44,7 +44,7 @@ def timing_audit(
 
     Examples
     --------
-    >>> from hetdp.mechanisms.noise import discrete_laplace
+    >>> from hetdp.noise import discrete_laplace
     >>> finding = timing_audit(lambda size: discrete_laplace(100, size), draws=50)
     >>> finding.verdict, sorted(finding.figures)
     ('reported', ['batched', 'draws', 'single'])

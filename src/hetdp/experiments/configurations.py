@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetdp._version import __version__
-from hetdp.checks import finite, fraction, one_of, whole
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import finite, fraction, one_of, whole
+from hetdp.core.errors import InvalidInput
 from hetdp.experiments.weight_rules import Same, WeightRule
 from hetdp.profiles import Profiles
 

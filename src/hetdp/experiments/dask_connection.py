@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hetdp.errors import InvalidInput
+from hetdp.core.errors import InvalidInput
 
 __all__ = ["connect_dask"]
 
@@ -28,7 +28,7 @@ def connect_dask(address: str, *, timeout_s: float = 5.0) -> Any:  # noqa: ANN40
         How long all of it may take.
     """
     try:
-        from distributed import Client  # noqa: PLC0415  (optional, and slow to load)
+        from distributed import Client
     except ImportError as error:
         raise InvalidInput("--dask needs the package dask[distributed]: pip install 'hetdp[dask]'.") from error
     make: Any = Client
@@ -51,7 +51,7 @@ def connect_dask(address: str, *, timeout_s: float = 5.0) -> Any:  # noqa: ANN40
 
 async def _identity(address: str, timeout_s: float) -> dict[str, Any]:
     """Return what a scheduler says about itself."""
-    from distributed.comm.core import connect  # noqa: PLC0415
+    from distributed.comm.core import connect
 
     opened: Any = connect
 

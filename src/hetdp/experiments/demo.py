@@ -4,16 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hetdp.core.files import write_whole
 from hetdp.experiments.evaluation import run_task
 from hetdp.experiments.inputs import DataSet, prepare_data
 from hetdp.experiments.reproduction import evaluate, require_packages
 from hetdp.experiments.settings import Settings
 from hetdp.experiments.sweeps import plan_tasks
-from hetdp.files import write_whole
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.metrics import judge, recall
-from hetdp.neighbors.selection import Progress
 from hetdp.profiles import policies, split
 
 __all__ = ["EPSILON", "DemoRow", "Demonstration", "demo_report"]
@@ -96,7 +96,7 @@ def demo_report(path: Path, progress: Progress | None = None) -> Demonstration:
     for task in tasks:
         outcomes.append(run_task(contents[task.data], task))
         step()
-    from hetdp.experiments.report.rendering import render_html  # noqa: PLC0415  (only reports need it)
+    from hetdp.experiments.report.rendering import render_html
 
     write_whole(
         path, render_html(evaluate(_SETTINGS, data, outcomes), title="A privacy dial for every item: a short look")

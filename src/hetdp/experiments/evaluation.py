@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.weight_rules import GROUPS, Drawn
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
-from hetdp.neighbors.coding import CodedProfiles, code_profiles
+from hetdp.neighbors.coded_profiles import CodedProfiles, code_profiles
 from hetdp.neighbors.metrics import recall_of
 from hetdp.neighbors.scoring import own_factors
 from hetdp.profiles import Profiles, split
-from hetdp.randomness import Stream, seeded_stream
 
 __all__ = ["Outcome", "Point", "run_task", "run_tasks"]
 
@@ -144,13 +144,13 @@ class _Engine:
         if configuration.engine == "gossip":
             return self._gossip(epsilon, exact, stream, measure)
         if configuration.engine == "exact":
-            from hetdp.neighbors.exact import exact_neighbors  # noqa: PLC0415  (loads numba)
+            from hetdp.neighbors.engines.exact.engine import exact_neighbors
 
             lists = exact_neighbors(
                 self._coded, k=self._k, epsilon=exact, stream=stream, factors=self._factors, threads=1
             )
         else:
-            from hetdp.neighbors.sketch import sketch_neighbors  # noqa: PLC0415  (loads numba)
+            from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 
             lists = sketch_neighbors(self._coded, k=self._k, epsilon=exact, stream=stream, threads=1).lists
         return Point(epsilon, measure(self._of_all(lists.indices)))
@@ -158,7 +158,7 @@ class _Engine:
     def _gossip(
         self, epsilon: float, exact: Fraction, stream: Stream, measure: "functools.partial[dict[str, float]]"
     ) -> Point:
-        from hetdp.neighbors.gossip import gossip_neighbors  # noqa: PLC0415  (loads numba)
+        from hetdp.neighbors.engines.gossip.engine import gossip_neighbors
 
         found = gossip_neighbors(
             self._coded,

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hetdp.errors import DataError
+from hetdp.core.errors import DataError
 from hetdp.experiments import datasets
 from hetdp.experiments.configurations import fingerprint
-from hetdp.experiments.datasets.files import read_set
 from hetdp.experiments.settings import BUILT_IN
 from hetdp.profiles import Profiles
+from hetdp.profiles.reading.datasets import read_set
 
 __all__ = ["DataSet", "check_folder", "check_profiles", "prepare_data"]
 
@@ -95,7 +95,7 @@ def check_profiles(name: str, profiles: Profiles, *, k: int) -> None:
     >>> check_profiles("mine", Profiles.from_pairs([1, 1], ["a", "b"]), k=1)
     Traceback (most recent call last):
         ...
-    hetdp.errors.DataError: mine must have at least 2 users to find neighbours among. Got 1 instead.
+    hetdp.core.errors.DataError: mine must have at least 2 users to find neighbours among. Got 1 instead.
     """
     if profiles.n_users < 2:  # noqa: PLR2004  (a user and a neighbour)
         raise DataError(f"{name} must have at least 2 users to find neighbours among. Got {profiles.n_users} instead.")

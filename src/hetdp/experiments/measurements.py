@@ -44,7 +44,7 @@ def estimate(values: Values, *, confidence: float = CONFIDENCE) -> Estimate:
     >>> found.mean, round(found.high - found.mean, 3)
     (2.0, 2.484)
     """
-    from scipy.special import stdtrit  # noqa: PLC0415  (heavy)
+    from scipy.special import stdtrit
 
     runs, mean = values.size, float(values.mean())
     if runs < 2:  # noqa: PLR2004  (one run has no spread)

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hetdp.errors import InvalidInput
+from hetdp.core.errors import InvalidInput
+from hetdp.core.files import write_whole
 from hetdp.experiments.datasets import describe
 from hetdp.experiments.evaluation import Outcome
 from hetdp.experiments.inputs import DataSet, check_folder, prepare_data
@@ -20,7 +21,6 @@ from hetdp.experiments.settings import Settings
 from hetdp.experiments.store import ResultsStore
 from hetdp.experiments.sweeps import plan_tasks
 from hetdp.experiments.verdicts import judge_claims
-from hetdp.files import write_whole
 
 __all__ = ["Reproduction", "evaluate", "reproduce", "write_files"]
 
@@ -116,7 +116,7 @@ def evaluate(settings: Settings, data: list[DataSet], outcomes: Iterable[Outcome
 
 def write_files(evaluation: Evaluation, outcomes: Iterable[Outcome], names: dict[str, str], folder: Path) -> list[Path]:
     """Write the report, the figures, and every number as CSV; return the files."""
-    from hetdp.experiments.report.rendering import render_html, write_figures  # noqa: PLC0415  (only reports need it)
+    from hetdp.experiments.report.rendering import render_html, write_figures
 
     texts = {
         REPORT: render_html(evaluation),

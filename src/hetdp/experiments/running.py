@@ -8,7 +8,7 @@ from hetdp.experiments.configurations import Task
 from hetdp.experiments.dask_connection import connect_dask
 from hetdp.experiments.evaluation import Outcome, run_tasks
 from hetdp.experiments.store import ResultsStore
-from hetdp.neighbors.selection import Progress
+from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.profiles import Profiles
 
 __all__ = ["Batch", "DaskRunner", "LocalRunner", "Progress", "Runner", "run_sweep"]
@@ -47,7 +47,7 @@ class LocalRunner:
         if self.jobs == 1 or len(batches) == 1:
             yield from (run_tasks(batch.profiles, batch.tasks) for batch in batches)
             return
-        from joblib import (  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415  (only evaluations need it)
+        from joblib import (  # type: ignore[import-untyped, unused-ignore]
             Parallel,
             delayed,
         )
@@ -82,7 +82,7 @@ class DaskRunner:
 
     def run(self, batches: Sequence[Batch]) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each batch as they come."""
-        from distributed import as_completed  # noqa: PLC0415  (optional, and slow to load)
+        from distributed import as_completed
 
         completed: Any = as_completed
         sent: dict[int, Any] = {}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from hetdp.checks import finite, one_of, positive, whole
-from hetdp.errors import DataError, InvalidInput
+from hetdp.core.checks import finite, one_of, positive, whole
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.experiments.weight_rules import Groups, Slices
 
 __all__ = ["BUILT_IN", "Settings", "read_settings"]
@@ -56,7 +56,7 @@ class Settings:
     >>> Settings(runs=0)
     Traceback (most recent call last):
         ...
-    hetdp.errors.InvalidInput: runs must be a whole number >= 1. Got 0 instead.
+    hetdp.core.errors.InvalidInput: runs must be a whole number >= 1. Got 0 instead.
     """
 
     data: tuple[str, ...] = BUILT_IN

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from hetdp.errors import DataError
+from hetdp.core.errors import DataError
 from hetdp.experiments.configurations import Task
 from hetdp.experiments.evaluation import Outcome, Point
 

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.checks import one_of, whole
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import one_of, whole
+from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles, policies
 
 __all__ = ["GROUPS", "Drawn", "Groups", "Per", "Practice", "Same", "SharedSlices", "Slices", "WeightRule"]

@@ -9,8 +9,9 @@ from html import escape
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import Real, float_vector, positive, whole
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import Real, float_vector, positive, whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.estimation import best_multiplier
 from hetdp.mechanisms.mechanism import Mechanism
@@ -20,7 +21,6 @@ from hetdp.mechanisms.sampling import sample
 from hetdp.mechanisms.stretching import Stretched
 from hetdp.mechanisms.thresholding import threshold, uniform
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
-from hetdp.randomness import Stream, seeded_stream
 
 __all__ = ["QUERY_NAMES", "Comparison", "Contender", "compare"]
 

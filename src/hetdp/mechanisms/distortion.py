@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from hetdp.checks import fraction
-from hetdp.errors import InvalidInput
-from hetdp.mechanisms.noise.laplace import MAXIMUM_SCALE, laplace_integers
+from hetdp.core.checks import fraction
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
 from hetdp.mechanisms.queries.base import exact_sum
 from hetdp.mechanisms.rounding import choose_grid
 from hetdp.mechanisms.stretching import Stretched
-from hetdp.randomness import Stream
+from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
 
 __all__ = ["DistortionPlan", "plan_distortion"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hetdp.checks import Real, float_vector, positive
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import Real, float_vector, positive
+from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats
 from hetdp.mechanisms.queries.sums import LinearQuery
 from hetdp.profiles import WeightPrior

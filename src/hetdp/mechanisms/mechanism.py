@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.errors import InvalidInput
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
 from hetdp.mechanisms.rounding import float_up, product_up
 from hetdp.profiles import Box, PrivacyWeights
-from hetdp.randomness import Stream
 
 __all__ = ["FullPricePlan", "Mechanism", "Plan", "require_plain_epsilon"]
 

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import fraction
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import fraction
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
 from hetdp.mechanisms.mechanism import Plan
-from hetdp.mechanisms.noise.gaussian import gaussian_integers
-from hetdp.mechanisms.noise.laplace import MAXIMUM_SCALE, laplace_integers
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery
 from hetdp.mechanisms.rounding import choose_grid, float_up, floor_product, product_up
-from hetdp.randomness import Stream
+from hetdp.noise.gaussian import gaussian_integers
+from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
 
 if TYPE_CHECKING:
     from hetdp.mechanisms.stretching import Stretched

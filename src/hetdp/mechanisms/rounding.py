@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.errors import InvalidInput
+from hetdp.core.errors import InvalidInput
 
 __all__ = ["choose_grid", "float_up", "floor_product", "product_error", "product_up"]
 

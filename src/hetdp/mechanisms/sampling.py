@@ -11,16 +11,16 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import fraction
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import fraction
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
 from hetdp.mechanisms.estimation import undo_dropping
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, Plan
-from hetdp.mechanisms.noise.choices import toss_kinds, weight_kinds
-from hetdp.mechanisms.noise.probability import Probability, exponential
 from hetdp.mechanisms.queries.base import Query
 from hetdp.mechanisms.stretching import Stretched, as_weights
+from hetdp.noise.choices import toss_kinds, weight_kinds
+from hetdp.noise.probability import Probability, exponential
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
-from hetdp.randomness import Stream
 
 __all__ = ["Sampled", "sample"]
 

@@ -14,15 +14,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import finite, float_vector, fraction, whole
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import finite, float_vector, fraction, whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
-from hetdp.mechanisms.noise.choices import choose_one
-from hetdp.mechanisms.noise.survival import survive
 from hetdp.mechanisms.queries.base import Floats
 from hetdp.mechanisms.stretching import as_weights
+from hetdp.noise.choices import choose_one
+from hetdp.noise.survival import survive
 from hetdp.profiles import Box, PrivacyWeights
-from hetdp.randomness import Stream
 
 __all__ = ["Selection", "maximum", "median", "minimum", "mode", "quantile"]
 
@@ -125,7 +125,7 @@ def quantile(
     >>> import numpy as np
     >>> mechanism = quantile(Box.uniform(0, 100, size=1000), np.ones(1000), share=0.9, candidates=101)
     >>> plan = mechanism.plan(noise="laplace", amount=1.0)
-    >>> from hetdp.randomness import seeded_stream
+    >>> from hetdp.core.randomness import seeded_stream
     >>> abs(plan.answer(np.arange(1000) / 10, np.ones(1000, dtype=bool), seeded_stream(0)) - 90) < 3
     True
     """

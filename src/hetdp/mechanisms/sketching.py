@@ -10,13 +10,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import fraction, whole
+from hetdp.core.checks import fraction, whole
+from hetdp.core.randomness import Stream
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
-from hetdp.mechanisms.noise.choices import toss_kinds, weight_kinds
-from hetdp.mechanisms.noise.probability import Probability, exponential
 from hetdp.mechanisms.stretching import as_weights
+from hetdp.noise.choices import toss_kinds, weight_kinds
+from hetdp.noise.probability import Probability, exponential
 from hetdp.profiles import Box, PrivacyWeights
-from hetdp.randomness import Stream
 
 __all__ = ["Sketch", "sketch"]
 
@@ -109,7 +109,7 @@ def sketch(weights: PrivacyWeights | ArrayLike, *, size: int | None = None) -> S
 
     Examples
     --------
-    >>> from hetdp.randomness import seeded_stream
+    >>> from hetdp.core.randomness import seeded_stream
     >>> plan = sketch([1.0, 0.5, 0.0]).plan(noise="laplace", amount=8.0)
     >>> plan.answer([1, 0, 0], [True] * 3, seeded_stream(1))
     array([1., 0., 0.])

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hetdp.checks import finite
-from hetdp.errors import InvalidInput, StretchingWarning
+from hetdp.core.checks import finite
+from hetdp.core.errors import InvalidInput, StretchingWarning
 from hetdp.mechanisms.estimation import normalised
 from hetdp.mechanisms.mechanism import Mechanism
 from hetdp.mechanisms.plan import StretchedPlan, plan_stretched

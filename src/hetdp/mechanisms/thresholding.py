@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hetdp.checks import finite
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import finite
+from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.estimation import undo_dropping
 from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.mechanisms.stretching import Stretched, as_weights

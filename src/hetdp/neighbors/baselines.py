@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.checks import one_of, whole
-from hetdp.errors import InvalidInput
-from hetdp.neighbors.selection import Progress, over_batches
+from hetdp.core.checks import one_of, whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import RandomState, simulation_stream
+from hetdp.neighbors.engines.exact.selection import Progress, over_batches
 from hetdp.profiles import Profiles
-from hetdp.randomness import RandomState, simulation_stream
 
 __all__ = ["random_neighbors", "true_neighbors"]
 
@@ -48,7 +48,7 @@ def true_neighbors(
     >>> scores.round(3).tolist(), indices.tolist()
     ([[1.0], [1.0], [0.5]], [[1], [0], [0]])
     """
-    from hetdp.neighbors._kernels.true_neighbors import Matrix, nearest  # noqa: PLC0415  (loads numba)
+    from hetdp.neighbors._kernels.true_neighbors import Matrix, nearest
 
     one_of("score", score, ("cosine", "overlap"))
     k = _below(k, profiles.n_users)

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.checks import whole
-from hetdp.errors import HetdpError, InvalidInput
+from hetdp.core.checks import whole
+from hetdp.core.errors import HetdpError, InvalidInput
 from hetdp.profiles import Profiles
 
 __all__ = ["EstimatorConventions", "NotFitted", "as_profiles", "recipients_in", "remember_features"]
@@ -62,7 +62,7 @@ class EstimatorConventions:
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401  (scikit-learn is optional)
         """Return what scikit-learn's own checks need to know."""
-        from sklearn.utils import InputTags, Tags, TargetTags  # noqa: PLC0415  (optional; only scikit-learn asks)
+        from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
             estimator_type=None,
@@ -75,7 +75,7 @@ class EstimatorConventions:
         if not self.__sklearn_is_fitted__():
             message = f"This {type(self).__name__} is not fitted yet: call fit first."
             try:
-                from sklearn.exceptions import NotFittedError  # noqa: PLC0415  (optional)
+                from sklearn.exceptions import NotFittedError
             except ImportError:
                 raise NotFitted(message) from None
             raise NotFittedError(message)
@@ -140,7 +140,7 @@ def _names_in(given: object) -> NDArray[np.object_] | None:
 
 def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
     """Return a sparse matrix of finite numbers with at least one row and column."""
-    from scipy.sparse import csr_array, issparse  # noqa: PLC0415  (heavy)
+    from scipy.sparse import csr_array, issparse
 
     if issparse(given):
         matrix = csr_array(given)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.checks import Real, fraction, one_of, whole
-from hetdp.neighbors.engines import ENGINES
+from hetdp.core.checks import Real, fraction, one_of, whole
+from hetdp.neighbors.engines.registry import ENGINES
+from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES
 from hetdp.neighbors.significance import SIGNIFICANT
-from hetdp.neighbors.sketch import MEMORY_BYTES
 from hetdp.profiles import Profiles
 
 __all__ = ["Estimate", "estimate", "sketch_items_to_stand_out", "users_settled"]
@@ -135,7 +135,7 @@ def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int, n_neigh
     >>> few < sketch_items_to_stand_out(n_users=10_000, epsilon=1, size=100)
     True
     """
-    from scipy.special import betainc, expit  # noqa: PLC0415  (heavy, and not everybody asks)
+    from scipy.special import betainc, expit
 
     others = whole("n_users", n_users, minimum=2) - 1
     size = whole("size", size, minimum=1)

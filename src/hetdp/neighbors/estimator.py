@@ -6,21 +6,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.checks import Real, fraction, one_of, whole
-from hetdp.errors import InvalidInput, SimulatedResult
-from hetdp.neighbors.coding import code_profiles, observed_items
+from hetdp.core.checks import Real, fraction, one_of, whole
+from hetdp.core.errors import InvalidInput, SimulatedResult
+from hetdp.core.randomness import RandomState, as_stream
+from hetdp.neighbors.coded_profiles import code_profiles, observed_items
 from hetdp.neighbors.conventions import EstimatorConventions, as_profiles, recipients_in, remember_features
-from hetdp.neighbors.engines import ENGINES, Asked, Run, fit_engine
+from hetdp.neighbors.engines.exact.selection import Progress
+from hetdp.neighbors.engines.registry import ENGINES, Asked, Run, fit_engine
 from hetdp.neighbors.frames import as_frame
 from hetdp.neighbors.promise import NeighborsGuarantee
 from hetdp.neighbors.recipients import on_fitted_items
 from hetdp.neighbors.releases import Releases
 from hetdp.neighbors.scoring import SCORES, SIZE_SHARE, SIZES
-from hetdp.neighbors.selection import Progress
 from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out
 from hetdp.profiles import Profiles
-from hetdp.profiles.identifiers import position_of
-from hetdp.randomness import RandomState, as_stream
+from hetdp.profiles.reading.identifiers import position_of
 
 __all__ = ["PrivateNeighbors"]
 

@@ -15,9 +15,9 @@ def as_frame(columns: Mapping[str, object]) -> Any:  # noqa: ANN401  (pandas is 
     ['user', 'score']
     """
     try:
-        import pandas as pd  # noqa: PLC0415  (optional, and heavy)
+        import pandas as pd
     except ImportError:
-        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow as pa
 
         return pa.table(dict(columns))
     return pd.DataFrame(dict(columns))

@@ -10,7 +10,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.errors import InvalidInput
+from hetdp.core.errors import InvalidInput
 
 __all__ = ["KeyedWords"]
 
@@ -43,7 +43,7 @@ class KeyedWords:
 
     def __init__(self, key: bytes, *, purpose: int = 0) -> None:
         # Imported here because it takes longer than the rest of `import hetdp` together.
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         if len(key) != _KEY_BYTES:
             raise InvalidInput(f"key must be {_KEY_BYTES} bytes. Got {len(key)} instead.")

@@ -7,11 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.checks import whole
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import whole
+from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles
-from hetdp.profiles.identifiers import IdEncoder, Ids, positions
-from hetdp.profiles.loading import frame_columns
+from hetdp.profiles.reading.identifiers import IdEncoder, Ids, positions
+from hetdp.profiles.reading.loading import frame_columns
 
 __all__ = [
     "HasNeighbors",
@@ -111,7 +111,7 @@ def recall_of(indices: object, profiles: Profiles, test: Profiles) -> NDArray[np
     >>> recall_of([[1], [-1]], profiles, profiles)
     array([1., 0.])
     """
-    from hetdp.neighbors._kernels.recall import count_found  # noqa: PLC0415  (loads numba)
+    from hetdp.neighbors._kernels.recall import count_found
 
     _check_same(profiles, test)
     neighbours = np.asarray(indices)

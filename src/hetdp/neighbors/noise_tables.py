@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.errors import InvalidInput
-from hetdp.mechanisms.noise.probability import binary_digits, exponential, logistic
+from hetdp.core.errors import InvalidInput
+from hetdp.noise.probability import binary_digits, exponential, logistic
 
 __all__ = ["BITS", "PRECISION", "LaplaceTables", "as_words", "laplace_tables"]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
-from hetdp.checks import whole
+from hetdp.core.checks import whole
 
 __all__ = ["NeighborsGuarantee"]
 

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.errors import InvalidInput
-from hetdp.neighbors.coding import UNIT, CodedProfiles, code_profiles
+from hetdp.core.errors import InvalidInput
+from hetdp.neighbors.coded_profiles import UNIT, CodedProfiles, code_profiles
 from hetdp.profiles import Profiles
-from hetdp.profiles.identifiers import Ids, positions
+from hetdp.profiles.reading.identifiers import Ids, positions
 
 __all__ = ["on_fitted_items"]
 

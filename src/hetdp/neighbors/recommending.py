@@ -12,10 +12,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.mechanisms.noise.laplace import laplace_integers
-from hetdp.neighbors.coding import UNIT, CodedProfiles
-from hetdp.neighbors.selection import Progress, Selection, in_batches
-from hetdp.randomness import Stream
+from hetdp.core.randomness import Stream
+from hetdp.neighbors.coded_profiles import UNIT, CodedProfiles
+from hetdp.neighbors.engines.exact.selection import Progress, Selection, in_batches
+from hetdp.noise.laplace import laplace_integers
 
 __all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "vote_selection"]
 
@@ -109,8 +109,8 @@ def vote_selection(
     -------
     An item of a neighbour moves one sum of each recipient it votes for, by at most 255 v_i.
     """
-    from hetdp.neighbors._kernels.accumulating import InvertedIndex  # noqa: PLC0415  (compiled code, loaded late)
-    from hetdp.neighbors._kernels.workspace import Rows  # noqa: PLC0415
+    from hetdp.neighbors._kernels.accumulating import InvertedIndex
+    from hetdp.neighbors._kernels.workspace import Rows
 
     neighbors, weights = votes.neighbors[part], votes.weights[part]
     voting = (neighbors >= 0) & (weights > 0)

@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.errors import InvalidInput
-from hetdp.neighbors.coding import CodedProfiles
-from hetdp.neighbors.engines import Asked, Fitted, Recommended, Run
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
+from hetdp.neighbors.coded_profiles import CodedProfiles
+from hetdp.neighbors.engines.exact.selection import Progress
+from hetdp.neighbors.engines.registry import Asked, Fitted, Recommended, Run
 from hetdp.neighbors.promise import NeighborsGuarantee
-from hetdp.neighbors.selection import Progress
-from hetdp.randomness import Stream
 
 __all__ = ["Releases"]
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.checks import one_of
-from hetdp.errors import HetdpWarning
-from hetdp.mechanisms.noise.laplace import laplace_integers
-from hetdp.neighbors.coding import UNIT, CodedProfiles
-from hetdp.randomness import Stream
+from hetdp.core.checks import one_of
+from hetdp.core.errors import HetdpWarning
+from hetdp.core.randomness import Stream
+from hetdp.neighbors.coded_profiles import UNIT, CodedProfiles
+from hetdp.noise.laplace import laplace_integers
 
 __all__ = ["SCORES", "SIZES", "SIZE_SHARE", "Scoring", "own_factors", "scoring"]
 

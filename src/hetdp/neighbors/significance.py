@@ -13,8 +13,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.checks import Real, fraction, whole
-from hetdp.neighbors.coding import UNIT
+from hetdp.core.checks import Real, fraction, whole
+from hetdp.neighbors.coded_profiles import UNIT
 
 __all__ = ["SIGNIFICANT", "items_to_stand_out", "overlap_significance", "sketch_significance"]
 
@@ -84,7 +84,7 @@ def sketch_significance(
     >>> sketch_significance(np.array([[30.0, 2.0]]), np.array([50]), others=1000, epsilon=3).round(3)
     array([[1., 0.]])
     """
-    from scipy.special import betainc, expit  # noqa: PLC0415  (heavy, and not everybody asks)
+    from scipy.special import betainc, expit
 
     by_chance = float(expit(-float(epsilon)))
     size = sizes[:, None].astype(np.float64)

@@ -6,11 +6,11 @@ Compiled kernels are kept on disk, so this is done once, after installation; els
 import sys
 from collections.abc import Sequence
 
-from hetdp.mechanisms.noise import discrete_laplace
 from hetdp.neighbors.baselines import true_neighbors
-from hetdp.neighbors.engines import ENGINES
+from hetdp.neighbors.engines.registry import ENGINES
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.metrics import recall
+from hetdp.noise import discrete_laplace
 from hetdp.profiles import Profiles, policies, split
 
 __all__ = ["compile_kernels"]

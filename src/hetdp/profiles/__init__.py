@@ -3,8 +3,8 @@
 from hetdp.profiles import policies
 from hetdp.profiles.box import Box
 from hetdp.profiles.priors import WeightPrior
+from hetdp.profiles.profiles import Profiles
 from hetdp.profiles.splitting import split
-from hetdp.profiles.user_items import Profiles
 from hetdp.profiles.weights import PrivacyWeights
 
 __all__ = ["Box", "PrivacyWeights", "Profiles", "WeightPrior", "policies", "split"]

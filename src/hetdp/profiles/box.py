@@ -7,8 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import float_vector, whole
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import float_vector, whole
+from hetdp.core.errors import InvalidInput
 
 __all__ = ["Box"]
 

@@ -11,11 +11,11 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.checks import finite, one_of, whole
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import finite, one_of, whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import RandomState, Stream, simulation_stream
 from hetdp.profiles.priors import WESTIN_GROUPS, WeightPrior
-from hetdp.profiles.user_items import Profiles
-from hetdp.randomness import RandomState, Stream, simulation_stream
+from hetdp.profiles.profiles import Profiles
 
 __all__ = ["Constant", "Policy", "Slices", "Westin", "constant", "slices", "westin"]
 

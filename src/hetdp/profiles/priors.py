@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import finite, float_vector
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import finite, float_vector
+from hetdp.core.errors import InvalidInput
 from hetdp.profiles.weights import PrivacyWeights
 
 __all__ = ["WESTIN_GROUPS", "WeightPrior"]

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from hetdp.checks import finite, one_of
-from hetdp.errors import InvalidInput
-from hetdp.profiles.user_items import Profiles
-from hetdp.randomness import RandomState, simulation_stream
+from hetdp.core.checks import finite, one_of
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import RandomState, simulation_stream
+from hetdp.profiles.profiles import Profiles
 
 __all__ = ["split"]
 

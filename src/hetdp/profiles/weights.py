@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.errors import InvalidInput
+from hetdp.core.errors import InvalidInput
 
 __all__ = ["PrivacyWeights"]
 

@@ -8,7 +8,7 @@ from hetdp.auditing.mutants.releases import RELEASE_MUTANTS
 from hetdp.auditing.mutants.shrinking import SHRINKING_MUTANTS
 from hetdp.auditing.report import Finding
 from hetdp.auditing.subjects import fresh_seed
-from hetdp.randomness import RandomState, as_stream
+from hetdp.core.randomness import RandomState, as_stream
 
 __all__ = ["MUTANTS", "Mutant", "catch_all"]
 

@@ -15,8 +15,8 @@ from hetdp.auditing.report import VIOLATED, Finding
 from hetdp.auditing.samplers import sampler_audit
 from hetdp.auditing.statistical import audit
 from hetdp.auditing.subjects import Claims
-from hetdp.mechanisms.noise.laplace import laplace_integers
-from hetdp.randomness import RandomState, Stream, as_stream
+from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.noise.laplace import laplace_integers
 
 __all__ = ["Mutant", "by_floating_point", "by_replay", "by_sampler", "by_statistics", "laplace", "on_grid"]
 

@@ -19,9 +19,9 @@ from hetdp.auditing.mutants.base import (
     on_grid,
 )
 from hetdp.auditing.subjects import fresh_seed
-from hetdp.mechanisms.noise.gaussian import gaussian_integers
-from hetdp.mechanisms.noise.laplace import laplace_integers
-from hetdp.randomness import RandomState, Stream, as_stream
+from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.noise.gaussian import gaussian_integers
+from hetdp.noise.laplace import laplace_integers
 
 __all__ = ["NOISE_MUTANTS"]
 

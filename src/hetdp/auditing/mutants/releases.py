@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.auditing.mutants.base import Floats, Mutant, by_replay, by_statistics, laplace
-from hetdp.randomness import RandomState, Stream, as_stream
+from hetdp.core.randomness import RandomState, Stream, as_stream
 
 __all__ = ["RELEASE_MUTANTS"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hetdp.auditing.mutants.base import Floats, Mutant, by_replay, by_statistics, laplace
-from hetdp.randomness import RandomState, as_stream
+from hetdp.core.randomness import RandomState, as_stream
 
 __all__ = ["SHRINKING_MUTANTS"]
 

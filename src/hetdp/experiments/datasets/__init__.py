@@ -2,8 +2,8 @@
 
 from hetdp.experiments.datasets.builtin import BUILT_IN, delicious_like, digg_like, survey_like
 from hetdp.experiments.datasets.description import Statistics, describe
-from hetdp.experiments.datasets.files import load
 from hetdp.experiments.datasets.public import PUBLIC, PublicSet
+from hetdp.profiles.reading.datasets import load
 
 __all__ = [
     "BUILT_IN",

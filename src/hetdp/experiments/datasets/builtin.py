@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from hetdp.core.randomness import RandomState, simulation_stream
 from hetdp.experiments.datasets.communities import make_profiles
 from hetdp.experiments.datasets.recipes import RECIPES
 from hetdp.profiles import Profiles
-from hetdp.randomness import RandomState, simulation_stream
 
 __all__ = ["BUILT_IN", "delicious_like", "digg_like", "survey_like"]
 

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.core.randomness import Stream
 from hetdp.experiments.datasets.recipes import Recipe
 from hetdp.profiles import Profiles
-from hetdp.randomness import Stream
 
 __all__ = ["make_profiles"]
 
@@ -21,7 +21,7 @@ def make_profiles(recipe: Recipe, stream: Stream) -> Profiles:
     Examples
     --------
     >>> from hetdp.experiments.datasets.recipes import RECIPES
-    >>> from hetdp.randomness import seeded_stream
+    >>> from hetdp.core.randomness import seeded_stream
     >>> make_profiles(RECIPES["survey_like"], seeded_stream(1))
     Profiles(120 users, 200 items, 8,155 pairs)
     """

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hetdp._version import __version__
+from hetdp.core.files import write_whole
 from hetdp.experiments.marks import BY_OVERLAP, Mark
 from hetdp.experiments.published import published_source
 from hetdp.experiments.report import contents
@@ -19,7 +20,6 @@ from hetdp.experiments.report.contents import Evaluation
 from hetdp.experiments.report.figures import FIGURES, Figure, Series, present_series
 from hetdp.experiments.report.remarks import differences, remarks
 from hetdp.experiments.report.verdict_tables import tally, verdict_note, verdict_rows
-from hetdp.files import write_whole
 
 __all__ = ["render_html", "write_figures"]
 
@@ -39,8 +39,8 @@ def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
     title
         Of the page.
     """
-    import jinja2  # noqa: PLC0415  (only reports need it)
-    from markupsafe import Markup  # noqa: PLC0415
+    import jinja2
+    from markupsafe import Markup
 
     charts: dict[str, Any] = {}
     figures = [_drawn(figure, evaluation, charts) for figure in FIGURES]
@@ -69,7 +69,7 @@ def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
 
 def write_figures(evaluation: Evaluation, folder: Path) -> list[Path]:
     """Write each figure as SVG and PNG into a folder, and return the files."""
-    import vl_convert  # noqa: PLC0415  (only reports need it)
+    import vl_convert
 
     folder.mkdir(exist_ok=True)
     written = []
@@ -140,7 +140,7 @@ def _part(name: str) -> str:
 @functools.cache
 def _bundle() -> str:
     """Return Vega with everything it needs, fit for a script element."""
-    import vl_convert  # noqa: PLC0415  (only reports need it)
+    import vl_convert
 
     bundle = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
     return re.sub("</(script)", r"<\\/\1", bundle, flags=re.IGNORECASE)

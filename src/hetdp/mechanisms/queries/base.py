@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.errors import InvalidInput
+from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Box
 
 __all__ = ["Floats", "ItemwiseQuery", "Query", "exact_sum", "floats", "require_finite"]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hetdp.checks import finite, float_vector
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import finite, float_vector
+from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, Query, floats
 from hetdp.mechanisms.queries.sums import linear_shrinkage
 from hetdp.profiles import Box

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetdp.checks import whole
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.mechanisms.queries.base import Floats, Query
-from hetdp.randomness import RandomState, Stream, as_stream
 
 __all__ = ["Falsification", "falsify"]
 

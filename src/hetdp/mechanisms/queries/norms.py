@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hetdp.checks import positive
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import positive
+from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats, require_finite
 from hetdp.mechanisms.queries.sums import linear_shrinkage
 from hetdp.profiles import Box

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hetdp.checks import finite
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import finite
+from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, Query, floats, require_finite
 from hetdp.mechanisms.queries.sums import checked_coefficients
 from hetdp.profiles import Box

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.checks import float_vector, one_of, whole
-from hetdp.errors import InvalidInput
+from hetdp.core.checks import float_vector, one_of, whole
+from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
 from hetdp.profiles import Box
 

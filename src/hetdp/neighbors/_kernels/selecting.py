@@ -18,8 +18,8 @@ from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, acc
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
 from hetdp.neighbors._kernels.ranking import insert, pad
 from hetdp.neighbors._kernels.workspace import Rows, Workspace
+from hetdp.neighbors.engines.exact.threshold_tables import ThresholdTables
 from hetdp.neighbors.noise_tables import LaplaceTables
-from hetdp.neighbors.threshold_tables import ThresholdTables
 
 __all__ = ["select"]
 

@@ -1,0 +1,5 @@
+"""What every item has lost so far, what it may lose at most, and whether the next release fits."""
+
+from hetdp.accounting.ledger.ledger import Ledger
+
+__all__ = ["Ledger"]

@@ -1,0 +1,235 @@
+"""`hetdp audit`: try to break what the package ships, or a function of your own."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows
+from hetdp.core.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hetdp.auditing import AuditReport, Finding
+    from hetdp.auditing.battery import Case
+    from hetdp.auditing.mutants import Mutant
+
+__all__ = ["audit"]
+
+VIOLATION, INTERRUPTED = 1, 130
+
+
+@click.command(short_help="Try to break a privacy promise.")
+@click.argument("target", required=False, metavar="[FILE.py:FUNCTION]")
+@click.option("--all", "everything", is_flag=True, help="Audit everything the package ships, and the mutants.")
+@click.option("--quick", is_flag=True, help="The same with small samples.")
+@click.option("--mutants", "mutants_only", is_flag=True, help="Audit the mutants only: every one must be caught.")
+@click.option("--list", "list_only", is_flag=True, help="List what would be audited.")
+@click.option("--claimed", help="Promised epsilon of FUNCTION: a number, or JSON per item ([0.5, 1] or {...}).")
+@click.option("--neighbors", help="JSON list of pairs of profiles that differ in one item, or a file with one.")
+@click.option("--samples", type=click.IntRange(min=1), help="Runs per side.  [default: from the claim]")
+@click.option("--confidence", type=float, default=0.999, show_default=True, help="Of the audit of FUNCTION.")
+@click.option("--seed", type=click.IntRange(min=0), help="Makes the audit reproducible.  [default: a fresh one]")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the report to a JSON file.")
+@output_options
+def audit(
+    target: str | None,
+    *,
+    everything: bool,
+    quick: bool,
+    mutants_only: bool,
+    list_only: bool,
+    output: Path | None,
+    seed: int | None,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """Try to break a privacy promise; exit with code 1 if one is broken.
+
+    \b
+    hetdp audit --all --output report.json
+    hetdp audit mine.py:noisy_sum --claimed 1 --neighbors '[[[0, 1], [1, 1]]]'
+    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    if output is not None:
+        check_writable(output)
+    chosen = everything or quick or mutants_only or list_only
+    if (target is None) == (not chosen):
+        raise click.UsageError("Give either FILE.py:FUNCTION or one of --all, --quick, --mutants and --list.")
+    speak = _Speaker(output=output, as_json=as_json, quiet=quiet)
+    if target is not None:
+        return _audit_function(target, seed, speak, dry_run=dry_run, **options)
+    return _audit_package(seed, speak, quick=quick, mutants_only=mutants_only, list_only=list_only, dry_run=dry_run)
+
+
+class _Speaker:
+    """Where results and remarks go."""
+
+    def __init__(self, *, output: Path | None, as_json: bool, quiet: bool) -> None:
+        self.output, self.as_json, self.quiet = output, as_json, quiet
+
+    def remark(self, text: str) -> None:
+        note(text, quiet=self.quiet)
+
+    def results(self, data: dict[str, Any], show: "Callable[[], None]") -> None:
+        if self.output is not None:
+            write_whole(self.output, json.dumps(data, indent=2, default=str) + "\n")
+            self.remark(f"Wrote {self.output}.")
+        if self.as_json:
+            print_json(json.loads(json.dumps(data, default=str)))
+        else:
+            show()
+
+    @contextmanager
+    def progress(self, words: str) -> "Iterator[Callable[[float, str], None]]":
+        """Show a bar on standard error; it takes the share that is done, and what is being done."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"))
+        with Progress(
+            *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True, disable=self.quiet
+        ) as bar:
+            task = bar.add_task(words, total=1.0)
+            yield lambda share, what: bar.update(task, completed=share, description=what)
+
+
+def _audit_function(
+    target: str,
+    seed: int | None,
+    speak: _Speaker,
+    *,
+    dry_run: bool,
+    claimed: str | None,
+    neighbors: str | None,
+    samples: int | None,
+    confidence: float,
+) -> int:
+    from hetdp.auditing import AuditInterrupted, plan_audit
+    from hetdp.cli.audit_inputs import load_function, read_json
+
+    if claimed is None or neighbors is None:
+        raise click.UsageError("--claimed and --neighbors must be given with FILE.py:FUNCTION.")
+    function = load_function(target)
+    promise, pairs = read_json("--claimed", claimed), read_json("--neighbors", neighbors)
+    plan = plan_audit(function, neighbors=pairs, claimed=promise, samples=samples, confidence=confidence)
+    speak.remark(f"Planned: {plan}.")
+    if dry_run:
+        return 0
+    code = 0
+    try:
+        with speak.progress(plan.subject.name) as advance:
+            report = plan.run(seed, lambda share: advance(share, plan.subject.name))
+    except AuditInterrupted as interrupted:
+        report, code = interrupted.report, INTERRUPTED
+    speak.results(report.to_dict(), lambda: _show_report(report))
+    return code or (VIOLATION if report.verdict == "violated" else 0)
+
+
+def _show_report(report: "AuditReport") -> None:
+    rows = [
+        (str(row.item), f"{row.claimed:.4g}", f"{row.lower_bound:.4g}", f"{row.samples:,}", row.verdict, row.event)
+        for row in report.rows
+    ]
+    title = f"{report.subject}: {report.verdict}"
+    print_rows(title, ("item", "claimed", "loss at least", "runs per side", "verdict", "event"), rows)
+    if len(report.rows) < report.planned_rows:
+        click.echo(f"Interrupted after {len(report.rows)} of {report.planned_rows} pairs.")
+
+
+def _audit_package(
+    seed: int | None, speak: _Speaker, *, quick: bool, mutants_only: bool, list_only: bool, dry_run: bool
+) -> int:
+    from hetdp.auditing import MUTANTS, battery
+    from hetdp.auditing.battery import planned_cost
+    from hetdp.auditing.subjects import fresh_seed
+    from hetdp.core.randomness import secure_stream
+    from hetdp.neighbors.engines.audits import ENGINE_MUTANTS, engine_cases
+
+    size = "quick" if quick else "full"
+    cases = [] if mutants_only else [*battery(size), *engine_cases(size)]
+    mutants = (*MUTANTS, *ENGINE_MUTANTS)
+    if list_only:
+        listed = [f"{case.name} ({case.audit})" for case in cases], [mutant.name for mutant in mutants]
+        lines = [*listed[0], *(f"mutant: {name}" for name in listed[1])]
+        speak.results({"cases": listed[0], "mutants": listed[1]}, lambda: click.echo("\n".join(lines)))
+        return 0
+    speak.remark(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
+    if dry_run:
+        return 0
+    chosen_seed = fresh_seed(secure_stream()) if seed is None else seed
+    begin = time.monotonic()
+    findings: list[Finding] = []
+    caught: dict[str, str | None] = {}
+    interrupted = False
+    try:
+        with speak.progress("audit") as advance:
+            _run_all((cases, mutants), chosen_seed, findings, caught, advance)
+    except KeyboardInterrupt:
+        interrupted = True
+    escaped = [name for name, by in caught.items() if by is None]
+    violated = [finding for finding in findings if finding.verdict == "violated"]
+    data = {
+        "verdict": "violated" if violated else "no violation found",
+        "complete": not interrupted,
+        "seed": chosen_seed,
+        "seconds": round(time.monotonic() - begin, 1),
+        "findings": [finding.to_dict() for finding in findings],
+        "mutants": {"caught_by": caught, "escaped": escaped},
+    }
+    speak.results(data, lambda: _show_findings(findings, caught))
+    if interrupted:
+        done = len(findings) + len(caught)
+        speak.remark(f"Interrupted after {done} of {len(cases) + len(mutants)}; this is what is known so far.")
+        return INTERRUPTED
+    return VIOLATION if violated or escaped else 0
+
+
+def _run_all(
+    planned: "tuple[Sequence[Case], Sequence[Mutant]]",
+    seed: int,
+    findings: "list[Finding]",
+    caught: dict[str, str | None],
+    advance: "Callable[[float, str], None]",
+) -> None:
+    """Fill `findings` and `caught` as they become known, so that an interruption loses nothing."""
+    from hetdp.auditing import catch_all, run_cases
+
+    cases, mutants = planned
+    total = len(cases) + len(mutants)
+    for done, finding in enumerate(run_cases(cases, random_state=seed), start=1):
+        findings.append(finding)
+        advance(done / total, finding.subject)
+
+    def tell(mutant: "Mutant", finding: "Finding") -> None:
+        caught[mutant.name] = finding.audit if mutant.is_caught(finding) else None
+        advance((len(cases) + len(caught)) / total, f"mutant: {mutant.name}")
+
+    catch_all(mutants, random_state=seed, progress=tell)
+
+
+def _show_findings(findings: "Sequence[Finding]", caught: dict[str, str | None]) -> None:
+    if findings:
+        rows = [(finding.subject, finding.audit, _bound(finding), finding.verdict) for finding in findings]
+        print_rows("What the package ships", ("subject", "audit", "loss at least", "verdict"), rows)
+        for finding in findings:
+            if finding.verdict != "no violation found":
+                click.echo(str(finding))
+    if caught:
+        mutants = [(name, by or "NOBODY: the audits cannot be relied on") for name, by in caught.items()]
+        print_rows("Mutants, broken on purpose", ("mutant", "caught by"), mutants)
+
+
+def _bound(finding: "Finding") -> str:
+    """Return the certified loss that comes closest to its claim, beside the claim."""
+    measured = [(row["lower_bound"], row["claimed"]) for row in finding.figures.get("rows", ()) if row["claimed"]]
+    if not measured:
+        return ""
+    bound, claimed = max(measured, key=lambda pair: pair[0] / pair[1])
+    return f"{bound:.3f} of {claimed:.3g}"

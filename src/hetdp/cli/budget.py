@@ -1,0 +1,74 @@
+"""`hetdp budget`: what a ledger has recorded."""
+
+from pathlib import Path
+
+import click
+
+from hetdp.cli.output import note, output_options, print_facts, print_json, print_rows
+
+__all__ = ["budget"]
+
+
+@click.command(short_help="Show what a ledger has recorded.")
+@click.argument("ledger", type=click.Path(path_type=Path))
+@click.option("--delta", default=1e-6, show_default=True, help="For the (epsilon, delta) figure.")
+@click.option("--items", is_flag=True, help="Also list every item.")
+@output_options
+def budget(ledger: Path, *, delta: float, items: bool, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Show what LEDGER has recorded: limits, losses so far, what is left, every release.
+
+    The figures are the owner's: they depend on the secret weights. Showing them spends nothing.
+    """
+    import numpy as np
+
+    from hetdp.accounting import Ledger
+
+    with Ledger.open(ledger) as opened:
+        spent, remaining, limits = opened.spent, opened.remaining, opened.limits
+        report, history = opened.report(delta=delta), opened.history
+        labels = opened.items or tuple(str(place) for place in range(opened.size))
+        active, unit, weights_spent = opened.active, opened.unit, opened.weights_spent
+    if dry_run:
+        note("--dry-run: showing a budget never spends anything.", quiet=quiet)
+    summary = {
+        "ledger": ledger.name,
+        "unit": unit,
+        "items": int(spent.size),
+        "releases": len(history),
+        "spent_mean": float(spent.mean()),
+        "spent_max": float(spent.max()),
+        "remaining_min": float(remaining.min()),
+        "exhausted_items": int(np.count_nonzero(remaining <= 0)),
+        "dropped_items": int(np.count_nonzero(~active)),
+        "weights_spent": weights_spent,
+        "epsilon_max": _number(report.epsilon.max()),
+        "rho_max": float(report.rho.max()),
+        "epsilon_delta_max": float(report.epsilon_delta.max()),
+        "delta": delta,
+    }
+    if as_json:
+        if items:
+            summary["per_item"] = [
+                {"item": label, "limit": float(limit), "spent": float(loss), "remaining": float(left)}
+                for label, limit, loss, left in zip(labels, limits, spent, remaining, strict=True)
+            ]
+        summary["history"] = [
+            {"time": entry.time, "query": entry.description, entry.unit: entry.amount} for entry in history
+        ]
+        print_json(summary)
+        return
+    print_facts("Privacy budget", {name.replace("_", " "): value for name, value in summary.items()})
+    if history:
+        rows = [(entry.time, entry.description, f"{entry.unit} = {entry.amount:g}") for entry in history[-20:]]
+        print_rows("Releases (the last 20)", ("time", "query", "level"), rows)
+    if items:
+        listed = [
+            (str(label), f"{limit:.6g}", f"{loss:.6g}", f"{left:.6g}")
+            for label, limit, loss, left in zip(labels, limits, spent, remaining, strict=True)
+        ]
+        print_rows("Items", ("item", "limit", "spent", "remaining"), listed)
+
+
+def _number(value: float) -> float | None:
+    """JSON has no infinity; None says that no pure epsilon holds."""
+    return float(value) if value < float("inf") else None

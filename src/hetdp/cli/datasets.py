@@ -1,0 +1,140 @@
+"""`hetdp datasets`: what is built in, what a file holds, and where to get public data."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hetdp.cli.lists import Lists
+from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json, print_rows
+from hetdp.cli.search_options import ENDINGS, check_ending
+from hetdp.cli.source import Data, Source, column_options
+
+if TYPE_CHECKING:
+    from hetdp.experiments.datasets import Statistics
+    from hetdp.profiles import Profiles
+
+__all__ = ["datasets"]
+
+
+@click.command(short_help="List data sets, describe or export one.")
+@click.argument("name", required=False)
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of a built-in set.  [default: 0]")
+@column_options
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help=f"Write the pairs, and their weights unless all are 1, to a file: {', '.join(ENDINGS)}.",
+)
+@output_options
+def datasets(
+    name: str | None,
+    *,
+    seed: int | None,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """List the built-in data sets with their statistics, and public ones with their terms.
+
+    With NAME, a built-in set or a file (CSV, TSV, parquet, MovieLens, HetRec 2011, plain pairs), describe that one.
+
+    \b
+    hetdp datasets
+    hetdp datasets survey_like -o survey.csv
+    hetdp datasets ml-1m/ratings.dat --min-rating 4 -o liked.parquet
+
+    Weights are those of a column 'weight', else 1; a built-in set has weights of 1 (`hetdp evaluate` can draw others).
+    Statistics of a file are exact: treat them like the file. Nothing is downloaded.
+    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    from hetdp.experiments.datasets import BUILT_IN, describe
+
+    given = [
+        f"--{option.replace('_', '-')}" for option, value in options.items() if value is not None and value is not False
+    ]
+    if name is None:
+        if output is not None or given:
+            raise click.UsageError(f"{' and '.join(given or ['--output'])} must come with the NAME of a data set.")
+        _list_all(seed or 0, as_json=as_json)
+        return
+    if name in BUILT_IN and given:
+        raise click.UsageError(f"{' and '.join(given)} must come with a file; {name} is built in.")
+    if name not in BUILT_IN and seed is not None:
+        raise click.UsageError("--seed must come with a built-in set; nothing is drawn for a file.")
+    if output is not None:
+        check_writable(output, keep=(Path(name),))
+        check_ending(output)
+    if name in BUILT_IN:
+        data = Data(BUILT_IN[name](seed or 0), "every weight is 1")
+    else:
+        data = Source.take(_existing(name), options, quiet=quiet).read()
+    facts = {**_facts(describe(data.profiles)), "weights": data.weights}
+    if output is not None and not dry_run:
+        _pairs(data.profiles).write(
+            output, {"name": Path(name).name} | ({"seed": seed or 0} if name in BUILT_IN else {})
+        )
+        note(f"Wrote {output}.", quiet=quiet)
+    elif output is not None:
+        note(f"--dry-run: would write {data.profiles.n_pairs} pairs to {output}.", quiet=quiet)
+    if as_json:
+        print_json({"name": name, **facts})
+    else:
+        print_facts(name, {fact.replace("_", " "): value for fact, value in facts.items()})
+
+
+def _existing(name: str) -> Path:
+    """Return the path of a file or folder, or say which names there are."""
+    from hetdp.core.errors import DataError
+    from hetdp.experiments.datasets import BUILT_IN
+
+    path = Path(name)
+    if not path.exists():
+        raise DataError(f"NAME must be {', '.join(BUILT_IN)}, or a file. Got {name!r}, which is neither, instead.")
+    return path
+
+
+def _list_all(seed: int, *, as_json: bool) -> None:
+    from hetdp.experiments.datasets import BUILT_IN, PUBLIC, describe
+
+    built_in = {name: describe(make(seed)) for name, make in BUILT_IN.items()}
+    if as_json:
+        print_json(
+            {
+                "built_in": [{"name": name, **_facts(found)} for name, found in built_in.items()],
+                "public": [dataclasses.asdict(one) for one in PUBLIC],
+            }
+        )
+        return
+    rows = [
+        (
+            name,
+            f"{found.users:,}",
+            f"{found.items:,}",
+            f"{found.mean_size:.0f}",
+            f"{found.smallest_size} to {found.largest_size}",
+            f"{found.mean_overlap:.3g}",
+            f"{found.single_user_share:.0%}",
+        )
+        for name, found in built_in.items()
+    ]
+    header = ("built in", "users", "items", "each has", "range", "in common", "alone")
+    print_rows("Generated, no download: hetdp.datasets.NAME(random_state=0)", header, rows)
+    click.echo("In common: items that two users share on average. Alone: share of pairs on items of a single user.\n")
+    click.echo("Public, to be downloaded by hand and given to hetdp.datasets.load(path) or to a command:")
+    for one in PUBLIC:
+        click.echo(f"\n  {one.name}: {one.contents}\n    {one.address} ({one.file})\n    Terms: {one.terms}.")
+
+
+def _facts(statistics: "Statistics") -> dict[str, Any]:
+    return dataclasses.asdict(statistics)
+
+
+def _pairs(profiles: "Profiles") -> Lists:
+    """Return one row per pair; sets with weights of 1 throughout need no column for them."""
+    users, items, weights = profiles.to_pairs()
+    columns = {"user": users, "item": items} | ({"weight": weights} if (weights != 1).any() else {})
+    return Lists(columns, exact=True)

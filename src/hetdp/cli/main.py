@@ -1,0 +1,95 @@
+"""The `hetdp` command: its groups, its errors and its exit codes.
+
+Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 an audit found a violation,
+2 usage, 3 bad data, 4 budget exhausted, 5 ledger unusable, 6 output could not be written, 130 interrupted. Commands
+import what they need when they run, so that `--help` is quick.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from hetdp._version import __version__
+from hetdp.cli.audit import audit
+from hetdp.cli.budget import budget
+from hetdp.cli.compare import compare
+from hetdp.cli.completion import completion
+from hetdp.cli.datasets import datasets
+from hetdp.cli.demo import demo
+from hetdp.cli.evaluate import evaluate
+from hetdp.cli.neighbors import neighbors
+from hetdp.cli.network import network
+from hetdp.cli.node import node
+from hetdp.cli.recommend import recommend
+from hetdp.cli.release import release
+from hetdp.cli.reproduce import reproduce
+from hetdp.core.errors import BudgetExhausted, DataError, HetdpError, LedgerError
+
+__all__ = ["cli", "main"]
+
+USAGE, BAD_DATA, EXHAUSTED, LEDGER, UNWRITTEN, INTERRUPTED = 2, 3, 4, 5, 6, 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="hetdp")
+def cli() -> None:
+    """Heterogeneous differential privacy: a privacy dial for every item."""
+
+
+for command in (
+    release,
+    compare,
+    budget,
+    neighbors,
+    recommend,
+    evaluate,
+    datasets,
+    reproduce,
+    network,
+    node,
+    audit,
+    demo,
+):
+    cli.add_command(command)
+cli.add_command(completion)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code.
+
+    Privacy
+    -------
+    Errors name parameters and constraints, never a private value; there is never a traceback with one in it.
+    """
+    try:
+        code = cli.main(args=None if arguments is None else list(arguments), prog_name="hetdp", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted. No file was half written; whatever a ledger had recorded stays recorded.", err=True)
+        sys.exit(INTERRUPTED)
+    except HetdpError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(exit_code(error))
+    except OSError as error:  # a full disk or a closed pipe behind standard output
+        click.echo(f"Error: the output could not be written: {error.strerror}.", err=True)
+        sys.exit(UNWRITTEN)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def exit_code(error: HetdpError) -> int:
+    """Return the exit code that stands for an error.
+
+    Privacy
+    -------
+    Budgets depend on weights and epsilons, never on values; so does the code.
+
+    Examples
+    --------
+    >>> exit_code(DataError("no such column"))
+    3
+    """
+    kinds = ((BudgetExhausted, EXHAUSTED), (DataError, BAD_DATA), (LedgerError, LEDGER))
+    return next((code for kind, code in kinds if isinstance(error, kind)), USAGE)

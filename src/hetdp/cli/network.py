@@ -1,0 +1,224 @@
+"""`hetdp network`: make the public file of a network, let nodes in, name peers to ask first."""
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json
+from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.files import write_whole
+
+if TYPE_CHECKING:
+    from hetdp.node.protocol.network import Network
+
+__all__ = ["need_extra", "network"]
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+#: A sketch needs some exchanges to go around before the next one is due.
+_LEAST_PERIODS = 20
+_PUBLIC = 0o644
+_MOST_ITEMS_HELP = (
+    "Largest profile; sketches that need a larger one are refused.  [default: a quarter of the catalogue, at least 25 "
+    "and at most 1000]"
+)
+
+
+def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> int:
+    """Return the seconds of a duration written as 90s, 30m, 12h or 7d."""
+    found = re.fullmatch(r"([1-9][0-9]{0,6})([smhd])", text)
+    if found is None:
+        raise click.BadParameter(f"must be a duration such as 90s, 30m, 12h or 7d. Got {text!r} instead.")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+@click.group(short_help="Make and manage the public file of a peer-to-peer network.")
+def network() -> None:
+    """Make and manage the public file of a peer-to-peer network.
+
+    Every node holds the same file: the catalogue of items, epsilon per epoch, the schedule of epochs, and peers to ask
+    first. Nothing in it is secret. Needs the extra: pip install 'hetdp[node]'.
+    """
+    need_extra()
+
+
+def need_extra() -> None:
+    """Say what to install where the extra is missing."""
+    if any(find_spec(name) is None for name in ("msgspec", "zmq")):
+        raise click.UsageError("this command needs the extra: pip install 'hetdp[node]'")
+
+
+@network.command(short_help="Make a new network.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--catalogue", type=click.Path(path_type=Path), required=True, help="CSV: item, title, link, group.")
+@click.option("--epsilon", required=True, help="Loss of an item of weight 1 per epoch, such as 3 or 0.5.")
+@click.option("--name", help="Name of the network.  [default: name of the file]")
+@click.option("--epoch-length", callback=_seconds, default="7d", show_default=True, help="How long an epoch lasts.")
+@click.option("--period", type=float, default=10.0, show_default=True, help="Seconds between two exchanges of a node.")
+@click.option("--most-items", type=click.IntRange(min=1), help=_MOST_ITEMS_HELP)
+@click.option("--invite-only", is_flag=True, help="Only nodes with an invitation take part; makes FILE.key for it.")
+@output_options
+def create(
+    file: Path,
+    *,
+    catalogue: Path,
+    epsilon: str,
+    name: str | None,
+    epoch_length: int,
+    period: float,
+    most_items: int | None,
+    invite_only: bool,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+) -> None:
+    """Make the public FILE of a new network.
+
+    \b
+    hetdp network create mynet.toml --catalogue items.csv --epsilon 3
+    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    from hetdp.node.protocol.identity import Identity
+    from hetdp.node.protocol.network import Network, exact_number, usual_most_items
+    from hetdp.node.storage.catalogue import read_catalogue
+
+    items, digest = read_catalogue(catalogue)
+    check_writable(file, keep=(catalogue,), name="FILE")
+    _check_epoch(epoch_length, _period(period))
+    key_file = file.with_name(file.name + ".key")
+    for path in (file, key_file) if invite_only else (file,):
+        if path.exists():
+            raise DataError(f"a new network must not replace a file. Got {str(path)!r}, which exists, instead.")
+    key = Identity.generate() if invite_only else None
+    made = Network(
+        name=name or file.stem,
+        catalogue=os.path.relpath(catalogue, file.parent),
+        catalogue_sha256=digest,
+        items=len(items),
+        epsilon=exact_number(epsilon),
+        epoch_start_s=int(time.time()),
+        epoch_length_s=epoch_length,
+        period_s=period,
+        most_items=min(len(items), most_items or usual_most_items(len(items))),
+        admission="invite" if invite_only else "open",
+        network_key=key.key.hex() if key else "",
+    )
+    if not dry_run:
+        if key is not None:
+            key.save(key_file)
+            note(f"Wrote {key_file}: it signs invitations. Keep it to yourself.", quiet=quiet)
+        write_whole(file, made.to_toml(), mode=_PUBLIC)
+        note(f"Wrote {file}. Next: hetdp node init --network {file} --profile me.csv", quiet=quiet)
+    for hint in _hints(made):
+        note(hint, quiet=quiet)
+    facts = {
+        "network": made.name,
+        "id": made.id.hex(),
+        "items": made.items,
+        "epsilon_per_epoch": float(made.epsilon),
+        "epoch_length_s": made.epoch_length_s,
+        "sketch_bytes": made.sketch_bytes,
+        "most_items": made.most_items,
+        "admission": made.admission,
+    }
+    _show(facts, as_json=as_json, dry_run=dry_run)
+
+
+@network.command("add-peer", short_help="Name a peer to ask first.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--address", required=True, help="tcp://host:port of the peer.")
+@click.option("--key", required=True, help="Its public key, as `hetdp node status` shows it.")
+@click.option("--curve", required=True, help="Its public transport key.")
+@output_options
+def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Name a peer that new nodes ask first, in the network FILE. It stays the same network.
+
+    A node that exists already has a copy of the file in its folder, network.toml: name the peer there too.
+    """
+    import msgspec
+
+    from hetdp.node.protocol.network import Bootstrap, read_network
+
+    known = read_network(file)
+    try:
+        peer = msgspec.convert({"address": address, "key": key.lower(), "curve": curve.lower()}, Bootstrap)
+    except msgspec.ValidationError:
+        raise InvalidInput("key and curve must be 64 hexadecimal digits each. Got something else instead.") from None
+    others = tuple(other for other in known.bootstrap if other.key != peer.key)
+    changed = msgspec.structs.replace(known, bootstrap=(*others, peer))
+    if not dry_run:
+        write_whole(file, changed.to_toml(), mode=stat.S_IMODE(file.stat().st_mode))
+        note(f"Wrote {file}. Nodes made from it will ask this peer first.", quiet=quiet)
+    _show({"network": changed.name, "peers": len(changed.bootstrap)}, as_json=as_json, dry_run=dry_run)
+
+
+@network.command(short_help="Let a node in.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--key", required=True, help="Public key of the node to invite, as `hetdp node status` shows it.")
+@click.option("--secret", type=click.Path(path_type=Path), help="The network's key.  [default: FILE.key]")
+@output_options
+def invite(file: Path, *, key: str, secret: Path | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Print an invitation to the network FILE for one node: it goes into `invitation` of its node.toml."""
+    from hetdp.node.protocol.identity import Identity, sign_invitation
+    from hetdp.node.protocol.network import read_network
+
+    known = read_network(file)
+    if known.admission == "open":
+        raise DataError(
+            f"an invitation must be for an invite-only network. Got {file.name!r}, which is open: none is needed."
+        )
+    holder = Identity.load(secret or file.with_name(file.name + ".key"))
+    if known.admission != "invite" or holder.key.hex() != known.network_key:
+        raise DataError(f"--secret must be the key of an invite-only network. Got another for {file.name!r} instead.")
+    if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None:
+        raise click.UsageError(f"--key must be 64 hexadecimal digits. Got {key[:100]!r} instead.")
+    if dry_run:
+        note("--dry-run: no invitation was signed.", quiet=quiet)
+        return
+    invitation = sign_invitation(holder.signing_secret, known.id, bytes.fromhex(key)).hex()
+    print_json({"invitation": invitation}) if as_json else click.echo(invitation)
+
+
+def _hints(made: "Network") -> Iterator[str]:
+    """Yield what whoever makes a network should know about its parameters."""
+    from hetdp.node.protocol.sketches import plausible_ones
+
+    if plausible_ones(made.epsilon, made.items, made.most_items)[1] >= made.items:
+        yield (
+            "So small a catalogue, so large a profile or so small an epsilon that a sketch of ones cannot be told from "
+            "an honest one: whoever publishes one looks like everybody's neighbour. Profiles stay as private."
+        )
+    if made.epoch_length_s < _UNITS["d"]:
+        yield (
+            f"An epoch lasts {made.epoch_length_s / 3600:.3g} h. Every epoch costs epsilon again, and after ten at "
+            "full weight an item no longer counts: short epochs are for trying things out."
+        )
+
+
+def _show(facts: Mapping[str, Any], *, as_json: bool, dry_run: bool) -> None:
+    if as_json:
+        print_json({**facts, "dry_run": dry_run})
+    else:
+        print_facts(
+            "Dry run: nothing was written" if dry_run else "",
+            {name.replace("_", " "): fact for name, fact in facts.items()},
+        )
+
+
+def _check_epoch(epoch_length: int, period: float) -> None:
+    if epoch_length < _LEAST_PERIODS * period:
+        raise click.UsageError(
+            f"--epoch-length must be at least {_LEAST_PERIODS} times --period, or sketches cannot get around. "
+            f"Got {epoch_length:g} s for a period of {period:g} s instead."
+        )
+
+
+def _period(seconds: float) -> float:
+    if not 0 < seconds <= _UNITS["d"]:
+        raise click.UsageError(f"--period must be above 0 and at most 86400 seconds. Got {seconds:g} instead.")
+    return seconds

@@ -1,0 +1,301 @@
+"""`hetdp node`: hold one person's profile, take part in a network, find neighbours, show a page."""
+
+import dataclasses
+import json
+import signal
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hetdp.cli.network import need_extra
+from hetdp.cli.node_costs import cost_facts, cost_warnings, in_words
+from hetdp.cli.node_demo import demo
+from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json
+from hetdp.core.errors import DataError, HetdpError
+from hetdp.core.files import write_whole
+
+if TYPE_CHECKING:
+    from hetdp.node.handle import NodeHandle
+
+__all__ = ["node"]
+
+_folder = click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    default="hetdp-node",
+    show_default=True,
+    help="Folder of the node.",
+)
+
+
+@click.group(short_help="Run a node of a peer-to-peer network.")
+def node() -> None:
+    """Run a node that publishes one noisy sketch of your profile per epoch and chooses neighbours at home.
+
+    Needs the extra: pip install 'hetdp[node]'.
+    """
+    need_extra()
+
+
+node.add_command(demo)
+
+
+@node.command(short_help="Make a new node.")
+@click.option("--network", "network_path", type=click.Path(path_type=Path), required=True, help="The network's file.")
+@click.option("--profile", type=click.Path(path_type=Path), help="CSV: item, weight (0 to 1; empty means 1).")
+@_folder
+@click.option("--listen", default="tcp://127.0.0.1:0", show_default=True, help="Address; port 0 takes a free one.")
+@click.option("--advertise", default="", help="Address that others are told, if another.")
+@output_options
+def init(
+    *,
+    network_path: Path,
+    profile: Path | None,
+    folder: Path,
+    listen: str,
+    advertise: str,
+    as_json: bool,
+    quiet: bool,
+    dry_run: bool,
+) -> None:
+    """Make the folder of a new node: keys, settings, profile. Nothing is sent.
+
+    \b
+    hetdp node init --network mynet.toml --profile me.csv
+    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    import tempfile
+
+    from hetdp.node.handle import how_to_be_invited
+    from hetdp.node.protocol.network import read_network
+    from hetdp.node.settings import Settings
+    from hetdp.node.storage.folder import default_limit, init_node
+
+    settings = Settings(listen=listen, advertise=advertise)
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch, "node") if dry_run else folder
+        contact = init_node(place, network_path=network_path, profile_path=profile, settings=settings)
+    network = read_network(network_path)
+    costs = cost_facts(network, default_limit(network, settings))
+    facts = {
+        "folder": str(folder),
+        "address": contact.address,
+        "key": contact.key,
+        "curve": contact.curve,
+        "dry_run": dry_run,
+    }
+    if as_json:
+        print_json(facts | costs)
+    else:
+        shown = {name.replace("_", " "): fact for name, fact in facts.items() if name != "dry_run"}
+        print_facts("", shown | _cost_words(costs))
+    for line in cost_warnings(costs):
+        note(f"Warning: {line}", quiet=quiet)
+    if dry_run:
+        note("--dry-run: nothing was kept.", quiet=quiet)
+        return
+    if network.admission == "invite":
+        note(f"This network is by invitation. {how_to_be_invited(contact.key, folder)}", quiet=quiet)
+    note(f"Next: hetdp node run --folder {folder}", quiet=quiet)
+    if listen.startswith("tcp://127."):
+        where = "--listen tcp://0.0.0.0:7470 --advertise tcp://YOUR-IP:7470"
+        note(f"It listens on this machine only. For others: {where}", quiet=quiet)
+
+
+@node.command(short_help="Take part in the network.")
+@_folder
+@click.option("--page/--no-page", default=None, help="Whether to start the page in the browser.")
+@output_options
+def run(*, folder: Path, page: bool | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Take part in the network until interrupted, with a page on this machine to turn the dials.
+
+    Once per epoch a sketch is drawn, paid for in the node's ledger, and published.
+    """
+    from hetdp.node.daemon import Daemon
+    from hetdp.node.handle import NodeHandle
+
+    handle = NodeHandle.open(folder)
+    try:
+        if dry_run:
+            _show_next(handle, as_json=as_json, quiet=quiet)
+            return
+        handle.check_invited()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: handle.stopping.set())
+        wanted = handle.settings.page if page is None else page
+        threads: list[threading.Thread | None] = []
+
+        def ready(address: str) -> None:
+            """Start the page: only now is it certain that this node has the folder and its address to itself."""
+            note(f"{handle.name} listens on {address}. Ctrl-C stops it.", quiet=quiet)
+            _say_if_alone(handle, quiet=quiet)
+            threads.append(_start_page(handle, as_json=as_json, quiet=quiet) if wanted else None)
+
+        try:
+            Daemon(handle, ready=ready).run()
+        finally:
+            handle.stopping.set()
+            for thread in threads:
+                if thread is not None:
+                    thread.join(timeout=10)
+    finally:
+        handle.close()
+    note("Stopped.", quiet=quiet)
+
+
+@node.command(short_help="Show a node at a glance.")
+@_folder
+@output_options
+def status(*, folder: Path, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Show a node at a glance, running or not. Names no item."""
+    from hetdp.node.handle import NodeHandle
+
+    handle = NodeHandle.open(folder)
+    try:
+        found, contact = handle.status(), handle.contact
+        _say_if_alone(handle, quiet=quiet)
+    finally:
+        handle.close()
+    if dry_run:
+        note("--dry-run: showing the status never spends anything.", quiet=quiet)
+    facts: dict[str, Any] = {**dataclasses.asdict(found), "curve_hex": contact.curve}
+    if as_json:
+        print_json(facts)
+        return
+    traffic = facts.pop("traffic")
+    del facts["key_hex"], facts["curve_hex"]
+    facts["next_epoch"] = datetime.fromtimestamp(facts.pop("next_epoch_s"), UTC).isoformat(timespec="seconds")
+    facts |= {name: traffic[name] for name in ("sent_bytes", "received_bytes", "exchanges", "failures", "refused")}
+    print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
+    click.echo(f'\n[[bootstrap]]\naddress = "{contact.address}"\nkey = "{contact.key}"\ncurve = "{contact.curve}"')
+    if found.clock_behind:
+        note("The clock is behind the newest sketch: nothing is drawn until it has caught up.", quiet=quiet)
+
+
+@node.command(short_help="Write everything the node knows about you.")
+@_folder
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="File, for its owner only.  [default: print]")
+@output_options
+def export(*, folder: Path, output: Path | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Write profile, dials, limits, losses and neighbours as JSON. It is private; keys are left out."""
+    from hetdp.node.handle import NodeHandle
+
+    if output is not None:
+        if output.resolve().is_relative_to(folder.resolve()):
+            raise DataError("--output must be outside the node's folder. Got a file inside it instead.")
+        check_writable(output)
+    handle = NodeHandle.open(folder)
+    try:
+        data = _export(handle)
+    finally:
+        handle.close()
+    if dry_run:
+        note(f"--dry-run: would write {len(data['profile'])} items.", quiet=quiet)
+        return
+    if output is not None:
+        write_whole(output, json.dumps(data, indent=2) + "\n")
+        note(f"Wrote {output}.", quiet=quiet)
+    if output is None or as_json:
+        print_json(data)
+
+
+def _say_if_alone(handle: "NodeHandle", *, quiet: bool) -> None:
+    """Say what to do where there is nobody to ask."""
+    from hetdp.node.storage.folder import NETWORK
+
+    if handle.alone():
+        note(
+            "Nobody to ask yet: the network file names no other peer, and none has come. Others can name this node, as "
+            "`hetdp node status` shows it, or name one of them here and start again:\n"
+            f"  hetdp network add-peer {handle.folder / NETWORK} --address tcp://... --key ... --curve ...",
+            quiet=quiet,
+        )
+
+
+def _start_page(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> threading.Thread | None:
+    from importlib import import_module
+
+    try:
+        serve = import_module("hetdp.node.page").serve
+    except ImportError:
+        note("No page: it needs the extra, pip install 'hetdp[node]'.", quiet=quiet)
+        return None
+
+    def announce(address: str) -> None:
+        if as_json:
+            click.echo(json.dumps({"page": address}))
+        else:
+            click.echo(f"Your page: {address}")
+
+    def page() -> None:
+        try:
+            serve(handle, host="127.0.0.1", port=handle.settings.page_port, announce=announce)
+        except (OSError, HetdpError) as error:
+            note(f"The page stopped: {str(error).rstrip('.')}. The node goes on.", quiet=quiet)
+
+    thread = threading.Thread(target=page, name="page", daemon=True)
+    thread.start()
+    return thread
+
+
+def _show_next(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> None:
+    """Say what the next sketch would cost. Nothing is drawn."""
+    clock, counting = handle.clock(), handle.store.effective_dials()
+    due = clock.epoch >= 0 and (clock.published_epoch is None or clock.published_epoch < clock.epoch)
+    costs = cost_facts(handle.network, handle.store.default_limit())
+    facts = {
+        "epoch": clock.epoch,
+        "would_draw_a_sketch": due,
+        "items_that_count": len(counting),
+        "largest_loss": float(handle.network.epsilon) * max(counting.values(), default=0) / 100 if due else 0.0,
+    }
+    if as_json:
+        print_json({"dry_run": True} | facts | costs)
+    else:
+        shown = {name.replace("_", " "): fact for name, fact in facts.items()}
+        print_facts("Dry run: nothing was spent", shown | _cost_words(costs))
+    for line in cost_warnings(costs):
+        note(f"Warning: {line}", quiet=quiet)
+
+
+def _cost_words(costs: dict[str, Any]) -> dict[str, Any]:
+    epochs = costs["epochs_at_full_weight"]
+    after = f"{in_words(costs['limit_spent_after_s'])} ({epochs} epochs)" if epochs else "less than one epoch"
+    return {
+        "epsilon per epoch": costs["epsilon_per_epoch"],
+        "epoch length": in_words(costs["epoch_length_s"]),
+        "lifetime limit of an item": costs["lifetime_limit"],
+        "spent at full weight after": after,
+    }
+
+
+def _export(handle: "NodeHandle") -> dict[str, Any]:
+    store = handle.store
+    return {
+        "network": handle.network.name,
+        "epsilon_per_epoch": float(handle.network.epsilon),
+        "name": handle.name,
+        "key": handle.identity.key.hex(),
+        "default_limit": store.default_limit(),
+        "default_limit_set_on_the_page": store.default_limit_chosen(),
+        "profile": [
+            {
+                "item": item.item,
+                "title": item.title,
+                "weight": item.dial / 100,
+                "spent": item.spent,
+                "limit": item.limit,
+                "exhausted": item.exhausted,
+            }
+            for item in store.profile()
+        ],
+        "losses": [
+            {"epoch": epoch, "item": store.catalogue_item(place).item, "loss": loss}
+            for epoch, place, loss in store.all_charges()
+        ],
+        "published": [dataclasses.asdict(publication) for publication in store.publications()],
+        "dismissed": sorted(store.catalogue_item(place).item for place in store.dismissed()),
+        "neighbours": [dataclasses.asdict(neighbour) for neighbour in handle.neighbours()],
+    }

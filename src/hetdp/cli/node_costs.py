@@ -1,0 +1,78 @@
+"""What taking part in a network costs, before one does: epsilon per epoch, the lifetime limit, and when it is spent."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hetdp.node.protocol.network import Network
+
+__all__ = ["cost_facts", "cost_warnings", "in_words"]
+
+_DAY_S = 86400
+_MUCH = 5
+
+
+def cost_facts(network: "Network", limit: float) -> dict[str, Any]:
+    """Return what an item at full weight loses, at most, and by when.
+
+    Privacy
+    -------
+    Public parameters and the limit of all items; nothing of the profile.
+    """
+    from hetdp.node.protocol.sketches import FULL_DIAL
+    from hetdp.node.storage.ledger import most_steps
+
+    epochs = most_steps(limit, network.epsilon) // FULL_DIAL
+    return {
+        "epsilon_per_epoch": float(network.epsilon),
+        "epoch_length_s": network.epoch_length_s,
+        "lifetime_limit": limit,
+        "epochs_at_full_weight": epochs,
+        "limit_spent_after_s": epochs * network.epoch_length_s,
+    }
+
+
+def cost_warnings(facts: dict[str, Any]) -> list[str]:
+    """Return what somebody should think about before taking part.
+
+    Examples
+    --------
+    >>> cost_warnings({"epsilon_per_epoch": 3.0, "epochs_at_full_weight": 10, "limit_spent_after_s": 6048000})
+    []
+    >>> for line in cost_warnings({"epsilon_per_epoch": 8.0, "epochs_at_full_weight": 3, "limit_spent_after_s": 180}):
+    ...     print(line)
+    Epsilon 8 per epoch is a lot: one sketch can change anyone's odds that you have an item 2,981-fold.
+    At full weight the lifetime limit is spent after 3 min, within a day; then an item no longer counts.
+    """
+    epsilon, epochs, seconds = (
+        facts[name] for name in ("epsilon_per_epoch", "epochs_at_full_weight", "limit_spent_after_s")
+    )
+    found = []
+    if epsilon > _MUCH:
+        factor = f"{math.exp(epsilon):,.0f}-fold" if epsilon < 13 else "more than 400,000-fold"  # noqa: PLR2004
+        found.append(
+            f"Epsilon {epsilon:g} per epoch is a lot: one sketch can change anyone's odds that you have an item "
+            f"{factor}."
+        )
+    if not epochs:
+        found.append("The lifetime limit is below one epoch at full weight: such an item never counts.")
+    elif seconds < _DAY_S:
+        found.append(
+            f"At full weight the lifetime limit is spent after {in_words(seconds)}, within a day; then an item no "
+            "longer counts."
+        )
+    return found
+
+
+def in_words(seconds: float) -> str:
+    """Return a duration in its largest unit.
+
+    Examples
+    --------
+    >>> in_words(604800), in_words(5400), in_words(90)
+    ('7 days', '1.5 h', '1.5 min')
+    """
+    for size, unit in ((_DAY_S, "days"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:g} s"

@@ -1,0 +1,108 @@
+"""`hetdp node demo`: a whole network of real processes on this machine, with invented people."""
+
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hetdp.cli.output import note, output_options, print_facts, print_json, print_rows
+
+if TYPE_CHECKING:
+    from hetdp.node.demo.people import Recall
+    from hetdp.node.demo.running import DemoReport
+
+__all__ = ["demo"]
+
+#: With fewer people, almost everybody is everybody's neighbour, and recall says nothing.
+_COMPARABLE = 30
+#: Long enough that nobody sees an item reach its lifetime limit of ten epochs, short enough to see a dial take effect.
+_EPOCH_WITH_PAGE_S = 600
+_EPOCH_S = 3600
+
+
+@click.command(short_help="Run a whole network on this machine.")
+@click.option("--nodes", type=click.IntRange(min=2, max=500), default=50, show_default=True, help="How many.")
+@click.option("--epsilon", default="3", show_default=True, help="Loss of an item of weight 1 per epoch.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the invented people.")
+@click.option("--page", is_flag=True, help="Show the page of the first node and go on until Ctrl-C.")
+@output_options
+def demo(*, nodes: int, epsilon: str, seed: int, page: bool, as_json: bool, quiet: bool, dry_run: bool) -> None:
+    """Run a network of real processes with invented people, watch it converge, and measure what it finds.
+
+    Recall is the share of hidden items that the chosen neighbours have.
+    """
+    from hetdp.node.demo.running import run_demo
+    from hetdp.node.protocol.network import exact_number
+
+    level = exact_number(epsilon)
+    if dry_run:
+        note(f"--dry-run: would start {nodes} processes on 127.0.0.1 in a temporary folder.", quiet=quiet)
+        return
+    shown = _Page(quiet=quiet)
+    report = run_demo(
+        nodes,
+        epsilon=level,
+        seed=seed,
+        epoch_length_s=_EPOCH_WITH_PAGE_S if page else _EPOCH_S,
+        say=lambda line: note(line, quiet=quiet),
+        first=_with_page if page else None,
+        heard=shown.hear,
+        afterwards=shown.until_interrupted if page else (lambda: None),
+    )
+    print_json(dataclasses.asdict(report)) if as_json else _print(report)
+
+
+def _with_page(folder: Path) -> Sequence[str]:
+    return [sys.executable, "-m", "hetdp", "node", "run", "--folder", str(folder), "--page", "--json"]
+
+
+class _Page:
+    """Tells the address of the first node's page as soon as it is known, and again as the last line."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._address = ""
+
+    def hear(self, line: str) -> None:
+        """Take in a line that the first node has printed."""
+        try:
+            self._address = json.loads(line)["page"]
+        except (ValueError, KeyError, TypeError):
+            return
+        self._tell()
+
+    def until_interrupted(self) -> None:
+        """Let the network go on until Ctrl-C."""
+        try:
+            note("The network goes on. Ctrl-C stops everything.", quiet=self._quiet)
+            if self._address:
+                self._tell()
+            while True:
+                time.sleep(1)
+        except KeyboardInterrupt:
+            note("Stopping.", quiet=self._quiet)
+
+    def _tell(self) -> None:
+        click.echo(f"Page of the first person (works once, in one browser): {self._address}", err=True)
+
+
+def _print(report: "DemoReport") -> None:
+    if report.nodes >= _COMPARABLE:
+        rows = [
+            ("neighbours by sketches", _percent(report.recall)),
+            ("neighbours by exact profiles (not private)", _percent(report.recall_exact)),
+            ("random neighbours", _percent(report.recall_random)),
+        ]
+        print_rows("recall, with one standard error", ("", "hidden items found"), rows)
+    else:
+        click.echo(f"Too few people to compare recall: {_COMPARABLE} nodes or more would do.")
+    print_facts("", {"nodes": report.nodes, "converged after": f"{report.converged_s:.1f} s"})
+
+
+def _percent(share: "Recall") -> str:
+    return f"{100 * share.mean:.1f} % ± {100 * share.error:.1f}"

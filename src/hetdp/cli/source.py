@@ -1,0 +1,166 @@
+"""Where profiles come from on the command line: options of a file, its columns, its weights, the public catalogue."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+import click
+
+from hetdp.cli.memory import reading_bytes, require_memory
+from hetdp.cli.output import note
+from hetdp.core.checks import finite
+from hetdp.core.errors import HetdpWarning
+
+if TYPE_CHECKING:
+    from hetdp.profiles import Profiles
+
+__all__ = ["Data", "Source", "as_remarks", "column_options", "data_options"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def column_options(function: Command) -> Command:
+    """Give a command the options that tell what is in a file of pairs."""
+    for option in (
+        click.option("--no-memory-check", is_flag=True, help="Go on even if it seems not to fit in memory."),
+        click.option("--min-rating", type=float, help="Smallest rating that counts, in a file of ratings."),
+        click.option(
+            "--default-weight", type=click.FloatRange(0, 1), help="Weight of pairs without one (empty cells)."
+        ),
+        click.option("--no-weights", is_flag=True, help="Every weight is 1, even if there is a column 'weight'."),
+        click.option("--weight-column", help="Column of privacy weights in [0, 1].  [default: 'weight' if there]"),
+        click.option("--item-column", help="Column of items.  [default: item, or that of a known data set]"),
+        click.option("--user-column", help="Column of users.  [default: user, or that of a known data set]"),
+    ):
+        function = option(function)
+    return function
+
+
+def data_options(function: Command) -> Command:
+    """Give a command the file it reads, what is in it, and the catalogue."""
+    catalogue = click.option(
+        "--catalogue",
+        type=click.Path(path_type=Path),
+        help="Public list of all items: a file with a column of items, or one per line.",
+    )
+    data = click.argument("data", type=click.Path(path_type=Path))
+    return data(column_options(catalogue(function)))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Data:
+    """What was read, and where its weights come from, in words."""
+
+    profiles: "Profiles"
+    weights: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A file of pairs and how to read it."""
+
+    path: Path
+    quiet: bool
+    user_column: str | None = None
+    item_column: str | None = None
+    weight_column: str | None = None
+    no_weights: bool = False
+    default_weight: float | None = None
+    min_rating: float | None = None
+    catalogue: Path | None = None
+    no_memory_check: bool = False
+
+    @classmethod
+    def take(cls, path: Path, options: dict[str, Any], *, quiet: bool) -> Self:
+        """Take the options about data out of those of a command; the rest stays. Refuse what contradicts itself."""
+        own = {field.name: options.pop(field.name) for field in fields(cls) if field.name in options}
+        source = cls(path=path, quiet=quiet, **own)
+        if source.no_weights and source.weight_column is not None:
+            raise click.UsageError("--no-weights and --weight-column exclude each other.")
+        if source.no_weights and source.default_weight is not None:
+            raise click.UsageError("--no-weights and --default-weight exclude each other.")
+        if source.min_rating is not None:
+            finite("--min-rating", source.min_rating)
+        return source
+
+    def read(self, *, drawn: str | None = None) -> Data:
+        """Read the profiles, after looking whether they will fit, and say what was read.
+
+        Parameters
+        ----------
+        drawn
+            In words, how weights will be drawn; then those in the file are not read.
+        """
+        from hetdp.profiles.reading.catalogues import on_catalogue
+        from hetdp.profiles.reading.datasets import read_set, the_file
+
+        items = self._catalogue()
+        weight: str | Literal[False] | None = False if self.no_weights or drawn is not None else self.weight_column
+        file = the_file(self.path)
+        if file.is_file():
+            require_memory(
+                f"{file.name}",
+                reading_bytes(file, weight),
+                check=not self.no_memory_check,
+                way_through="Use a machine with more memory, or write fewer users to the file.",
+            )
+        with as_remarks(quiet=self.quiet):
+            profiles, found = read_set(
+                file,
+                min_rating=self.min_rating,
+                user=self.user_column,
+                item=self.item_column,
+                weight=weight,
+                default_weight=self.default_weight,
+            )
+        if self.catalogue is not None:
+            profiles = on_catalogue(profiles, items, self.catalogue.name)
+        weights = drawn or self._weights(found)
+        counts = f"{profiles.n_users:,} users, {profiles.n_items:,} items, {profiles.n_pairs:,} pairs"
+        note(f"Read {file.name}: {counts}; {weights}.", quiet=self.quiet)
+        return Data(profiles, weights)
+
+    @property
+    def listed(self) -> str:
+        """What a model is told about the catalogue."""
+        return "observed" if self.catalogue is None else "given"
+
+    def _catalogue(self) -> Any:  # noqa: ANN401  (ids, or nothing)
+        """Read the catalogue, first of all: it is small, and a mistake in its name is found before data are read."""
+        if self.catalogue is None:
+            return None
+        from hetdp.profiles.reading.catalogues import read_catalogue
+        from hetdp.profiles.reading.datasets import the_file
+        from hetdp.profiles.reading.layouts import recognise
+        from hetdp.profiles.reading.loading import first_line
+
+        column = self.item_column
+        if column is None and self.user_column is None:
+            file = the_file(self.path)
+            layout = recognise(first_line(file), file.name)
+            column = None if layout is None else layout.item
+        return read_catalogue(self.catalogue, item=column or "item")
+
+    def _weights(self, found: str | None) -> str:
+        if self.no_weights:
+            return "--no-weights: every weight is 1"
+        if found is None:
+            return "no weight column: every weight is 1"
+        filled = "" if self.default_weight is None else f", {self.default_weight:g} where it is empty"
+        return f"weights from {found}{filled}"
+
+
+@contextmanager
+def as_remarks(*, quiet: bool) -> Iterator[None]:
+    """Say warnings of hetdp as remarks, without the place in the code that they come from."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", HetdpWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, HetdpWarning):
+            note(f"Note: {warning.message}", quiet=quiet)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

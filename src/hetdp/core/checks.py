@@ -1,0 +1,89 @@
+"""Checks of public parameters, all with one message shape.
+
+"NAME must be CONSTRAINT. Got X instead."
+
+Only public parameters come here. Private values are never checked: they are clamped (see `hetdp.profiles.Box.clamp`),
+because an exception about a private value would itself be a leak.
+"""
+
+import math
+import numbers
+from fractions import Fraction
+from typing import SupportsFloat, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hetdp.core.errors import InvalidInput
+
+__all__ = ["Real", "finite", "float_vector", "fraction", "not_negative", "one_of", "positive", "whole"]
+
+#: A public number. Fractions are kept exact all the way into the noise.
+Real = SupportsFloat | SupportsIndex | Fraction
+
+
+def finite(name: str, value: object) -> float:
+    """Return `value` as a float, or explain that it is not a finite number."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise InvalidInput(f"{name} must be a finite number. Got {value!r} instead.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InvalidInput(f"{name} must be a finite number. Got {value!r} instead.")
+    return number
+
+
+def positive(name: str, value: object) -> float:
+    """Return `value` as a float, or explain that it is not a finite number above zero."""
+    try:
+        number = finite(name, value)
+    except InvalidInput:
+        number = 0.0
+    if number <= 0.0:
+        raise InvalidInput(f"{name} must be a finite number > 0. Got {value!r} instead.")
+    return number
+
+
+def not_negative(name: str, value: object) -> float:
+    """Return `value` as a float, or explain that it is not a finite number of at least zero."""
+    number = finite(name, value)
+    if number < 0.0:
+        raise InvalidInput(f"{name} must be a finite number >= 0. Got {value!r} instead.")
+    return number + 0.0  # never -0.0: SQLite would lose its sign
+
+
+def fraction(name: str, value: object) -> Fraction:
+    """Return the positive number `value` as the exact fraction it stands for."""
+    number = positive(name, value)
+    return Fraction(value) if isinstance(value, numbers.Rational) else Fraction(number)
+
+
+def whole(name: str, value: object, *, minimum: int) -> int:
+    """Return `value` as an int of at least `minimum`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or int(value) < minimum:
+        raise InvalidInput(f"{name} must be a whole number >= {minimum}. Got {value!r} instead.")
+    return int(value)
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise InvalidInput(f"{name} must be one of {listed}. Got {value!r} instead.")
+    return value
+
+
+def float_vector(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """Return a public, finite, non-empty vector as a read-only copy."""
+    try:
+        vector = np.array(value, dtype=np.float64, ndmin=1)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} must be a vector of numbers. Got {type(value).__name__} instead.") from error
+    if vector.ndim != 1 or vector.size == 0:
+        raise InvalidInput(f"{name} must be a non-empty vector. Got shape {vector.shape} instead.")
+    if not np.isfinite(vector).all():
+        raise InvalidInput(f"{name} must hold finite numbers only. Got nan or infinity instead.")
+    vector.flags.writeable = False
+    return vector

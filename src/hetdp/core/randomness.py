@@ -1,0 +1,207 @@
+"""The only source of random numbers: AES-256 in counter mode, keyed by the operating system.
+
+A `Stream` hands out 64-bit words of keystream. The secure stream is keyed by `os.urandom`, shared by all threads
+behind a lock, keyed afresh in a forked child and after every 2 GiB. A seeded stream is for simulation and tests: its
+key is a hash of the seed, everything drawn from it is stamped `simulated`, and nothing that publishes accepts it.
+"""
+
+import hashlib
+import os
+import threading
+import weakref
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.checks import whole
+
+__all__ = ["RandomState", "Stream", "as_stream", "secure_stream", "seeded_stream", "simulation_stream"]
+
+_REKEY_AFTER_WORDS = 2**28
+_ZEROS = memoryview(bytes(2**16))
+
+_forks = 0
+_streams: "weakref.WeakSet[Stream]" = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    global _forks, _secure_lock  # noqa: PLW0603  (a fork happens to the whole process; so does this)
+    _forks += 1
+    # Another thread may have held a lock at the moment of the fork, and does not exist here to let it go.
+    _secure_lock = threading.Lock()
+    for stream in _streams:
+        stream.renew_lock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class Stream:
+    """A stream of uniformly random 64-bit words.
+
+    Parameters
+    ----------
+    key
+        32 bytes for a reproducible stream; None for one keyed by the operating system.
+
+    Privacy
+    -------
+    Noise hides data only from those who cannot predict it. A stream without a key is as unpredictable as AES-256; a
+    stream with a key is `simulated` and protects nobody.
+
+    Examples
+    --------
+    >>> Stream().words(3).shape
+    (3,)
+    >>> Stream().simulated, seeded_stream(1).simulated
+    (False, True)
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self.simulated = key is not None
+        self.renew_lock()
+        self._drawn = 0
+        self._start(key or os.urandom(32))
+        _streams.add(self)
+
+    def __repr__(self) -> str:
+        return f"Stream({'simulated' if self.simulated else 'secure'})"
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        message = "a random stream cannot be pickled: two copies would draw the same noise"
+        raise TypeError(message)
+
+    @property
+    def drawn(self) -> int:
+        """How many words were drawn so far."""
+        return self._drawn
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Return the next `count` words.
+
+        Privacy
+        -------
+        No word is ever handed out twice, in no thread and in no forked child.
+        """
+        out = np.empty(count, dtype=np.uint64)
+        target = out.data.cast("B") if count else memoryview(b"")
+        with self._lock:
+            stale = self._generation != _forks or self._since_key > _REKEY_AFTER_WORDS
+            if stale and not self.simulated:
+                self._start(os.urandom(32))
+            for begin in range(0, 8 * count, len(_ZEROS)):
+                part = target[begin : begin + len(_ZEROS)]
+                self._encrypt.update_into(_ZEROS[: len(part)], part)
+            self._since_key += count
+            self._drawn += count
+        return out
+
+    def uniforms(self, count: int) -> NDArray[np.float64]:
+        """Return floats in [0, 1), for simulations and searches. Never for noise: floats are not exact."""
+        return (self.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+    def key(self) -> bytes:
+        """Return a fresh secret key of 32 bytes, for a keyed function such as the noise of a pair.
+
+        Privacy
+        -------
+        As secret as the stream: the key of a seeded stream protects nobody.
+        """
+        return self.words(4).tobytes()
+
+    def child(self) -> "Stream":
+        """Return an independent stream of the same kind, so that parts of a work can be done in any order.
+
+        Privacy
+        -------
+        Secure if this stream is; else simulated, and determined by this stream.
+        """
+        return Stream(self.key()) if self.simulated else Stream()
+
+    def renew_lock(self) -> None:
+        """Replace the lock: for a forked child, in which nobody holds the old one any more."""
+        self._lock = threading.Lock()
+
+    def _start(self, key: bytes) -> None:
+        # Imported here because it takes longer than the rest of `import hetdp` together.
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+        self._encrypt = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+        self._since_key = 0
+        self._generation = _forks
+
+
+#: What functions accept as `random_state`: None (secure), a whole number (simulated) or a stream.
+RandomState: TypeAlias = int | Stream | None
+
+_secure: Stream | None = None
+_secure_lock = threading.Lock()
+
+
+def secure_stream() -> Stream:
+    """Return the stream keyed by the operating system that the whole process shares.
+
+    Privacy
+    -------
+    Every release uses this stream unless a seed is given.
+
+    Examples
+    --------
+    >>> secure_stream().simulated
+    False
+    """
+    global _secure  # noqa: PLW0603  (made at first use, so that importing hetdp does not load the cipher)
+    with _secure_lock:
+        if _secure is None:
+            _secure = Stream()
+        return _secure
+
+
+def seeded_stream(seed: int, *path: int) -> Stream:
+    """Return a reproducible stream for simulation; `path` gives independent streams for the same seed.
+
+    Privacy
+    -------
+    None: whoever knows the seed knows the noise. Results are stamped `simulated`.
+
+    Examples
+    --------
+    >>> bool((seeded_stream(7).words(2) == seeded_stream(7).words(2)).all())
+    True
+    >>> bool((seeded_stream(7, 0).words(2) == seeded_stream(7, 1).words(2)).any())
+    False
+    """
+    label = "/".join(str(whole("seed", part, minimum=0)) for part in (seed, *path))
+    return Stream(hashlib.blake2b(label.encode(), digest_size=32, person=b"hetdp-simulation").digest())
+
+
+def as_stream(random_state: RandomState) -> Stream:
+    """Return the stream that a `random_state` argument stands for.
+
+    Examples
+    --------
+    >>> as_stream(None).simulated, as_stream(3).simulated
+    (False, True)
+    """
+    if random_state is None:
+        return secure_stream()
+    if isinstance(random_state, Stream):
+        return random_state
+    return seeded_stream(whole("random_state", random_state, minimum=0))
+
+
+def simulation_stream(random_state: RandomState, purpose: str) -> Stream:
+    """Return the stream for one purpose, so that equal seeds for different purposes do not draw the same numbers.
+
+    With one stream for both, a split and a weight policy with the same seed would test exactly the items with the
+    lowest weights.
+
+    Examples
+    --------
+    >>> bool(simulation_stream(0, "split").words(1) == simulation_stream(0, "policy").words(1))
+    False
+    """
+    if random_state is None or isinstance(random_state, Stream):
+        return as_stream(random_state)
+    return seeded_stream(whole("random_state", random_state, minimum=0), int.from_bytes(purpose.encode()))

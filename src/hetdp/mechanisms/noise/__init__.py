@@ -1,6 +1,0 @@
-"""Exact noise on the integers, and the proofs' machinery behind it."""
-
-from hetdp.mechanisms.noise.gaussian import discrete_gaussian
-from hetdp.mechanisms.noise.laplace import discrete_laplace
-
-__all__ = ["discrete_gaussian", "discrete_laplace"]

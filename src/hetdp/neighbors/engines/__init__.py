@@ -1,0 +1,1 @@
+"""The engines: each one a folder, found by its name."""

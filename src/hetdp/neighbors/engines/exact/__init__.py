@@ -1,0 +1,1 @@
+"""The exact engine: every pair is compared."""

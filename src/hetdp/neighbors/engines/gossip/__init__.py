@@ -1,0 +1,1 @@
+"""The gossip engine: the protocol of the paper."""

@@ -1,0 +1,151 @@
+"""The gossip engine: Cyclon and Vicinity, cycle by cycle, with the noise of a pair as a function of the pair."""
+
+import time
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.checks import one_of, whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
+from hetdp.neighbors.coded_profiles import CodedProfiles
+from hetdp.neighbors.engines.exact.selection import Progress
+from hetdp.neighbors.engines.gossip.crew import Crew
+from hetdp.neighbors.engines.gossip.network import Network
+from hetdp.neighbors.engines.gossip.peers import RandomPeers
+from hetdp.neighbors.engines.gossip.report import GossipResult
+from hetdp.neighbors.engines.gossip.scores import NoisyScores, ScoreTable, noisy_scores, score_table
+from hetdp.neighbors.lists import NeighborLists
+
+__all__ = ["gossip_neighbors"]
+
+#: Up to this many users the scores of all pairs are computed at once; most pairs meet anyway.
+_TABLE_USERS = 2_000
+_SMALLEST_TABLE_EPSILON = Fraction(1, 1000)
+#: Distinct comparisons are counted for this many random nodes where there are too many to remember.
+_COUNTED_NODES = 1_000
+#: Pairs that may be scored to tell how far gossip is from the best it could find.
+_AGREEMENT_PAIRS = 20_000_000
+_AGREEMENT_USERS = 500
+_LARGEST_CYCLES = 32_000
+
+
+def gossip_neighbors(
+    coded: CodedProfiles,
+    *,
+    k: int,
+    epsilon: Fraction,
+    stream: Stream,
+    factors: NDArray[np.float64],
+    squared: bool = False,
+    combine: str = "smaller",
+    cycles: int = 20,
+    cyclon_view: int = 10,
+    cyclon_exchange: int = 5,
+    vicinity_view: int = 10,
+    vicinity_exchange: int = 5,
+    threads: int | None = None,
+    sample: int | None = None,
+    progress: Progress | None = None,
+    table: bool | None = None,
+) -> GossipResult:
+    """Return the k neighbours that every user finds by gossip.
+
+    Parameters
+    ----------
+    coded
+        The profiles.
+    k
+        How many neighbours.
+    epsilon
+        What an item of weight 1 pays for each distinct peer.
+    stream
+        Where the key of the noise and all chance come from.
+    factors
+        One factor per user, by which its scores are multiplied: ones for the overlap. Public, or noisy and paid for.
+    squared
+        Square the scores. Turns negative noise into similarity; for comparison only.
+    combine
+        How much a common item with the codes a and b counts: the "smaller" one, or the "product" a b / 255 (the paper).
+    cycles
+        How many cycles. Every node starts one exchange of either protocol in each.
+    cyclon_view, cyclon_exchange
+        Random peers known at a time, and exchanged at a time.
+    vicinity_view, vicinity_exchange
+        Best peers known at a time (at least k), and told to the partner.
+    threads
+        How many threads; None for one per processor. The result does not depend on it.
+    sample
+        For how many users the agreement is measured; None for all of a small network and up to 500 of a large one,
+        0 to save the time. The lists do not depend on it.
+    progress
+        Called with cycles done and cycles in all.
+    table
+        Whether to compute the scores of all pairs at once; None decides by size. The result does not depend on it.
+
+    Privacy
+    -------
+    An item pays epsilon times its weight for each distinct peer its owner is compared with (docs/proofs/gossip.md).
+    Views travel, so against all peers together it pays that many times: see `GossipResult.consequence`. Who talks to
+    whom depends on chance and on noisy scores only. Simulates all nodes in one process, which has to be trusted.
+
+    Examples
+    --------
+    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.profiles import Profiles
+    >>> from hetdp.core.randomness import seeded_stream
+    >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2, 3], ["a", "b", "a", "b", "c", "c"]))
+    >>> found = gossip_neighbors(coded, k=1, epsilon=Fraction(50), stream=seeded_stream(1), factors=np.ones(4))
+    >>> found.lists.indices.tolist(), found.settled
+    ([[1], [0], [3], [2]], True)
+    """
+    k = whole("k", k, minimum=1)
+    if (cycles := whole("cycles", cycles, minimum=1)) > _LARGEST_CYCLES:
+        raise InvalidInput(f"cycles must be at most {_LARGEST_CYCLES}. Got {cycles} instead.")
+    cyclon_view = whole("cyclon_view", cyclon_view, minimum=1)
+    cyclon_exchange = min(whole("cyclon_exchange", cyclon_exchange, minimum=1), cyclon_view)
+    vicinity_view = max(k, whole("vicinity_view", vicinity_view, minimum=1))
+    vicinity_exchange = min(whole("vicinity_exchange", vicinity_exchange, minimum=1), vicinity_view)
+    one_of("combine", combine, ("smaller", "product"))
+    n = coded.n_users
+    # Separate streams, so that what is reported, and how, has no influence on what is found.
+    key, chance, reporting = stream.key(), stream.child(), stream.child()
+    scores: NoisyScores | ScoreTable
+    scores = noisy_scores(coded, key=key, epsilon=epsilon, factors=factors, squared=squared, combine=combine)
+    # Noisy overlaps of the table have 32 bits; noise that might not fit has no use for a table, or for anything.
+    if (n <= _TABLE_USERS if table is None else table) and epsilon >= _SMALLEST_TABLE_EPSILON:
+        scores = score_table(scores)
+    peers = RandomPeers(n, width=cyclon_view, exchange=cyclon_exchange, stream=chance.child())
+    counted = _some(n, _COUNTED_NODES, reporting)
+    network = Network(n, width=vicinity_view, exchange=vicinity_exchange, counted=counted)
+    with Crew(scores, n, threads) as crew:
+        k_found = min(k, n - 1)  # nobody has more peers than there are
+        watched = _some(n, _watched_users(n, sample), reporting) if k_found > 0 else np.empty(0, dtype=np.int32)
+        truth = crew.best(watched, k_found) if watched.size else np.empty((0, 0), dtype=np.int32)
+        agreement = np.empty(cycles if watched.size else 0)
+        start = time.perf_counter()
+        for cycle, views in enumerate(crew.ahead(peers.next_cycle, cycles)):
+            network.run_cycle(cycle + 1, views, chance, crew)
+            if watched.size:
+                agreement[cycle] = network.matches(watched, truth) / truth.size
+            if progress is not None:
+                progress(cycle + 1, cycles)
+        seconds = time.perf_counter() - start
+    indices = network.view[:, :k].copy()
+    lists = NeighborLists(indices, np.where(indices < 0, np.nan, network.scores[:, :k]))
+    comparisons = network.comparisons(seconds)
+    return GossipResult(lists, epsilon, cycles, comparisons, agreement, watched.size, stream.simulated)
+
+
+def _watched_users(n: int, sample: int | None) -> int:
+    if sample is not None:
+        return whole("sample", sample, minimum=0)
+    return n if n <= _TABLE_USERS else min(_AGREEMENT_USERS, max(1, _AGREEMENT_PAIRS // n))
+
+
+def _some(n: int, count: int, stream: Stream) -> NDArray[np.int32]:
+    """Return `count` different random users in order, or all."""
+    if count >= n:
+        return np.arange(n, dtype=np.int32)
+    return np.sort(np.argsort(stream.words(n))[:count]).astype(np.int32)

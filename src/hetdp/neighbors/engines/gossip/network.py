@@ -1,0 +1,128 @@
+"""The state of the gossip network: everybody's best peers (Vicinity), and who was compared with whom."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.randomness import Stream
+from hetdp.neighbors.engines.gossip.crew import BLOCK_NODES, Crew
+from hetdp.neighbors.engines.gossip.peers import RandomViews
+from hetdp.neighbors.engines.gossip.report import Comparisons, count_distinct, count_distinct_of_sample
+
+__all__ = ["Network"]
+
+#: Up to this many nodes everybody remembers whom it asked about, one bit per pair.
+_REMEMBERED_NODES = 30_000
+
+
+class Network:
+    """All nodes between two cycles.
+
+    Parameters
+    ----------
+    n
+        Nodes.
+    width
+        Entries of a view.
+    exchange
+        Entries that partners tell each other.
+    counted
+        Nodes whose distinct comparisons are counted where not everybody's can be, in order.
+
+    Attributes
+    ----------
+    view, scores, born
+        The best peers of each node, best first (-1 for none); their noisy scores; when each entry was made.
+    """
+
+    def __init__(self, n: int, *, width: int, exchange: int, counted: NDArray[np.int32]) -> None:
+        self.view = np.full((n, width), -1, dtype=np.int32)
+        self.scores = np.full((n, width), -np.inf)
+        self.born = np.zeros((n, width), dtype=np.int16)
+        self._next_view, self._next_born = np.empty_like(self.view), np.empty_like(self.born)
+        self._exchange = exchange
+        self._previous = np.empty((n, 0), dtype=np.int32)
+        self._remembers = n <= _REMEMBERED_NODES
+        self._seen = np.zeros((n if self._remembers else 0, -(-n // 64)), dtype=np.uint64)
+        self._counted = counted
+        self._is_counted = np.zeros(n, dtype=np.bool_)
+        self._is_counted[counted] = True
+        self._log: list[NDArray[np.int64]] = []
+        self._asked, self._answered = np.zeros((2, 0 if self._remembers else n), dtype=np.int64)
+        self._total = 0
+
+    def run_cycle(self, now: int, random: RandomViews, chance: Stream, crew: Crew) -> None:
+        """Let every node talk to one partner, compare itself with the peers it hears of, and keep the best.
+
+        Privacy
+        -------
+        Every candidate costs one comparison with a distinct peer, or none if the pair has met before.
+        """
+        from hetdp.neighbors._kernels import vicinity
+
+        n = self.view.shape[0]
+        partners = np.empty(n, dtype=np.int32)
+        vicinity.choose_partners(self.view, self.born, random.view, chance.words(n), partners)
+        inbox_indptr, senders = vicinity.sort_inboxes(partners)
+
+        worst = self.scores[:, -1].copy()
+
+        def ask(begin: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+            end = min(begin + BLOCK_NODES, n)
+            indptr, found, found_born = vicinity.collect_candidates(
+                begin, end, now, self._exchange, self.view, self.born, partners, inbox_indptr, senders,
+                random.view, random.born, self._previous, self._seen, self._next_born,
+            )  # fmt: skip
+            scores = crew.score(np.arange(begin, end, dtype=np.int32), indptr, found)
+            vicinity.keep_best(
+                begin, indptr, found, found_born, scores, self.view, self.scores, self._next_view, self._next_born
+            )
+            return (indptr, found), vicinity.worth_telling(begin, indptr, found, scores, worst)
+
+        begins = range(0, max(n, 1), BLOCK_NODES)
+        asked, told = zip(*crew.map(ask, begins), strict=True)
+        # Only now that all have asked: what is remembered must not depend on who came first.
+        for begin, (indptr, found) in zip(begins, asked, strict=True):
+            self._note(begin, indptr, found)
+        columns = (np.concatenate(column) for column in zip(*told, strict=True))
+        indptr, askers, scores = vicinity.sort_answers(n, *columns)
+        born = np.full(askers.size, now, dtype=np.int16)
+
+        def answer(begin: int) -> None:
+            rows = indptr[begin : begin + BLOCK_NODES + 1]
+            view = self._next_view
+            vicinity.keep_best(begin, rows, askers, born, scores, view, self.scores, view, self._next_born)
+
+        for _ in crew.map(answer, begins):
+            pass
+        self.view, self._next_view = self._next_view, self.view
+        self.born, self._next_born = self._next_born, self.born
+        self._previous = random.view
+
+    def matches(self, users: NDArray[np.int32], truth: NDArray[np.int32]) -> int:
+        """Return how many of the peers in `truth`, one row per user, are in the views now."""
+        from hetdp.neighbors._kernels.meetings import count_matches
+
+        return int(count_matches(users, truth, self.view))
+
+    def comparisons(self, seconds: float) -> Comparisons:
+        """Return how many comparisons there were so far."""
+        if self._remembers:
+            distinct = count_distinct(self._seen)
+            bound = distinct.max(initial=0)
+        else:
+            distinct = count_distinct_of_sample(self._log, self._counted, self.view.shape[0])
+            bound = (self._asked + self._answered).max()
+        mean = float(distinct.mean()) if distinct.size else 0.0
+        return Comparisons(self._total, seconds, mean, int(distinct.max(initial=0)), distinct.size, int(bound))
+
+    def _note(self, begin: int, indptr: NDArray[np.int64], found: NDArray[np.int32]) -> None:
+        """Remember who met whom; where that is too much, count for all nodes with repetitions, and for some without."""
+        from hetdp.neighbors._kernels.meetings import mark_met, note_comparisons
+
+        self._total += found.size
+        if self._remembers:
+            mark_met(begin, indptr, found, self._seen)
+        else:
+            self._log.append(note_comparisons(begin, indptr, found, self._is_counted, self._asked, self._answered))

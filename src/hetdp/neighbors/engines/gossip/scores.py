@@ -1,0 +1,207 @@
+"""Noisy scores of pairs for the gossip engine: computed when asked for, or all of them once and looked up."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.neighbors.coded_profiles import UNIT, CodedProfiles
+from hetdp.neighbors.keyed_words import KeyedWords
+from hetdp.neighbors.noise_tables import LaplaceTables, laplace_tables
+
+__all__ = ["NoisyScores", "ScoreTable", "Worker", "noisy_scores", "score_table"]
+
+Ids = NDArray[np.int32]
+Places = NDArray[np.int64]
+
+#: Items that fit beside a code of 8 bits in an entry of 32.
+_LABELS_IN_32_BITS = 2**24
+#: A popular item is handled for all pairs at once if more than one user in this many holds it: twelve pairs are
+#: compared side by side in the time that one pair takes when it is looked for (measured).
+_POPULAR_ONE_IN = 4
+#: Pairs whose noise is drawn together: one user's with everybody, and those of a table.
+_CHUNK_PAIRS = 65_536
+_TABLE_PAIRS = 16_384
+
+
+@dataclass(repr=False, eq=False)
+class Worker:
+    """What one thread needs for itself: room for one profile, and a cipher."""
+
+    mine: NDArray[np.uint8]
+    keyed: KeyedWords
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class NoisyScores:
+    """The noisy score of any pair, as a function of the pair.
+
+    Attributes
+    ----------
+    indptr, packed
+        Profiles: item * 256 + code, without the items that nobody else holds.
+    holders
+        How many users hold each item, most first.
+    key
+        Secret; the noise of a pair is a function of it and the pair.
+    tables, factors, squared, product
+        Noise, factors of the users, whether scores are squared, whether codes are multiplied.
+
+    Privacy
+    -------
+    As private as the profiles and the key. The score of a pair is its overlap plus discrete Laplace noise of scale
+    255 / epsilon, the same whenever and by whomever it is asked for: an item pays epsilon times its weight for each
+    distinct peer (docs/proofs/gossip.md).
+    """
+
+    indptr: Places
+    packed: NDArray[Any]
+    holders: Places
+    key: bytes
+    tables: LaplaceTables
+    factors: NDArray[np.float64]
+    squared: bool
+    product: bool
+
+    def __repr__(self) -> str:
+        return f"NoisyScores({self.n_users} users)"
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are."""
+        return self.indptr.size - 1
+
+    def worker(self) -> Worker:
+        """Return the room that a thread needs."""
+        return Worker(np.zeros(self.holders.size, dtype=np.uint8), KeyedWords(self.key))
+
+    def score(self, users: Ids, indptr: Places, found: Ids, worker: Worker) -> NDArray[np.float64]:
+        """Return the noisy score of each candidate; those of `users[i]` are `found[indptr[i]:indptr[i + 1]]`."""
+        from hetdp.neighbors._kernels.comparing import common_items, score_rows
+
+        common = np.empty(found.size, dtype=np.int32)
+        pairs = np.empty((2, found.size), dtype=np.uint32)
+        common_items(users, indptr, found, self.indptr, self.packed, worker.mine, self.product, common, pairs)
+        words = worker.keyed.words(*pairs, count=_whole_blocks(self.tables))
+        scores = np.empty(found.size, dtype=np.float64)
+        score_rows(users, indptr, found, common, words, self.tables, self.factors, self.squared, scores)
+        return scores
+
+    def best(self, users: Ids, k: int, worker: Worker) -> Ids:
+        """Return the k < n best of all others for some users: what gossip would find with all the time there is.
+
+        Privacy
+        -------
+        Post-processing of the noisy scores of all pairs of these users.
+        """
+        from hetdp.neighbors._kernels.vicinity import keep_best
+
+        best = np.full((users.size, k), -1, dtype=np.int32)
+        for row, user in enumerate(users):
+            view, scores, born = best[row : row + 1], np.full((1, k), -np.inf), np.zeros((1, k), dtype=np.int16)
+            for begin in range(0, self.n_users, _CHUNK_PAIRS):
+                found = np.arange(begin, min(begin + _CHUNK_PAIRS, self.n_users), dtype=np.int32)
+                found = found[found != user]
+                indptr = np.array([0, found.size])
+                values = self.score(users[row : row + 1], indptr, found, worker)
+                keep_best(0, indptr, found, np.zeros(found.size, dtype=np.int16), values, view, scores, view, born)
+        return best
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ScoreTable:
+    """The noisy scores of all pairs of a small network, bit for bit those of `NoisyScores`.
+
+    Attributes
+    ----------
+    noisy
+        Noisy overlaps of the pairs u < o.
+    factors, squared
+        As in `NoisyScores`.
+    """
+
+    noisy: NDArray[np.int32]
+    factors: NDArray[np.float64]
+    squared: bool
+
+    def __repr__(self) -> str:
+        return f"ScoreTable({self.noisy.shape[0]} users)"
+
+    def worker(self) -> None:
+        """Return nothing: a table needs no room."""
+
+    def score(self, users: Ids, indptr: Places, found: Ids, worker: object) -> NDArray[np.float64]:
+        """Return the noisy score of each candidate; see `NoisyScores.score`."""
+        from hetdp.neighbors._kernels.pair_table import look_up
+
+        del worker
+        scores = np.empty(found.size, dtype=np.float64)
+        look_up(users, indptr, found, self.noisy, self.factors, self.squared, scores)
+        return scores
+
+    def best(self, users: Ids, k: int, worker: object) -> Ids:
+        """Return the k < n best of all others for some users; see `NoisyScores.best`."""
+        from hetdp.neighbors._kernels.pair_table import best_of_all
+
+        del worker
+        best: Ids = best_of_all(self.noisy, self.factors, self.squared, k)
+        return best[users]
+
+
+def noisy_scores(
+    coded: CodedProfiles,
+    *,
+    key: bytes,
+    epsilon: Fraction,
+    factors: NDArray[np.float64],
+    squared: bool = False,
+    combine: str = "smaller",
+) -> NoisyScores:
+    """Return the noisy scores of all pairs, none of them computed yet.
+
+    Privacy
+    -------
+    An item pays epsilon times its weight for each distinct pair that is looked at.
+    """
+    from hetdp.neighbors._kernels.comparing import label_items, pack_profiles
+
+    labels, holders = label_items(coded.items, coded.n_items, coded.n_users)
+    indptr = np.empty(coded.n_users + 1, dtype=np.int64)
+    packed = np.empty(int(holders.sum()), dtype=np.uint32 if holders.size <= _LABELS_IN_32_BITS else np.uint64)
+    pack_profiles(coded.indptr, coded.items, coded.codes, labels, indptr, packed)
+    tables = laplace_tables(Fraction(UNIT) / epsilon)
+    return NoisyScores(indptr, packed, holders, key, tables, factors, squared, combine == "product")
+
+
+def score_table(scores: NoisyScores) -> ScoreTable:
+    """Return the noisy scores of all pairs, computed at once: cheaper where most pairs will meet anyway."""
+    from hetdp.neighbors._kernels.pair_table import (
+        add_common_dense,
+        add_common_sparse,
+        add_noise,
+        blocks_of_rows,
+        fill_dense,
+    )
+
+    n = scores.n_users
+    noisy = np.zeros((n, n), dtype=np.int32)
+    popular = int(np.count_nonzero(scores.holders * _POPULAR_ONE_IN > n))
+    if popular:
+        dense = np.zeros((n, popular), dtype=np.uint8)
+        fill_dense(scores.indptr, scores.packed, dense)
+        add_common_dense(dense, scores.product, noisy)
+    add_common_sparse(scores.indptr, scores.packed, scores.holders, popular, scores.product, noisy)
+    keyed, each = KeyedWords(scores.key), _whole_blocks(scores.tables)
+    rows = max(1, _TABLE_PAIRS // max(1, n))
+    for begin in range(0, n, rows):
+        end = min(begin + rows, n)
+        words = keyed.encrypt(blocks_of_rows(begin, end, n, each // 2))
+        add_noise(begin, end, noisy, words, each, scores.tables)
+    return ScoreTable(noisy, scores.factors, scores.squared)
+
+
+def _whole_blocks(tables: LaplaceTables) -> int:
+    """Return the words of a draw, rounded up to blocks of the cipher: rows without gaps between them."""
+    return tables.words_per_draw + tables.words_per_draw % 2

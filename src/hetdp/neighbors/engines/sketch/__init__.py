@@ -1,0 +1,1 @@
+"""The sketch engine: everybody publishes once."""

@@ -1,0 +1,165 @@
+"""The published sketches of all users: one bit for each user and catalogue item, generated when somebody looks.
+
+Every bit is a function of a secret key, the item, the user, and whether and how much that item counts for that user:
+nothing else. So bits can be made in blocks of any shape, in any order and as often as wanted, and are always the same.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.checks import whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
+from hetdp.neighbors.coded_profiles import CodedProfiles
+from hetdp.neighbors.engines.sketch.tables import GROUP_WORDS, ROUNDS, SketchTables, sketch_tables
+from hetdp.neighbors.keyed_words import KeyedWords
+
+__all__ = ["GROUP_USERS", "Sketches"]
+
+#: Users whose bits are made together; columns come in multiples of it.
+GROUP_USERS = 64 * GROUP_WORDS
+#: Blocks of AES handled together, so that they stay in the cache.
+_BATCH_BLOCKS = 16_384
+#: Different purposes give independent words for the same item and user: first digits, later digits, second coins.
+_HEAD, _TAIL, _EXTRA = 1, 2, 3
+
+
+class Sketches:
+    """The sketches of all users of one epoch.
+
+    Parameters
+    ----------
+    coded
+        The profiles.
+    epsilon
+        Level of an item of weight 1.
+    stream
+        Gives the secret key.
+
+    Privacy
+    -------
+    What `published_sketch` returns may be published: item i of its user pays epsilon * v_i, once, against everybody
+    together (docs/proofs/sketch_engine.md). The object itself holds private data and the key. A second object for the
+    same profiles is another epoch, and costs as much again.
+
+    Examples
+    --------
+    >>> from hetdp import Profiles
+    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.core.randomness import seeded_stream
+    >>> coded = code_profiles(Profiles.from_pairs([1, 1, 2], ["a", "b", "b"]))
+    >>> sketches = Sketches(coded, epsilon=Fraction(20), stream=seeded_stream(1))
+    >>> np.unpackbits(sketches.published_sketch(0), count=2, bitorder="little").tolist()
+    [1, 1]
+    """
+
+    def __init__(self, coded: CodedProfiles, *, epsilon: Fraction, stream: Stream) -> None:
+        from hetdp.neighbors._kernels import sketching
+
+        self._kernels = sketching
+        self.n_users, self.n_items = coded.n_users, coded.n_items
+        self.epsilon = epsilon
+        self.simulated = stream.simulated
+        self._tables: SketchTables = sketch_tables(epsilon)
+        self._cipher = KeyedWords(stream.key())
+        owners = np.repeat(np.arange(coded.n_users, dtype=np.int32), coded.sizes)
+        landed = np.empty(coded.items.size, dtype=np.bool_)
+        for begin in range(0, coded.items.size, _BATCH_BLOCKS):
+            part = slice(begin, begin + _BATCH_BLOCKS)
+            digits = self._pair_words(coded.items[part], owners[part], _EXTRA)
+            sketching.land(digits, coded.codes[part], self._tables, landed[part])
+        self._indptr, self._users = sketching.sort_pairs(coded.indptr, coded.items, landed, coded.n_items)
+
+    def __repr__(self) -> str:
+        return f"Sketches({self.n_users} users, {self.n_items} items)"
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        message = "sketches cannot be pickled: their key must stay here"
+        raise TypeError(message)
+
+    @property
+    def chance(self) -> float:
+        """The probability q that the bit of an absent item is 1. Public."""
+        return chance(self.epsilon)
+
+    @property
+    def contrast(self) -> float:
+        """How much more likely a bit is 1 for an item of weight 1 than for an absent one: 1 - 2q. Public."""
+        return contrast(self.epsilon)
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of `GROUP_USERS` users."""
+        return -(-self.n_users // GROUP_USERS)
+
+    def rows(
+        self, items: NDArray[np.integer], out: NDArray[np.uint64], *, first_group: int = 0, bare: bool = False
+    ) -> None:
+        """Write the bits of some items, one row each; as many groups of users as fit into a row of `out`.
+
+        Privacy
+        -------
+        These are published bits. With `bare`, the bits that everybody would publish with an empty profile.
+        """
+        chosen = np.ascontiguousarray(items, dtype=np.int64)
+        groups = out.shape[1] // GROUP_WORDS
+        each = groups * GROUP_WORDS * ROUNDS // 2
+        batch = max(1, _BATCH_BLOCKS // each)
+        blocks = np.empty((batch * each, 2), dtype=np.uint64)
+        for begin in range(0, chosen.size, batch):
+            part = chosen[begin : begin + batch]
+            used = self._kernels.row_blocks(part, first_group, groups, _HEAD, blocks)
+            bits = out[begin : begin + part.size]
+            self._base(self._cipher.encrypt(blocks[:used]).reshape(-1), part, first_group, bits)
+            if not bare:
+                self._kernels.set_bits(part, self._indptr, self._users, first_group * GROUP_USERS, bits)
+
+    def published_sketch(self, user: int) -> NDArray[np.uint8]:
+        """Return one user's whole sketch, eight items to a byte, the first in the lowest bit.
+
+        Privacy
+        -------
+        This is what the user publishes; see the class. Simulated unless the stream was secure.
+        """
+        whole("user", user, minimum=0)
+        if user >= self.n_users:
+            raise InvalidInput(f"user must be below the number of users ({self.n_users}). Got {user} instead.")
+        group, column = divmod(user, GROUP_USERS)
+        ones = np.empty(self.n_items, dtype=np.uint8)
+        step = 4096
+        bits = np.empty((step, GROUP_WORDS), dtype=np.uint64)
+        for begin in range(0, self.n_items, step):
+            items = np.arange(begin, min(begin + step, self.n_items))
+            self.rows(items, bits[: items.size], first_group=group)
+            self._kernels.column_bits(bits[: items.size], column, ones[begin : begin + items.size])
+        return np.packbits(ones, bitorder="little")
+
+    def _base(
+        self, random: NDArray[np.uint64], items: NDArray[np.int64], first_group: int, bits: NDArray[np.uint64]
+    ) -> None:
+        """Toss the coins that everybody tosses, whatever they have."""
+        first_user = first_group * GROUP_USERS
+        last_word, last_bits = divmod(self.n_users - first_user, 64)
+        pending = np.empty(bits.shape, dtype=np.uint64)
+        count = self._kernels.compare(random, self._tables.head, last_word, last_bits, bits, pending)
+        rows, users = np.empty((2, count), dtype=np.int64)
+        owners = self._kernels.open_coins(pending, items, first_user, rows, users)
+        digits = self._pair_words(owners, users, _TAIL)
+        self._kernels.settle(digits, self._tables.tail, rows, users, first_user, bits)
+
+    def _pair_words(self, items: NDArray[np.integer], users: NDArray[np.integer], purpose: int) -> NDArray[np.uint64]:
+        blocks = np.empty((items.size, 2), dtype=np.uint64)
+        self._kernels.pair_blocks(items, users, purpose, blocks)
+        return self._cipher.encrypt(blocks)
+
+
+def chance(epsilon: Fraction) -> float:
+    """Return 1 / (1 + exp(epsilon)) as a float, for scores."""
+    return (1.0 - contrast(epsilon)) / 2.0
+
+
+def contrast(epsilon: Fraction) -> float:
+    """Return tanh(epsilon / 2) = 1 - 2q as a float, for scores."""
+    return float(np.tanh(float(epsilon) / 2.0))

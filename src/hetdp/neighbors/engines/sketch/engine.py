@@ -1,0 +1,193 @@
+"""The `sketch` engine: everybody publishes once, and looks for neighbours among what others have published.
+
+Each user publishes one bit for each item of the catalogue (`sketch_bits`). A recipient counts the bits that another
+user's sketch shows at the recipient's own items, locally and without noise, and keeps the users with the most.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.checks import whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
+from hetdp.neighbors.coded_profiles import CodedProfiles
+from hetdp.neighbors.engines.exact.selection import Progress
+from hetdp.neighbors.engines.sketch.bits import GROUP_USERS, Sketches
+from hetdp.neighbors.engines.sketch.tables import GROUP_WORDS
+from hetdp.neighbors.keyed_words import KeyedWords
+from hetdp.neighbors.lists import NeighborLists
+
+__all__ = ["MEMORY_BYTES", "Progress", "SketchResult", "portions", "sketch_neighbors"]
+
+#: Bits held at a time, unless told otherwise.
+MEMORY_BYTES = 512 * 2**20
+#: Recipients, or rows, handed to a thread at a time.
+_PORTION = 1024
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SketchResult:
+    """What the engine found.
+
+    Attributes
+    ----------
+    lists
+        The neighbours, and how many items each seems to have in common: an unbiased estimate if all weigh 1.
+    sketches
+        What everybody published.
+
+    Privacy
+    -------
+    `lists` holds what each recipient worked out at home; row u depends on the exact profile of u, and on others only
+    through their sketches.
+    """
+
+    lists: NeighborLists
+    sketches: Sketches
+
+    def __repr__(self) -> str:
+        return f"SketchResult({self.lists!r})"
+
+
+def sketch_neighbors(
+    coded: CodedProfiles,
+    *,
+    k: int,
+    epsilon: Fraction,
+    stream: Stream,
+    threads: int | None = None,
+    memory_bytes: int = MEMORY_BYTES,
+    progress: Progress | None = None,
+) -> SketchResult:
+    """Publish a sketch of every profile, and return the k users whose sketches show most of each user's own items.
+
+    Parameters
+    ----------
+    coded
+        The profiles.
+    k
+        How many neighbours, below the number of users.
+    epsilon
+        Level of an item of weight 1.
+    stream
+        Where keys come from: two, whatever the profiles.
+    threads
+        How many to use; default 1. Results do not depend on it.
+    memory_bytes
+        About how many bytes of sketches to hold at a time. Results do not depend on it.
+    progress
+        Called with what is done and what there is to do, in users times users.
+
+    Returns
+    -------
+    SketchResult
+        A score is (bits shown - expected by chance) / (1 - 2q), in whole items. Ties are broken at random.
+
+    Privacy
+    -------
+    Item i pays epsilon * v_i in total, against everybody together, however many look and collude: only the sketch
+    leaves a user (docs/proofs/sketch_engine.md). A recipient's list stays with the recipient, or it would tell about
+    the recipient's profile. Time and memory depend on all profiles.
+
+    Examples
+    --------
+    >>> from hetdp import Profiles
+    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.core.randomness import seeded_stream
+    >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2, 3], ["a", "b", "a", "b", "c", "c"]))
+    >>> found = sketch_neighbors(coded, k=1, epsilon=Fraction(20), stream=seeded_stream(1))
+    >>> found.lists.indices.ravel().tolist(), found.lists.scores.round(6).ravel().tolist()
+    ([1, 0, 3, 2], [2.0, 2.0, 1.0, 1.0])
+    """
+    k = whole("k", k, minimum=1)
+    if k >= coded.n_users:
+        raise InvalidInput(f"k must be below the number of users ({coded.n_users}). Got {k} instead.")
+    threads = 1 if threads is None else whole("threads", threads, minimum=1)
+    memory_bytes = whole("memory_bytes", memory_bytes, minimum=1)
+    sketches = Sketches(coded, epsilon=epsilon, stream=stream)
+    users = np.arange(coded.n_users)
+    seeds = KeyedWords(stream.key()).words(users, np.zeros_like(users), count=1)[:, 0].copy()
+    search = _Search(coded, k, seeds)
+    with ThreadPoolExecutor(threads) as pool:
+        for first_group, bits in _blocks(sketches, search.items, memory_bytes, pool):
+            search.look(first_group * GROUP_USERS, bits, pool)
+            if progress is not None:
+                seen = min(coded.n_users, first_group * GROUP_USERS + 64 * bits.shape[1])
+                progress(coded.n_users * seen, coded.n_users**2)
+    scores = (search.counts - coded.sizes[:, None] * sketches.chance) / sketches.contrast
+    return SketchResult(NeighborLists(search.neighbours, scores), sketches)
+
+
+class _Search:
+    """The lists so far of all recipients."""
+
+    def __init__(self, coded: CodedProfiles, k: int, seeds: NDArray[np.uint64]) -> None:
+        # Only items that somebody has are ever looked at; the sketches cover the others too.
+        self.items = np.flatnonzero(np.bincount(coded.items, minlength=coded.n_items))
+        row_of = np.zeros(coded.n_items, dtype=np.int32)
+        row_of[self.items] = np.arange(self.items.size, dtype=np.int32)
+        self._indptr, self._rows = coded.indptr, row_of[coded.items]
+        self._seeds = seeds
+        shape = (coded.n_users, k)
+        self.counts = np.full(shape, -1, dtype=np.int32)
+        self.neighbours = np.full(shape, -1, dtype=np.int32)
+        self._priorities = np.zeros(shape, dtype=np.uint64)
+
+    def look(self, first_user: int, bits: NDArray[np.uint64], pool: ThreadPoolExecutor) -> None:
+        """Improve all lists by the candidates whose bits are given."""
+        from hetdp.neighbors._kernels.counting import best_candidates
+
+        n_users = self.counts.shape[0]
+        candidates = (first_user, min(n_users, first_user + 64 * bits.shape[1]))
+
+        def improve(portion: tuple[int, int]) -> None:
+            best_candidates(
+                portion,
+                self._indptr,
+                self._rows,
+                bits,
+                candidates,
+                self._seeds,
+                self.counts,
+                self.neighbours,
+                self._priorities,
+            )
+
+        list(pool.map(improve, portions(n_users)))
+
+
+def _blocks(
+    sketches: Sketches, items: NDArray[np.integer], memory_bytes: int, pool: ThreadPoolExecutor
+) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+    """Yield blocks of candidates: the first group of users, and their bits with one more row of zeros."""
+    group_bytes = 8 * GROUP_WORDS * (items.size + 1)
+    groups = max(1, min(sketches.n_groups, memory_bytes // group_bytes))
+    room = np.zeros((items.size + 1, groups * GROUP_WORDS), dtype=np.uint64)
+
+    for first_group in range(0, sketches.n_groups, groups):
+        bits = room[:, : min(groups, sketches.n_groups - first_group) * GROUP_WORDS]
+        fill = partial(_fill, sketches, items, bits, first_group)
+        list(pool.map(fill, portions(items.size)))
+        yield first_group, bits
+
+
+def _fill(
+    sketches: Sketches,
+    items: NDArray[np.integer],
+    bits: NDArray[np.uint64],
+    first_group: int,
+    portion: tuple[int, int],
+) -> None:
+    part = slice(*portion)
+    sketches.rows(items[part], bits[: items.size][part], first_group=first_group)
+
+
+def portions(size: int) -> list[tuple[int, int]]:
+    """Return ranges of a few recipients or rows each: what a thread takes at a time."""
+    return [(begin, min(begin + _PORTION, size)) for begin in range(0, size, _PORTION)]

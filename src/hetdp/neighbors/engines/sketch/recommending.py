@@ -1,0 +1,221 @@
+"""Recommendations from published sketches: what the neighbours seem to have, and one does not.
+
+Everything here is post-processing of published bits, done by the recipient at home; it costs nobody any privacy.
+
+A sketch bit of a rare item is mostly noise, so the plain mean vote m of k neighbours is full of it. Everybody can
+estimate from all sketches which share p of the users has an item. Neighbours have more of everything than others
+(whoever has much has much in common), and more of some things. So the model is: a share level * p + t of the neighbours
+has the item, where t has the variance spread * p (1 - p). The score is the best linear estimate of it,
+
+    level p + c (m - level p),    c = spread a k / (spread a k + a + q (1 - q) / (1 - 2q)**2),    a = p (1 - p).
+
+Level and spread are learned by each recipient from the votes for the most popular items (empirical Bayes): without a
+taste of their own, the neighbours' votes count for nothing; with a strong one, for almost everything.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.checks import whole
+from hetdp.core.errors import InvalidInput
+from hetdp.neighbors.coded_profiles import CodedProfiles
+from hetdp.neighbors.engines.sketch.bits import Sketches
+from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES, Progress, portions
+from hetdp.neighbors.engines.sketch.tables import GROUP_WORDS
+
+__all__ = ["item_shares", "sketch_recommendations"]
+
+#: Level and spread are learned from this many items.
+_LEARNED_FROM = 1024
+_LARGEST_SPREAD = 1e100
+_SMALLEST_SHARE = 1e-6
+
+
+def sketch_recommendations(
+    coded: CodedProfiles,
+    sketches: Sketches,
+    neighbours: NDArray[np.int32],
+    *,
+    n: int = 10,
+    weights: NDArray[np.float64] | None = None,
+    spread: float | None = None,
+    threads: int | None = None,
+    memory_bytes: int = MEMORY_BYTES,
+    progress: Progress | None = None,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the `n` items with the best scores for each user, without those the user has.
+
+    Parameters
+    ----------
+    coded
+        The profiles: each user's own items are left out.
+    sketches
+        What everybody published, from `sketch_neighbors`.
+    neighbours
+        Positions of the neighbours, users x k; -1 where there is none.
+    n
+        How many items.
+    weights
+        Weight of each neighbour's vote, at least 0, like `neighbours`. Default: all alike.
+    spread
+        How much neighbourhoods differ, if it is not to be learned; infinity means votes alone, 0 popularity alone.
+    threads
+        How many to use; default 1. Results do not depend on it.
+    memory_bytes
+        About how many bytes of sketches to hold at a time. Results do not depend on it.
+    progress
+        Called with the number of items done and their total.
+
+    Returns
+    -------
+    tuple
+        Items and scores, each users x n, best first; -1 and nan where there are not enough items. A score estimates the
+        share of neighbours who have the item, times the mean weight of theirs.
+
+    Privacy
+    -------
+    Row u uses the exact profile of u and published bits: free, and for the eyes of u.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from hetdp import Profiles
+    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
+    >>> from hetdp.core.randomness import seeded_stream
+    >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 1, 2, 3], ["a", "b", "a", "b", "d", "c", "c"]))
+    >>> found = sketch_neighbors(coded, k=1, epsilon=Fraction(20), stream=seeded_stream(1))
+    >>> items, _ = sketch_recommendations(coded, found.sketches, found.lists.indices, n=1, spread=1.0)
+    >>> items[0].tolist()  # user 0 gets "d" from user 1
+    [3]
+    """
+    n = whole("n", n, minimum=1)
+    threads = 1 if threads is None else whole("threads", threads, minimum=1)
+    memory_bytes = whole("memory_bytes", memory_bytes, minimum=1)
+    if spread is not None and not spread >= 0:
+        raise InvalidInput(f"spread must be at least 0. Got {spread!r} instead.")
+    others = np.ascontiguousarray(neighbours, dtype=np.int32)
+    votes = _checked_weights(weights, others)
+    with ThreadPoolExecutor(threads) as pool:
+        voting = _Voting(coded, sketches, others, votes, pool)
+        voting.learn(spread)
+        best, scores = voting.best(n, memory_bytes, progress)
+    scores[best < 0] = np.nan
+    return best, scores
+
+
+class _Voting:
+    """The votes of everybody's neighbours."""
+
+    def __init__(
+        self,
+        coded: CodedProfiles,
+        sketches: Sketches,
+        neighbours: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        from hetdp.neighbors._kernels import voting
+
+        self._kernels = voting
+        self._coded, self._sketches, self._pool = coded, sketches, pool
+        self._votes = (neighbours, weights)
+        self._own = (coded.indptr, coded.items)
+        self._words = sketches.n_groups * GROUP_WORDS
+        self._shares = _shares(sketches, pool)
+        self._noise = (sketches.chance, sketches.contrast)
+        self._fits = np.empty((coded.n_users, 3))
+
+    def learn(self, spread: float | None) -> None:
+        """Learn level and spread of each recipient from the most popular items that the recipient does not have."""
+        items = np.sort(np.argsort(-self._shares, kind="stable")[:_LEARNED_FROM])
+        places = np.full(self._shares.size, -1, dtype=np.int32)
+        places[items] = np.arange(items.size)
+        bits, shares = self._by_user(items), self._shares[items]
+
+        def fit(portion: tuple[int, int]) -> None:
+            self._kernels.fit_votes(portion, *self._votes, bits, *self._own, places, shares, self._noise, self._fits)
+
+        list(self._pool.map(fit, portions(self._coded.n_users)))
+        if spread is not None:
+            self._fits[:, 2] = min(float(spread), _LARGEST_SPREAD)
+
+    def best(
+        self, n: int, memory_bytes: int, progress: Progress | None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the best items and their scores; -1 and minus infinity where there are none."""
+        shape = (self._coded.n_users, n)
+        lists = (np.full(shape, -1, dtype=np.int32), np.full(shape, -np.inf))
+        step = 64 * max(1, memory_bytes // (2 * 64 * 8 * self._words))
+        for begin in range(0, self._shares.size, step):
+            items = (begin, min(begin + step, self._shares.size))
+            bits = self._by_user(np.arange(*items))
+            given = (*self._votes, bits, *self._own, items, self._shares, self._noise, self._fits, *lists)
+            list(self._pool.map(lambda part, rest=given: self._kernels.best_items(part, *rest), portions(shape[0])))
+            if progress is not None:
+                progress(items[1], self._shares.size)
+        return lists
+
+    def _by_user(self, items: NDArray[np.integer]) -> NDArray[np.uint64]:
+        """Return the published bits for some items, one row for each user."""
+        rows = np.zeros((-(-items.size // 64) * 64, self._words), dtype=np.uint64)
+
+        def fill(portion: tuple[int, int]) -> None:
+            self._sketches.rows(items[slice(*portion)], rows[slice(*portion)])
+
+        list(self._pool.map(fill, portions(items.size)))
+        columns = np.empty((64 * self._words, rows.shape[0] // 64), dtype=np.uint64)
+        self._kernels.transpose(rows, columns)
+        return columns
+
+
+def item_shares(sketches: Sketches, *, threads: int | None = None) -> NDArray[np.float64]:
+    """Return an estimate of the share of users who have each item, from the number of bits set in all sketches.
+
+    The estimate of an item is moved toward the mean over all items, the more the noisier they are (Stein), and kept
+    above 0. An item that its owners weigh below 1 counts for less.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from hetdp import Profiles
+    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.core.randomness import seeded_stream
+    >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 2], ["a", "b", "a", "a"]))
+    >>> item_shares(Sketches(coded, epsilon=Fraction(20), stream=seeded_stream(1))).round(3).tolist()
+    [1.0, 0.333]
+    """
+    with ThreadPoolExecutor(1 if threads is None else threads) as pool:
+        return _shares(sketches, pool)
+
+
+def _shares(sketches: Sketches, pool: ThreadPoolExecutor) -> NDArray[np.float64]:
+    set_bits = np.empty(sketches.n_items, dtype=np.int64)
+
+    def count(portion: tuple[int, int]) -> None:
+        rows = np.empty((portion[1] - portion[0], sketches.n_groups * GROUP_WORDS), dtype=np.uint64)
+        sketches.rows(np.arange(*portion), rows)
+        set_bits[slice(*portion)] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+
+    list(pool.map(count, portions(sketches.n_items)))
+    if not set_bits.size:
+        return np.empty(0)
+    means = set_bits / sketches.n_users
+    plain = (means - sketches.chance) / sketches.contrast
+    noise = sketches.chance * (1.0 - sketches.chance) / sketches.n_users / sketches.contrast**2
+    centre = plain.mean()
+    variance = max(float(plain.var()) - noise, 0.0)
+    trust = variance / (variance + noise) if variance > 0.0 else 0.0
+    shares: NDArray[np.float64] = np.clip(centre + trust * (plain - centre), _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE)
+    return shares
+
+
+def _checked_weights(weights: NDArray[np.float64] | None, neighbours: NDArray[np.int32]) -> NDArray[np.float64]:
+    if weights is None:
+        return np.ones(neighbours.shape)
+    votes = np.ascontiguousarray(np.broadcast_to(np.asarray(weights, dtype=np.float64), neighbours.shape))
+    if not (np.isfinite(votes) & (votes >= 0)).all():
+        raise InvalidInput("weights must be finite and at least 0. Got others instead.")
+    return votes

@@ -1,0 +1,34 @@
+"""`python -m hetdp.node FOLDER`: run a node without a page and without a word, until it is told to stop."""
+
+import signal
+import sys
+from pathlib import Path
+
+from hetdp.core.errors import HetdpError
+from hetdp.node.daemon import Daemon
+from hetdp.node.handle import NodeHandle
+
+
+def main(folder: str) -> int:
+    """Run the node in a folder; return the exit code.
+
+    Privacy
+    -------
+    Prints errors only, and they name no item and no weight.
+    """
+    try:
+        handle = NodeHandle.open(Path(folder))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: handle.stopping.set())
+        try:
+            Daemon(handle).run()
+        finally:
+            handle.close()
+    except HetdpError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,180 @@
+"""The running node: one loop that moves messages and time, and one worker that touches the disk.
+
+Drawing a sketch is the same work for every profile (see `publication`). Still, the worker does it, and the loop shows
+a new sketch a fixed number of exchanges after it was ordered, so that the time a draw takes does not show either.
+Worker, loop and page share one interpreter: what the owner does on the page can delay an answer by milliseconds
+(docs/node.md).
+"""
+
+import dataclasses
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+
+from hetdp.core.errors import LedgerError
+from hetdp.core.randomness import secure_stream
+from hetdp.node.facts import Traffic
+from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.messages import SignedSketch
+from hetdp.node.protocol.node import Action, Node
+from hetdp.node.protocol.publication import publish
+from hetdp.node.storage.folder import locked
+from hetdp.node.wire.transport import Arrived, Lost, Transport
+
+__all__ = ["Daemon"]
+
+#: The loop looks up at least so often, to see whether it should stop.
+_LONGEST_WAIT_S = 0.5
+_CONTACTS = 20
+#: A sketch is shown so many exchanges after it was ordered, though it is drawn long before.
+_SHOWN_AFTER = 2
+#: A connection may last two periods, and at least so long.
+_LONGEST_TALK_S = 15.0
+
+
+class Daemon:
+    """Runs a node until its handle says stop.
+
+    Parameters
+    ----------
+    handle
+        The node's folder, opened.
+    ready
+        Called once with the address that the node listens on.
+
+    Privacy
+    -------
+    Sends the published sketch and public data; when, how much and to whom is independent of the profile.
+    """
+
+    def __init__(self, handle: NodeHandle, *, ready: Callable[[str], None] = lambda _address: None) -> None:
+        self._handle, self._ready = handle, ready
+        self._before = handle.store.traffic()
+        self._pending: Future[SignedSketch | None] | None = None
+        self._exchanges_left = 0
+
+    def run(self) -> None:
+        """Take part in the network until `handle.stopping` is set.
+
+        Privacy
+        -------
+        A failure of the disk stops the node; it never publishes what it could not record.
+        """
+        handle = self._handle
+        with locked(handle.folder), ThreadPoolExecutor(1, thread_name_prefix="store") as worker:
+            try:
+                node = self._node()
+                with closing(self._transport(node)) as transport:
+                    sketch = self._publish()  # not before: an epoch that nobody can be shown is not paid for
+                    if sketch is not None:
+                        node.adopt(sketch)
+                    self._ready(transport.address)
+                    self._loop(node, transport, worker)
+                    self._finish(node, worker)
+            except sqlite3.Error as error:
+                raise LedgerError(f"the store {handle.store.path} cannot be written: {error}.") from None
+
+    def _node(self) -> Node:
+        handle, now_s = self._handle, self._handle.now()
+        node = Node(
+            handle.identity,
+            address=handle.address,
+            network=handle.network,
+            settings=handle.settings,
+            stream=secure_stream(),
+            now_s=now_s,
+            invitation=bytes.fromhex(handle.settings.invitation),
+            contacts=handle.store.contacts(
+                _CONTACTS, own_address=handle.address, most_per_host=handle.settings.most_per_host
+            ),
+        )
+        node.restore(handle.store.sketches(), now_s=now_s)
+        for key, until_s in handle.store.bans().items():
+            node.gate.ban(key, until_s=until_s)
+        node.gate.forget_the_future(now_s)
+        return node
+
+    def _transport(self, node: Node) -> Transport:
+        handle = self._handle
+        return Transport(
+            handle.identity,
+            listen=handle.settings.listen,
+            largest_message=handle.network.largest_message,
+            banned=lambda key: node.gate.banned(key, now_s=handle.now()),
+            lifetime_s=max(_LONGEST_TALK_S, 2 * handle.network.period_s),
+        )
+
+    def _loop(self, node: Node, transport: Transport, worker: ThreadPoolExecutor) -> None:
+        handle = self._handle
+        saving: Future[None] | None = None
+        due_s = node.next_exchange_s
+        while not handle.stopping.is_set():
+            now_s = handle.now()
+            if now_s >= due_s:
+                self._take_over(node, worker, now_s)
+            for action in node.tick(now_s):
+                transport.perform(action)
+            if due_s != node.next_exchange_s:
+                due_s = node.next_exchange_s
+                if saving is not None:
+                    saving.result()
+                saving = self._save(node, worker, now_s)
+            timeout_s = min(_LONGEST_WAIT_S, max(0.0, node.next_wakeup_s - handle.now()))
+            for event in transport.wait(timeout_s):
+                for action in self._answers(node, event):
+                    transport.perform(action)
+
+    def _answers(self, node: Node, event: Arrived | Lost) -> list[Action]:
+        """Give the node a message, or the news that an exchange is lost; ban who seems to have ended the transport."""
+        now_s = self._handle.now()
+        if isinstance(event, Arrived):
+            return node.receive(event.link, event.curve, event.raw, now_s=now_s)
+        if event.suspect:
+            node.gate.ban(event.curve, until_s=now_s + self._handle.settings.ban_s)
+        return node.lost(event.link)
+
+    def _take_over(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> None:
+        """Adopt the sketch that was ordered a fixed number of exchanges ago; order one when an epoch has begun."""
+        self._exchanges_left -= 1
+        if self._pending is not None and self._exchanges_left <= 0 and self._pending.done():
+            sketch, self._pending = self._pending.result(), None
+            if sketch is not None:
+                node.adopt(sketch)
+        own = node.shelf.own
+        if self._pending is None and (own is None or own.epoch < self._handle.network.epoch_at(now_s)):
+            self._pending, self._exchanges_left = worker.submit(self._publish), _SHOWN_AFTER
+
+    def _publish(self) -> SignedSketch | None:
+        handle = self._handle
+        return publish(
+            handle.store,
+            identity=handle.identity,
+            network=handle.network,
+            now_s=handle.now(),
+            invitation=bytes.fromhex(handle.settings.invitation),
+        )
+
+    def _save(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> "Future[None]":
+        """Hand what was learned to the worker; the lists are copies, so the loop can go on."""
+        peers = [(record, now_s) for record in node.met.values()]
+        node.met.clear()
+        return worker.submit(
+            self._handle.store.keep,
+            sketches=node.shelf.take_news(),
+            peers=peers,
+            bans=node.gate.bans(now_s),
+            traffic=_sum(self._before, node.traffic),
+            now_s=now_s,
+            first_epoch=node.gate.epochs(now_s).start,
+            held={sketch.key for sketch in node.shelf},
+        )
+
+    def _finish(self, node: Node, worker: ThreadPoolExecutor) -> None:
+        self._save(node, worker, self._handle.now()).result()
+
+
+def _sum(before: Traffic, now: Traffic) -> Traffic:
+    """Return the traffic of earlier runs and of this one together."""
+    total = {name: value + getattr(now, name) for name, value in dataclasses.asdict(before).items()}
+    return Traffic(**total)

@@ -1,0 +1,220 @@
+"""A whole network of real processes on one machine, with invented people: whether it converges and helps."""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from hetdp.core.checks import whole
+from hetdp.core.errors import DataError
+from hetdp.core.randomness import seeded_stream
+from hetdp.node.demo.leash import leashed
+from hetdp.node.demo.people import People, Recall, exact_neighbours, invent_people, list_length, recall
+from hetdp.node.demo.processes import interrupted_by_signals, running
+from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.chance import some
+from hetdp.node.protocol.identity import Identity
+from hetdp.node.protocol.network import Bootstrap, Network, usual_most_items
+from hetdp.node.settings import Settings
+from hetdp.node.storage.catalogue import read_catalogue
+from hetdp.node.storage.folder import free_ports, init_node
+from hetdp.node.storage.store import Store
+
+__all__ = ["DemoReport", "run_demo"]
+
+_BOOTSTRAP = 2
+_SAY_EVERY_S = 2.0
+
+
+@dataclass(frozen=True)
+class DemoReport:
+    """How a demo went.
+
+    Attributes
+    ----------
+    converged_s
+        Seconds from the last start until every node held enough sketches.
+    recall, recall_exact, recall_random
+        Share of hidden items found at the neighbours: those chosen privately, those that exact profiles would choose,
+        and random ones; each with its standard error over people.
+    """
+
+    nodes: int
+    converged_s: float
+    least_sketches: int
+    recall: Recall
+    recall_exact: Recall
+    recall_random: Recall
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """The folders of a demo, ready to start."""
+
+    network: Network
+    folders: tuple[Path, ...]
+    keys: tuple[str, ...]
+
+
+def arrange(folder: Path, people: People, *, epsilon: Fraction, period_s: float, epoch_length_s: int) -> Arrangement:
+    """Write the network file, the catalogue and one folder per person."""
+    count = len(people.profiles)
+    identities = [Identity.generate() for _ in range(count)]
+    addresses = [f"tcp://127.0.0.1:{port}" for port in free_ports(count)]
+    lines = ["item,title,link,group", *(f"{item},{title},,{group}" for item, title, group in people.items)]
+    (folder / "items.csv").write_text("\n".join(lines) + "\n")
+    items, digest = read_catalogue(folder / "items.csv")
+    network = Network(
+        name="demo",
+        catalogue="items.csv",
+        catalogue_sha256=digest,
+        items=len(items),
+        epsilon=epsilon,
+        epoch_start_s=int(time.time()),
+        epoch_length_s=epoch_length_s,
+        most_items=usual_most_items(len(items)),
+        period_s=period_s,
+        bootstrap=tuple(
+            Bootstrap(address, who.key.hex(), who.curve.hex())
+            for address, who in list(zip(addresses, identities, strict=True))[:_BOOTSTRAP]
+        ),
+    )
+    (folder / "network.toml").write_text(network.to_toml())
+    folders = tuple(folder / f"node-{number}" for number in range(count))
+    for number, home in enumerate(folders):
+        profile = folder / f"profile-{number}.csv"
+        rows = [f"{people.items[place][0]},{dial / 100}" for place, dial in people.profiles[number].items()]
+        profile.write_text("\n".join(["item,weight", *rows]) + "\n")
+        init_node(
+            home,
+            network_path=folder / "network.toml",
+            profile_path=profile,
+            settings=Settings(listen=addresses[number]),
+            identity=identities[number],
+        )
+    return Arrangement(network, folders, tuple(who.key.hex() for who in identities))
+
+
+def run_demo(
+    count: int,
+    *,
+    epsilon: Fraction = Fraction(3),
+    seed: int = 1,
+    period_s: float = 1.0,
+    epoch_length_s: int = 3600,
+    enough: float = 0.9,
+    timeout_s: float = 300.0,
+    say: Callable[[str], None] = lambda _line: None,
+    first: Callable[[Path], Sequence[str]] | None = None,
+    heard: Callable[[str], None] = lambda _line: None,
+    afterwards: Callable[[], None] = lambda: None,
+) -> DemoReport:
+    """Run a network of real processes on loopback until every node holds enough sketches, and measure it.
+
+    Parameters
+    ----------
+    count
+        Number of nodes.
+    epsilon, period_s, epoch_length_s
+        Of the network.
+    seed
+        Of the invented people; keys and noise are real.
+    enough
+        Share of the network whose sketches every node must hold.
+    timeout_s
+        After which it fails.
+    say
+        Gets a line of progress now and then.
+    first
+        Gives the command line "python -m ..." for the first node, from its folder: for one with a page.
+    heard
+        Gets the lines that the first node prints, if `first` is given.
+    afterwards
+        Called before the nodes are stopped.
+
+    Privacy
+    -------
+    Nobody real; everything is in a temporary folder that is removed, also after Ctrl-C, SIGTERM and SIGHUP. The nodes
+    stop with this process, also when it is killed.
+    """
+    people = invent_people(whole("count", count, minimum=2), seed=seed)
+    with interrupted_by_signals(), tempfile.TemporaryDirectory(prefix="hetdp-demo-") as name:
+        plan = arrange(Path(name), people, epsilon=epsilon, period_s=period_s, epoch_length_s=epoch_length_s)
+        commands = [leashed([sys.executable, "-m", "hetdp.node", str(home)]) for home in plan.folders]
+        if first is not None:
+            commands[0] = leashed(first(plan.folders[0]))
+        say(f"Starting {count} nodes; epsilon {float(epsilon):g} per epoch, an exchange every {period_s:g} s.")
+        with running(commands, heard=None if first is None else heard) as processes:
+            converged_s, least = _converge(plan, processes, enough=enough, timeout_s=timeout_s, say=say)
+            report = _measure(plan, people, converged_s, least, seed=seed)
+            afterwards()
+    return report
+
+
+def _converge(
+    plan: Arrangement,
+    processes: Sequence["subprocess.Popen[bytes]"],
+    *,
+    enough: float,
+    timeout_s: float,
+    say: Callable[[str], None],
+) -> tuple[float, int]:
+    """Wait until all nodes hold enough sketches; return the seconds since the last start, and the least number held."""
+    count = len(plan.folders)
+    begin, said, goal = time.monotonic(), 0.0, min(count - 1, int(enough * count))
+    stores = [Store(home / "node.db") for home in plan.folders]
+    try:
+        while True:
+            held = [store.sketch_count() for store in stores]
+            elapsed = time.monotonic() - begin
+            if min(held) >= goal:
+                say(f"{elapsed:5.1f} s: every node holds at least {min(held)} sketches.")
+                return elapsed, min(held)
+            dead = [process for process in processes if process.poll() is not None]
+            if dead or elapsed > timeout_s:
+                what = (
+                    f"{len(dead)} stopped by themselves"
+                    if dead
+                    else f"the least holds {min(held)} after {timeout_s:g} s"
+                )
+                raise DataError(f"every node must hold {goal} sketches. Got another end instead: {what}.")
+            if elapsed - said >= _SAY_EVERY_S:
+                said = elapsed
+                up = sum(store.published_epoch() is not None for store in stores)
+                say(f"{elapsed:5.1f} s: {_progress(up, held)}")
+            time.sleep(0.25)
+    finally:
+        for store in stores:
+            store.close()
+
+
+def _progress(up: int, held: Sequence[int]) -> str:
+    if up < len(held):  # most of the time goes into starting interpreters; the least held would be 0 all the while
+        return f"{up} of {len(held)} nodes are up."
+    return f"all nodes are up; sketches held: least {min(held)}, on average {sum(held) / len(held):.1f}."
+
+
+def _measure(plan: Arrangement, people: People, converged_s: float, least: int, *, seed: int) -> DemoReport:
+    """Compare the neighbours that nodes have chosen with exact and with random ones."""
+    count = len(plan.folders)
+    number_of = {key: number for number, key in enumerate(plan.keys)}
+    stream = seeded_stream(seed, 7)
+    private, exact, random = [], [], []
+    for person, home in enumerate(plan.folders):
+        handle = NodeHandle.open(home)
+        try:
+            private.append([number_of[neighbour.key_hex] for neighbour in handle.neighbours()])
+        finally:
+            handle.close()
+        others = [other for other in range(count) if other != person]
+        exact.append(exact_neighbours(people, person))
+        random.append(some(others, count, stream))
+    size = list_length(count)
+    private_recall, exact_recall, random_recall = (
+        recall(people, [one[:size] for one in chosen]) for chosen in (private, exact, random)
+    )
+    return DemoReport(count, converged_s, least, private_recall, exact_recall, random_recall)

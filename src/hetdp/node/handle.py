@@ -1,0 +1,204 @@
+"""One node as its owner sees it: clock, neighbours, recommendations, status. All of it stays at home."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hetdp.core.errors import DataError
+from hetdp.node.facts import EpochClock, Neighbour, Recommendation, Status
+from hetdp.node.neighbours import find_neighbours, votes
+from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym
+from hetdp.node.protocol.messages import SignedSketch
+from hetdp.node.protocol.network import Bootstrap, Network, read_network
+from hetdp.node.settings import Settings, read_settings
+from hetdp.node.storage.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
+from hetdp.node.storage.store import Store
+
+__all__ = ["NodeHandle", "how_to_be_invited"]
+
+
+@dataclass(repr=False)
+class NodeHandle:
+    """A node's folder, opened. Safe to use from any thread.
+
+    Privacy
+    -------
+    Neighbours and recommendations come from the exact profile: for the owner's eyes. `repr` shows the pseudonym.
+    """
+
+    folder: Path
+    network: Network
+    settings: Settings
+    identity: Identity
+    store: Store
+    now: Callable[[], float] = time.time
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def __repr__(self) -> str:
+        return f"NodeHandle({self.name})"
+
+    @classmethod
+    def open(cls, folder: Path) -> "NodeHandle":
+        """Open the folder of a node.
+
+        Privacy
+        -------
+        Refuses a store that belongs to another network than the network file.
+        """
+        if not (folder / STORE).is_file():
+            raise DataError(f"there must be a node in {str(folder)!r}. Got none; `hetdp node init` makes one.")
+        network = read_network(folder / NETWORK)
+        settings = read_settings(folder / SETTINGS_FILE)
+        identity = Identity.load(folder / IDENTITY)
+        store = Store(folder / STORE)
+        try:
+            store.check_network(network)
+        except BaseException:
+            store.close()
+            raise
+        store.settings_limit = default_limit(network, settings)
+        return cls(folder, network, settings, identity, store)
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    @property
+    def name(self) -> str:
+        """The node's own pseudonym."""
+        return pseudonym(self.identity.key)
+
+    @property
+    def address(self) -> str:
+        """Where others are told to reach the node."""
+        return self.settings.advertise or self.settings.listen
+
+    @property
+    def contact(self) -> Bootstrap:
+        """What others put under [[bootstrap]] to reach this node."""
+        return Bootstrap(self.address, self.identity.key.hex(), self.identity.curve.hex())
+
+    def alone(self) -> bool:
+        """Return whether there is nobody to ask: no other peer is named in the network file, and none was ever met."""
+        own = self.identity.key.hex()
+        return all(peer.key == own for peer in self.network.bootstrap) and not self.store.peers()
+
+    def check_invited(self) -> None:
+        """Refuse to go on without a valid invitation where the network asks for one.
+
+        Privacy
+        -------
+        Nobody would take this node's sketches, and they would be paid for all the same.
+        """
+        if self.network.admission != "invite":
+            return
+        given, key = bytes.fromhex(self.settings.invitation), self.identity.key
+        if not check_invitation(bytes.fromhex(self.network.network_key), self.network.id, key, given):
+            what = "one for another key or network" if given else "none"
+            raise DataError(
+                f"this network is by invitation, so {SETTINGS_FILE} must hold one. Got {what} instead. "
+                + how_to_be_invited(key.hex(), self.folder)
+            )
+
+    def clock(self) -> EpochClock:
+        """Return where time stands in the public schedule."""
+        now_s = self.now()
+        epoch = self.network.epoch_at(now_s)
+        starts_s, ends_s = float(self.network.starts(epoch)), float(self.network.starts(epoch + 1))
+        return EpochClock(now_s, epoch, starts_s, ends_s, self.store.published_epoch())
+
+    def neighbours(self) -> tuple[Neighbour, ...]:
+        """Return the best neighbours among the sketches held, best first.
+
+        Privacy
+        -------
+        Computed locally from the exact profile; items that weigh 0 play no part. Sends nothing.
+        """
+        return self._alike(self.store.sketches(), self.store.effective_dials())
+
+    def recommendations(self, limit: int = 20) -> tuple[Recommendation, ...]:
+        """Return items that neighbours seem to have and the owner has not, best first.
+
+        Privacy
+        -------
+        Computed locally. An item of dial 0 has no influence: it may be recommended, marked `in_profile`.
+        """
+        return self.findings(limit)[1]
+
+    def findings(self, limit: int = 20) -> tuple[tuple[Neighbour, ...], tuple[Recommendation, ...]]:
+        """Return neighbours and recommendations together: sketches are read and compared once."""
+        sketches, counting = self.store.sketches(), self.store.effective_dials()
+        chosen = self._alike(sketches, counting)
+        best = votes(
+            sketches,
+            chosen,
+            without=set(counting) | self.store.dismissed(),
+            epsilon=self.network.epsilon,
+            size=self.network.items,
+            count=limit,
+        )
+        places = [vote.place for vote in best]
+        listed = self.store.listed_among(places)
+        return chosen, tuple(
+            Recommendation(
+                place=entry.place,
+                item=entry.item,
+                title=entry.title,
+                link=entry.link,
+                group=entry.group,
+                votes=vote.votes,
+                voters=vote.voters,
+                asked=vote.asked,
+                significance=vote.significance,
+                by_chance=vote.by_chance,
+                in_profile=entry.place in listed,
+            )
+            for vote, entry in zip(best, self.store.items_at(places), strict=True)
+        )
+
+    def _alike(self, sketches: Sequence[SignedSketch], counting: Collection[int]) -> tuple[Neighbour, ...]:
+        return tuple(
+            find_neighbours(
+                sketches,
+                counting,
+                epsilon=self.network.epsilon,
+                size=self.network.items,
+                count=self.settings.neighbours,
+            )
+        )
+
+    def status(self) -> Status:
+        """Return the node at a glance."""
+        clock, counts = self.clock(), self.store.list_counts()
+        return Status(
+            name=self.name,
+            key_hex=self.identity.key.hex(),
+            network=self.network.name,
+            address=self.address,
+            running=is_running(self.folder),
+            epoch=clock.epoch,
+            published_epoch=clock.published_epoch,
+            next_epoch_s=clock.ends_s,
+            peers=len(self.store.peers()),
+            sketches=self.store.sketch_count(),
+            traffic=self.store.traffic(),
+            items=counts.size,
+            exhausted=counts.exhausted,
+            clock_behind=clock.published_epoch is not None and clock.published_epoch > clock.epoch,
+        )
+
+
+def how_to_be_invited(key_hex: str, folder: Path) -> str:
+    """Say how the owner of a key gets into a network by invitation.
+
+    Examples
+    --------
+    >>> how_to_be_invited("ab", Path("home")).endswith("`invitation` in home/node.toml.")
+    True
+    """
+    return (
+        f"Send your key, {key_hex}, to whoever made the network; they run `hetdp network invite FILE --key KEY`, and "
+        f"what it prints goes into `invitation` in {folder / SETTINGS_FILE}."
+    )

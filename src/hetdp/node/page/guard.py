@@ -1,0 +1,207 @@
+"""Only the owner gets in: checks of host, origin, cookie and form token around everything, and strict headers.
+
+A page on loopback has more visitors than it seems: every web site that the owner opens can send requests here, and
+with a name that resolves to 127.0.0.1 it could even read the answers. Hence each check below.
+"""
+
+import logging
+import traceback
+from collections.abc import Collection
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hetdp.node.page.session import Session, same
+
+__all__ = ["FORM", "Guard"]
+
+_log = logging.getLogger(__name__)
+
+#: Key of the request's scope under which the fields of a checked form lie.
+FORM = "hetdp.form"
+_LARGEST_FORM = 64 * 1024
+_MOST_FIELDS = 50
+_FORM_TYPE = "application/x-www-form-urlencoded"
+
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+_REFUSED = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>hetdp</title>
+</head>
+<body>
+<h1>{title}</h1>
+<p>{text}</p>
+<p><a href="/">Try again</a></p>
+</body>
+</html>
+"""
+
+
+class Refusal(Exception):
+    """A request that goes no further: status, and what to tell the visitor. Never holds what was sent."""
+
+    def __init__(self, status: int, title: str, text: str) -> None:
+        self.status, self.title, self.text = status, title, text
+        super().__init__(title)
+
+    def response(self) -> Response:
+        """Return it as a page."""
+        html = _REFUSED.format(title=self.title, text=self.text)
+        # Strangers get no connection to keep.
+        return Response(html, status_code=self.status, media_type="text/html", headers={"Connection": "close"})
+
+
+class Guard:
+    """An ASGI application that lets the owner through to another one.
+
+    Parameters
+    ----------
+    app
+        What is guarded.
+    session
+        The secrets to ask for.
+    hosts
+        The values of the Host header to answer to, port included.
+    cookie
+        Name of the cookie. Browsers do not keep cookies of different ports apart, so it should hold the port.
+
+    Privacy
+    -------
+    Everything, static files included, needs the cookie; whatever changes something needs a POST from this very page.
+    An exception is logged by its type and place: its text could hold an item.
+    """
+
+    def __init__(self, app: ASGIApp, *, session: Session, hosts: Collection[str], cookie: str) -> None:
+        self._app, self._session, self._hosts, self._cookie = app, session, frozenset(hosts), cookie
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            return
+        started = False
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        try:
+            answer = await self._checked(scope, receive)
+            await (answer or self._app)(scope, receive, send_with_headers)
+        except Refusal as refusal:
+            await refusal.response()(scope, receive, send_with_headers)
+        except Exception as error:  # noqa: BLE001  (whatever it is, its text must not reach a log)
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _log.error("%s in %s, line %s", type(error).__name__, place.name, place.lineno)
+            if not started:
+                failure = Refusal(500, "That did not work", "The node could not do this. Look at its terminal.")
+                await failure.response()(scope, receive, send_with_headers)
+
+    async def _checked(self, scope: Scope, receive: Receive) -> Response | None:
+        """Return an answer of the guard's own, or None to let the request through."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if len(headers.getlist("host")) != 1 or host not in self._hosts:
+            raise Refusal(421, "Wrong address", "This page answers only to the address that the node has printed.")
+        site, mode = headers.get("sec-fetch-site"), headers.get("sec-fetch-mode")
+        method = scope["method"]
+        if site in {"cross-site", "same-site"} and not (method == "GET" and mode == "navigate"):
+            raise Refusal(403, "Not from there", "Another site has sent this request. Nothing was done.")
+        token = _token_in(scope)
+        if token is not None:
+            return self._enter(token, headers, method)
+        if not self._known(headers):
+            raise Refusal(
+                403,
+                "Open the printed address",
+                "This page belongs to the person who runs the node. Open the address that the node has printed when "
+                "it started; it works once, in one browser.",
+            )
+        if method in {"GET", "HEAD"}:
+            return None
+        if method != "POST":
+            raise Refusal(405, "Not that way", "This page knows GET and POST.")
+        # With "Referrer-Policy: no-referrer" a browser sends "Origin: null" for a plain form, from our page too; then
+        # Sec-Fetch-Site, which no page can set, tells whose form it was.
+        origin = headers.get("origin")
+        if origin != f"http://{host}" and not (origin == "null" and site == "same-origin"):
+            raise Refusal(403, "Not from there", "Another site has sent this form. Nothing was done.")
+        scope[FORM] = await _read_form(headers, receive)
+        if not same(scope[FORM].pop("form_token", ""), self._session.form_token):
+            raise Refusal(403, "This form is out of date", "Load the page again. Nothing was done.")
+        return None
+
+    def _enter(self, token: str, headers: Headers, method: str) -> Response:
+        """Exchange the token for a cookie; the redirect takes it out of the address bar and the history."""
+        if method != "GET":
+            raise Refusal(405, "Not that way", "This address is to be opened in a browser.")
+        answer = RedirectResponse("/", status_code=303)
+        cookie = self._session.exchange(token)
+        if cookie is not None:
+            answer.set_cookie(self._cookie, cookie, httponly=True, samesite="strict", path="/")
+            return answer
+        if same(token, self._session.token) and self._known(headers):
+            return answer  # the owner opens the same address again
+        raise Refusal(
+            403,
+            "This address does not work",
+            "It works once, in one browser, and this one is wrong or has been used. To get a new one, stop the node "
+            "and start it again.",
+        )
+
+    def _known(self, headers: Headers) -> bool:
+        """Return whether the cookie is among those sent.
+
+        Taken apart by hand: cookies of other servers on this machine come along, and one odd one among them would make
+        Python's own parser drop them all.
+        """
+        pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+        return any(self._session.knows(value) for name, _, value in pairs if name == self._cookie)
+
+
+def _token_in(scope: Scope) -> str | None:
+    query: bytes = scope.get("query_string", b"")
+    return dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)).get("token")
+
+
+async def _read_form(headers: Headers, receive: Receive) -> dict[str, str]:
+    """Return the fields of a form of bounded size."""
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
+        raise Refusal(415, "Not a form", "This page takes its own forms only. Nothing was done.")
+    body = bytearray()
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refusal(400, "Broken off", "The form did not arrive. Nothing was done.")
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > _LARGEST_FORM:
+            raise Refusal(413, "Too long", "The form is too long. Nothing was done.")
+    try:
+        fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
+    except ValueError:
+        raise Refusal(400, "Not a form", "The form cannot be read. Nothing was done.") from None
+    return dict(fields)

@@ -1,0 +1,170 @@
+"""My privacy: what an epoch costs, what was spent, what a curious peer could learn, and the sketch that is public."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from starlette.responses import Response
+
+from hetdp.core.errors import InvalidInput
+from hetdp.node.disclosure import most_odds_factor, odds_factor
+from hetdp.node.handle import NodeHandle
+from hetdp.node.page.fields import amount_in, whole_in
+from hetdp.node.page.pictures import loss_chart, sketch_image
+from hetdp.node.page.rendering import Renderer
+from hetdp.node.page.session import Message, View
+from hetdp.node.page.words import HUGE_LIMIT, certainty_words, updated_chance
+from hetdp.node.protocol.sketches import FULL_DIAL, chance_of_one
+from hetdp.node.storage.ledger import most_steps
+from hetdp.node.storage.profile import ProfileItem
+
+__all__ = ["PrivacyPage"]
+
+_BEFORE = (0.01, 0.1, 0.5)
+_MOST_CURVES = 40
+_MOST_CHOICES = 2000
+#: With so few epochs left before its limit, an item is worth a word.
+_FEW_EPOCHS = 3
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Belief:
+    """What somebody believed before, believes now, and could believe at most."""
+
+    before: float
+    newest: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Disclosure:
+    """What the published bits tell about one item."""
+
+    place: int
+    title: str
+    dial: int
+    bit: bool
+    factor: float
+    most: float
+    most_lifetime: float
+    epochs: int
+    spent: float
+    limit: float | None
+    left: int | None
+    beliefs: tuple[Belief, ...]
+
+
+class PrivacyPage:
+    """What the page about privacy shows and does.
+
+    Privacy
+    -------
+    The sketch and epsilon are public; everything else is for the owner's eyes.
+    """
+
+    def __init__(self, node: NodeHandle, view: View, renderer: Renderer) -> None:
+        self._node, self._view, self._renderer = node, view, renderer
+
+    def show(self) -> Response:
+        """Return the page."""
+        store, network = self._node.store, self._node.network
+        spent, profile = store.spent(), store.profile()
+        newest, publications = store.newest_publication(), store.publications()
+        titles = {item.place: item.title for item in profile}
+        removed = {place: store.catalogue_item(place).title for place in spent if place not in titles}
+        choices = sorted((titles | removed).items(), key=lambda row: row[1].casefold())[:_MOST_CHOICES]
+        if self._view.chosen not in titles | removed:
+            by_loss = sorted(titles | removed, key=lambda place: -spent.get(place, 0.0))
+            self._view.chosen = by_loss[0] if by_loss else None
+        chart = None
+        if publications and spent:
+            epochs = [publication.epoch for publication in publications]
+            chart = loss_chart(store.all_charges(), epochs, store.default_limit())
+        return self._renderer.page(
+            "/privacy",
+            "privacy.html",
+            watch="profile epoch",
+            epsilon=float(network.epsilon),
+            most_per_epoch=most_odds_factor(network.epsilon, FULL_DIAL),
+            length_s=network.epoch_length_s,
+            default_limit=store.default_limit(),
+            limit_chosen=store.default_limit_chosen(),
+            full_epochs=store.default_limit() / float(network.epsilon),
+            huge=store.default_limit() > HUGE_LIMIT,
+            by_then=certainty_words(store.default_limit()),
+            exhausted=[item for item in profile if item.exhausted],
+            ending=self._ending(profile),
+            publications=publications,
+            newest=newest,
+            image=None if newest is None else sketch_image(newest.bits),
+            by_chance=round(network.items * chance_of_one(network.epsilon)),
+            catalogue=network.items,
+            chart=chart,
+            most_curves=_MOST_CURVES,
+            titles=titles | removed,
+            removed=removed,
+            spent=sorted(spent.items(), key=lambda row: (-row[1], row[0])),
+            choices=choices,
+            chosen=self._view.chosen,
+            told=None if newest is None or self._view.chosen is None else self._disclosure(self._view.chosen),
+        )
+
+    def choose(self, form: Mapping[str, str]) -> None:
+        """Choose the item to look at."""
+        self._view.chosen = whole_in(form, "place")
+
+    def set_limit(self, form: Mapping[str, str]) -> Message:
+        """Set the lifetime limit of one item; an empty field goes back to the default."""
+        place, limit = whole_in(form, "place"), amount_in(form, "limit")
+        self._node.store.set_limit(place, limit)
+        if limit is None:
+            return Message("Back to the limit of all items.")
+        return Message(f"The limit of this item is set. {certainty_words(limit)}")
+
+    def set_default_limit(self, form: Mapping[str, str]) -> Message:
+        """Set the lifetime limit of items without one of their own."""
+        limit = amount_in(form, "limit")
+        if limit is None:
+            raise InvalidInput("limit must be a number of at least 0. Got nothing instead.")
+        self._node.store.set_default_limit(limit)
+        return Message(f"The limit of all items is set. {certainty_words(limit)}")
+
+    def _ending(self, profile: Iterable[ProfileItem]) -> list[tuple[str, int]]:
+        """Return the items that will soon be at their limit and after how many epochs, the first to get there first."""
+        left = [(item.title, self._epochs_left(item)) for item in profile if item.effective_dial]
+        return sorted(((title, epochs) for title, epochs in left if epochs <= _FEW_EPOCHS), key=lambda row: row[1])
+
+    def _epochs_left(self, item: ProfileItem) -> int:
+        """Return in how many more sketches an item can count, with its dial as it stands."""
+        epsilon = self._node.network.epsilon
+        lost = round(Fraction(item.spent) * FULL_DIAL / epsilon)  # the ledger counts in whole steps, and so does this
+        left = most_steps(item.limit, epsilon) - lost  # below 0 if the limit was lowered below what is lost
+        return max(0, left // item.dial)
+
+    def _disclosure(self, place: int) -> Disclosure:
+        store, epsilon = self._node.store, self._node.network.epsilon
+        newest = store.newest_publication()
+        assert newest is not None  # noqa: S101  (the caller has looked; epochs do not vanish)
+        dial, bit = newest.dials.get(place, 0), bool(newest.bits[place])
+        factor, most = odds_factor(epsilon, dial, bit), most_odds_factor(epsilon, dial)
+        charges = store.charges(place)
+        spent = math.fsum(loss for _, loss in charges)
+        lifetime = math.exp(min(700.0, spent))  # losses add up, so odds multiply
+        listed = store.on_list(place)
+        return Disclosure(
+            place=place,
+            title=store.catalogue_item(place).title,
+            dial=dial,
+            bit=bit,
+            factor=factor,
+            most=most,
+            most_lifetime=lifetime,
+            epochs=len(charges),
+            spent=spent,
+            limit=None if listed is None else listed.limit,
+            left=None if listed is None or not listed.dial else self._epochs_left(listed),
+            beliefs=tuple(
+                Belief(before, updated_chance(before, factor), updated_chance(before, lifetime)) for before in _BEFORE
+            ),
+        )

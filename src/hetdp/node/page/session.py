@@ -1,0 +1,106 @@
+"""Who may use the page: a token that works once, the cookie it buys, and the token that forms carry."""
+
+import base64
+import hashlib
+import hmac
+import threading
+from dataclasses import dataclass, field
+
+from hetdp.core.randomness import secure_stream
+
+__all__ = ["Message", "Session", "View"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Message:
+    """A sentence to show once.
+
+    Privacy
+    -------
+    May name an item: for the owner's eyes, and `repr` shows nothing.
+    """
+
+    text: str
+    bad: bool = False
+    undo: bool = False
+
+
+@dataclass(slots=True, repr=False)
+class View:
+    """What the owner is looking at. Kept here and not in addresses, which browsers remember and may copy to a cloud.
+
+    Privacy
+    -------
+    Searched words and chosen items are private: in memory only, and `repr` shows nothing.
+    """
+
+    searched: str | None = None
+    search_page: int = 0
+    list_page: int = 0
+    filtered: str = ""
+    chosen: int | None = None
+    message: Message | None = None
+
+    def take_message(self) -> Message | None:
+        """Return the message and forget it."""
+        message, self.message = self.message, None
+        return message
+
+
+def _secret() -> str:
+    return base64.urlsafe_b64encode(secure_stream().key()).decode().rstrip("=")
+
+
+@dataclass(repr=False)
+class Session:
+    """The secrets of one run of the page. They are gone when the node stops.
+
+    Privacy
+    -------
+    256 random bits each. Compared in constant time; `repr` shows nothing.
+
+    Examples
+    --------
+    >>> session = Session()
+    >>> cookie = session.exchange(session.token)
+    >>> session.knows(cookie), session.knows("guess"), session.exchange(session.token)
+    (True, False, None)
+    """
+
+    token: str = field(default_factory=_secret)
+    form_token: str = field(default_factory=_secret)
+    view: View = field(default_factory=View)
+    _cookie: str | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def exchange(self, token: str) -> str | None:
+        """Return the cookie for the token, the first time; None for a wrong token and ever after.
+
+        Privacy
+        -------
+        Whoever finds the address later, in a history or on a screen, cannot use it.
+        """
+        with self._lock:
+            if self._cookie is not None or not same(token, self.token):
+                return None
+            self._cookie = _secret()
+            return self._cookie
+
+    def knows(self, cookie: str) -> bool:
+        """Return whether a cookie is the one that was handed out."""
+        return self._cookie is not None and same(cookie, self._cookie)
+
+
+def same(given: str, expected: str) -> bool:
+    """Compare secrets; hashing first hides the length as well.
+
+    Examples
+    --------
+    >>> same("a", "a"), same("a", "b")
+    (True, False)
+    """
+    return hmac.compare_digest(_digest(given), _digest(expected))
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

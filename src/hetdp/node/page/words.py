@@ -1,0 +1,261 @@
+"""Numbers in plain words: what a dial means, how odds change, how sure a likeness is, how long until when."""
+
+import math
+from datetime import datetime
+from fractions import Fraction
+
+from hetdp.node.disclosure import most_odds_factor
+from hetdp.node.tails import RARE
+
+__all__ = [
+    "DIAL_NAMES",
+    "HUGE_LIMIT",
+    "PRESETS",
+    "bytes_words",
+    "certainty_words",
+    "chance_words",
+    "count_words",
+    "dial_effect",
+    "dial_name",
+    "duration_words",
+    "factor_words",
+    "moment_words",
+    "number_words",
+    "percent_words",
+    "updated_chance",
+    "votes_words",
+]
+
+#: Lowest dial of each kind -> its name.
+DIAL_NAMES: dict[int, str] = {
+    0: "Never counts",
+    1: "Barely counts",
+    20: "Counts a little",
+    45: "Counts half",
+    65: "Counts for much",
+    100: "Normal",
+}
+#: Dials that can be set for a whole group at once.
+PRESETS = ((0, "Never"), (25, "A little"), (50, "Half"), (100, "Normal"))
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_MILLION, _BILLION = 1_000_000, 1_000_000_000
+#: Beyond it, everybody who kept the sketches is certain whatever they believed before.
+HUGE_LIMIT = 100.0
+
+
+def dial_name(dial: int) -> str:
+    """Return the name of a dial's place.
+
+    Examples
+    --------
+    >>> dial_name(0), dial_name(50), dial_name(100)
+    ('Never counts', 'Counts half', 'Normal')
+    """
+    return DIAL_NAMES[max(lowest for lowest in DIAL_NAMES if dial >= lowest)]
+
+
+def dial_effect(dial: int, epsilon: Fraction) -> str:
+    """Say what a dial means for somebody who is curious about the item.
+
+    Privacy
+    -------
+    The promise itself: the odds change by at most exp(epsilon dial/100) per epoch.
+
+    Examples
+    --------
+    >>> dial_effect(0, Fraction(3))
+    'No trace of it anywhere: nobody learns anything, and it is not used for you either.'
+    >>> dial_effect(100, Fraction(3))
+    "A sketch changes anyone's odds that you have it at most 20-fold."
+    """
+    if dial == 0:
+        return "No trace of it anywhere: nobody learns anything, and it is not used for you either."
+    return f"A sketch changes anyone's odds that you have it at most {factor_words(most_odds_factor(epsilon, dial))}."
+
+
+def factor_words(factor: float) -> str:
+    """Return a factor of at least 1 as "2.5-fold".
+
+    Examples
+    --------
+    >>> factor_words(1.0), factor_words(2.48), factor_words(20.09), factor_words(22026.5), factor_words(1e9)
+    ('1-fold', '2.5-fold', '20-fold', '22,026-fold', 'more than a million-fold')
+    """
+    if factor >= _MILLION:
+        return "more than a million-fold"
+    if factor >= 9.95:  # noqa: PLR2004  (where one decimal would round to two digits)
+        return f"{factor:,.0f}-fold"
+    return f"{factor:.2g}-fold"
+
+
+def updated_chance(before: float, factor: float) -> float:
+    """Return the chance after odds were multiplied by a factor.
+
+    Privacy
+    -------
+    What a curious peer would believe; it needs nothing that is not public except the dial.
+
+    Examples
+    --------
+    >>> updated_chance(0.5, 3.0)
+    0.75
+    """
+    return before * factor / (1.0 - before + before * factor)
+
+
+def percent_words(chance: float) -> str:
+    """Return a chance in percent, never rounded to certainty.
+
+    Examples
+    --------
+    >>> percent_words(0.5), percent_words(0.0312), percent_words(0.99999), percent_words(0.00001)
+    ('50 %', '3.1 %', 'over 99.9 %', 'under 0.1 %')
+    """
+    percent = 100.0 * chance
+    if percent < 0.1:  # noqa: PLR2004  (percent)
+        return "under 0.1 %"
+    if percent > 99.9:  # noqa: PLR2004  (percent)
+        return "over 99.9 %"
+    return f"{percent:.2g} %" if percent < 10 else f"{percent:.3g} %"  # noqa: PLR2004  (percent)
+
+
+def certainty_words(limit: float) -> str:
+    """Say what a lifetime limit means: how sure somebody who kept all sketches could be once it is reached.
+
+    Privacy
+    -------
+    The promise itself: odds change by at most exp(limit) in a lifetime.
+
+    Examples
+    --------
+    >>> certainty_words(30.0)
+    'By then somebody who kept all sketches could be all but sure whether you have it.'
+    >>> certainty_words(3.0)
+    'By then somebody who kept all sketches and believed 1 % before could be 17 % sure that you have it.'
+    >>> certainty_words(99999.0)
+    'That is as good as no limit.'
+    """
+    if limit > HUGE_LIMIT:
+        return "That is as good as no limit."
+    before = 0.01
+    chance = updated_chance(before, math.exp(limit))
+    if chance > 1.0 - before:
+        return "By then somebody who kept all sketches could be all but sure whether you have it."
+    return (
+        f"By then somebody who kept all sketches and believed {percent_words(before)} before could be "
+        f"{percent_words(float(f'{chance:.2g}'))} sure that you have it."
+    )
+
+
+def chance_words(by_chance: float) -> str:
+    """Say whether something may be chance, from how many candidates would do as well by chance alone.
+
+    Examples
+    --------
+    >>> chance_words(1e-9), chance_words(0.01), chance_words(0.2)
+    ('hardly by chance', 'probably not by chance', 'may be chance')
+    """
+    if by_chance < RARE / 50.0:
+        return "hardly by chance"
+    return "probably not by chance" if by_chance < RARE else "may be chance"
+
+
+def votes_words(about: int, asked: int) -> str:
+    """Say how many of the neighbours who were asked seem to have an item.
+
+    Examples
+    --------
+    >>> votes_words(2, 2), votes_words(5, 5)
+    ('Both of your neighbours seem to have it', 'All 5 of your neighbours seem to have it')
+    >>> votes_words(1, 6), votes_words(2, 6)
+    ('One of your 6 neighbours seems to have it', 'A few of your neighbours seem to have it, about 2 of 6')
+    >>> votes_words(4, 6)
+    'Several of your neighbours seem to have it, about 4 of 6'
+    """
+    if asked == 1:
+        return "Your one neighbour seems to have it"
+    if about >= asked:
+        return f"{'Both' if asked == 2 else f'All {asked}'} of your neighbours seem to have it"  # noqa: PLR2004  (a pair)
+    if about == 1:
+        return f"One of your {asked} neighbours seems to have it"
+    few = "A few" if about == 2 else "Several"  # noqa: PLR2004  (a pair)
+    return f"{few} of your neighbours seem to have it, about {about} of {asked}"
+
+
+def number_words(number: float) -> str:
+    """Return a number with three digits, or all those before the point.
+
+    Examples
+    --------
+    >>> number_words(4.5), number_words(0.1234), number_words(999.6), number_words(99999.0), number_words(1e300)
+    ('4.5', '0.123', '1,000', '99,999', 'more than a billion')
+    """
+    if number > _BILLION:
+        return "more than a billion"
+    return f"{number:,.0f}" if number >= 999.5 else f"{number:.3g}"  # noqa: PLR2004  (where three digits are too few)
+
+
+def count_words(count: int, one: str, many: str = "") -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> count_words(1, "item"), count_words(12000, "item"), count_words(0, "sketch", "sketches")
+    ('1 item', '12,000 items', 'no sketches')
+    """
+    noun = one if count == 1 else many or one + "s"
+    return f"{count:,} {noun}" if count else f"no {noun}"
+
+
+def duration_words(seconds: float) -> str:
+    """Return a duration with its two largest units.
+
+    Examples
+    --------
+    >>> duration_words(5), duration_words(250), duration_words(7500), duration_words(200000)
+    ('5 s', '4 min 10 s', '2 h 5 min', '2 days 7 h')
+    >>> duration_words(3600)
+    '1 h'
+    """
+    left = max(0, math.floor(seconds))
+    days, hours, minutes = left // _DAY, left % _DAY // _HOUR, left % _HOUR // _MINUTE
+    parts = [
+        (days, count_words(days, "day")),
+        (hours, f"{hours} h"),
+        (minutes, f"{minutes} min"),
+        (left % _MINUTE, f"{left % _MINUTE} s"),
+    ]
+    first = next((place for place, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return " ".join(text for count, text in parts[first : first + 2] if count) or "0 s"
+
+
+def moment_words(moment_s: float, now_s: float) -> str:
+    """Return a moment as the clock on the wall shows it.
+
+    Examples
+    --------
+    >>> moment_words(0.0, 0.0).startswith("today ")
+    True
+    """
+    moment, now = (datetime.fromtimestamp(seconds).astimezone() for seconds in (moment_s, now_s))
+    days = (moment.date() - now.date()).days
+    day = {0: "today", 1: "tomorrow", -1: "yesterday"}.get(days) or f"{moment.day} {moment:%b}"
+    precise = abs(moment_s - now_s) < _HOUR
+    return f"{day} {moment:%H:%M:%S}" if precise else f"{day} {moment:%H:%M}"
+
+
+def bytes_words(count: int) -> str:
+    """Return a number of bytes with its unit.
+
+    Examples
+    --------
+    >>> bytes_words(900), bytes_words(15300), bytes_words(7_000_000)
+    ('900 B', '15 kB', '7.0 MB')
+    """
+    if count < 1000:  # noqa: PLR2004  (a kilobyte)
+        return f"{count} B"
+    for unit, size in (("GB", 10**9), ("MB", 10**6)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count / 1000:.0f} kB"

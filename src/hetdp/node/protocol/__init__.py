@@ -1,0 +1,1 @@
+"""The protocol of a node: state machines without I/O."""

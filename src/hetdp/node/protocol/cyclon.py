@@ -1,0 +1,245 @@
+"""The random view of the network: Cyclon shuffles, hardened. Time and records in, records out; no I/O.
+
+A view holds signed records of a few peers. Once per period the node asks the peer with the oldest record, gives it some
+records and gets some back, which fill free slots first and then the slots of those it gave away. So the view stays a
+random sample of the network, and dead peers fall out.
+
+Hardening: a record's age comes from its own signature, so nobody else can make it look young or old, and whoever was
+asked counts as young from then on, so nobody can be asked out of turn by looking old either; one identity and one
+address hold one slot, also when a record is renewed; a known peer's transport key changes only on its own word; one
+host holds few slots; at most half of the view was introduced by the same peer; one shuffle changes at most
+`shuffle_size` slots.
+
+Who calls proves its key and nothing else, and one machine has as many keys as it likes. So what callers say of
+themselves and of others is a mere claim, unless this node has reached that peer at that address. Claims hold a quarter
+of the view; they are not passed on, except by who knows next to nobody else; now and then one is asked, and if it
+answers, it is a claim no longer. Where two say that they are at one address, the one that answered there counts; a
+claim gives way; else chance decides.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hetdp.core.randomness import Stream
+from hetdp.node.protocol.addresses import endpoint_of, host_of, most_at_host
+from hetdp.node.protocol.chance import pick, some
+from hetdp.node.protocol.messages import Record
+from hetdp.node.protocol.reached import Reached
+
+__all__ = ["View"]
+
+#: So many peers are remembered as asked; one is asked per period.
+_MOST_ASKED = 1024
+#: A shuffle fills free slots, and replaces so many of those that were given away. Who is called takes nothing over from
+#: a stranger, so what the caller takes over is a copy; where copies are few, no peer becomes famous by chance.
+_MOST_GIVEN_UP = 1
+
+
+@dataclass(slots=True)
+class _Entry:
+    record: Record
+    source: bytes
+    claimed: bool
+
+    @property
+    def host(self) -> str:
+        return host_of(self.record.address)
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        return endpoint_of(self.record.address)
+
+
+class View:
+    """The peers a node knows.
+
+    Parameters
+    ----------
+    own_key, own_address
+        Never enter the view.
+    size, shuffle_size
+        Slots, and how many of them a shuffle may change.
+    most_per_host
+        Slots that one host may hold; 0 for any number. On loopback any number may, if the own address is there too.
+    stream
+        For blind choices.
+
+    Examples
+    --------
+    >>> from hetdp.core.randomness import seeded_stream
+    >>> view = View(bytes(32), "", size=4, shuffle_size=2, most_per_host=0, stream=seeded_stream(1))
+    >>> view.oldest() is None, len(view)
+    (True, 0)
+    """
+
+    def __init__(
+        self, own_key: bytes, own_address: str, *, size: int, shuffle_size: int, most_per_host: int, stream: Stream
+    ) -> None:
+        self._own_key, self._own_endpoint = own_key, endpoint_of(own_address) if own_address else None
+        self._size, self._shuffle_size, self._most_per_host = size, shuffle_size, most_per_host
+        self._stream = stream
+        self._entries: dict[bytes, _Entry] = {}
+        self._asked_ms: OrderedDict[bytes, float] = OrderedDict()
+        self._own_address = own_address
+        self._most_claims = max(1, size // 4)
+        self.reached = Reached()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def records(self) -> list[Record]:
+        """Return the records in the view."""
+        return [entry.record for entry in self._entries.values()]
+
+    def oldest(self) -> Record | None:
+        """Return the record of the peer not heard of for longest: neither signed nor asked. None if there is none.
+
+        Claims have no part in it: they are as young as their owners say.
+        """
+        sure = [entry.record for entry in self._entries.values() if not entry.claimed]
+        return min(sure, key=self._heard_of, default=None)
+
+    def knows_few(self) -> bool:
+        """Return whether there are fewer peers than a shuffle takes that more than claim to be somewhere."""
+        return sum(not entry.claimed for entry in self._entries.values()) < self._shuffle_size
+
+    def claims(self, key: bytes) -> bool:
+        """Return whether a peer is in the view and only claims to be where its record says."""
+        return key in self._entries and self._entries[key].claimed
+
+    def claim(self) -> Record | None:
+        """Return the record of one of those who only claim to be somewhere, by chance; None if there is none."""
+        claims = [entry.record for entry in self._entries.values() if entry.claimed]
+        return pick(claims, self._stream) if claims else None
+
+    def note_asked(self, key: bytes, now_ms: float) -> None:
+        """Remember that a peer is being asked now, whether it is in the view or not."""
+        self._asked_ms[key] = now_ms
+        self._asked_ms.move_to_end(key)
+        while len(self._asked_ms) > _MOST_ASKED:
+            self._asked_ms.popitem(last=False)
+
+    def remove(self, key: bytes) -> None:
+        """Forget a peer.
+
+        Privacy
+        -------
+        Done when it is asked, when it fails and when it is banned.
+        """
+        self._entries.pop(key, None)
+
+    def forget_outside(self, first_ms: float, last_ms: float, *, now_ms: float) -> None:
+        """Forget peers whose records are too old to be believed, and what a clock that was ahead has let in."""
+        for key in [key for key, entry in self._entries.items() if not first_ms <= entry.record.issued_ms <= last_ms]:
+            del self._entries[key]
+        for key, asked_ms in self._asked_ms.items():
+            self._asked_ms[key] = min(asked_ms, now_ms)  # or its peer would count as young until that moment comes
+
+    def sample(self, count: int, *, without: bytes) -> list[Record]:
+        """Return up to `count` random records, but not the one of the peer they are meant for. Hardly any claims."""
+        others = [entry for key, entry in self._entries.items() if key != without]
+        sure = some([entry.record for entry in others if not entry.claimed], count, self._stream)
+        # A network of strangers begins somewhere: who knows next to nobody passes on claims, so that not everybody
+        # depends on the same few.
+        claims = [entry.record for entry in others if entry.claimed]
+        return sure + some(claims, max(0, max(1, count // 2) - len(sure)), self._stream)
+
+    def merge(self, received: Sequence[Record], *, sent: Sequence[Record], source: bytes, called: bool = False) -> None:
+        """Take in what a peer gave: newer records of known peers, then free slots, then the slots of `sent`.
+
+        Parameters
+        ----------
+        received
+            Checked records; those beyond `shuffle_size` are ignored.
+        sent
+            What the peer was given, and so can be let go.
+        source
+            Key of that peer. A record of this very key must be the one that it sent over its own connection.
+        called
+            Whether that peer called this node. Otherwise this node has asked it: others whom it names are taken at its
+            word, itself where it was reached.
+        """
+        replaceable = [record.key for record in sent][:_MOST_GIVEN_UP]
+        for record in received[: self._shuffle_size]:
+            known = self._entries.get(record.key)
+            claimed = (called or record.key == source) and not self.reached.at(record.key, record.address)
+            if known is not None:
+                self._renew(known, record, source, claimed=claimed)
+            elif (
+                self._news(record, source)
+                and self._room_for(record, source)
+                and self._makes_way(record, claimed=claimed)
+                and self._frees_a_slot(replaceable, claimed=claimed, himself=record.key == source)
+            ):
+                self._entries[record.key] = _Entry(record, source, claimed)
+
+    def _frees_a_slot(self, replaceable: Sequence[bytes], *, claimed: bool, himself: bool) -> bool:
+        """Return whether there is a slot for one more, after giving one up if need be."""
+        claims = [key for key, entry in self._entries.items() if entry.claimed]
+        full, given = len(self._entries) >= self._size, next((key for key in replaceable if key in self._entries), None)
+        if claimed and not himself:  # whom callers name gets what is free and no more
+            return not full and len(claims) < self._most_claims
+        if claimed and len(claims) >= self._most_claims:
+            given = pick(claims, self._stream)
+        elif not full:
+            return True
+        if given is not None:
+            del self._entries[given]
+        return given is not None
+
+    def _heard_of(self, record: Record) -> tuple[float, bytes]:
+        return max(record.issued_ms, self._asked_ms.get(record.key, 0.0)), record.key
+
+    def _renew(self, known: _Entry, record: Record, source: bytes, *, claimed: bool) -> None:
+        """Put a newer record of a known peer in the place of the known one, if it may say what it says."""
+        if record.key == source and not claimed:
+            known.claimed = False
+        if record.issued_ms <= known.record.issued_ms or (record.curve != known.record.curve and record.key != source):
+            return
+        if record.address != known.record.address:
+            if not self._makes_way(record, claimed=claimed):
+                return
+            if claimed and not known.claimed:  # wherever it was reached before, it was not here
+                del self._entries[record.key]
+                if self._frees_a_slot((), claimed=True, himself=True):
+                    self._entries[record.key] = _Entry(record, source, claimed)
+                return
+            known.claimed = claimed
+        known.record = record
+
+    def _news(self, record: Record, source: bytes) -> bool:
+        """Return whether a record is younger than the last time its peer was asked, or its peer brings it itself."""
+        return record.key == source or record.issued_ms > self._asked_ms.get(record.key, 0.0)
+
+    def _makes_way(self, record: Record, *, claimed: bool) -> bool:
+        """Return whether a record may have its address, after removing what is in its way and counts less."""
+        endpoint, host = endpoint_of(record.address), host_of(record.address)
+        if record.key == self._own_key or endpoint == self._own_endpoint:
+            return False
+        others = [entry for key, entry in self._entries.items() if key != record.key and entry.host == host]
+        leaving = [entry for entry in others if entry.endpoint == endpoint]
+        if any(not self._beats(record, rival, claimed=claimed) for rival in leaving):
+            return False
+        if len(others) - len(leaving) >= most_at_host(record.address, self._own_address, self._most_per_host):
+            weak = [entry for entry in others if entry.claimed and entry not in leaving]
+            if not weak or (claimed and not self._coin()):
+                return False  # a host that is full of claims is full for other claims half the time only
+            leaving.append(pick(weak, self._stream))
+        for entry in leaving:
+            del self._entries[entry.record.key]
+        return True
+
+    def _beats(self, record: Record, rival: _Entry, *, claimed: bool) -> bool:
+        """Return whether a record counts more than an entry that says it is at the same address."""
+        mine = (self.reached.rank(record.key, record.address), not claimed)
+        theirs = (self.reached.rank(rival.record.key, rival.record.address), not rival.claimed)
+        return mine > theirs or (mine == theirs and self._coin())
+
+    def _coin(self) -> bool:
+        return bool(int(self._stream.words(1)[0]) & 1)
+
+    def _room_for(self, record: Record, source: bytes) -> bool:
+        """Return whether a peer may introduce one more; everybody may introduce itself."""
+        introduced = sum(entry.source == source for entry in self._entries.values())
+        return record.key == source or introduced < max(1, self._size // 2)

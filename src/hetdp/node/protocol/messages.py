@@ -1,0 +1,168 @@
+"""What travels on the wire: five bounded, versioned msgspec types, and nothing that could be executed.
+
+An exchange is four messages over one encrypted connection: `Opening` (whom I know, what I hold), `Answer` (the same,
+and which of yours I lack), `Delivery` (those, and which of yours I lack), `Delivery` (those). None of them depends on a
+profile except through the sketches, which are public.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from hetdp.core.errors import InvalidInput
+
+__all__ = ["Answer", "Delivery", "Opening", "Record", "Refused", "SignedSketch", "Slip", "decode", "encode"]
+
+VERSION = 2
+
+Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
+Signature = Annotated[bytes, Meta(min_length=64, max_length=64)]
+Nonce = Annotated[bytes, Meta(min_length=8, max_length=8)]
+Invitation = Annotated[bytes, Meta(max_length=64)]
+Time = Annotated[int, Meta(ge=0, le=2**50)]
+Epoch = Annotated[int, Meta(ge=0, le=2**40)]
+
+_OPTIONS: dict[str, Any] = {"frozen": True, "array_like": True, "forbid_unknown_fields": True}
+#: They hold bytes, texts and numbers only, so the garbage collector need not look at them; there are many.
+_LEAF: dict[str, Any] = {**_OPTIONS, "gc": False}
+
+
+class Refused(InvalidInput):
+    """A message, record or sketch is not what the protocol allows; it was dropped.
+
+    `blame` is how much is held against the sender: nothing where a slow network or a late clock explains it.
+    """
+
+    def __init__(self, message: str, *, blame: int = 5) -> None:
+        super().__init__(message)
+        self.blame = blame
+
+
+class Record(msgspec.Struct, **_LEAF):
+    """Where a node can be reached, signed by itself; `issued_ms` (Unix time) is how its age is told.
+
+    Privacy
+    -------
+    Holds an address and public keys, nothing of a profile.
+    """
+
+    key: Key
+    curve: Key
+    address: Annotated[str, Meta(max_length=300)]
+    issued_ms: Time
+    invitation: Invitation
+    signature: Annotated[bytes, Meta(max_length=64)]
+
+    def text(self, network_id: bytes) -> bytes:
+        """Return what the signature covers."""
+        unsigned = (self.key, self.curve, self.address, self.issued_ms, self.invitation)
+        return b"hetdp-record-1" + network_id + msgspec.msgpack.encode(unsigned)
+
+
+class SignedSketch(msgspec.Struct, **_LEAF):
+    """One epoch's sketch of one node: the only thing on the wire that depends on a profile.
+
+    Privacy
+    -------
+    (epsilon, v)-private against everybody together; see `hetdp.node.protocol.sketches`.
+    """
+
+    key: Key
+    epoch: Epoch
+    bits: Annotated[bytes, Meta(max_length=125_000)]
+    invitation: Invitation
+    signature: Annotated[bytes, Meta(max_length=64)]
+
+    def text(self, network_id: bytes) -> bytes:
+        """Return what the signature covers."""
+        invitation = len(self.invitation).to_bytes(1, "big") + self.invitation
+        return b"hetdp-sketch-2" + network_id + self.key + self.epoch.to_bytes(8, "big") + invitation + self.bits
+
+
+class Slip(msgspec.Struct, **_LEAF):
+    """Says that the sender holds a sketch.
+
+    Privacy
+    -------
+    Which sketches a node holds is decided by chance, not by its profile.
+    """
+
+    key: Key
+    epoch: Epoch
+
+
+class Opening(msgspec.Struct, tag=1, **_OPTIONS):
+    """First message: from the node that starts the exchange."""
+
+    nonce: Nonce
+    sender: Record
+    entries: Annotated[tuple[Record, ...], Meta(max_length=50)]
+    have: Annotated[tuple[Slip, ...], Meta(max_length=500)]
+
+
+class Answer(msgspec.Struct, tag=2, **_OPTIONS):
+    """Second message."""
+
+    nonce: Nonce
+    sender: Record
+    entries: Annotated[tuple[Record, ...], Meta(max_length=50)]
+    have: Annotated[tuple[Slip, ...], Meta(max_length=500)]
+    want: Annotated[tuple[Key, ...], Meta(max_length=64)]
+
+
+class Delivery(msgspec.Struct, tag=3, **_OPTIONS):
+    """Third and fourth message: the sketches that the other lacked."""
+
+    nonce: Nonce
+    sketches: Annotated[tuple[SignedSketch, ...], Meta(max_length=64)]
+    want: Annotated[tuple[Key, ...], Meta(max_length=64)]
+
+
+Message = Opening | Answer | Delivery
+
+
+class _Envelope(msgspec.Struct, **_OPTIONS):
+    version: int
+    network: Annotated[bytes, Meta(min_length=16, max_length=16)]
+    message: Message
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(_Envelope)
+
+
+def encode(network_id: bytes, message: Message) -> bytes:
+    r"""Return a message as bytes.
+
+    Privacy
+    -------
+    There is no compression: the length of a message never depends on the bits of a sketch.
+
+    Examples
+    --------
+    >>> raw = encode(bytes(16), Delivery(bytes(8), (), ()))
+    >>> decode(bytes(16), raw, largest=1000)
+    Delivery(nonce=b'\x00\x00\x00\x00\x00\x00\x00\x00', sketches=(), want=())
+    """
+    return _encoder.encode(_Envelope(VERSION, network_id, message))
+
+
+def decode(network_id: bytes, raw: bytes, *, largest: int) -> Message:
+    """Return the message that bytes stand for, or raise `Refused`, whatever the bytes are.
+
+    Privacy
+    -------
+    What is refused and why depends on the bytes and on public parameters only.
+    """
+    if len(raw) > largest:
+        raise Refused(f"a message must be at most {largest} bytes. Got {len(raw)} instead.")
+    try:
+        envelope = _decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OverflowError) as error:
+        raise Refused(f"a message must be one of this protocol. Got {type(error).__name__} instead.") from None
+    if envelope.version != VERSION:
+        raise Refused(f"a message must have version {VERSION}. Got another instead.")
+    if envelope.network != network_id:
+        raise Refused("a message must be for this network. Got one for another instead.")
+    return envelope.message

@@ -1,0 +1,237 @@
+"""A network is a public TOML file: catalogue, epsilon, epochs, gossip parameters, who may join, whom to ask first."""
+
+import hashlib
+import json
+import math
+import re
+import tomllib
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from hetdp.core.errors import DataError, InvalidInput
+
+__all__ = ["Bootstrap", "Network", "read_network", "split_address", "usual_most_items"]
+
+VERSION = 1
+_ADDRESS = re.compile(r"tcp://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]{1,253}):([0-9]{1,5})")
+#: What may change without making it another network: where files lie and who is known.
+_NOT_IN_ID = ("catalogue", "bootstrap", "allow")
+_EXACT_EPSILONS = 64
+#: No network allows larger profiles: a person's list, not a database.
+MOST_PROFILE = 20_000
+_USUAL_PROFILE = (25, 1000)
+
+HexKey = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Bootstrap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A peer to ask first.
+
+    Attributes
+    ----------
+    address
+        "tcp://host:port".
+    key, curve
+        Its public signing key and its public transport key, 64 hexadecimal digits each.
+    """
+
+    address: Annotated[str, Meta(max_length=300)]
+    key: HexKey
+    curve: HexKey
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The public parameters that all nodes of a network share.
+
+    Attributes
+    ----------
+    name, catalogue, catalogue_sha256, items
+        Name; file of the catalogue, relative to the TOML file; its hash; how many items it holds.
+    epsilon
+        Loss of an item of weight 1 per epoch.
+    epoch_start_s, epoch_length_s
+        Epoch n begins at start + n * length, in Unix seconds.
+    most_items
+        Largest profile; a sketch with many more ones than it allows is refused. See `usual_most_items`.
+    period_s
+        Seconds between two exchanges that a node starts.
+    view_size, shuffle_size, inventory_size, sketches_per_message
+        Peers known; of them, exchanged; sketches announced per message; sketches sent per message.
+    admission
+        "open"; "allow": keys listed in `allow`; "invite": holders of an invitation signed by `network_key`.
+    bootstrap
+        Peers to ask first.
+
+    Examples
+    --------
+    >>> network = Network(name="tea", catalogue="tea.csv", catalogue_sha256="0" * 64, items=12, epsilon=Fraction(3),
+    ...                   epoch_start_s=0, epoch_length_s=3600)
+    >>> network.epoch_at(7205.0), network.starts(2), network.sketch_bytes
+    (2, 7200, 2)
+    """
+
+    version: int = VERSION
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+    catalogue: Annotated[str, Meta(min_length=1, max_length=1000)]
+    catalogue_sha256: HexKey
+    items: Annotated[int, Meta(ge=1, le=1_000_000)]
+    epsilon: Fraction
+    epoch_start_s: Annotated[int, Meta(ge=0, le=2**40)]
+    epoch_length_s: Annotated[int, Meta(ge=1, le=2**32)]
+    most_items: int = MOST_PROFILE
+    period_s: Annotated[float, Meta(gt=0, le=86400)] = 10.0
+    view_size: Annotated[int, Meta(ge=4, le=100)] = 20
+    shuffle_size: Annotated[int, Meta(ge=2, le=50)] = 8
+    inventory_size: Annotated[int, Meta(ge=1, le=500)] = 64
+    sketches_per_message: Annotated[int, Meta(ge=1, le=64)] = 8
+    admission: str = "open"
+    network_key: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")] = ""
+    allow: tuple[HexKey, ...] = ()
+    bootstrap: tuple[Bootstrap, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.version != VERSION:
+            raise InvalidInput(f"version must be {VERSION}. Got {self.version} instead.")
+        if not self.name.isprintable() or not self.catalogue.isprintable():
+            raise InvalidInput("name and catalogue must be printable. Got something else instead.")
+        if not 0 < self.epsilon <= _EXACT_EPSILONS:
+            raise InvalidInput(f"epsilon must be above 0 and at most {_EXACT_EPSILONS}. Got {self.epsilon} instead.")
+        if self.admission not in ("open", "allow", "invite"):
+            raise InvalidInput(f"admission must be 'open', 'allow' or 'invite'. Got {self.admission!r} instead.")
+        if self.admission == "invite" and not self.network_key:
+            raise InvalidInput("network_key must be given when admission is 'invite'. Got none instead.")
+        if not 1 <= self.most_items <= MOST_PROFILE:
+            raise InvalidInput(f"most_items must be from 1 to {MOST_PROFILE}. Got {self.most_items} instead.")
+        if self.shuffle_size > self.view_size:
+            raise InvalidInput(f"shuffle_size must be at most view_size. Got {self.shuffle_size} instead.")
+        if not math.isfinite(self.period_s):
+            raise InvalidInput(f"period_s must be finite. Got {self.period_s} instead.")
+        for peer in self.bootstrap:
+            split_address(peer.address)
+
+    @property
+    def id(self) -> bytes:
+        """16 bytes that stand for the parameters; every message and every signature carries them."""
+        parameters = {name: value for name, value in _plain(self).items() if name not in _NOT_IN_ID}
+        text = json.dumps(parameters, sort_keys=True, ensure_ascii=True)
+        return hashlib.blake2b(text.encode(), digest_size=16, person=b"hetdp-network").digest()
+
+    @property
+    def sketch_bytes(self) -> int:
+        """Length of every sketch: one bit per item."""
+        return -(-self.items // 8)
+
+    @property
+    def largest_message(self) -> int:
+        """No valid message is longer, in bytes."""
+        return (
+            1024
+            + self.sketches_per_message * (self.sketch_bytes + 256)
+            + (self.inventory_size + self.sketches_per_message) * 48
+            + (self.shuffle_size + 1) * 640
+        )
+
+    def epoch_at(self, now_s: float) -> int:
+        """Return the number of the epoch at a moment; negative before the first.
+
+        Privacy
+        -------
+        The schedule is public: that a sketch appears at this moment tells nothing about the profile.
+        """
+        return math.floor((now_s - self.epoch_start_s) / self.epoch_length_s)
+
+    def starts(self, epoch: int) -> int:
+        """Return when an epoch begins, in Unix seconds."""
+        return self.epoch_start_s + epoch * self.epoch_length_s
+
+    def to_toml(self) -> str:
+        """Return the network as the text of a TOML file."""
+        start = datetime.fromtimestamp(self.epoch_start_s, UTC).isoformat()
+        lines = [f"# A hetdp network: public, the same file for every node. Epoch 0 starts {start}."]
+        peers = []
+        for name, value in _plain(self).items():
+            if name == "bootstrap":
+                for peer in value:
+                    peers += ["", "[[bootstrap]]", *(f"{key} = {_toml(part)}" for key, part in peer.items())]
+            else:
+                lines.append(f"{name} = {_toml(value)}")
+        return "\n".join(lines + peers) + "\n"
+
+
+def read_network(path: Path) -> Network:
+    """Read a network from its TOML file."""
+    try:
+        parsed = tomllib.loads(path.read_bytes().decode())
+        return msgspec.convert(parsed, Network, dec_hook=_decode)
+    except OSError as error:
+        raise DataError(f"the network file {path.name} must be readable. Got: {error.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"the network file {path.name} must be TOML. Got: {error}.") from None
+    except (msgspec.ValidationError, InvalidInput) as error:
+        raise DataError(f"the network file {path.name} must describe a network. Got: {error}") from None
+
+
+@lru_cache(maxsize=4096)
+def split_address(address: str) -> tuple[str, int]:
+    """Return host and port of "tcp://host:port", or refuse it.
+
+    Examples
+    --------
+    >>> split_address("tcp://127.0.0.1:7470")
+    ('127.0.0.1', 7470)
+    """
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 1 <= int(found[2]) <= 65535:  # noqa: PLR2004  (the largest port)
+        raise InvalidInput(f"an address must be tcp://host:port. Got {address[:100]!r} instead.")
+    return found[1], int(found[2])
+
+
+def usual_most_items(items: int) -> int:
+    """Return the largest profile of a network where nobody says otherwise: a quarter of the catalogue, 25 to 1000.
+
+    Small enough that a sketch of ones is refused by a catalogue of 50 items or more at epsilon 3.
+
+    Examples
+    --------
+    >>> usual_most_items(10), usual_most_items(50), usual_most_items(480), usual_most_items(50_000)
+    (10, 25, 120, 1000)
+    """
+    least, most = _USUAL_PROFILE
+    return min(items, max(least, min(most, items // 4)))
+
+
+def exact_number(text: str) -> Fraction:
+    """Return the number that a decimal text or a ratio such as "1/3" stands for.
+
+    Examples
+    --------
+    >>> exact_number("0.1"), exact_number("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    try:
+        return Fraction(text) if "/" in text else Fraction(Decimal(text))
+    except (ValueError, InvalidOperation, OverflowError, ZeroDivisionError):
+        raise InvalidInput(f"epsilon must be a number. Got {text[:50]!r} instead.") from None
+
+
+def _decode(kind: type, value: Any) -> Any:  # noqa: ANN401  (msgspec's hook)
+    if kind is Fraction and isinstance(value, int | float | str) and not isinstance(value, bool):
+        return exact_number(str(value))
+    raise NotImplementedError
+
+
+def _plain(network: Network) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(network, enc_hook=str)
+    return plain
+
+
+def _toml(value: Any) -> str:  # noqa: ANN401  (str, int, float or tuple of str)
+    """Return a value as TOML; the strings of JSON are strings of TOML as long as they are printable."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,327 @@
+"""The protocol of one node as a state machine: time and messages in, messages out. No I/O, no profile.
+
+The only thing it is given that depends on a profile is the signed sketch of the epoch (`adopt`).
+"""
+
+import math
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from hetdp.core.randomness import Stream
+from hetdp.node.facts import Traffic
+from hetdp.node.protocol.actions import Action, Dial, HangUp, Reply
+from hetdp.node.protocol.admission import Gate
+from hetdp.node.protocol.cyclon import View
+from hetdp.node.protocol.exchanges import Exchanges
+from hetdp.node.protocol.identity import Identity
+from hetdp.node.protocol.messages import (
+    Answer,
+    Delivery,
+    Message,
+    Opening,
+    Record,
+    Refused,
+    SignedSketch,
+    Slip,
+    decode,
+    encode,
+)
+from hetdp.node.protocol.network import Bootstrap, Network
+from hetdp.node.protocol.shelf import Shelf
+from hetdp.node.protocol.turns import whom_to_ask
+from hetdp.node.settings import Settings
+
+__all__ = ["Action", "Dial", "HangUp", "Node", "Reply"]
+
+#: Of so many keys the newest record is remembered until it is on disk; of more, those met first are forgotten.
+_MOST_MET = 2000
+
+
+class Node:
+    """One node of the network.
+
+    Parameters
+    ----------
+    identity, address, invitation
+        Who it is, where it says it can be reached, and what lets it in (not shown where nobody asks for it).
+    network, settings
+        Public parameters; limits.
+    stream
+        For blind choices. Simulations give a seeded one.
+    now_s
+        Unix seconds; the first exchange starts within one period of it.
+    contacts
+        Peers known from earlier, beside the bootstrap peers.
+
+    Privacy
+    -------
+    Knows no profile: what it sends, when and to whom depends on chance, time and what others send, and on its own
+    sketch only where the sketch itself is sent, whose length is fixed.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        *,
+        address: str,
+        network: Network,
+        settings: Settings,
+        stream: Stream,
+        now_s: float,
+        invitation: bytes = b"",
+        contacts: Iterable[Bootstrap] = (),
+    ) -> None:
+        self.network, self.settings = network, settings
+        self._counts = dict.fromkeys(Traffic.__slots__, 0)
+        self.met: dict[bytes, Record] = {}  # since the disk was last written; the shelf knows which sketches are new
+        self.gate = Gate(network, settings, own_address=address)
+        self._identity, self._address = identity, address
+        self._invitation = invitation if network.admission == "invite" else b""
+        self._network_id = network.id
+        self._stream = stream
+        self.shelf = Shelf(identity.key, most=settings.most_sketches, stream=stream)
+        self.view = View(
+            identity.key,
+            address,
+            size=network.view_size,
+            shuffle_size=network.shuffle_size,
+            most_per_host=settings.most_per_host,
+            stream=stream,
+        )
+        own = identity.key.hex()
+        self._contacts = [peer for peer in (*network.bootstrap, *contacts) if peer.key != own]
+        self._bootstraps = frozenset(peer.address for peer in network.bootstrap)
+        self.exchanges = Exchanges(most=settings.most_exchanges, patience_s=settings.timeout_periods * network.period_s)
+        self._record: Record | None = None
+        self.next_exchange_s = now_s + network.period_s * float(stream.uniforms(1)[0])
+
+    def adopt(self, sketch: SignedSketch) -> None:
+        """Publish a sketch of this node: from now on it is announced and served.
+
+        Privacy
+        -------
+        The ledger must have been charged and the sketch be on disk (`hetdp.node.protocol.publication`).
+        """
+        if self.shelf.own is None or sketch.epoch > self.shelf.own.epoch:
+            self.shelf.own = sketch
+
+    def restore(self, sketches: Iterable[SignedSketch], *, now_s: float) -> None:
+        """Put sketches of peers back on the shelf, checked like new ones."""
+        for sketch in sketches:
+            with suppress(Refused):  # it has become too old meanwhile
+                self._keep(sketch, now_s)
+
+    @property
+    def traffic(self) -> Traffic:
+        """What went over the wire since the node started."""
+        return Traffic(**self._counts)
+
+    @property
+    def next_wakeup_s(self) -> float:
+        """When `tick` has something to do."""
+        return min(self.next_exchange_s, self.exchanges.next_deadline_s())
+
+    def tick(self, now_s: float) -> list[Action]:
+        """Start an exchange if one is due; give up on peers that do not answer."""
+        actions: list[Action] = []
+        for link in self.exchanges.overdue(now_s):
+            actions += self.lost(link)
+        # A clock that was set back must not silence the node until it has caught up.
+        self.next_exchange_s = min(self.next_exchange_s, now_s + self.network.period_s)
+        if now_s < self.next_exchange_s:
+            return actions
+        missed = math.floor((now_s - self.next_exchange_s) / self.network.period_s)
+        self.next_exchange_s += (missed + 1) * self.network.period_s
+        self.shelf.expire(self.gate.epochs(now_s).start)
+        self.gate.forget_the_future(now_s)
+        self.view.forget_outside(
+            1000 * (now_s - self.settings.record_periods * self.network.period_s),
+            1000 * (now_s + self.settings.clock_skew_s),
+            now_ms=1000 * now_s,
+        )
+        return actions + self._start(now_s)
+
+    def receive(self, link: Hashable, curve: bytes, raw: bytes, *, now_s: float) -> list[Action]:
+        """Take in one message.
+
+        Parameters
+        ----------
+        link
+            The connection it came over.
+        curve
+            Transport key of the peer at the other end, as the encrypted connection has proved it.
+        raw
+            The message.
+
+        Privacy
+        -------
+        Bad messages are dropped and counted; nothing is told back.
+        """
+        self._count(received_messages=1, received_bytes=len(raw))
+        # What was asked for is read also while strangers send more than can be read.
+        asked_for = self.exchanges.started(link) is not None
+        if not self.gate.lets_through(curve, now_s=now_s) or not (asked_for or self.gate.has_room(now_s=now_s)):
+            self._count(refused=1)
+            return []
+        try:
+            message = decode(self._network_id, raw, largest=self.network.largest_message)
+            return self._handle(link, curve, message, now_s)
+        except Refused as refusal:
+            self._count(refused=1)
+            self.gate.strike(curve, now_s=now_s, count=refusal.blame)
+            over = isinstance(link, int) and self.exchanges.started(link) is None
+            return [HangUp(link)] if over else []
+
+    def lost(self, link: Hashable) -> list[Action]:
+        """Give up an exchange whose peer is silent or gone."""
+        exchange = self.exchanges.end(link)
+        if exchange is None:
+            return []
+        self._count(failures=1)
+        self.view.remove(exchange.key)
+        if exchange.wanted is None:
+            self.view.reached.note(exchange.key, exchange.address, answered=False)
+        return [HangUp(exchange.link)]
+
+    def own_record(self, now_s: float) -> Record:
+        """Return where this node can be reached, signed anew once per period."""
+        # One from the future was signed before the clock was put right, and nobody would believe it.
+        if self._record is None or not 0 <= now_s - self._record.issued_ms / 1000 < self.network.period_s:
+            fields = (
+                self._identity.key,
+                self._identity.curve,
+                self._address,
+                math.floor(1000 * now_s),
+                self._invitation,
+            )
+            unsigned = Record(*fields, b"")
+            self._record = Record(*fields, self._identity.sign(unsigned.text(self._network_id)))
+        return self._record
+
+    def _start(self, now_s: float) -> list[Action]:
+        peer = whom_to_ask(
+            self.view,
+            self._contacts,
+            gate=self.gate,
+            stream=self._stream,
+            contact_every=self.settings.contact_every,
+            now_s=now_s,
+        )
+        if peer is None:
+            return []
+        key, curve, address = peer
+        trial = self.view.claims(key)
+        self.view.remove(key)
+        self.view.note_asked(key, 1000 * now_s)
+        own = self.own_record(now_s)
+        sent = self.view.sample(self.network.shuffle_size - 1, without=key)
+        offered = self.shelf.announce(self.network.inventory_size)
+        exchange = self.exchanges.start(key, curve, address, sent, offered, now_s=now_s, trial=trial)
+        self._count(exchanges=1)
+        opening = Opening(_nonce(self._stream), own, tuple(sent), offered)
+        return [Dial(exchange.link, address, curve, self._encode(opening))]
+
+    def _handle(self, link: Hashable, curve: bytes, message: Message, now_s: float) -> list[Action]:
+        if isinstance(message, Opening):
+            return self._opening(link, curve, message, now_s)
+        if isinstance(message, Answer):
+            return self._answer(link, curve, message, now_s)
+        return self._delivery(link, curve, message, now_s)
+
+    def _opening(self, link: Hashable, curve: bytes, message: Opening, now_s: float) -> list[Action]:
+        key = message.sender.key
+        entries = self._checked(message.sender, message.entries, curve, now_s)
+        sent = self.view.sample(self.network.shuffle_size, without=key)
+        offered = self.shelf.announce(self.network.inventory_size)
+        wanted = self._lacking(message.have, now_s)
+        themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
+        self.view.merge([*themselves, *entries], sent=sent, source=key, called=True)
+        self.exchanges.join(link, message.nonce, key=key, curve=curve, offered=offered, wanted=wanted, now_s=now_s)
+        answer = Answer(message.nonce, self.own_record(now_s), tuple(sent), offered, wanted)
+        return [Reply(link, self._encode(answer))]
+
+    def _answer(self, link: Hashable, curve: bytes, message: Answer, now_s: float) -> list[Action]:
+        exchange = self.exchanges.started(link)
+        if exchange is None or exchange.wanted is not None:
+            raise Refused("an answer must belong to an exchange. Got one that nobody waits for instead.", blame=0)
+        if (message.sender.key, curve) != (exchange.key, exchange.curve):
+            # Whoever signed the record that led here named another's transport key. Who answers is not to blame.
+            self._count(refused=1)
+            return self.lost(exchange.link)
+        entries = self._checked(message.sender, message.entries, curve, now_s)
+        themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
+        self.view.reached.note(exchange.key, exchange.address, answered=True)
+        if exchange.address in self._bootstraps:  # known by a name, perhaps, or by the address of its router
+            self.view.reached.note(exchange.key, message.sender.address, answered=True)
+        if exchange.trial:  # who has stood it is in
+            entries = [*themselves, *entries]
+        elif 2 * len(self.view) < self.network.view_size:  # else it has had its turn, or it would stay famous for ever
+            entries = [*entries, *themselves]
+        self.view.merge(entries, sent=exchange.sent, source=message.sender.key)
+        exchange.wanted = self._lacking(message.have, now_s)
+        sketches = self.shelf.serve(message.want, offered=exchange.offered, count=self.network.sketches_per_message)
+        return [Reply(link, self._encode(Delivery(message.nonce, sketches, exchange.wanted)))]
+
+    def _delivery(self, link: Hashable, curve: bytes, message: Delivery, now_s: float) -> list[Action]:
+        started = self.exchanges.started(link)
+        if started is not None and started.wanted is not None:
+            self.exchanges.end(link)
+            with self._at_the_cost_of(started.key, now_s):
+                self._take(message.sketches, started.wanted, now_s)
+            return [HangUp(link)]
+        joined = self.exchanges.leave(link, message.nonce)
+        if joined is None or joined.curve != curve:
+            raise Refused("a delivery must belong to an exchange. Got one that nobody waits for instead.", blame=0)
+        with self._at_the_cost_of(joined.key, now_s):
+            self._take(message.sketches, joined.wanted, now_s)
+        sketches = self.shelf.serve(message.want, offered=joined.offered, count=self.network.sketches_per_message)
+        return [Reply(link, self._encode(Delivery(message.nonce, sketches, ())))]
+
+    def _checked(self, sender: Record, entries: tuple[Record, ...], curve: bytes, now_s: float) -> list[Record]:
+        """Return the usable entries of a message whose sender is who the connection says."""
+        self.gate.check_sender(sender, curve=curve, now_s=now_s)
+        if self.gate.reaches(sender.address):
+            self.met.pop(sender.key, None)
+            self.met[sender.key] = sender
+            if len(self.met) > _MOST_MET:
+                del self.met[next(iter(self.met))]
+        return self.gate.usable(entries[: self.network.shuffle_size], sender=sender, now_s=now_s)
+
+    @contextmanager
+    def _at_the_cost_of(self, key: bytes, now_s: float) -> Iterator[None]:
+        """Hold what is refused against the signing key too; `receive` holds it against the transport key."""
+        try:
+            yield
+        except Refused as refusal:
+            self.gate.strike(key, now_s=now_s, count=refusal.blame)
+            raise
+
+    def _take(self, sketches: tuple[SignedSketch, ...], wanted: tuple[bytes, ...], now_s: float) -> None:
+        for sketch in sketches:
+            if sketch.key not in wanted:
+                raise Refused("a sketch must have been asked for. Got another instead.")
+            self._keep(sketch, now_s)
+
+    def _keep(self, sketch: SignedSketch, now_s: float) -> None:
+        self.gate.check_sketch(sketch, now_s=now_s)
+        self.shelf.keep(sketch)
+
+    def _lacking(self, have: tuple[Slip, ...], now_s: float) -> tuple[bytes, ...]:
+        return self.shelf.lacking(
+            have[: self.network.inventory_size],
+            epochs=self.gate.epochs(now_s),
+            count=self.network.sketches_per_message,
+        )
+
+    def _encode(self, message: Message) -> bytes:
+        raw = encode(self._network_id, message)
+        self._count(sent_messages=1, sent_bytes=len(raw))
+        return raw
+
+    def _count(self, **more: int) -> None:
+        for name, add in more.items():
+            self._counts[name] += add
+
+
+def _nonce(stream: Stream) -> bytes:
+    return stream.words(1).tobytes()

@@ -1,0 +1,99 @@
+"""Publishing once per epoch, whatever happens: charge, draw and store in one transaction, and only then let it out.
+
+Why not `hetdp.Ledger`: its file and the store are two files, and a crash between the two would leave an epoch that was
+paid for and has no sketch, so a second draw. Here the charge is in the very transaction that stores the sketch. Losses
+are whole numbers of hundredths of epsilon, so their sums are exact.
+
+Everything is read and written as arrays as long as the catalogue. Items of dial 0, items that are not on the list and
+items that count cost the same, so the time of a draw does not tell how many there are (docs/node.md says what may).
+"""
+
+import msgspec
+
+from hetdp.core.errors import SimulatedResult
+from hetdp.core.randomness import Stream, secure_stream
+from hetdp.node.protocol.identity import Identity
+from hetdp.node.protocol.messages import SignedSketch
+from hetdp.node.protocol.network import Network
+from hetdp.node.protocol.sketches import draw_bits, sign_sketch
+from hetdp.node.storage.store import Store
+
+__all__ = ["publish"]
+
+
+def publish(
+    store: Store,
+    *,
+    identity: Identity,
+    network: Network,
+    now_s: float,
+    invitation: bytes = b"",
+    stream: Stream | None = None,
+    simulation: bool = False,
+) -> SignedSketch | None:
+    """Return the sketch to show to the network now: drawn if the epoch has none yet, the stored one otherwise.
+
+    Parameters
+    ----------
+    store
+        Holds the profile, the ledger and the sketches so far.
+    identity, network, invitation
+        Who signs, and for which network; the invitation goes along only where the network asks for one.
+    now_s
+        Unix seconds. Where the clock was set back, the newest stored sketch is returned; no epoch is drawn twice.
+    stream, simulation
+        A seeded stream is refused unless `simulation` says that nobody's privacy is at stake.
+
+    Returns
+    -------
+    SignedSketch or None
+        None before the first epoch.
+
+    Privacy
+    -------
+    Item i loses epsilon * dial_i / 100, recorded before the sketch exists outside the transaction, and at most its
+    lifetime limit in total: an item that cannot pay counts as dial 0 and pays nothing. A crash before the commit
+    leaves neither a charge nor a sketch; after it, both.
+    """
+    source = secure_stream() if stream is None else stream
+    if source.simulated and not simulation:
+        raise SimulatedResult(
+            "a sketch drawn with a seed must not be published; its noise can be recomputed by anyone."
+        )
+    store.check_network(network)
+    epoch = network.epoch_at(now_s)
+    newest = store.published_epoch()
+    if epoch >= 0 and (newest is None or newest < epoch):
+        shown = invitation if network.admission == "invite" else b""
+        _draw(store, identity=identity, network=network, epoch=epoch, now_s=now_s, invitation=shown, stream=source)
+    return newest_sketch(store)
+
+
+def newest_sketch(store: Store) -> SignedSketch | None:
+    """Return the newest stored sketch of this node, ready to be shown."""
+    rows = store._rows("SELECT sketch FROM publications ORDER BY epoch DESC LIMIT 1")  # noqa: SLF001  (same package)
+    return msgspec.msgpack.decode(rows[0][0], type=SignedSketch) if rows else None
+
+
+def _draw(
+    store: Store,
+    *,
+    identity: Identity,
+    network: Network,
+    epoch: int,
+    now_s: float,
+    invitation: bytes,
+    stream: Stream,
+) -> None:
+    with store.transaction(durable=True) as connection:
+        (newest,) = connection.execute("SELECT max(epoch) FROM publications").fetchone()
+        if newest is not None and newest >= epoch:  # another process was quicker
+            return
+        dials = store.standing().effective
+        store.charge(connection, dials)
+        bits = draw_bits(dials, epsilon=network.epsilon, size=network.items, stream=stream)
+        sketch = sign_sketch(bits, epoch=epoch, identity=identity, network=network, invitation=invitation)
+        connection.execute(
+            "INSERT INTO publications VALUES (?, ?, ?, ?, ?)",
+            (epoch, now_s, int(bits.sum()), msgspec.msgpack.encode(sketch), dials.tobytes()),
+        )

@@ -1,0 +1,107 @@
+"""Every setting of a node, in one table: what is in `node.toml`, its default and what it does.
+
+A test fails when a setting is missing from docs/node.md.
+"""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from hetdp.core.errors import DataError
+
+__all__ = ["SETTINGS", "Settings", "read_settings", "settings_toml"]
+
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of one node; `SETTINGS` says what each does.
+
+    Privacy
+    -------
+    None of them is derived from the profile. What a node sends depends on public ones only.
+
+    Examples
+    --------
+    >>> Settings().neighbours
+    10
+    """
+
+    listen: Annotated[str, Meta(max_length=300)] = "tcp://127.0.0.1:7470"
+    advertise: Annotated[str, Meta(max_length=300)] = ""
+    invitation: Annotated[str, Meta(pattern=r"^([0-9a-f]{128})?$")] = ""
+    page: bool = True
+    page_port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    neighbours: Count = 10
+    lifetime_epochs: Annotated[float, Meta(gt=0, le=1e6)] = 10.0
+    most_sketches: Count = 1000
+    keep_epochs: Annotated[int, Meta(ge=1, le=1000)] = 2
+    timeout_periods: Annotated[float, Meta(gt=0, le=100)] = 0.8
+    record_periods: Annotated[float, Meta(ge=2, le=1e6)] = 60.0
+    contact_every: Count = 10
+    clock_skew_s: Seconds = 60.0
+    messages_per_period: Annotated[float, Meta(gt=0, le=1e6)] = 8.0
+    message_burst: Count = 32
+    messages_per_s: Annotated[float, Meta(gt=0, le=1e6)] = 200.0
+    strikes: Count = 20
+    ban_s: Seconds = 3600.0
+    most_exchanges: Count = 64
+    most_per_host: Annotated[int, Meta(ge=0, le=1000)] = 4
+
+
+#: Name of each setting -> what it does.
+SETTINGS: dict[str, str] = {
+    "listen": "Address to listen on, tcp://host:port.",
+    "advertise": "Address that others are told, if it differs from `listen` (behind a router): an IP address, no name.",
+    "invitation": "Invitation signed by the network key, where the network asks for one.",
+    "page": "Whether `hetdp node run` starts the page in the browser.",
+    "page_port": "Port of the page on 127.0.0.1; 0 takes any free one.",
+    "neighbours": "How many neighbours are chosen.",
+    "lifetime_epochs": "Lifetime limit of an item where the page sets none: so many epochs at full weight, at most 30.",
+    "most_sketches": "Sketches kept; beyond it, a random selection stays.",
+    "keep_epochs": "Age in epochs after which a sketch is forgotten.",
+    "timeout_periods": "How long a peer may take to answer, in gossip periods.",
+    "record_periods": "Age after which a peer's address is not believed any more, in gossip periods.",
+    "contact_every": "Every so many exchanges, a bootstrap peer or an old acquaintance is asked: heals partitions.",
+    "clock_skew_s": "How far ahead another node's clock may be.",
+    "messages_per_period": "Messages that one peer may send per gossip period, on average.",
+    "message_burst": "Messages that one peer may send at once.",
+    "messages_per_s": "Messages per second that all peers together may send; ten seconds' worth at once.",
+    "strikes": "Bad or surplus messages after which a peer is banned; one is forgiven per gossip period.",
+    "ban_s": "How long a ban lasts.",
+    "most_exchanges": "Exchanges that others may have open at once.",
+    "most_per_host": "Peers of the same host in the view; 0 for no limit, and none among nodes on loopback.",
+}
+
+
+def read_settings(path: Path) -> Settings:
+    """Read settings from a TOML file; what it leaves out has its default."""
+    try:
+        return msgspec.convert(tomllib.loads(path.read_bytes().decode()), Settings)
+    except OSError as error:
+        raise DataError(f"the settings file {path} must be readable. Got: {error.strerror}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        if "$.invitation" in str(error):
+            raise DataError(
+                f"invitation in {path.name} must be 128 hexadecimal digits, as `hetdp network invite` prints them. "
+                "Got something else instead."
+            ) from None
+        raise DataError(f"the settings file {path.name} must hold known settings. Got: {error}.") from None
+
+
+def settings_toml(settings: Settings) -> str:
+    """Return settings as the text of a TOML file, each with its explanation.
+
+    Examples
+    --------
+    >>> settings_toml(Settings()).splitlines()[-1]
+    'most_per_host = 4'
+    """
+    plain: dict[str, Any] = msgspec.to_builtins(settings)
+    lines = [f"# {SETTINGS[name]}\n{name} = {json.dumps(value)}\n" for name, value in plain.items()]
+    return "\n".join(lines)

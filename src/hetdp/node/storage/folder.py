@@ -1,0 +1,197 @@
+"""The folder of a node: settings, network, keys and store, readable by their owner only, made whole or not at all."""
+
+import fcntl
+import os
+import shutil
+import socket
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from hetdp.core.errors import DataError, InvalidInput
+from hetdp.node.protocol.addresses import check_own_address
+from hetdp.node.protocol.identity import Identity
+from hetdp.node.protocol.network import Bootstrap, Network, read_network, split_address
+from hetdp.node.protocol.sketches import as_dial
+from hetdp.node.settings import Settings, settings_toml
+from hetdp.node.storage.catalogue import read_catalogue, read_items
+from hetdp.node.storage.store import Store
+
+__all__ = [
+    "IDENTITY",
+    "NETWORK",
+    "SETTINGS_FILE",
+    "STORE",
+    "default_limit",
+    "free_ports",
+    "init_node",
+    "is_running",
+    "locked",
+]
+
+SETTINGS_FILE, NETWORK, IDENTITY, STORE, _LOCK = "node.toml", "network.toml", "identity.key", "node.db", "lock"
+_LOCK_TRIES = 5
+#: However many epochs the settings say, an item does not lose more than this unless its owner says so.
+_MOST_DEFAULT_LIMIT = 30.0
+
+
+def init_node(
+    folder: Path,
+    *,
+    network_path: Path,
+    profile_path: Path | None = None,
+    settings: Settings | None = None,
+    identity: Identity | None = None,
+) -> Bootstrap:
+    """Make the folder of a new node, and return how others can reach it.
+
+    Parameters
+    ----------
+    folder
+        Must not exist yet.
+    network_path
+        The network's TOML file; its catalogue lies where the file says.
+    profile_path
+        CSV with the columns `item` and, optionally, `weight`; without it the profile is empty.
+    settings
+        As in docs/node.md. Port 0 in `listen` is replaced by a free one.
+    identity
+        A new one is drawn unless given.
+
+    Privacy
+    -------
+    Profile and keys are copied into the folder, which only its owner can enter, and nothing is sent. Errors about
+    the profile name rows, not items.
+    """
+    network = read_network(network_path)
+    items, digest = read_catalogue(network_path.parent / network.catalogue)
+    if digest != network.catalogue_sha256 or len(items) != network.items:
+        raise DataError(
+            f"the catalogue {network.catalogue!r} must be the one the network names. Got another file instead."
+        )
+    chosen = settings or Settings()
+    listen = _listen(chosen.listen)
+    advertise = chosen.advertise or listen
+    if split_address(advertise)[0] in ("0.0.0.0", "[::]"):  # noqa: S104  (refused, not bound)
+        raise InvalidInput(
+            "advertise must be given with listen on all interfaces. Got none, and nobody could reach it."
+        )
+    check_own_address(advertise)
+    places = {item.item: item.place for item in items}
+    dials = _dials(profile_path, places)
+    if folder.exists():
+        raise DataError(f"the folder of a new node must not exist yet. Got {str(folder)!r}, which does, instead.")
+    who = identity or Identity.generate()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))  # for its owner only
+    except OSError as error:
+        raise DataError(f"the folder {str(folder)!r} must be in a writable place. Got: {error.strerror}.") from None
+    try:
+        who.save(temporary / IDENTITY)
+        _write(temporary / NETWORK, network.to_toml())
+        _write(temporary / SETTINGS_FILE, settings_toml(msgspec.structs.replace(chosen, listen=listen)))
+        _write(temporary / _LOCK, "")
+        limit = default_limit(network, chosen)
+        with Store.make(temporary / STORE, network, items, default_limit=limit) as store:
+            store.set_dials(dials)
+        temporary.rename(folder)
+    except (OSError, sqlite3.Error) as error:  # a full disk, above all
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise DataError(f"the folder {str(folder)!r} must be in a place with room for it. Got: {error}.") from None
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return Bootstrap(advertise, who.key.hex(), who.curve.hex())
+
+
+def default_limit(network: Network, settings: Settings) -> float:
+    """Return the lifetime limit of items where their owner has set none.
+
+    Privacy
+    -------
+    Public parameters only. At a loss of 30 the promise says next to nothing; at least it ends there.
+    """
+    return min(_MOST_DEFAULT_LIMIT, float(network.epsilon) * settings.lifetime_epochs)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder for one running node.
+
+    Privacy
+    -------
+    Two nodes on one store would be safe (an epoch is drawn once), but they would confuse peers.
+    """
+    with (folder / _LOCK).open("r+") as file:
+        for left in reversed(range(_LOCK_TRIES)):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if not left:
+                    raise DataError(
+                        f"only one node may run in {str(folder)!r}. Got another that is already running there: use "
+                        "that one, or stop it first."
+                    ) from None
+                time.sleep(0.05)  # `is_running` may hold it for a moment
+        yield
+
+
+def is_running(folder: Path) -> bool:
+    """Return whether a node runs in the folder at present."""
+    try:
+        with (folder / _LOCK).open("r+") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def free_ports(count: int) -> list[int]:
+    """Return different ports of the loopback interface that are free at the moment."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def _listen(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    if port == "0":
+        address = f"{host}:{free_ports(1)[0]}"
+    split_address(address)
+    return address
+
+
+def _dials(path: Path | None, places: dict[str, int]) -> dict[int, int]:
+    dials: dict[int, int] = {}
+    for number, (item, weight) in enumerate([] if path is None else read_items(path), start=1):
+        if item not in places:
+            raise DataError(f"items of the profile must be in the catalogue. Got another in row {number}.")
+        if places[item] in dials:
+            raise DataError(f"items of the profile must be all different. Got one again in row {number}.")
+        try:
+            dials[places[item]] = as_dial(weight)
+        except InvalidInput:
+            raise DataError(
+                f"weights of the profile must be numbers from 0 to 1. Got another in row {number}."
+            ) from None
+    return dials
+
+
+def _write(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

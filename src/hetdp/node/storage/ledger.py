@@ -1,0 +1,240 @@
+"""The ledger of a node: dials, losses and limits of every item, as arrays as long as the catalogue.
+
+Once per epoch the node reads them, draws, and writes back. Arrays of fixed length make that the same work whatever the
+profile: an item that is on the list costs no more than one that is not, and nothing is done item by item.
+"""
+
+import json
+import math
+import sqlite3
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.checks import not_negative
+from hetdp.core.errors import InvalidInput
+from hetdp.node.protocol.sketches import FULL_DIAL
+from hetdp.node.storage.base import checked_place, set_fact
+from hetdp.node.storage.catalogue_table import CatalogueStore
+
+__all__ = ["ABSENT", "MOST_LIMIT", "LedgerStore", "Standing"]
+
+#: Stands where an item is not on the list.
+ABSENT = 255
+#: The largest lifetime limit. A loss beyond a few dozen means no privacy anyway; this keeps numbers finite.
+MOST_LIMIT = 1e6
+#: A limit of 10 * epsilon, computed in floats, means ten epochs although it may be a little less than that.
+_TOLERANCE = Fraction(1, 10**9)
+#: Losses are kept in 32 bits; so many steps are 20 million epochs at full dial.
+_MOST_STEPS = 2**31 - 1 - FULL_DIAL
+#: Each array and what it is made of: dials, hundredths of epsilon lost so far and at most (below 0: the default).
+_KINDS: dict[str, Any] = {"dials": np.uint8, "lost": np.int32, "limits": np.int32, "page": np.int32, "groups": np.int32}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Standing:
+    """How each item of the catalogue stands, in the order of the catalogue.
+
+    Attributes
+    ----------
+    dials
+        As the owner has set them; `ABSENT` for items that are not on the list.
+    lost, limits
+        Lifetime loss so far and at most, in hundredths of epsilon.
+
+    Privacy
+    -------
+    For the owner's eyes; `repr` shows nothing. All arrays are as long as the catalogue, whatever the profile.
+    """
+
+    dials: NDArray[np.uint8]
+    lost: NDArray[np.int32]
+    limits: NDArray[np.int32]
+
+    @property
+    def listed(self) -> NDArray[np.bool_]:
+        """Which items are on the list."""
+        listed: NDArray[np.bool_] = self.dials != ABSENT
+        return listed
+
+    @property
+    def exhausted(self) -> NDArray[np.bool_]:
+        """Which items on the list cannot pay for another epoch."""
+        wanted = self._wanted()
+        return (wanted > 0) & (self.lost + wanted > self.limits)
+
+    @property
+    def effective(self) -> NDArray[np.uint8]:
+        """The dials that count in the next sketch: 0 for what is not on the list and for what is exhausted."""
+        return np.where(self.exhausted, 0, self._wanted()).astype(np.uint8)
+
+    def _wanted(self) -> NDArray[np.int32]:
+        return np.where(self.listed, self.dials, 0).astype(np.int32)
+
+
+class LedgerStore(CatalogueStore):
+    """Reads and writes losses and limits.
+
+    Attributes
+    ----------
+    settings_limit
+        The default limit that `node.toml` gives. Whoever opens the store with settings puts it here; it is not
+        written, so that looking at a node changes nothing.
+    """
+
+    settings_limit: float | None = None
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Loss of an item at full dial per epoch."""
+        return Fraction(self._fact("epsilon"))
+
+    def standing(self) -> Standing:
+        """Return how each item of the catalogue stands.
+
+        Privacy
+        -------
+        For the owner's eyes. The same work for every profile.
+        """
+        limits = self._array("limits")
+        default = most_steps(self.default_limit(), self.epsilon)
+        return Standing(
+            self._array("dials"), self._array("lost"), np.where(limits < 0, default, limits).astype(np.int32)
+        )
+
+    def default_limit(self) -> float:
+        """Return the lifetime limit of items that have none of their own, in epsilon.
+
+        It is what the owner has set on the page; until then what the settings say; without settings what the store
+        was made with.
+        """
+        if self.settings_limit is None or self.default_limit_chosen():
+            return float(self._fact("default_limit"))
+        return self.settings_limit
+
+    def default_limit_chosen(self) -> bool:
+        """Return whether the owner has set the default limit, so that the settings no longer do."""
+        return bool(self._fact("default_limit_chosen") != 0)  # a store that does not say keeps the limit it has
+
+    def set_default_limit(self, epsilon: float) -> None:
+        """Set the lifetime limit of items that have none of their own."""
+        limit = checked_limit(epsilon)
+        with self.transaction(durable=True) as connection:
+            set_fact(connection, "default_limit", limit)
+            set_fact(connection, "default_limit_chosen", 1)
+            next_version(connection)
+
+    def set_limit(self, place: int, epsilon: float | None) -> None:
+        """Set the lifetime limit of one item; None goes back to the default."""
+        limit = None if epsilon is None else checked_limit(epsilon)
+        with self.transaction(durable=True) as connection:
+            checked_place(connection, place)
+            steps = self._array("limits")
+            if limit is None:
+                steps[place] = -1
+                connection.execute("DELETE FROM limits WHERE place = ?", (place,))
+            else:
+                steps[place] = most_steps(limit, self.epsilon)
+                connection.execute("INSERT OR REPLACE INTO limits VALUES (?, ?)", (place, limit))
+            put_array(connection, "limits", steps)
+            next_version(connection)
+
+    def charge(self, connection: sqlite3.Connection, dials: NDArray[np.uint8]) -> None:
+        """Add one epoch's losses, within the transaction that stores its sketch.
+
+        Privacy
+        -------
+        Must come before the sketch leaves the transaction. The same work for every profile.
+        """
+        put_array(connection, "lost", self._array("lost") + dials.astype(np.int32))
+
+    def charges(self, place: int) -> list[tuple[int, float]]:
+        """Return the (epoch, loss) of one item, oldest first."""
+        epsilon = self.epsilon
+        rows = self._rows("SELECT epoch, substr(dials, ?, 1) FROM publications ORDER BY epoch", place + 1)
+        return [(epoch, loss(dial[0], epsilon)) for epoch, dial in rows if dial and dial[0]]
+
+    def all_charges(self) -> list[tuple[int, int, float]]:
+        """Return every (epoch, place, loss), oldest first."""
+        losses = [loss(dial, self.epsilon) for dial in range(FULL_DIAL + 1)]
+        found = []
+        for epoch, raw in self._rows("SELECT epoch, dials FROM publications ORDER BY epoch"):
+            dials = np.frombuffer(raw, dtype=np.uint8)
+            found += [(epoch, place, losses[dials[place]]) for place in np.flatnonzero(dials).tolist()]
+        return found
+
+    def spent(self) -> dict[int, float]:
+        """Return the lifetime loss of every item that ever lost anything, removed ones included."""
+        epsilon, lost = self.epsilon, self._array("lost")
+        return {place: loss(int(lost[place]), epsilon) for place in np.flatnonzero(lost).tolist()}
+
+    def effective_dials(self) -> dict[int, int]:
+        """Return the dials that will count in the next sketch; items that weigh 0 are left out."""
+        dials = self.standing().effective
+        return {place: int(dials[place]) for place in np.flatnonzero(dials).tolist()}
+
+    def _limits(self, places: list[int]) -> dict[int, float]:
+        """Return the limits that the owner has set for some items."""
+        sql = "SELECT place, epsilon FROM limits WHERE place IN (SELECT value FROM json_each(?))"
+        return dict(self._rows(sql, json.dumps(places)))
+
+    def _array(self, name: str) -> NDArray[Any]:
+        raw = self._one("SELECT value FROM arrays WHERE name = ?", name)
+        return np.frombuffer(raw, dtype=np.dtype(_KINDS[name]).newbyteorder("<")).astype(_KINDS[name])
+
+
+def put_array(connection: sqlite3.Connection, name: str, values: NDArray[Any]) -> None:
+    """Write an array."""
+    raw = values.astype(np.dtype(_KINDS[name]).newbyteorder("<")).tobytes()
+    connection.execute("INSERT OR REPLACE INTO arrays VALUES (?, ?)", (name, raw))
+
+
+def next_version(connection: sqlite3.Connection) -> None:
+    """Count an edit."""
+    (version,) = connection.execute(
+        "SELECT coalesce(max(value), 0) FROM facts WHERE name = 'profile_version'"
+    ).fetchone()
+    set_fact(connection, "profile_version", version + 1)
+
+
+def checked_limit(epsilon: float) -> float:
+    """Return a lifetime limit if it is one.
+
+    Examples
+    --------
+    >>> checked_limit(30)
+    30.0
+    """
+    limit = not_negative("limit", epsilon)
+    if limit > MOST_LIMIT:
+        raise InvalidInput(f"limit must be at most {MOST_LIMIT:,.0f}. Got more instead.")
+    return limit
+
+
+def loss(steps: int, epsilon: Fraction) -> float:
+    """Return the loss of so many hundredths of weight.
+
+    Examples
+    --------
+    >>> loss(150, Fraction(3))
+    4.5
+    """
+    return float(epsilon * int(steps) / FULL_DIAL)
+
+
+def most_steps(limit: float, epsilon: Fraction) -> int:
+    """Return how many hundredths of weight an item may lose in its life.
+
+    Privacy
+    -------
+    Whole numbers from here on: sums of losses have no rounding error.
+
+    Examples
+    --------
+    >>> most_steps(0.3, Fraction(1, 10)), most_steps(4.5, Fraction(3)), most_steps(1e6, Fraction(1, 10**12))
+    (300, 150, 2147483547)
+    """
+    return min(_MOST_STEPS, math.floor(Fraction(limit) * (1 + _TOLERANCE) * FULL_DIAL / epsilon))

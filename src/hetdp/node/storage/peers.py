@@ -1,0 +1,134 @@
+"""What a node keeps of others: their sketches, how to reach them, whom it has banned, what went over the wire."""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from hetdp.core.randomness import secure_stream
+from hetdp.node.facts import PeerInfo, Traffic
+from hetdp.node.protocol.addresses import host_of, most_at_host
+from hetdp.node.protocol.admission import MOST_BANS
+from hetdp.node.protocol.chance import some
+from hetdp.node.protocol.identity import pseudonym
+from hetdp.node.protocol.messages import Record, SignedSketch
+from hetdp.node.protocol.network import Bootstrap
+from hetdp.node.storage.base import set_fact
+from hetdp.node.storage.profile import ProfileStore
+
+__all__ = ["PeerStore"]
+
+_TRAFFIC_POINTS = 200
+_MOST_PEERS = 1000
+_sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
+
+
+class PeerStore(ProfileStore):
+    """Reads and writes what others have published."""
+
+    def keep(
+        self,
+        *,
+        sketches: Iterable[SignedSketch] = (),
+        peers: Iterable[tuple[Record, float]] = (),
+        bans: Mapping[bytes, float] | None = None,
+        traffic: Traffic | None = None,
+        now_s: float,
+        first_epoch: int,
+        held: Collection[bytes] | None = None,
+    ) -> None:
+        """Write what the protocol has learned, in one transaction: checked sketches, peers seen, bans, traffic.
+
+        Sketches of epochs before `first_epoch` go, and so do those of keys that are not in `held`, if it is given.
+        Bans, if given, are all there are: those stored before go. What a clock that was ahead has dated later than
+        `now_s` would outlive everything else; such peers count as seen now, such traffic goes.
+        """
+        with self.transaction(durable=False) as connection:
+            connection.executemany(
+                "INSERT INTO sketches VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET epoch = excluded.epoch, "
+                "sketch = excluded.sketch WHERE excluded.epoch > sketches.epoch",
+                [(sketch.key, sketch.epoch, msgspec.msgpack.encode(sketch)) for sketch in sketches],
+            )
+            connection.execute("DELETE FROM sketches WHERE epoch < ?", (first_epoch,))
+            if held is not None:
+                stored = connection.execute("SELECT key FROM sketches").fetchall()
+                gone = [(key,) for (key,) in stored if key not in held]
+                connection.executemany("DELETE FROM sketches WHERE key = ?", gone)
+            connection.executemany(
+                "INSERT OR REPLACE INTO peers VALUES (?, ?, ?, ?)",
+                [(record.key, record.curve, record.address, seen_s) for record, seen_s in peers],
+            )
+            connection.execute("UPDATE peers SET seen_s = ? WHERE seen_s > ?", (now_s, now_s))
+            connection.execute(
+                "DELETE FROM peers WHERE key NOT IN (SELECT key FROM peers ORDER BY seen_s DESC LIMIT ?)",
+                (_MOST_PEERS,),
+            )
+            connection.execute("DELETE FROM bans WHERE until_s < ?", (now_s,))
+            if bans is not None and dict(connection.execute("SELECT key, until_s FROM bans")) != bans:
+                connection.execute("DELETE FROM bans")
+                connection.executemany("INSERT INTO bans VALUES (?, ?)", list(bans.items()))
+            if traffic is not None:
+                connection.execute("DELETE FROM traffic WHERE time_s > ?", (now_s,))
+                point = (now_s, traffic.sent_bytes, traffic.received_bytes)
+                connection.execute("INSERT OR REPLACE INTO traffic VALUES (?, ?, ?)", point)
+                connection.execute(
+                    "DELETE FROM traffic WHERE time_s NOT IN (SELECT time_s FROM traffic ORDER BY time_s DESC LIMIT ?)",
+                    (_TRAFFIC_POINTS,),
+                )
+                set_fact(connection, "traffic", json.dumps(dataclasses.asdict(traffic)))
+
+    def sketches(self) -> list[SignedSketch]:
+        """Return the sketches of peers."""
+        return [_sketch_decoder.decode(raw) for (raw,) in self._rows("SELECT sketch FROM sketches ORDER BY rowid")]
+
+    def sketch_count(self) -> int:
+        """Return how many sketches of peers are held."""
+        return int(self._one("SELECT count(*) FROM sketches"))
+
+    def peers(self) -> list[PeerInfo]:
+        """Return the peers talked to, those seen last first."""
+        rows = self._rows(
+            "SELECT peers.key, address, seen_s, epoch FROM peers LEFT JOIN sketches USING (key) ORDER BY seen_s DESC"
+        )
+        return [PeerInfo(key.hex(), pseudonym(key), address, seen_s, epoch) for key, address, seen_s, epoch in rows]
+
+    def contacts(self, count: int, *, own_address: str, most_per_host: int) -> list[Bootstrap]:
+        """Return some of the peers talked to, to ask after a restart: half seen last, half at random, few of a host.
+
+        Those seen last are most likely still there. But they may be whoever has called most often, and one machine can
+        call under many keys; so the other half is anybody.
+
+        Parameters
+        ----------
+        count
+            How many.
+        own_address, most_per_host
+            As for `hetdp.node.protocol.cyclon.View`.
+        """
+        newest = self._rows("SELECT address, key, curve FROM peers ORDER BY seen_s DESC, key")
+        taken, chosen = Counter[str](), dict[bytes, Bootstrap]()
+        for rows, room in ((newest, count - count // 2), (some(newest, len(newest), secure_stream()), count)):
+            for address, key, curve in rows:
+                host = host_of(address)
+                free = taken[host] < most_at_host(address, own_address, most_per_host)
+                if len(chosen) < room and key not in chosen and free:
+                    taken[host] += 1
+                    chosen[key] = Bootstrap(address, key.hex(), curve.hex())
+        return list(chosen.values())
+
+    def bans(self) -> dict[bytes, float]:
+        """Return banned transport and signing keys and until when: as many as a node keeps, those that last longest."""
+        return dict(self._rows("SELECT key, until_s FROM bans ORDER BY until_s DESC LIMIT ?", MOST_BANS))
+
+    def traffic(self) -> Traffic:
+        """Return what went over the wire, all runs together."""
+        stored = self._fact("traffic")
+        return Traffic() if stored is None else Traffic(**json.loads(stored))
+
+    def traffic_history(self) -> list[tuple[float, int, int]]:
+        """Return (time, bytes sent, bytes received) so far, one per period, for the last 200."""
+        return [
+            tuple(row) for row in self._rows("SELECT time_s, sent_bytes, received_bytes FROM traffic ORDER BY time_s")
+        ]

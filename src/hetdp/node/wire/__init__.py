@@ -1,0 +1,1 @@
+"""The transport of a node: a process of its own."""

@@ -1,0 +1,177 @@
+"""The exchanges that a node starts, inside the transport process: a DEALER socket each, its bytes passing the guard."""
+
+import socket
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import zmq
+
+from hetdp.node.wire.frames import Kind, Pipe, Setup
+from hetdp.node.wire.guard import READ, WRITE, Guard, Relay, Watch
+from hetdp.node.wire.names import Names
+
+__all__ = ["OVERHEAD", "Dials", "bound", "put"]
+
+#: What encryption adds to a frame, and a little more.
+OVERHEAD = 64
+_QUEUE = 4
+_MOST = 16
+_BATCH = 16
+_HANDSHAKE_MS = 5000
+
+
+class _Dialled:
+    """From the connection to the answer."""
+
+    def __init__(self, curve: bytes, raw: bytes) -> None:
+        self.curve, self.raw = curve, raw
+        self.outer: socket.socket | None = None
+        self.door: socket.socket | None = None
+        self.path = ""
+        self.dealer: zmq.Socket[bytes] | None = None
+        self.relay: Relay | None = None
+
+
+class Dials:
+    """Opens connections to peers, proves that they hold the key expected of them, and passes messages.
+
+    Parameters
+    ----------
+    context
+        ZeroMQ's.
+    watch
+        Calls back when something is ready.
+    guard
+        Moves the bytes and counts them.
+    pipe
+        To the node.
+    setup
+        Keys and limits.
+    """
+
+    def __init__(
+        self, context: "zmq.Context[zmq.Socket[bytes]]", watch: Watch, guard: Guard, pipe: Pipe, setup: Setup
+    ) -> None:
+        self._context, self._watch, self._guard, self._pipe, self._setup = context, watch, guard, pipe, setup
+        self._names = Names(watch)
+        self._dialled: dict[int, _Dialled] = {}
+
+    def dial(self, body: bytes) -> None:
+        """Begin an exchange: a DIAL frame says with whom and with what."""
+        link, curve, length = Kind.DIALLED.unpack_from(body)
+        start = Kind.DIALLED.size + length
+        while len(self._dialled) >= _MOST:
+            self.hang_up(next(iter(self._dialled)))
+        self._dialled[link] = _Dialled(curve, body[start:])
+        address = body[Kind.DIALLED.size : start].decode(errors="replace")
+        self._names.dial(address, lambda outer: self._connecting(link, outer))
+
+    def send(self, link: int, raw: bytes) -> None:
+        """Send a message to a peer that was dialled."""
+        one = self._dialled.get(link)
+        if one is not None and one.dealer is not None:
+            put(one.dealer, [raw])
+
+    def listen(self, *, full: bool) -> None:
+        """Watch for answers, unless the node has enough to read."""
+        for link, one in self._dialled.items():
+            if one.dealer is not None:
+                self._watch.set(one.dealer, READ * (not full), partial(self._answered, link))
+
+    def hang_up(self, link: int) -> None:
+        """End an exchange, however far it has come."""
+        one = self._dialled.pop(link, None)
+        if one is None:
+            return
+        self._close_door(one)
+        if one.dealer is not None:
+            self._watch.set(one.dealer, 0, _nothing)
+            one.dealer.close(linger=0)
+        if one.relay is not None:
+            self._guard.end(one.relay)
+        if one.outer is not None:
+            self._watch.set(one.outer.fileno(), 0, _nothing)
+            one.outer.close()
+
+    def _connecting(self, link: int, outer: socket.socket | None) -> None:
+        one = self._dialled.get(link)
+        if outer is None:
+            return
+        if one is None:  # given up meanwhile
+            outer.close()
+            return
+        one.outer = outer
+        self._watch.set(outer.fileno(), WRITE, lambda: self._connected(link, one, outer))
+
+    def _connected(self, link: int, one: _Dialled, outer: socket.socket) -> None:
+        """Open a door for ZeroMQ's socket, so that it connects to the guard and not to the peer."""
+        self._watch.set(outer.fileno(), 0, _nothing)
+        if outer.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self.hang_up(link)
+            return
+        one.path = str(Path(self._setup.folder) / f"dial-{link}")
+        try:
+            one.door = socket.socket(socket.AF_UNIX)
+            one.door.settimeout(0)
+            one.door.bind(one.path)
+            one.door.listen(1)
+            one.dealer = self._context.socket(zmq.DEALER)
+            bound(one.dealer, self._setup)
+            one.dealer.setsockopt(zmq.RECONNECT_IVL, -1)
+            one.dealer.setsockopt(zmq.CURVE_PUBLICKEY, self._setup.public)
+            one.dealer.setsockopt(zmq.CURVE_SERVERKEY, one.curve)
+            one.dealer.connect(f"ipc://{one.path}")
+        except (OSError, zmq.ZMQError):  # no descriptors left; the exchange times out
+            self.hang_up(link)
+            return
+        put(one.dealer, [one.raw])
+        self._watch.set(one.door.fileno(), READ, lambda: self._entered(link, one, outer))
+
+    def _entered(self, link: int, one: _Dialled, outer: socket.socket) -> None:
+        try:
+            inner, _ = one.door.accept() if one.door is not None else (None, None)
+        except OSError:
+            inner = None
+        if inner is None:
+            self.hang_up(link)
+            return
+        self._close_door(one)
+        one.outer, one.relay = None, self._guard.join(outer, inner)
+
+    def _close_door(self, one: _Dialled) -> None:
+        if one.door is not None:
+            self._watch.set(one.door.fileno(), 0, _nothing)
+            one.door.close()
+            one.door = None
+            Path(one.path).unlink(missing_ok=True)
+
+    def _answered(self, link: int) -> None:
+        one = self._dialled.get(link)
+        if one is None or one.dealer is None:
+            return
+        with suppress(zmq.ZMQError):  # nothing more has come
+            for _ in range(_BATCH):
+                frames = one.dealer.recv_multipart(zmq.NOBLOCK)
+                if len(frames) == 1:
+                    self._pipe.send(Kind.FROM_DIALLED, Kind.LINK.pack(link), frames[0])
+
+
+def bound(end: "zmq.Socket[bytes]", setup: Setup) -> None:
+    """Give a socket its secret key, and bound its messages and queues."""
+    end.setsockopt(zmq.CURVE_SECRETKEY, setup.secret)
+    end.setsockopt(zmq.MAXMSGSIZE, setup.largest + OVERHEAD)
+    end.setsockopt(zmq.SNDHWM, _QUEUE)
+    end.setsockopt(zmq.RCVHWM, _QUEUE)
+    end.setsockopt(zmq.LINGER, 0)
+    end.setsockopt(zmq.HANDSHAKE_IVL, _HANDSHAKE_MS)
+
+
+def put(end: "zmq.Socket[bytes]", frames: list[bytes]) -> None:
+    """Queue a message; a peer whose queue is full or who has gone gets nothing."""
+    with suppress(zmq.ZMQError):
+        end.send_multipart(frames, zmq.NOBLOCK)
+
+
+def _nothing() -> None:
+    """Stand in for a callback that is never called."""

@@ -1,0 +1,240 @@
+"""The wire, as the node sees it: messages in and out, by way of a process of their own.
+
+Everything that peers can reach with bytes of theirs runs in `transport_child`, which libzmq may end at any moment. This
+end keeps the listening socket, so that callers only wait while the process starts again; it tells which exchanges were
+lost and whom to suspect. Used from one thread only.
+"""
+
+import logging
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+
+from hetdp.node.protocol.identity import Identity
+from hetdp.node.protocol.node import Action, Dial, HangUp
+from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
+from hetdp.node.wire.process import listening, socket_folder, start_process
+
+__all__ = ["Arrived", "Lost", "Transport"]
+
+_log = logging.getLogger(__name__)
+
+_LIFETIME_S = 30.0
+_SOON_S, _LATEST_S = 0.1, 60.0
+#: A process that has lived so long did not fail for the same reason as the one before.
+_WELL_S = 60.0
+_END_S = 2.0
+#: How a process ends that an assertion or broken memory has ended; being killed or told to stop is nobody's fault.
+_CRASHES = frozenset(
+    -number for number in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A message and whom it is from, as the connection has proved it."""
+
+    link: Hashable
+    curve: bytes
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An exchange that this node started and that ended with the transport process.
+
+    Attributes
+    ----------
+    link, curve
+        Which one, and with whom.
+    suspect
+        Whether the peer may have ended the process: it crashed while the peer had not said a word yet.
+    """
+
+    link: int
+    curve: bytes
+    suspect: bool
+
+
+class Transport:
+    """Sends and receives for one node.
+
+    Parameters
+    ----------
+    identity
+        Whose transport keys to use.
+    listen
+        Address to bind, "tcp://host:port"; port 0 or "*" takes any free one.
+    largest_message
+        In bytes; the connection of whoever sends more is cut.
+    banned
+        Says whether a transport key is refused.
+    lifetime_s
+        Seconds that one connection may last: more than an exchange takes.
+
+    Privacy
+    -------
+    Lengths of messages are visible on the wire; contents are not. The secret transport key goes to the process over a
+    local socket; it is in no argument, no environment and no file.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        *,
+        listen: str,
+        largest_message: int,
+        banned: Callable[[bytes], bool],
+        lifetime_s: float = _LIFETIME_S,
+    ) -> None:
+        self._identity, self._largest, self._banned = identity, largest_message, banned
+        self._lifetime_s = lifetime_s
+        self._listener = listening(listen)
+        try:
+            self._folder = socket_folder()
+        except BaseException:
+            self._listener.close()
+            raise
+        self._pipe: Pipe | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._dialled: dict[int, bytes] = {}
+        self._silent: set[int] = set()
+        self._lost: list[Lost] = []
+        self._generation = self._failures = 0
+        self._started_s = self._restart_s = 0.0
+        self._start()
+
+    @property
+    def address(self) -> str:
+        """Where the node listens, with the port that was taken."""
+        host, port = self._listener.getsockname()[:2]
+        return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+
+    @property
+    def process_id(self) -> int | None:
+        """The number of the transport process, while there is one."""
+        return None if self._process is None else self._process.pid
+
+    def close(self) -> None:
+        """Close every connection at once, and end the process."""
+        self._end()
+        self._listener.close()
+        self._folder.cleanup()
+
+    def perform(self, action: Action) -> None:
+        """Do what the protocol asks for. A peer whose queue is full or gone simply gets nothing."""
+        link = action.link
+        if isinstance(action, Dial) and isinstance(link, int):
+            place = action.address.encode()
+            self._send(Kind.DIAL, Kind.DIALLED.pack(link, action.curve, len(place)), place, action.raw)
+            if self._pipe is None:  # it was gone before, so this peer has no part in that
+                self._lost.append(Lost(link, action.curve, suspect=False))
+            else:
+                self._dialled[link] = action.curve
+                self._silent.add(link)
+        elif isinstance(action, HangUp):
+            if isinstance(link, int) and self._dialled.pop(link, None) is not None:
+                self._silent.discard(link)
+                self._send(Kind.HANG_UP, Kind.LINK.pack(link), droppable=False)
+        elif isinstance(link, int) and link in self._dialled:
+            self._send(Kind.TO_DIALLED, Kind.LINK.pack(link), action.raw)
+        elif isinstance(link, tuple) and link[0] == self._generation:
+            self._send(Kind.TO_CALLER, Kind.CALLER.pack(len(link[1])), link[1], action.raw)
+
+    def wait(self, timeout_s: float) -> Iterator[Arrived | Lost]:
+        """Wait for messages and yield those that have come; start the process again when it is time.
+
+        Privacy
+        -------
+        Reads only. When the process starts again depends on peers, not on the profile.
+        """
+        if self._pipe is None and time.monotonic() >= self._restart_s:
+            self._start()
+        if self._pipe is None:
+            time.sleep(max(0.0, min(timeout_s, self._restart_s - time.monotonic())))
+        else:
+            yield from self._heard(self._pipe, 0.0 if self._lost else timeout_s)
+        while self._lost:
+            yield self._lost.pop(0)
+
+    def _heard(self, pipe: Pipe, timeout_s: float) -> Iterator[Arrived]:
+        try:
+            pipe.wait(timeout_s)
+            frames = pipe.receive()
+        except Broken:
+            self._died()
+            return
+        for kind, body in frames:
+            if kind == Kind.ASK:
+                self._send(Kind.VERDICT, b"\0" if self._banned(body) else b"\1", droppable=False)
+            elif kind == Kind.FROM_CALLER:
+                curve, start = body[:32], 32 + Kind.CALLER.size
+                (length,) = Kind.CALLER.unpack_from(body, 32)
+                yield Arrived((self._generation, body[start : start + length]), curve, body[start + length :])
+            elif kind == Kind.FROM_DIALLED:
+                (link,) = Kind.LINK.unpack_from(body)
+                if link in self._dialled:  # else it was given up meanwhile
+                    self._silent.discard(link)
+                    yield Arrived(link, self._dialled[link], body[Kind.LINK.size :])
+
+    def _send(self, kind: int, *parts: bytes, droppable: bool = True) -> None:
+        if self._pipe is not None:
+            try:
+                self._pipe.send(kind, *parts, droppable=droppable)
+            except Broken:
+                self._died()
+
+    def _start(self) -> None:
+        self._started_s = time.monotonic()
+        self._generation += 1
+        try:
+            self._process, self._pipe = start_process(self._listener, largest=self._largest)
+        except OSError:  # too many processes or descriptors; try again later
+            self._later(suspects=0, how="could not start")
+            return
+        setup = Setup(
+            secret=self._identity.curve_secret,
+            public=self._identity.curve,
+            largest=self._largest,
+            lifetime_s=self._lifetime_s,
+            folder=self._folder.name,
+        )
+        self._send(Kind.SETUP, setup.encode(), droppable=False)
+
+    def _died(self) -> None:
+        """Take stock after the process has gone: what is lost, who is suspect, when to start again."""
+        code = self._end()
+        crashed = code in _CRASHES
+        lost = [self._forgotten(link, suspect=crashed and link in self._silent) for link in list(self._dialled)]
+        self._lost += lost
+        how = "ended" if code is None else f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        self._later(suspects=sum(one.suspect for one in lost), how=how)
+
+    def _later(self, *, suspects: int, how: str) -> None:
+        """Choose when to start again: soon if it cost a peer its key, later and later if nobody can be blamed."""
+        if suspects or time.monotonic() - self._started_s >= _WELL_S:
+            self._failures = 0
+        delay_s = min(_LATEST_S, _SOON_S * 2**self._failures)
+        self._failures += not suspects
+        self._restart_s = time.monotonic() + delay_s
+        _log.warning("The transport process %s; peers suspected: %d; next start in %.1f s.", how, suspects, delay_s)
+
+    def _forgotten(self, link: int, *, suspect: bool) -> Lost:
+        self._silent.discard(link)
+        return Lost(link, self._dialled.pop(link), suspect)
+
+    def _end(self) -> int | None:
+        """End the process and return how it ended."""
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        try:
+            return process.wait(timeout=_END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()

@@ -1,0 +1,399 @@
+"""Who has which item, and how strictly each owner wants each item protected: sparse profiles of many users."""
+
+import dataclasses
+import os
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.errors import HetdpWarning, InvalidInput
+from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
+from hetdp.profiles.reading.matrices import matrix_pairs, matrix_weights
+from hetdp.profiles.reading.pairs import PairCollector, Rows, Weights, merge_pairs, weight_vector
+
+__all__ = ["Profiles"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Profiles:
+    """Sparse user x item profiles with one privacy weight per pair, in compressed sparse rows; cannot be changed.
+
+    Make them with `from_pairs`, `from_frame`, `from_csr` or `read`; the constructor takes the parts as they are kept.
+
+    Parameters
+    ----------
+    indptr, indices
+        Items of user u are `indices[indptr[u]:indptr[u + 1]]`, sorted, each once.
+    weights
+        One weight in [0, 1] per pair, in the same order; float32 or float64 as given, never rounded.
+    user_ids, item_ids
+        Texts or whole numbers, all different. Users without items and items without users are allowed.
+    guessed
+        Whether item ids come from a text file, so that a number may be a text only because another id is one.
+
+    Privacy
+    -------
+    Everything in here is private and belongs to the users: who is listed, what they have, and above all the weights.
+    `repr` and messages show counts only. The unit of protection is one item of one user.
+
+    Examples
+    --------
+    >>> profiles = Profiles.from_pairs(["ann", "ann", "bob"], ["tea", "jazz", "tea"], weights=[1, 0.5, 1])
+    >>> profiles
+    Profiles(2 users, 2 items, 3 pairs)
+    >>> profiles.profile("ann")
+    {'jazz': 0.5, 'tea': 1.0}
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: Weights
+    user_ids: Ids
+    item_ids: Ids
+    guessed: bool = False
+
+    def __post_init__(self) -> None:
+        user_ids, item_ids = as_ids("user", self.user_ids), as_ids("item", self.item_ids)
+        indptr, indices = np.array(self.indptr), np.array(self.indices)
+        if indptr.dtype.kind not in "iu" or indptr.shape != (user_ids.size + 1,):
+            raise InvalidInput(
+                f"indptr must hold one whole number more than there are users ({user_ids.size}). "
+                f"Got {indptr.dtype} of shape {indptr.shape} instead."
+            )
+        if indices.dtype.kind not in "iu" or indices.ndim != 1:
+            raise InvalidInput(
+                f"indices must be a vector of whole numbers. Got {indices.dtype} of shape {indices.shape} instead."
+            )
+        if indptr[0] != 0 or indptr[-1] != indices.size or (indptr[1:] < indptr[:-1]).any():
+            raise InvalidInput("indptr must rise from 0 to the number of pairs. Got something else instead.")
+        if indices.size and (indices.min() < 0 or indices.max() >= item_ids.size):
+            raise InvalidInput("indices must be >= 0 and below the number of items. Got one outside instead.")
+        rising = indices[1:] > indices[:-1]
+        rising[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < indices.size)] - 1] = True  # where a new user begins
+        if not rising.all():
+            raise InvalidInput("indices must be sorted and different within each user. Got something else instead.")
+        indptr, indices = indptr.astype(np.int64), indices.astype(np.int32)
+        indptr.flags.writeable = indices.flags.writeable = False
+        self._set(indptr, indices, weight_vector(self.weights, indices.size), user_ids, item_ids, self.guessed)
+
+    def _set(self, *parts: object) -> None:
+        for field, value in zip(dataclasses.fields(self), parts, strict=True):
+            object.__setattr__(self, field.name, value)
+
+    @classmethod
+    def _trusted(cls, rows: Rows, user_ids: Ids, item_ids: Ids, guessed: bool = False) -> Self:  # noqa: FBT001, FBT002
+        """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time."""
+        self = object.__new__(cls)
+        self._set(rows.indptr, rows.indices, rows.weights, user_ids, item_ids, guessed)
+        if rows.merged:
+            warnings.warn(
+                f"{rows.merged} repeated pair{'s were' if rows.merged != 1 else ' was'} merged; "
+                "the largest weight of each was kept.",
+                HetdpWarning,
+                stacklevel=3,
+            )
+        return self
+
+    @classmethod
+    def from_pairs(
+        cls, users: object, items: object, weights: object = None, *, user_ids: object = None, item_ids: object = None
+    ) -> Self:
+        """Return the profiles that hold each pair `(users[j], items[j])`.
+
+        Parameters
+        ----------
+        users, items
+            Ids, texts or whole numbers: lists, arrays or columns of a data frame. Repeated pairs are merged, the
+            largest weight wins, and a `HetdpWarning` says how many there were.
+        weights
+            One number in [0, 1] per pair, or one for all. Default: 1, ordinary differential privacy.
+        user_ids, item_ids
+            All ids, in the order wanted, when some user has no item or some item no user. Default: those in the pairs,
+            sorted.
+
+        Privacy
+        -------
+        The order of the pairs leaves no trace. Errors show neither ids nor weights.
+
+        Examples
+        --------
+        >>> Profiles.from_pairs([7, 7, 9], ["a", "b", "a"], user_ids=[7, 8, 9]).sizes
+        array([2, 0, 1])
+        """
+        collector = PairCollector()
+        collector.add(users, items, weights)
+        return cls._trusted(*collector.finish(user_ids, item_ids))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: object,
+        *,
+        user: str = "user",
+        item: str = "item",
+        weight: str | Literal[False] | None = None,
+        default_weight: float | None = None,
+        user_ids: object = None,
+        item_ids: object = None,
+    ) -> Self:
+        """Return the profiles in a pandas, polars or arrow table with one row per pair.
+
+        Parameters
+        ----------
+        frame
+            The table; a lazy one is collected, only the columns needed.
+        user, item, weight
+            Names of the columns. Without `weight`, a column named "weight" is used if there is one: ignoring the wishes
+            of its owners must be said (`weight=False`), not overlooked.
+        default_weight
+            Weight of a pair whose cell in the column of weights is empty. Default: an empty cell is an error.
+        user_ids, item_ids
+            As in `from_pairs`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> Profiles.from_frame(pd.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "b"]}))
+        Profiles(2 users, 2 items, 3 pairs)
+        """
+        from hetdp.profiles.reading.loading import frame_columns
+
+        collector = PairCollector()
+        collector.add(*frame_columns(frame, user=user, item=item, weight=weight, default_weight=default_weight))
+        return cls._trusted(*collector.finish(user_ids, item_ids))
+
+    @classmethod
+    def from_csr(cls, matrix: object, weights: object = None, user_ids: object = None, item_ids: object = None) -> Self:
+        """Return the profiles in a scipy sparse matrix of users (rows) x items (columns).
+
+        Parameters
+        ----------
+        matrix
+            An entry other than 0 means that the user has the item.
+        weights
+            A sparse matrix of the same shape with a weight for each such entry (an entry not stored weighs 0), or what
+            `with_weights` takes. Default: 1.
+        user_ids, item_ids
+            Default: 0, 1, 2, ...
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_array
+        >>> Profiles.from_csr(csr_array([[1, 0, 4], [0, 0, 0]]), item_ids=["a", "b", "c"]).profile(0)
+        {'a': 1.0, 'c': 1.0}
+        """
+        keys, shape = matrix_pairs(matrix)
+        ids = (
+            as_ids(name, np.arange(size, dtype=np.int64) if given is None else given)
+            for name, given, size in (("user", user_ids, shape[0]), ("item", item_ids, shape[1]))
+        )
+        known_users, known_items = ids
+        if (known_users.size, known_items.size) != shape:
+            raise InvalidInput(
+                f"user_ids and item_ids must fit the matrix ({shape[0]} x {shape[1]}). "
+                f"Got {known_users.size} and {known_items.size} instead."
+            )
+        profiles = cls._trusted(merge_pairs(keys, None, shape), known_users, known_items)
+        return profiles if weights is None else profiles.with_weights(weights)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        user: str = "user",
+        item: str = "item",
+        weight: str | Literal[False] | None = None,
+        default_weight: float | None = None,
+        user_ids: object = None,
+        item_ids: object = None,
+    ) -> Self:
+        r"""Return the profiles in a .csv, .tsv, .parquet or plain text file, compressed (.gz, .bz2, .zst) or not.
+
+        Parameters
+        ----------
+        path
+            CSV and TSV files start with a line of column names. Other text files (.txt, .dat, .pairs or no ending) hold
+            a line `user item` or `user item weight` per pair, between spaces or tabs, after an optional first line
+            `dims 120 200`: so many users and items, numbered from 0 if there is a 0, else from 1.
+        user, item, weight, default_weight, user_ids, item_ids
+            As in `from_frame`; names of columns do not matter in a plain file.
+
+        Privacy
+        -------
+        As `from_pairs`. The file is read in batches, so memory follows the number of pairs, not the size of the file:
+        the result takes 8 bytes a pair (12 with weights), reading it about 35 (50) and a few hundred MB for batches.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "likes.csv")
+        ...     _ = path.write_text("user,item,weight\nann,tea,0.5\nbob,tea,1\n")
+        ...     Profiles.read(path)
+        Profiles(2 users, 1 item, 2 pairs)
+        """
+        from hetdp.profiles.reading.loading import read_pairs
+
+        loaded = read_pairs(
+            path,
+            user=user,
+            item=item,
+            weight=weight,
+            default_weight=default_weight,
+            user_ids=user_ids,
+            item_ids=item_ids,
+        )
+        return cls._trusted(loaded.rows, loaded.user_ids, loaded.item_ids, loaded.guessed)
+
+    def __repr__(self) -> str:
+        counts = {"user": self.n_users, "item": self.n_items, "pair": self.n_pairs}
+        shown = [f"{count:,} {noun}" + "s" * (count != 1) for noun, count in counts.items()]
+        return f"Profiles({', '.join(shown)})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Profiles):
+            return NotImplemented
+        return all(np.array_equal(mine, theirs) for mine, theirs in zip(self._parts, other._parts, strict=True))
+
+    def __hash__(self) -> int:
+        return hash((self.n_users, self.n_items, self.n_pairs))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        return type(self), (*self._parts, self.guessed)  # through the constructor, so that a copy is read-only too
+
+    @property
+    def _parts(self) -> tuple[NDArray[Any], ...]:
+        return (self.indptr, self.indices, self.weights, self.user_ids, self.item_ids)
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are, those without items included."""
+        return self.user_ids.size
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are, those without users included."""
+        return self.item_ids.size
+
+    @property
+    def n_pairs(self) -> int:
+        """How many (user, item) pairs there are."""
+        return self.indices.size
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many items each user has. As private as the profiles."""
+        return np.diff(self.indptr)
+
+    @property
+    def popularity(self) -> NDArray[np.int64]:
+        """How many users have each item. As private as the profiles."""
+        return np.bincount(self.indices, minlength=self.n_items).astype(np.int64)
+
+    @property
+    def owners(self) -> NDArray[np.int32]:
+        """Position of the user of each pair, beside `indices`."""
+        return np.repeat(np.arange(self.n_users, dtype=np.int32), self.sizes)
+
+    @property
+    def density(self) -> float:
+        """Share of all possible pairs that exist."""
+        return self.n_pairs / max(1, self.n_users * self.n_items)
+
+    def profile(self, user: str | int) -> dict[str | int, float]:
+        """Return the items of one user with their weights.
+
+        Examples
+        --------
+        >>> Profiles.from_pairs(["ann"], ["tea"], weights=[0.25]).profile("ann")
+        {'tea': 0.25}
+        """
+        found = position_of(self.user_ids, user)
+        if found is None:
+            raise InvalidInput(f"user must be one of the {self.n_users} users. Got {user!r} instead.")
+        part = slice(self.indptr[found], self.indptr[found + 1])
+        return dict(zip(self.item_ids[self.indices[part]].tolist(), self.weights[part].tolist(), strict=True))
+
+    def with_weights(self, weights: object) -> Self:
+        """Return the same profiles with other weights.
+
+        Parameters
+        ----------
+        weights
+            One number for all pairs, one per pair (user by user, items in the order of `item_ids`), or a scipy sparse
+            matrix like the second one of `to_csr`.
+
+        Privacy
+        -------
+        Weights outside [0, 1] are counted in the error, not shown.
+
+        Examples
+        --------
+        >>> Profiles.from_pairs([1, 1], ["a", "b"]).with_weights([0.5, 0]).profile(1)
+        {'a': 0.5, 'b': 0.0}
+        """
+        if hasattr(weights, "tocoo"):
+            pairs = self.owners.astype(np.int64) * self.n_items + self.indices
+            vector = matrix_weights(weights, pairs, (self.n_users, self.n_items))
+        else:
+            vector = weight_vector(weights, self.n_pairs)
+        return self._trusted(Rows(self.indptr, self.indices, vector, 0), self.user_ids, self.item_ids, self.guessed)
+
+    def keep(self, chosen: NDArray[np.bool_]) -> Self:
+        """Return the profiles with only the pairs where `chosen`, a vector of one bool per pair, is true.
+
+        Privacy
+        -------
+        Users and items stay listed even if nothing of theirs is left, so that shapes tell nothing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Profiles.from_pairs([1, 2], ["a", "b"]).keep(np.array([True, False]))
+        Profiles(2 users, 2 items, 1 pair)
+        """
+        mask = np.asarray(chosen)
+        if mask.dtype != np.bool_ or mask.shape != (self.n_pairs,):
+            raise InvalidInput(
+                f"chosen must be one bool per pair ({self.n_pairs}). Got {mask.dtype} of shape {mask.shape} instead."
+            )
+        indptr = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])[self.indptr]
+        indices, weights = self.indices[mask], self.weights[mask]
+        for array in (indptr, indices, weights):
+            array.flags.writeable = False
+        return self._trusted(Rows(indptr, indices, weights, 0), self.user_ids, self.item_ids, self.guessed)
+
+    def to_pairs(self) -> tuple[Ids, Ids, Weights]:
+        """Return ids of users, ids of items and weights, one of each per pair: what `from_pairs` takes.
+
+        Examples
+        --------
+        >>> Profiles.from_pairs([2, 1], ["a", "b"]).to_pairs()
+        (array([1, 2]), array(['b', 'a'], dtype=object), array([1., 1.], dtype=float32))
+        """
+        return self.user_ids[self.owners], self.item_ids[self.indices], self.weights.copy()
+
+    def to_csr(self) -> tuple[Any, Any]:
+        """Return two `scipy.sparse.csr_array`: ones where a user has an item, and the weights in the same places.
+
+        Privacy
+        -------
+        These are the private data. Weights of 0 are stored explicitly; they are not the same as absence.
+
+        Examples
+        --------
+        >>> presence, weights = Profiles.from_pairs([1, 2], ["a", "b"], weights=[0.5, 0]).to_csr()
+        >>> presence.toarray().tolist(), weights.data.tolist()
+        ([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.0])
+        """
+        from scipy.sparse import csr_array
+
+        shape = (self.n_users, self.n_items)
+        ones = np.ones(self.n_pairs, dtype=np.float32)
+        presence, weights = (
+            csr_array((data, self.indices, self.indptr), shape=shape, copy=True) for data in (ones, self.weights)
+        )
+        return presence, weights

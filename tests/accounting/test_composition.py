@@ -1,0 +1,142 @@
+"""Sums and conversions of losses: exact where a float can hold the result, else rounded up."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hetdp.accounting.composition import add_up, epsilon_delta_of_rho, group_loss, rho_of_epsilon
+from hetdp.accounting.ledger.state import Charge, State
+from hetdp.core.checks import not_negative
+from hetdp.core.errors import InvalidInput
+
+losses = st.floats(min_value=0.0, max_value=1e300)
+
+
+def exact(number):
+    return Fraction(float(number))
+
+
+@given(losses, losses)
+def test_sum_is_rounded_up_by_less_than_one_step(left, right):
+    total = float(add_up(left, right))
+    true = exact(left) + exact(right)
+    assert exact(total) >= true
+    assert total == 0.0 or exact(math.nextafter(total, 0.0)) < true
+
+
+def test_exact_sums_stay_exact():
+    assert add_up([0.0, 0.25, 1.0], [0.25, 0.5, 0.0]).tolist() == [0.25, 0.75, 1.0]
+
+
+def test_plain_addition_would_count_too_little():
+    plain = careful = 0.0
+    for _ in range(10):
+        plain, careful = plain + 0.1, float(add_up(careful, 0.1))
+    true = 10 * exact(0.1)
+    assert exact(plain) < true <= exact(careful)
+
+
+def test_infinite_and_overflowing_sums_are_infinite():
+    assert add_up([math.inf, 1.5e308, math.inf], [1.0, 1.5e308, math.inf]).tolist() == [math.inf] * 3
+
+
+@given(losses)
+def test_rho_is_rounded_up_by_at_most_two_steps(epsilon):
+    rho = float(rho_of_epsilon(epsilon))
+    true = exact(epsilon) ** 2 / 2
+    assert rho == math.inf or exact(rho) >= true
+    two_below = math.nextafter(math.nextafter(rho, 0.0), 0.0)
+    assert two_below == 0.0 or rho == math.inf or exact(two_below) <= true
+
+
+def test_rho_of_short_fractions_is_exact():
+    assert rho_of_epsilon([0.0, 0.5, 1.0, 3.0, 2.0**-10]).tolist() == [0.0, 0.125, 0.5, 4.5, 2.0**-21]
+
+
+def brute_force_epsilon(rho, delta):
+    alpha = 1.0 + np.geomspace(1e-4, 1e8, 400_001)
+    bound = alpha * rho - (math.log(delta) + np.log(alpha)) / (alpha - 1.0) + np.log1p(-1.0 / alpha)
+    return max(0.0, float(bound.min()))
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize("rho", [1e-8, 1e-4, 0.01, 0.1, 1.0, 10.0, 200.0])
+def test_conversion_is_sound_and_close_to_the_optimum(rho, delta):
+    epsilon = float(epsilon_delta_of_rho(rho, delta))
+    best = brute_force_epsilon(rho, delta)
+    assert best * (1 - 1e-6) <= epsilon <= best * 1.002 + 1e-12
+    assert epsilon <= rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
+
+
+def gaussian_delta(epsilon, mu):
+    """Exact delta of a Gaussian release with shift / sigma = mu (Balle and Wang 2018, Theorem 8)."""
+
+    def phi(x):
+        return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+    return phi(mu / 2 - epsilon / mu) - math.exp(epsilon) * phi(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize("rho", [1e-6, 0.001, 0.1, 1.0, 5.0])
+def test_conversion_holds_for_the_gaussian_mechanism(rho):
+    delta = 1e-6
+    epsilon = float(epsilon_delta_of_rho(rho, delta))
+    assert gaussian_delta(epsilon, math.sqrt(2.0 * rho)) <= delta
+
+
+def test_conversion_of_extremes_and_shapes():
+    converted = epsilon_delta_of_rho([0.0, 5e-324, 0.1, math.inf, 0.1], 1e-6)
+    assert converted[0] == 0.0
+    assert converted[1] == 0.0
+    assert converted[3] == math.inf
+    assert converted[2] == converted[4]
+    assert np.isfinite(epsilon_delta_of_rho(1e300, 1e-6))
+    assert epsilon_delta_of_rho(np.full((2, 3), 0.1), 1e-6).shape == (2, 3)
+
+
+def test_conversion_grows_with_rho_and_falls_with_delta():
+    grid = epsilon_delta_of_rho(np.geomspace(1e-6, 100, 50), 1e-6)
+    assert (np.diff(grid) > 0).all()
+    assert epsilon_delta_of_rho(0.1, 1e-9) > epsilon_delta_of_rho(0.1, 1e-3)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 2.0, math.nan, "small"])
+def test_delta_is_checked(delta):
+    with pytest.raises(InvalidInput, match=r"^delta must be .* Got .* instead\.$"):
+        epsilon_delta_of_rho(0.1, delta)
+
+
+@given(st.lists(st.floats(min_value=0.0, max_value=1e100), max_size=20))
+def test_group_of_pure_losses_is_the_sum_rounded_up(members):
+    total, true = group_loss(members, "epsilon"), sum(map(exact, members))
+    assert exact(total) >= true
+    assert total == 0.0 or exact(math.nextafter(total, 0.0)) < true
+
+
+def test_group_of_gaussian_losses_grows_with_the_square():
+    """Two items that shift the answer by one sigma each shift it by two sigmas together."""
+    one_sigma = 0.5
+    assert group_loss([one_sigma, one_sigma], "rho") == pytest.approx(2.0, rel=1e-12)
+    assert group_loss([one_sigma, one_sigma], "rho") >= 2.0
+    assert group_loss([0.1], "rho") == 0.1
+    assert group_loss([], "rho") == 0.0
+    assert group_loss([1e308, 1e308], "epsilon") == math.inf
+    assert group_loss([math.inf, 1.0], "epsilon") == math.inf
+
+
+@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, "x", True])
+def test_not_negative_refuses(value):
+    with pytest.raises(InvalidInput, match="amount must be a finite number"):
+        not_negative("amount", value)
+
+
+def test_state_shows_nothing_and_cannot_be_written_to():
+    state = State.fresh("epsilon", ("secret label",), np.array([0.123]))
+    assert "0.123" not in repr(state)
+    assert "secret" not in repr(state)
+    with pytest.raises(ValueError, match="read-only"):
+        state.pay(Charge([0.1]), drop=False).epsilon[0] = 0.0

@@ -1,0 +1,305 @@
+"""Releases of every query: replayed on neighbours, measured, and taken apart."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import hetdp
+from catalogue import CATALOGUE, UNIT, extreme_points
+from hetdp import Box, errors, queries
+from hetdp.core.randomness import seeded_stream
+from hetdp.mechanisms.plan import plan_stretched
+from statistics_helpers import loss_lower_bound
+
+every_query = pytest.mark.parametrize("query", CATALOGUE.values(), ids=CATALOGUE.keys())
+pytestmark = pytest.mark.filterwarnings("ignore::hetdp.core.errors.StretchingWarning")
+
+WEIGHTS = np.array([0.0, 1.0, 0.5, 0.01, 1e-7, 0.3])
+
+
+def weights_for(query, turn=0):
+    return np.roll(WEIGHTS, turn)[: query.size]
+
+
+def neighbours(query, rng, count):
+    for point in extreme_points(query, rng, count):
+        item = int(rng.integers(query.size))
+        other = point.copy()
+        other[item] = rng.choice([query.domain.lower[item], query.domain.upper[item], np.nan, np.inf, -1e300])
+        yield item, point, other
+
+
+@every_query
+@pytest.mark.parametrize("noise", [{"epsilon": 0.7}, {"noise": "gaussian", "rho": 0.2}], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("multiplier", [1.0, 2.5])
+def test_replay_on_neighbours(query, noise, multiplier):
+    """Same stream, neighbouring profiles: the answers differ by at most v_i m S, and not at all where v_i = 0."""
+    rng = np.random.default_rng(5)
+    for turn, (item, one, two) in enumerate(neighbours(query, rng, 24)):
+        weights = weights_for(query, turn)
+        stretched = hetdp.stretch(query, weights, multiplier=multiplier)
+        streams = seeded_stream(turn), seeded_stream(turn)
+        first, second = (
+            np.asarray(hetdp.release(stretched, point, random_state=stream, **noise).value)
+            for point, stream in zip((one, two), streams, strict=True)
+        )
+        assert streams[0].drawn == streams[1].drawn
+        allowed = query.steps_to_replace * weights[item] * multiplier * query.sensitivity
+        apart = sum(abs(Fraction(a) - Fraction(b)) for a, b in zip(first.ravel(), second.ravel(), strict=True))
+        if weights[item] == 0:
+            assert first.tobytes() == second.tobytes()
+        # Exact, but for the public conversion of huge step counts to floats.
+        assert apart <= Fraction(allowed) * (1 + Fraction(1, 2**40)) + Fraction(1e-15) * Fraction(abs(first).max())
+
+
+@every_query
+def test_the_promise_is_kept_in_exact_arithmetic(query):
+    """Integer steps of neighbours differ by at most the planned span, and span / spread is at most epsilon v_i."""
+    rng = np.random.default_rng(6)
+    for turn, (item, one, two) in enumerate(neighbours(query, rng, 24)):
+        weights = weights_for(query, turn)
+        stretched = hetdp.stretch(query, weights)
+        epsilon = Fraction(rng.random() + 0.1)
+        plan = plan_stretched(stretched, noise="laplace", amount=epsilon)
+        keep = np.ones(query.size, dtype=bool)
+        steps = [plan._exact_steps(point, keep) for point in (one, two)]
+        apart = sum(abs(a - b) for a, b in zip(*steps, strict=True))
+        span = query.cells * int(plan.spans[item])
+        assert apart <= query.steps_to_replace * span
+        assert Fraction(span) / plan.spread <= epsilon * Fraction(weights[item])
+        paid = Fraction(float(plan.losses[item]))
+        assert Fraction(span) / plan.spread <= paid  # never counted too small,
+        assert plan.losses[item] <= np.nextafter(float(epsilon) * weights[item], np.inf)  # nor above the promise
+
+
+@every_query
+@pytest.mark.parametrize("multiplier", [1.0, 2.5])
+def test_each_weight_is_protected_with_epsilon_in_exact_arithmetic(query, multiplier):
+    """Changing one weight moves the integer answer by no more than the noise hides at epsilon."""
+    rng = np.random.default_rng(7)
+    for turn, point in enumerate(extreme_points(query, rng, 16)):
+        weights = weights_for(query, turn)
+        item = int(rng.integers(query.size))
+        other = weights.copy()
+        other[item] = rng.choice([0.0, 1.0, rng.random()])
+        plans = [
+            plan_stretched(hetdp.stretch(query, dials, multiplier=multiplier), noise="laplace", amount=1.0)
+            for dials in (weights, other)
+        ]
+        assert plans[0].spread == plans[1].spread
+        steps = [plan._exact_steps(point, np.ones(query.size, dtype=bool)) for plan in plans]
+        apart = sum(abs(a - b) for a, b in zip(*steps, strict=True))
+        assert Fraction(apart) / plans[0].spread <= 1
+
+
+@every_query
+def test_measured_loss_stays_below_the_promise(query):
+    """Statistical lower bound at an extreme pair of neighbours; false-alarm rate 1e-6 per query."""
+    item = 1
+    weights = np.full(query.size, 0.8)
+    stretched = hetdp.stretch(query, weights)
+    plan = plan_stretched(stretched, noise="laplace", amount=1.0)
+    keep = np.ones(query.size, dtype=bool)
+    low, high = query.domain.center.copy(), query.domain.center.copy()
+    low[item], high[item] = query.domain.lower[item], query.domain.upper[item]
+    one = plan.answers(low, keep, seeded_stream(1), count=60_000)
+    two = plan.answers(high, keep, seeded_stream(2), count=60_000)
+    measured = loss_lower_bound(one[:, 0], two[:, 0])
+    assert measured <= 0.8 * query.steps_to_replace
+
+
+def test_the_measurement_would_catch_too_little_noise():
+    query = queries.total(UNIT)
+    plan = plan_stretched(hetdp.stretch(query, np.full(6, 0.8)), noise="laplace", amount=1.6)  # twice the claim below
+    keep = np.ones(6, dtype=bool)
+    one = plan.answers(np.zeros(6), keep, seeded_stream(1), count=60_000)[:, 0]
+    two = plan.answers(np.eye(6)[1], keep, seeded_stream(2), count=60_000)[:, 0]
+    assert loss_lower_bound(one, two) > 0.8
+
+
+def test_scale_used_as_standard_deviation_would_be_caught():
+    """Trap 2: noise of standard deviation S / epsilon breaks the promise by sqrt(2)."""
+    query = queries.total(Box([0], [1]))
+    keep = np.ones(1, dtype=bool)
+    wrong = plan_stretched(hetdp.stretch(query, [1.0]), noise="laplace", amount=2**0.5)
+    right = plan_stretched(hetdp.stretch(query, [1.0]), noise="laplace", amount=1.0)
+    losses = [
+        loss_lower_bound(
+            plan.answers([0], keep, seeded_stream(3), count=100_000)[:, 0],
+            plan.answers([1], keep, seeded_stream(4), count=100_000)[:, 0],
+        )
+        for plan in (right, wrong)
+    ]
+    assert losses[0] <= 1 < losses[1]
+
+
+def test_rounding_slack_cannot_break_a_small_weight():
+    """Trap 8: with grid 1/16 and v = 0.01, rounding the whole answer would pay 6.25 times the promise."""
+    box = Box.uniform(0, 1, size=2)
+    keep = np.ones(2, dtype=bool)
+    for query in (queries.total(box), queries.norm(box), queries.maximum(box), queries.squared_norm(box)):
+        plan = plan_stretched(hetdp.stretch(query, [1.0, 0.01]), noise="laplace", amount=1.0, grid=1 / 16)
+        for other in np.linspace(0, 1, 41):
+            (low,), (high,) = plan._exact_steps([other, 0], keep), plan._exact_steps([other, 1], keep)
+            assert abs(high - low) / plan.spread <= Fraction(0.01)
+    # What the trap looks like: the rounded answer moves a whole step of 1/16 for an item that was promised 0.01.
+    query = queries.total(box)
+    shrunk = [query.stretched(np.array([0.06, value]), np.array([1.0, 0.01])) for value in (0.0, 1.0)]
+    assert abs(np.floor(shrunk[0] * 16) - np.floor(shrunk[1] * 16)) / 16 == pytest.approx(6.25 * 0.01)
+
+
+def test_slack_queries_lower_the_target_by_the_grid():
+    query = queries.norm(Box.uniform(-1, 1, size=3))
+    plan = plan_stretched(hetdp.stretch(query, [1.0, 0.5, 0.1]), noise="laplace", amount=1.0, grid=1 / 16)
+    assert plan.shrinkage == pytest.approx([1 - 2 / 16, 0.5 - 2 / 16, 0.0], abs=1e-9)
+
+
+@pytest.mark.parametrize("grid", [1 / 16, 1.0, 2.0**-30])
+def test_every_value_lies_on_the_grid(grid):
+    answer = hetdp.release(hetdp.stretch(queries.total(UNIT), WEIGHTS), np.ones(6), epsilon=0.1, grid=grid)
+    assert answer.grid == grid
+    assert answer.value % grid == 0
+
+
+def test_nan_and_infinity_change_nothing_at_weight_zero_and_never_raise():
+    """Trap 9: 0 * nan is nan; the value must be clamped first."""
+    stretched = hetdp.stretch(queries.total(UNIT), [0, 1, 1, 1, 1, 1])
+    values = [
+        hetdp.release(stretched, [cell, 1, 1, 1, 1, 1], epsilon=1.0, random_state=9).value
+        for cell in (0.3, float("nan"), float("inf"), -1e308, "text", None, object(), 1j)
+    ]
+    assert len(set(values)) == 1
+
+
+def test_the_grid_and_the_scale_do_not_depend_on_weights_or_values():
+    """Trap 11."""
+    public = {
+        (answer.scale, answer.grid)
+        for answer in (
+            hetdp.release(hetdp.stretch(queries.total(UNIT), weights), values, epsilon=0.3)
+            for weights, values in (
+                (np.ones(6), np.ones(6)),
+                (np.zeros(6), np.zeros(6)),
+                (WEIGHTS, np.full(6, 0.5)),
+            )
+        )
+    }
+    assert len(public) == 1
+
+
+def test_scale_follows_multiplier_and_epsilon():
+    query = queries.total(UNIT)
+    assert hetdp.plan(hetdp.stretch(query, WEIGHTS), epsilon=0.25).scale == 4
+    assert hetdp.plan(hetdp.stretch(query, WEIGHTS, multiplier=3), epsilon=0.25).scale == 12
+    assert hetdp.plan(hetdp.stretch(query, WEIGHTS), noise="gaussian", rho=0.5).scale == 1
+
+
+def test_gaussian_items_pay_rho_times_weight_squared():
+    plan = hetdp.plan(hetdp.stretch(queries.total(UNIT), WEIGHTS), noise="gaussian", rho=0.5)
+    assert plan.losses == pytest.approx(0.5 * WEIGHTS**2, rel=1e-4, abs=1e-18)
+    assert (plan.losses <= np.nextafter(0.5 * WEIGHTS**2, np.inf)).all()
+    box = Box.uniform(0, 1, size=6)
+    histogram = hetdp.plan(hetdp.stretch(queries.histogram(box, [0, 0.5, 1]), WEIGHTS), noise="gaussian", rho=0.5)
+    assert histogram.scale == pytest.approx(2**0.5)  # replacing a row moves two cells by 1 each
+
+
+def test_realised_losses_are_charged_not_promised_ones():
+    """An item that cannot use its full weight pays for what it can do only."""
+    query = queries.linear([1, 0.1], Box.uniform(0, 1, size=2))
+    ledger = hetdp.Ledger(limits=[1, 1])
+    hetdp.release(hetdp.stretch(query, [1, 1]), [1, 1], epsilon=1.0, ledger=ledger)
+    assert ledger.spent == pytest.approx([1, 0.1])
+
+
+def test_a_refused_release_spends_nothing_and_returns_nothing():
+    stretched = hetdp.stretch(queries.total(UNIT), np.ones(6))
+    ledger = hetdp.Ledger(limits=np.full(6, 1.5))
+    hetdp.release(stretched, np.ones(6), epsilon=1.0, ledger=ledger)
+    with pytest.raises(hetdp.BudgetExhausted, match=r"Requested: 1\. Remaining: 0\.5\. Short by: 0\.5\."):
+        hetdp.release(stretched, np.ones(6), epsilon=1.0, ledger=ledger)
+    assert ledger.spent == pytest.approx(np.ones(6))
+
+
+def test_wrong_number_of_values_spends_nothing():
+    stretched = hetdp.stretch(queries.total(UNIT), np.ones(6))
+    ledger = hetdp.Ledger(limits=np.ones(6))
+    with pytest.raises(errors.InvalidInput, match="values must hold one number per item"):
+        hetdp.release(stretched, np.ones(5), epsilon=1.0, ledger=ledger)
+    with pytest.raises(errors.InvalidInput, match="epsilon must be a finite number > 0"):
+        hetdp.release(stretched, np.ones(6), epsilon=0, ledger=ledger)
+    assert not ledger.spent.any()
+
+
+def test_dropped_items_no_longer_count():
+    query = queries.total(Box.uniform(0, 1, size=2))
+    ledger = hetdp.Ledger(limits=[1.0, 100.0], on_exhausted="drop")
+    stretched = hetdp.stretch(query, [1.0, 1.0])
+    hetdp.release(stretched, [1, 1], epsilon=1.0, ledger=ledger)
+    answers = [hetdp.release(stretched, [value, 1], epsilon=1.0, ledger=ledger, random_state=4) for value in (0.0, 1.0)]
+    assert answers[0].value == answers[1].value
+    assert answers[0].losses[0] == 0
+    assert ledger.spent == pytest.approx([1, 3])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "epsilon must be given, and rho must not"),
+        ({"epsilon": 1, "rho": 1}, "epsilon must be given, and rho must not"),
+        ({"noise": "gaussian", "epsilon": 1}, "rho must be given, and epsilon must not"),
+        ({"noise": "uniform", "epsilon": 1}, "noise must be one of 'laplace', 'gaussian'"),
+        ({"epsilon": -1}, "epsilon must be a finite number > 0. Got -1"),
+        ({"epsilon": float("nan")}, "epsilon must be a finite number > 0"),
+        ({"epsilon": "1"}, "epsilon must be a finite number > 0"),
+        ({"noise": "gaussian", "rho": float("inf")}, "rho must be a finite number > 0"),
+        ({"epsilon": 1, "grid": 0.3}, "grid must be a power of two"),
+        ({"epsilon": 1, "grid": -1.0}, "grid must be a power of two"),
+        ({"epsilon": 1, "grid": 2.0**-300}, "grid must be at least"),
+        ({"epsilon": 1e-320}, "large enough for finite noise"),
+    ],
+)
+def test_bad_parameters_are_named(arguments, message):
+    with pytest.raises(errors.InvalidInput, match=message):
+        hetdp.release(hetdp.stretch(queries.total(UNIT), WEIGHTS), np.ones(6), **arguments)
+
+
+def test_public_holds_no_secret_and_is_json():
+    answer = hetdp.release(hetdp.stretch(queries.total(UNIT), WEIGHTS), np.ones(6), epsilon=1.0)
+    shown = json.loads(json.dumps(answer.public()))
+    assert shown["value"] == answer.value
+    assert "exp(1 * v_i)" in shown["guarantee"]
+    for text in (repr(answer), answer._repr_html_(), json.dumps(shown), repr(answer.guarantee)):
+        assert "losses" not in text
+        assert "0.3" not in text.replace(str(answer.value), "")
+
+
+def test_a_seeded_release_is_stamped_and_not_published():
+    answer = hetdp.release(hetdp.stretch(queries.total(UNIT), WEIGHTS), np.ones(6), epsilon=1.0, random_state=1)
+    assert answer.simulated
+    assert "simulated=True" in repr(answer)
+    assert "do not publish" in answer._repr_html_()
+    with pytest.raises(errors.SimulatedResult, match="random_state"):
+        answer.public()
+
+
+def test_html_is_escaped():
+    query = queries.custom(lambda x: float(x[0]), Box([0], [1]), lipschitz=1.0, name="<script>")
+    assert "<script>" not in hetdp.release(hetdp.stretch(query, [1.0]), [1], epsilon=1.0)._repr_html_()
+
+
+def test_sums_of_many_large_steps_do_not_overflow():
+    size = 20_000
+    query = queries.mean(Box.uniform(0, 1, size=size))
+    answer = hetdp.release(hetdp.stretch(query, np.ones(size)), np.ones(size), epsilon=1e9)
+    assert answer.value == pytest.approx(1.0, abs=1e-6)
+
+
+def test_far_away_boxes_keep_their_resolution():
+    query = queries.total(Box.uniform(1e12, 1e12 + 1, size=3))
+    answer = hetdp.release(hetdp.stretch(query, np.ones(3)), np.full(3, 1e12 + 0.25), epsilon=1e6)
+    assert answer.value == pytest.approx(3e12 + 0.75, abs=1e-3)
+    extreme = queries.maximum(Box([0, 1e12], [1, 1e12 + 1]))
+    answer = hetdp.release(hetdp.stretch(extreme, [1, 1]), [1, 1e12 + 0.5], epsilon=1e6)
+    assert answer.value == pytest.approx(1e12 + 0.5, abs=1e-2)

@@ -1,0 +1,187 @@
+"""The other audits, the mutants, and the quick battery. Fixed seeds; false-alarm rate at most 1e-6 per test."""
+
+import numpy as np
+import pytest
+
+import hetdp
+from hetdp import Box, errors, queries
+from hetdp.auditing import (
+    MUTANTS,
+    battery,
+    catch_all,
+    floating_point_audit,
+    replay_audit,
+    run_cases,
+    sampler_audit,
+    timing_audit,
+)
+from hetdp.auditing.features import precision_feature
+from hetdp.core.randomness import seeded_stream
+
+every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
+
+
+@every_mutant
+def test_every_mutant_is_caught_by_the_audit_it_names(mutant):
+    finding = mutant.examine(11)
+    assert mutant.is_caught(finding), str(finding)
+
+
+@every_mutant
+def test_the_repaired_twin_is_spared(mutant):
+    finding = mutant.examine(12, broken=False)
+    assert finding.audit == mutant.caught_by
+    assert finding.verdict == "no violation found", str(finding)
+
+
+def test_the_names_of_the_battery_tell_its_cases_apart():
+    for size in ("quick", "full"):
+        names = [(case.name, case.audit) for case in battery(size)]
+        assert len(set(names)) == len(names)
+
+
+def test_there_are_enough_mutants_and_all_are_told_apart():
+    assert len(MUTANTS) >= 18
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+    assert {mutant.caught_by for mutant in MUTANTS} == {"statistical", "replay", "sampler", "floating point"}
+
+
+def test_a_mutant_that_gets_away_is_reported():
+    kept = [mutant for mutant in MUTANTS if mutant.caught_by == "replay"]
+    assert set(catch_all(kept, random_state=1).values()) == {"replay"}
+    tame = type(kept[0])("tame", "nothing", "replay", lambda _, stream: kept[0].attack(False, stream))  # noqa: FBT003
+    assert catch_all([tame], random_state=1) == {"tame": None}
+
+
+@pytest.mark.parametrize("case", battery("quick"), ids=lambda case: f"{case.name} ({case.audit})")
+def test_quick_battery(case):
+    (finding,) = run_cases([case], random_state=7)
+    assert finding.verdict in ("no violation found", "reported"), str(finding)
+    assert finding.audit == case.audit
+
+
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+@pytest.mark.parametrize("scale", [5, 1000, 2**20])
+def test_a_scale_wrong_by_three_percent_is_rejected_at_the_default_size(distribution, scale):
+    draw = {"laplace": hetdp.discrete_laplace, "gaussian": hetdp.discrete_gaussian}[distribution]
+
+    def sampler(size, random_state):
+        return draw(scale, size, random_state=random_state)
+
+    for wrong, verdict in ((1.0, "no violation found"), (1.03, "violated"), (1 / 1.03, "violated")):
+        finding = sampler_audit(sampler, distribution=distribution, scale=scale * wrong, random_state=3)
+        assert finding.verdict == verdict, str(finding)
+
+
+def test_sampler_audit_sees_low_bits_and_short_tails():
+    def even(size, random_state):
+        return hetdp.discrete_laplace(2**20, size, random_state=random_state) & ~1
+
+    def short(size, random_state):
+        return np.clip(hetdp.discrete_laplace(100, size, random_state=random_state), -600, 600)
+
+    assert sampler_audit(even, scale=2**20, random_state=1).figures["test"] == "low bits"
+    assert sampler_audit(even, scale=2**20, random_state=1).verdict == "violated"
+    assert "tail" in sampler_audit(short, scale=100, random_state=1).figures["test"]
+    assert sampler_audit(short, scale=100, random_state=1).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("sampler", "message"),
+    [
+        (lambda size: np.full(size, 0.5), "sampler must return 400000 integers"),
+        (lambda size: np.zeros(size - 1, dtype=int), "sampler must return 400000 integers"),
+    ],
+)
+def test_sampler_audit_refuses_other_things(sampler, message):
+    with pytest.raises(errors.InvalidInput, match=message):
+        sampler_audit(sampler, scale=1.0)
+
+
+def test_precision_counts_binary_digits():
+    numbers = np.array([[0.0], [1.0], [-2.5], [2.0**-60], [1 + 2.0**-52], [1e300]])
+    assert precision_feature().of(numbers).tolist() == [0, 0, 1, 60, 52, 0]
+
+
+def test_floating_point_audit_breaks_numpy_and_not_us():
+    def textbook(profile, size, random_state):
+        return profile[0] + np.random.default_rng(random_state).laplace(0, 1, size)
+
+    broken = floating_point_audit(textbook, neighbors=[([0.0], [1.0])], claimed=1.0, random_state=1)
+    assert broken.verdict == "violated"
+    assert broken.figures["lower_bound"] > 5
+    plan = hetdp.plan(hetdp.stretch(queries.total(Box([0], [1])), [1.0]), epsilon=1.0)
+    sound = floating_point_audit(plan, random_state=1)
+    assert (sound.verdict, sound.figures["off_grid"]) == ("no violation found", 0)
+    off = floating_point_audit(plan, grid=2 * plan.grid, random_state=1)
+    assert off.verdict == "violated"
+    assert off.figures["off_grid"] > 0
+
+
+def test_floating_point_audit_refuses_labels():
+    with pytest.raises(errors.InvalidInput, match="must return numbers"):
+        floating_point_audit(lambda profile: "yes", neighbors=[([0], [1])], claimed=1.0)  # noqa: ARG005
+
+
+def test_replay_sees_warnings_shapes_and_infinity():
+    import warnings
+
+    def warns(profile, random_state):  # noqa: ARG001
+        if profile[0]:
+            warnings.warn("large", UserWarning, stacklevel=1)
+        return 0.0
+
+    def grows(profile, random_state):  # noqa: ARG001
+        return [0.0] * (1 + int(profile[0] == 1))
+
+    def explodes(profile, random_state):  # noqa: ARG001
+        return np.inf if profile[0] == 1 else 0.0
+
+    for mechanism, words in ((warns, "warns"), (grows, "type or shape"), (explodes, "infinity")):
+        finding = replay_audit(mechanism, neighbors=[([0], [1])], limits=1.0, odd_values=False)
+        assert finding.verdict == "violated"
+        assert words in finding.words
+
+
+def test_replay_tells_no_value():
+    def leaks(profile, random_state):  # noqa: ARG001
+        message = f"bad value {profile[0]}"
+        raise ValueError(message)
+
+    def sometimes(profile, random_state):
+        return leaks(profile, random_state) if profile[0] == 0.123 else 0.0
+
+    finding = replay_audit(sometimes, neighbors=[([0], [0.123])], limits=1.0)
+    assert finding.verdict == "violated"
+    assert "0.123" not in str(finding)
+    with pytest.raises(errors.InvalidInput, match="must run on the neighbors given"):
+        replay_audit(leaks, neighbors=[([0], [1])])
+
+
+def test_replay_needs_a_stream():
+    with pytest.raises(errors.InvalidInput, match="takes random_state"):
+        replay_audit(sum, neighbors=[([0], [1])])
+    stretched = hetdp.stretch(queries.total(Box([0], [1])), [1.0])
+    with pytest.raises(errors.InvalidInput, match="both or none"):
+        replay_audit(stretched, epsilon=1.0, rho=1.0)
+    with pytest.raises(errors.InvalidInput, match="a plan, which has its own"):
+        replay_audit(hetdp.plan(stretched, epsilon=1.0), epsilon=1.0)
+
+
+def test_replay_catches_a_plan_with_too_wide_a_span():
+    from dataclasses import replace
+
+    plan = hetdp.plan(hetdp.stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.0]), epsilon=1.0)
+    assert replay_audit(plan).verdict == "no violation found"
+    assert replay_audit(replace(plan, spans=plan.spans * 2)).verdict == "violated"
+    assert replay_audit(replace(plan, spread=plan.spread / 2)).verdict == "violated"
+
+
+def test_timing_is_reported_and_never_judged():
+    def slow(size, random_state):
+        noise = np.abs(hetdp.discrete_laplace(10, size, random_state=random_state))
+        return [sum(1 for _ in range(200 * int(value))) / 200 for value in noise]
+
+    finding = timing_audit(slow, draws=100, random_state=seeded_stream(1))
+    assert finding.verdict == "reported"
+    assert -1 <= finding.figures["single"] <= 1

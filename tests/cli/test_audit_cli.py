@@ -1,0 +1,163 @@
+"""`hetdp audit`, through its real entry point; and the example in docs/auditing.md, exactly as printed there."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from hetdp import auditing
+from hetdp.auditing.battery import Case
+from hetdp.auditing.report import Finding
+from hetdp.neighbors.engines import audits as engine_audits
+
+PAGE = Path(__file__).parents[2] / "docs" / "auditing.md"
+NEIGHBORS = "[[[0, 1], [1, 1]]]"
+
+
+@pytest.fixture
+def run(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (Path("mine.py")).write_text(
+        "import numpy as np\n"
+        "def good(profile, size, random_state):\n"
+        "    return sum(profile) + np.random.default_rng(random_state).laplace(0, 1, size)\n"
+        "def bad(profile, size, random_state):\n"
+        "    return sum(profile) + np.random.default_rng(random_state).laplace(0, 0.5, size)\n"
+        "number = 3\n"
+    )
+    return run
+
+
+def test_the_example_of_the_documentation_is_caught(run):
+    text = PAGE.read_text()
+    (code,) = re.findall(r"```python\n# mine.py\n(.*?)```", text, flags=re.DOTALL)
+    (command,) = re.findall(r"```sh\n(hetdp audit mine\.py.*?)```", text, flags=re.DOTALL)
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+    Path("mine.py").write_text(code)
+    status, out, _ = run(*shlex.split(command)[1:], "--json")
+    assert status == 1
+    report = json.loads(out)
+    assert report["verdict"] == "violated"
+    assert 1.7 < report["rows"][0]["lower_bound"] <= 2
+    Path("mine.py").write_text(code.replace("1.0 / (2 * EPSILON)", "1.0 / EPSILON"))
+    assert run(*shlex.split(command)[1:], "--confidence", "0.9999999")[0] == 0
+
+
+def test_a_function_and_its_report(run):
+    common = ("--claimed", 1, "--neighbors", NEIGHBORS, "--seed", 1)
+    status, out, err = run("audit", "mine.py:bad", *common, "--output", "report.json")
+    assert status == 1
+    assert "violated" in out
+    assert "Planned: 1 item x 2 x" in err
+    assert json.loads(Path("report.json").read_text())["verdict"] == "violated"
+    status, out, err = run("audit", "mine.py:good", *common, "--confidence", 0.9999999, "--quiet")
+    assert (status, err) == (0, "")
+    assert "no violation found" in out
+
+
+def test_pairs_from_a_file_and_claims_per_item(run):
+    Path("pairs.json").write_text(NEIGHBORS)
+    arguments = ("audit", "mine.py:bad", "--neighbors", "pairs.json", "--samples", 5000, "--seed", 1)
+    assert run(*arguments, "--claimed", "[1, 1]")[0] == 1
+    assert run(*arguments, "--claimed", "[3, 1]")[0] == 0
+
+
+def test_dry_run_audits_nothing(run):
+    status, out, err = run("audit", "mine.py:bad", "--claimed", 1, "--neighbors", NEIGHBORS, "--dry-run")
+    assert (status, out) == (0, "")
+    assert re.search(r"Planned: 1 item x 2 x [\d,]+ runs, about \d+ s", err)
+    status, out, err = run("audit", "--all", "--dry-run")
+    assert (status, out) == (0, "")
+    assert re.search(r"Planned: \d+ audits and \d+ mutants, about \d+ s", err)
+
+
+def test_list(run):
+    status, out, _ = run("audit", "--list")
+    assert status == 0
+    assert "mutant: scale as standard deviation" in out
+    status, out, _ = run("audit", "--list", "--json")
+    assert len(json.loads(out)["mutants"]) == len(auditing.MUTANTS) + len(engine_audits.ENGINE_MUTANTS)
+    assert "exact engine, one list (statistical)" in json.loads(out)["cases"]
+
+
+def finding(verdict):
+    return Case("example", "replay", lambda seed: Finding("replay", "x", verdict, "Words.", {"seed": seed}))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A battery of one case and a few mutants."""
+
+    def make(verdict, mutants=auditing.MUTANTS[9:13]):
+        monkeypatch.setattr(auditing, "battery", lambda _: [finding(verdict)])
+        monkeypatch.setattr(auditing, "MUTANTS", mutants)
+        monkeypatch.setattr(engine_audits, "engine_cases", lambda _: [])
+        monkeypatch.setattr(engine_audits, "ENGINE_MUTANTS", ())
+
+    return make
+
+
+def test_the_battery_leaves_with_1_on_a_violation_only(run, small):
+    small("no violation found")
+    status, out, err = run("audit", "--all", "--seed", 1, "-o", "report.json")
+    assert status == 0
+    assert "caught by" in out
+    assert "Wrote report.json" in err
+    report = json.loads(Path("report.json").read_text())
+    assert report["complete"]
+    assert report["seed"] == 1
+    assert set(report["mutants"]["caught_by"].values()) <= {"statistical", "replay"}
+    small("violated")
+    assert run("audit", "--all", "--seed", 1, "--quiet")[0] == 1
+
+
+def test_a_mutant_that_gets_away_is_a_failure(run, small):
+    tame = auditing.mutants.Mutant(
+        "tame", "nothing", "replay", lambda *_: Finding("replay", "x", "no violation found", "")
+    )
+    small("no violation found", (tame,))
+    status, out, _ = run("audit", "--mutants")
+    assert status == 1
+    assert "NOBODY" in out
+
+
+def test_control_c_prints_what_is_known(run, small, monkeypatch):
+    small("no violation found")
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(auditing, "catch_all", interrupted)
+    status, out, err = run("audit", "--all", "--json")
+    assert status == 130
+    assert "Interrupted after 1 of" in err
+    report = json.loads(out)
+    assert not report["complete"]
+    assert len(report["findings"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ((), 2, "either FILE.py:FUNCTION or one of"),
+        (("mine.py:bad", "--all"), 2, "either FILE.py:FUNCTION or one of"),
+        (("mine.py:bad",), 2, "--claimed and --neighbors must be given"),
+        (("mine.py:bad", "--claimed", "x", "--neighbors", NEIGHBORS), 3, "--claimed must be JSON"),
+        (("mine.py:bad", "--claimed", "Infinity", "--neighbors", NEIGHBORS), 2, "claimed must be a finite number"),
+        (("mine.py:bad", "--claimed", "1", "--neighbors", "no.json"), 3, "--neighbors must be a JSON file"),
+        (("mine.py:bad", "--claimed", "1", "--neighbors", "[[[0], [0]]]"), 2, "differ in exactly one item"),
+        (("mine.py:bad", "--claimed", "1", "--neighbors", "3"), 2, "neighbors must be a list of pairs"),
+        (("mine.py", "--claimed", "1", "--neighbors", NEIGHBORS), 3, "as FILE.py:FUNCTION"),
+        (("no.py:f", "--claimed", "1", "--neighbors", NEIGHBORS), 3, "must exist"),
+        (("mine.py:nothing", "--claimed", "1", "--neighbors", NEIGHBORS), 3, "must define a function"),
+        (("mine.py:number", "--claimed", "1", "--neighbors", NEIGHBORS), 3, "must define a function"),
+        (("--all", "-o", "nowhere/report.json"), 3, "--output must be in an existing folder"),
+    ],
+)
+def test_bad_input(run, arguments, code, message):
+    found, out, err = run("audit", *arguments)
+    assert (found, out) == (code, "")
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err

@@ -1,0 +1,415 @@
+"""The command line, run in this process through its real entry point, and where it matters in one of its own."""
+
+import errno
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import hetdp
+from hetdp.cli import release_command, release_inputs
+
+MEAN = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    rows = ["id,hours,privacy,city"]
+    rows += [f"p{i},{rng.uniform(20, 60):.2f},{rng.choice([0, 0.5, 1])},Oslo" for i in range(200)]
+    Path("people.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+class TestRelease:
+    def test_the_example_of_the_documentation(self, run):
+        code, out, err = run("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1,
+                             "--ledger", "ledger.db")  # fmt: skip
+        assert code == 0
+        assert "exp(1 * v_i)" in " ".join(out.split())
+        assert "Making ledger.db" in err
+        with hetdp.Ledger.open("ledger.db") as ledger:
+            weights = np.array([float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]])
+            assert ledger.spent == pytest.approx(weights)
+
+    @pytest.mark.parametrize("query", release_inputs.QUERIES)
+    def test_every_query_is_close_to_the_truth_at_a_huge_epsilon(self, run, query):
+        options = ("--column", "hours", "--lower", 0, "--upper", 80, "--bins", 4, "--epsilon", 1e6, "--json", "--quiet")
+        code, out, err = run("release", "people.csv", "--query", query, *options)
+        assert (code, err) == (0, "")
+        hours = np.array([float(line.split(",")[1]) for line in Path("people.csv").read_text().split()[1:]])
+        truth = {
+            "mean": hours.mean(),
+            "total": hours.sum(),
+            "count": 200,
+            "histogram": np.histogram(hours, [0, 20, 40, 60, 80])[0],
+            "variance": hours.var(),
+            "median": np.median(hours),
+            "maximum": hours.max(),
+            "minimum": hours.min(),
+        }[query]
+        apart = 1.0 if query in release_inputs.SELECTED else 0.05  # any value between two people's is as good
+        assert json.loads(out)["value"] == pytest.approx(truth, abs=apart)
+
+    def test_parquet_and_compressed_csv(self, run):
+        table = pa.table({"hours": [10.0, None, 30.0], "privacy": [1.0, 0.5, None]})
+        parquet.write_table(table, "people.parquet")
+        arguments = (*MEAN, "--weight-column", "privacy", "--epsilon", 1e6, "--json", "--quiet")
+        code, out, _ = run("release", "people.parquet", *arguments)
+        assert code == 0
+        assert json.loads(out)["value"] == pytest.approx(40 / 3, abs=0.01)
+        Path("people.csv.gz").write_bytes(gzip.compress(b"hours,privacy\n10,1\n,0.5\n30,\n"))
+        code, out, _ = run("release", "people.csv.gz", *arguments)
+        assert code == 0
+        assert json.loads(out)["value"] == pytest.approx(40 / 3, abs=0.01)
+
+    def test_count_without_a_range_counts_what_is_there(self, run):
+        Path("gaps.csv").write_text("hours,other\n1,x\n,x\ntext,x\n")
+        code, out, _ = run("release", "gaps.csv", "--query", "count", "--column", "hours", "--epsilon", 1e6, "--json")
+        assert code == 0
+        assert json.loads(out)["value"] == pytest.approx(2, abs=0.01)
+
+    def test_private_values_never_cause_an_error(self, run):
+        Path("odd.csv").write_text('hours,other\n7,x\nsecret,x\n,x\n1e999,x\nnan,x\n"two\nlines",x\n')
+        code, out, err = run("release", "odd.csv", *MEAN, "--epsilon", 1e6, "--json")
+        assert code == 0
+        assert json.loads(out)["value"] == pytest.approx((7 + 80) / 6, abs=0.01)
+        assert "secret" not in out + err
+
+    def test_dry_run_spends_nothing_and_makes_nothing(self, run):
+        arguments = ("release", "people.csv", *MEAN, "--epsilon", 2, "--ledger", "ledger.db", "--json")
+        code, out, _ = run(*arguments, "--dry-run")
+        assert code == 0
+        assert json.loads(out)["rows_that_cannot_pay"] == 0
+        assert not Path("ledger.db").exists()
+        assert run(*arguments)[0] == 0
+        code, out, _ = run(*arguments, "--dry-run")
+        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 200)
+        with hetdp.Ledger.open("ledger.db") as ledger:
+            assert ledger.spent == pytest.approx(np.full(200, 2.0))
+
+    def test_exhausted_budget_is_exit_code_4_or_drops_rows(self, run):
+        arguments = ("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 2, "--ledger", "l.db")
+        assert run(*arguments)[0] == 0
+        code, out, err = run(*arguments)
+        assert (code, out) == (4, "")
+        assert "Short by: 1." in err
+        code, out, err = run(*arguments, "--on-exhausted", "drop", "--westin", "0.34,0.43,0.23", "--json")
+        assert code == 0
+        assert "Rows that cannot pay count as the centre" in err
+        public = json.loads(out)
+        assert (public["estimate"], public["on_exhausted"]) == (None, "drop"), "no prior knows who cannot pay"
+
+    @pytest.mark.parametrize(
+        ("query", "remark"),
+        [
+            ("mean", "--westin adds an estimate"),
+            ("histogram", "counts come out too small"),
+            ("variance", "the variance comes out too small"),
+            ("median", "Items count with their weights"),
+            ("maximum", "a weight of about 20 / epsilon beyond it"),
+        ],
+    )
+    def test_what_dials_do_to_an_answer_is_said(self, run, query, remark):
+        options = ("--column", "hours", "--lower", 0, "--upper", 80, "--epsilon", 1, "--weight-column", "privacy")
+        code, _, err = run("release", "people.csv", "--query", query, *options)
+        assert code == 0
+        assert remark in err
+
+    def test_selections_refuse_what_is_about_stretching(self, run):
+        options = ("--column", "hours", "--lower", 0, "--upper", 80)
+        assert run("release", "people.csv", "--query", "median", *options, "--rho", 1)[0] == 2
+        for more in (("--multiplier", 2), ("--westin", "0.34,0.43,0.23")):
+            code, _, err = run("release", "people.csv", "--query", "median", *options, "--epsilon", 1, *more)
+            assert code == 2
+            assert f"{more[0]} must not be given for --query median" in err
+
+    def test_who_was_dropped_once_spoils_later_estimates_too(self, run):
+        options = (*MEAN, "--epsilon", 1, "--weight-column", "privacy", "--ledger", "l.db", "--limit", 1.5)
+        prior = ("--westin", "0.34,0.43,0.23", "--json")
+        for _ in range(2):
+            assert run("release", "people.csv", *options, "--on-exhausted", "drop")[0] == 0
+        code, out, _ = run("release", "people.csv", *options, "--dry-run", "--json")
+        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 0)
+        weights = [float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]]
+        assert json.loads(out)["rows_dropped_before"] == weights.count(1.0)
+        code, out, err = run("release", "people.csv", *options, *prior, "--epsilon", 0.1)
+        assert code == 0
+        assert (json.loads(out)["estimate"], json.loads(out)["on_exhausted"]) == (None, "drop")
+        assert "Rows that cannot pay" in err
+
+    def test_dropped_rows_do_not_count_in_a_median(self, run):
+        Path("two.csv").write_text("x,w\n" + "5,1\n" * 150 + "70,0.1\n" * 50)
+        options = ("--column", "x", "--lower", 0, "--upper", 80, "--weight-column", "w", "--ledger", "l.db")
+        for epsilon in (30, 20):
+            level = ("--epsilon", epsilon, "--limit", 32, "--on-exhausted", "drop", "--json")
+            code, out, err = run("release", "two.csv", "--query", "median", *options, *level)
+            assert code == 0
+        assert json.loads(out)["value"] == pytest.approx(70, abs=1)
+        assert "Rows that cannot pay do not count any more" in err
+
+    def test_an_answer_that_was_paid_for_is_shown_although_it_cannot_be_written(self, run, monkeypatch):
+        def full(*_, **__):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(release_command, "write_whole", full)
+        code, out, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--json", "-o", "answer.json")
+        assert code == 6
+        assert "No space left on device" in err
+        assert "value" in json.loads(out)
+
+    def test_an_unwritable_output_is_found_before_anything_is_spent(self, run, monkeypatch):
+        def full(**_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("hetdp.cli.output.tempfile.NamedTemporaryFile", full)
+        code, out, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "l.db", "-o", "answer.json")
+        assert (code, out) == (3, "")
+        assert "--output must be a writable file. Got 'answer.json' (No space left on device) instead" in err
+        assert {path.name for path in Path().iterdir()} == {"people.csv"}
+
+    def test_rows_are_recognised_by_their_identifier(self, run):
+        arguments = (*MEAN, "--epsilon", 1, "--ledger", "ids.db", "--id-column", "id")
+        assert run("release", "people.csv", *arguments)[0] == 0
+        lines = Path("people.csv").read_text().split()
+        Path("later.csv").write_text("\n".join([lines[0], "new,40,1,Rome", lines[5], lines[3]]) + "\n")
+        code, out, _ = run("release", "later.csv", *arguments, "--dry-run", "--json")
+        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 0)
+        code, _, err = run("release", "later.csv", *arguments)
+        assert code == 0
+        assert "Added 1 new rows" in err
+        with hetdp.Ledger.open("ids.db") as ledger:
+            spent = dict(zip(ledger.items, ledger.spent, strict=True))
+        assert (spent["p4"], spent["p2"], spent["p0"], spent["new"]) == (2, 2, 1, 1)
+        code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "ids.db")
+        assert code == 3
+        assert "--id-column must be used as when the ledger was made" in err
+
+    def test_output_is_written_whole(self, run):
+        code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "-o", "answer.json")
+        assert code == 0
+        assert "Wrote answer.json" in err
+        assert json.loads(Path("answer.json").read_text())["query"] == "mean"
+        assert not list(Path().glob(".answer*"))
+
+    def test_prior_gives_an_estimate_and_the_best_multiplier(self, run):
+        code, out, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--westin", "0.34/0.43/0.23",
+                             "--multiplier", "best", "--json")  # fmt: skip
+        assert code == 0
+        assert "best multiplier" in err
+        assert json.loads(out)["estimate"] > json.loads(out)["value"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "message"),
+        [
+            ((*MEAN,), 2, "exactly one of --epsilon and --rho"),
+            ((*MEAN, "--epsilon", "1", "--rho", "1"), 2, "exactly one of --epsilon and --rho"),
+            ((*MEAN, "--epsilon", "0"), 2, "epsilon must be a finite number > 0. Got 0.0 instead"),
+            ((*MEAN, "--epsilon", "nan"), 2, "epsilon must be a finite number > 0"),
+            ((*MEAN, "--epsilon", "x"), 2, "not a valid float"),
+            (("--query", "mean", "--column", "hours", "--epsilon", "1"), 2, "--lower and --upper must be given"),
+            (("--query", "middle", "--column", "hours", "--epsilon", "1"), 2, "'middle' is not one of"),
+            ((*MEAN[:-1], "-5", "--epsilon", "1"), 2, "lower must be below upper"),
+            ((*MEAN, "--epsilon", "1", "--center", "99"), 2, "center must lie inside"),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "0.5"), 2, "multiplier must be >= 1"),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "most"), 2, "--multiplier must be a number"),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "best"), 2, "needs --westin"),
+            ((*MEAN, "--epsilon", "1", "--westin", "1,2"), 2, "--westin must be three shares"),
+            ((*MEAN, "--epsilon", "1", "--westin", "1,2,3"), 2, "sum to 1"),
+            ((*MEAN, "--epsilon", "1", "--default-weight", "2"), 2, "--default-weight must lie in"),
+            ((*MEAN, "--epsilon", "1", "--limit", "-1", "--ledger", "new.db"), 2, "limits must be >= 0"),
+            ((*MEAN, "--epsilon", "1", "--weight-column", "nope"), 3, "must have a column 'nope'"),
+            ((*MEAN, "--epsilon", "1", "--weight-column", "hours"), 3, "weights must lie in [0, 1]"),
+            ((*MEAN, "--epsilon", "1", "--id-column", "city", "--ledger", "new.db"), 3, "must identify each row"),
+            (("--query", "mean", "--column", "city", "--lower", "0", "--upper", "1", "--epsilon", "1"), 3, "numeric"),
+            ((*MEAN, "--epsilon", "1", "-o", "people.csv"), 2, "--output must not be the data"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "new.db", "--limit", "0"), 4, "budget of 200 items is exhausted"),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "1e20", "--ledger", "new.db"), 2, "multiplier small enough"),
+            ((*MEAN, "--rho", "5e-324", "--ledger", "new.db"), 2, "rho must be large enough"),
+            ((*MEAN, "--epsilon", "1e-300", "--ledger", "new.db"), 2, "epsilon must be large enough"),
+            ((*MEAN[:-1], "5e-324", "--epsilon", "1", "--ledger", "new.db"), 2, "sensitivity of the query"),
+            ((*MEAN, "--epsilon", "1", "-o", "nowhere/answer.json"), 3, "--output must be in an existing folder"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "people.csv"), 5, "is not a ledger"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "nowhere/l.db"), 5, "cannot be created"),
+        ],
+    )
+    def test_bad_input(self, run, arguments, code, message):
+        before = Path("people.csv").read_bytes()
+        found, out, err = run("release", "people.csv", *arguments)
+        assert (found, out) == (code, "")
+        assert message in " ".join(err.split())
+        assert "Traceback" not in err
+        assert [path.name for path in Path().iterdir()] == ["people.csv"]
+        assert Path("people.csv").read_bytes() == before
+
+    def test_bad_files(self, run):
+        for name, content, message in (
+            ("missing.csv", None, "the data file must exist"),
+            ("empty.csv", "", "must be a readable CSV file"),
+            ("header.csv", "hours,other\n", "must hold at least one row"),
+            ("broken.parquet", "no parquet", "must be a readable CSV file"),
+            ("ragged.csv", "hours,other\n1\n2,3,4\n", "must be a readable CSV file"),
+        ):
+            if content is not None:
+                Path(name).write_text(content)
+            code, out, err = run("release", name, *MEAN, "--epsilon", 1, "--ledger", "ledger.db")
+            assert (code, out) == (3, "")
+            assert message in err
+        assert not Path("ledger.db").exists()
+
+    def test_odd_tables(self, run):
+        for content, message in (
+            ("hours,hours\n1,2\n", "must have one column 'hours'. Got 2"),
+            ("hours;privacy\n1;2\n", "Is its separator a semicolon?"),
+            ("id,hours\n,1\nb,2\n", "Got an empty cell instead"),
+        ):
+            Path("odd.csv").write_text(content)
+            label = "id" if content.startswith("id,") else "hours"
+            code, _, err = run("release", "odd.csv", *MEAN, "--epsilon", 1, "--id-column", label, "--ledger", "odd.db")
+            assert code == 3
+            assert message in err
+        Path("flags.csv").write_text("hours,privacy\ntrue,1\nFalse,1\n")
+        arguments = ("--query", "mean", "--column", "hours", "--lower", 0, "--upper", 1, "--epsilon", 1e6, "--json")
+        assert json.loads(run("release", "flags.csv", *arguments)[1])["value"] == pytest.approx(0.5, abs=0.01)
+
+    def test_a_refused_release_adds_no_rows(self, run):
+        arguments = (*MEAN, "--epsilon", 2, "--ledger", "ids.db", "--id-column", "id")
+        assert run("release", "people.csv", *arguments)[0] == 0
+        Path("later.csv").write_text("id,hours\np1,40\nnew,30\n")
+        assert run("release", "later.csv", *arguments)[0] == 4
+        with hetdp.Ledger.open("ids.db") as ledger:
+            assert ledger.size == 200
+        assert run("release", "later.csv", *arguments, "--on-exhausted", "drop")[0] == 0
+        code, out, _ = run("release", "later.csv", *MEAN, "--epsilon", 0.5, "--ledger", "ids.db", "--id-column", "id",
+                           "--dry-run", "--json")  # fmt: skip
+        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 0)
+
+    def test_histograms_say_where_their_bins_are(self, run):
+        _, out, _ = run(
+            "release", "people.csv", "--query", "histogram", *MEAN[2:], "--bins", 2, "--epsilon", 1, "--json"
+        )
+        assert json.loads(out)["edges"] == [0, 40, 80]
+        assert json.loads(out)["rows"] == 200
+
+    def test_a_full_disk_is_no_traceback(self):
+        command = [sys.executable, "-m", "hetdp", "release", "people.csv", *MEAN, "--epsilon", "1", "--json"]
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 6
+        assert "could not be written" in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_a_table_of_another_length_is_refused(self, run):
+        assert run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "ledger.db")[0] == 0
+        Path("short.csv").write_text("hours,other\n1,1\n")
+        code, _, err = run("release", "short.csv", *MEAN, "--epsilon", 1, "--ledger", "ledger.db")
+        assert code == 3
+        assert "as many rows as the ledger (200). Got 1" in err
+
+
+@pytest.mark.usefixtures("folder")
+class TestBudget:
+    def test_what_is_left(self, run):
+        run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "ledger.db", "--id-column", "id")
+        code, out, err = run("budget", "ledger.db", "--json", "--items")
+        shown = json.loads(out)
+        assert (code, err) == (0, "")
+        assert (shown["items"], shown["releases"], shown["spent_max"], shown["remaining_min"]) == (200, 1, 1.0, 2.0)
+        assert shown["history"][0]["query"] == "mean"
+        assert shown["per_item"][0] == {"item": "p0", "limit": 3.0, "spent": 1.0, "remaining": 2.0}
+        code, out, _ = run("budget", "ledger.db", "--items", "--dry-run")
+        assert code == 0
+        assert "p199" in out
+
+    def test_gaussian_ledgers_have_no_pure_epsilon(self, run):
+        run("release", "people.csv", *MEAN, "--rho", 0.1, "--ledger", "ledger.db")
+        shown = json.loads(run("budget", "ledger.db", "--json")[1])
+        assert shown["epsilon_max"] is None
+        assert shown["rho_max"] == pytest.approx(0.1)
+
+    def test_missing_and_foreign_files(self, run):
+        code, _, err = run("budget", "nothing.db")
+        assert code == 5
+        assert "does not exist" in err
+        assert run("budget", "people.csv")[0] == 5
+
+
+def test_demo_prints_answer_errors_and_ledger(run):
+    code, out, _ = run("demo", "--mean", "--json")
+    shown = json.loads(out)
+    assert code == 0
+    assert [row["epsilon"] for row in shown["rmse"]] == [0.1, 0.5, 1.0, 2.0]
+    assert all(row["hetdp"] < row["paper"] for row in shown["rmse"])
+    assert shown["ledger"]["never counts (v = 0)"]["paid"] == 0
+    code, out, _ = run("demo", "--mean")
+    assert code == 0
+    assert "Ledger after one release" in out
+    assert run("demo", "--mean", "--dry-run")[0] == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_demo_saves_people_that_release_can_read(run):
+    assert run("demo", "--save", "generated.csv", "--quiet")[0] == 0
+    assert run("release", "generated.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1)[0] == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(run, shell):
+    code, out, _ = run("completion", shell)
+    assert code == 0
+    assert "_HETDP_COMPLETE" in out
+
+
+def test_interruption_is_exit_code_130(run, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hetdp.cli.release_inputs.read_table", interrupted)
+    code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1)
+    assert code == 130
+    assert "Interrupted" in err
+
+
+def test_the_help_tells_the_default_limits():
+    assert "epsilon {epsilon:g}, rho {rho:g}".format(**release_inputs.DEFAULT_LIMITS) in str(
+        [option.help for option in release_command.release.params if isinstance(option, click.Option)]
+    )
+
+
+def test_the_installed_command_works():
+    command = Path(sys.executable).parent / "hetdp"
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"hetdp, version {hetdp.__version__}"
+
+
+def test_help_in_the_documentation_is_true():
+    docs = Path(__file__).parents[2] / "docs"
+    # In a process of its own: click keeps help options of commands that other tests have called by themselves.
+    script = f"import runpy; print(runpy.run_path({str(docs / 'update_cli.py')!r})['render'](), end='')"
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert (docs / "cli.md").read_text() == shown, "run docs/update_cli.py"
+
+
+@pytest.mark.usefixtures("folder")
+def test_compare_recommends_and_draws(run):
+    arguments = ("compare", "--query", "mean", "--epsilon", 1, "-n", 200, "--runs", 10, "--values", "0,0,1")
+    code, out, err = run(*arguments, "-o", "chart.svg")
+    assert code == 0
+    assert "Recommended: " in out
+    assert "Wrote chart.svg" in err
+    assert Path("chart.svg").read_text().startswith("<svg")
+    shown = json.loads(run(*arguments, "--json", "--quiet")[1])
+    assert shown["recommended"] == shown["mechanisms"][0]["mechanism"]
+    assert run(*arguments, "--dry-run")[0] == 0
+    assert run("compare", "--query", "mean", "--epsilon", 1, "--values", "a")[0] == 2
+    assert run("compare", "--query", "mean", "--epsilon", -1)[0] == 2
+    assert run("compare", "--query", "mean", "--epsilon", 1, "--westin", "1")[0] == 2

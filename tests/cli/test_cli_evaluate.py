@@ -1,0 +1,219 @@
+"""`hetdp evaluate`: the table, its intervals, its seeds, and what it refuses."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hetdp import Profiles, split
+from hetdp.cli.evaluate_measure import interval
+from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+from hetdp.neighbors.metrics import recall_of
+
+FAST = ("-k", 3, "--runs", 2, "--json", "--quiet")
+
+
+@pytest.fixture
+def run(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    pairs = {(u, 40 * (u % 4) + int(i)) for u in range(60) for i in rng.integers(0, 40, 25)}
+    Path("likes.csv").write_text("user,item\n" + "".join(f"{u},{i}\n" for u, i in sorted(pairs)))
+    return run
+
+
+def recalls(out):
+    return {(row["method"], row["epsilon"]): row["recall"] for row in json.loads(out)["rows"]}
+
+
+def test_prints_every_method_and_says_that_it_is_not_private(run):
+    code, out, err = run("evaluate", "likes.csv", "-k", 3, "--runs", 2, "--epsilon", 1, "--epsilon", 5)
+    assert code == 0
+    for method in ("baseline", "exact", "gossip", "sketch", "random"):
+        assert method in out
+    assert "not private" in out
+    assert "not private" in err
+    assert "Intervals of 95 %" in out
+
+
+def test_baseline_is_the_recall_of_true_neighbours_over_the_runs(run):
+    code, out, _ = run("evaluate", "likes.csv", *FAST, "--seed", 4)
+    assert code == 0
+    profiles = Profiles.read("likes.csv")
+    expected = []
+    for seed in (4, 5):
+        train, test = split(profiles, random_state=seed)
+        expected.append(recall_of(true_neighbors(train, 3, score="overlap")[1], profiles, test))
+    mean, half = interval(np.array(expected))
+    (row,) = [row for row in json.loads(out)["rows"] if row["method"] == "baseline"]
+    assert row["recall"] == pytest.approx(mean)
+    assert (row["low"], row["high"]) == pytest.approx((max(0, mean - half), min(1, mean + half)))
+
+
+def test_engines_lie_between_random_and_baseline(run):
+    found = recalls(run("evaluate", "likes.csv", *FAST, "--epsilon", 50)[1])
+    for engine in ("exact", "gossip", "sketch"):
+        assert found["random", None] + 0.2 < found[engine, 50.0] <= found["baseline", None] + 0.1
+
+
+def test_same_seed_same_table_whatever_the_threads(run):
+    arguments = ("evaluate", "likes.csv", *FAST, "--westin", "0.34,0.43,0.23")
+    first = run(*arguments, "--seed", 1, "--threads", 1)[1]
+    assert run(*arguments, "--seed", 1, "--threads", 2)[1] == first
+    assert recalls(run(*arguments, "--seed", 2)[1]) != recalls(first)
+
+
+def test_weights_are_drawn_as_told(run):
+    free = recalls(run("evaluate", "likes.csv", *FAST, "--engine", "exact", "--epsilon", 50)[1])
+    none = recalls(run("evaluate", "likes.csv", *FAST, "--engine", "exact", "--epsilon", 50, "--slices", "0,0,2")[1])
+    assert none["baseline", None] == free["baseline", None]  # without privacy, weights do not count
+    assert none["exact", 50.0] < free["exact", 50.0] - 0.2
+    assert set(none) == {("baseline", None), ("exact", 50.0), ("random", None)}
+
+
+def test_against_all_is_told(run):
+    rows = {row["method"]: row for row in json.loads(run("evaluate", "likes.csv", *FAST)[1])["rows"]}
+    assert rows["sketch"]["against_all"] == 1
+    assert rows["exact"]["against_all"] == 59
+    assert rows["baseline"]["against_all"] is None
+
+
+def test_differences_from_the_baseline_are_paired(run):
+    code, out, _ = run("evaluate", "likes.csv", *FAST, "--seed", 4, "--engine", "exact", "--epsilon", 50)
+    assert code == 0
+    rows = {row["method"]: row for row in json.loads(out)["rows"]}
+    assert rows["baseline"]["difference"] is rows["baseline"]["difference_half_width"] is None
+    for row in rows.values():
+        if row["method"] != "baseline":
+            assert row["difference"] == pytest.approx(row["recall"] - rows["baseline"]["recall"])
+    profiles = Profiles.read("likes.csv")
+    differences = []
+    for seed in (4, 5):
+        train, test = split(profiles, random_state=seed)
+        lists = random_neighbors(60, 3, random_state=seed)[1], true_neighbors(train, 3, score="overlap")[1]
+        differences.append(np.subtract(*(recall_of(indices, profiles, test) for indices in lists)))
+    assert rows["random"]["difference_half_width"] == pytest.approx(interval(np.array(differences))[1])
+    # At a huge epsilon an engine finds nearly what the baseline finds: both rise and fall with the same split.
+    assert rows["exact"]["difference_half_width"] < rows["exact"]["half_width"]
+    assert "difference from" in run("evaluate", "likes.csv", "-k", 3, "--runs", 2, "--engine", "exact")[1]
+
+
+def test_sizes_and_weights_per_user(run):
+    cosine = ("evaluate", "likes.csv", *FAST, "--engine", "exact", "--score", "cosine", "--epsilon", 0.2)
+    noisy, public = (json.loads(run(*cosine, *extra)[1]) for extra in ((), ("--sizes", "public")))
+    assert (noisy["sizes"], public["sizes"]) == ("noisy", "public")
+    assert noisy["rows"] != public["rows"]
+    slices = ("evaluate", "likes.csv", *FAST, "--engine", "exact", "--slices", "0,1,2")
+    item, user = (json.loads(run(*slices, *extra)[1]) for extra in ((), ("--per", "user")))
+    assert item["weights"] == "weights drawn: slices 0,1,2 per item"
+    assert user["weights"] == "weights drawn: slices 0,1,2 per user"
+    assert item["rows"] != user["rows"]
+
+
+def test_drawn_weights_take_the_place_of_those_in_the_file(run):
+    text = Path("likes.csv").read_text().replace("\n", ",17\n").replace("user,item,17", "user,item,weight")
+    Path("plays.csv").write_text(text)
+    options = (*FAST, "--engine", "exact", "--slices", "0,1,2")
+    assert recalls(run("evaluate", "plays.csv", *options)[1]) == recalls(run("evaluate", "likes.csv", *options)[1])
+    code, _, err = run("evaluate", "plays.csv", *options, "--weight-column", "weight")
+    assert code == 2
+    assert "leave out --weight-column" in err
+
+
+def test_the_table_can_be_written(run):
+    options = ("evaluate", "likes.csv", *FAST, "--engine", "sketch")
+    code, out, _ = run(*options, "-o", "table.csv")
+    assert code == 0
+    shown = json.loads(out)
+    rows = list(csv.DictReader(Path("table.csv").read_text().splitlines()))
+    assert [row["method"] for row in rows] == ["baseline", "sketch", "random"]
+    assert [float(row["recall"]) for row in rows] == [row["recall"] for row in shown["rows"]]
+    assert rows[0]["difference"] == ""
+    assert run(*options, "-o", "table.json")[0] == 0
+    assert json.loads(Path("table.json").read_text()) == shown
+    assert run(*options, "-o", "none.csv", "--dry-run")[0] == 0
+    assert not Path("none.csv").exists()
+
+
+def test_a_catalogue_is_taken_as_given(run):
+    Path("items.txt").write_text("\n".join(map(str, range(200))))
+    shown = json.loads(run("evaluate", "likes.csv", *FAST, "--engine", "exact", "--catalogue", "items.txt")[1])
+    assert (shown["items"], shown["catalogue"]) == (200, "given")
+
+
+def test_cosine_leaves_sketches_out(run):
+    code, out, err = run("evaluate", "likes.csv", "-k", 3, "--runs", 2, "--score", "cosine")
+    assert code == 0
+    assert "sketch " not in out
+    assert "Sketches know overlaps only" in err
+
+
+def test_a_dry_run_measures_nothing(run, monkeypatch):
+    monkeypatch.setattr("hetdp.neighbors.baselines.true_neighbors", None)
+    code, out, err = run("evaluate", "likes.csv", "--dry-run")
+    assert (code, out) == (0, "")
+    assert "25 searches" in err
+    assert json.loads(run("evaluate", "likes.csv", "--dry-run", "--json")[1])["dry_run"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--westin", "1,0"), "--westin must be three shares"),
+        (("--westin", "1,0,x"), "--westin must be three shares"),
+        (("--westin", "1,1,1"), "sum to 1"),
+        (("--slices", "0,1,2.5"), "--slices must be"),
+        (("--slices", "0,inf,2"), "--slices must be"),
+        (("--slices", "0,2,2"), "lower and upper"),
+        (("--westin", "1,0,0", "--slices", "0,1,2"), "exclude each other"),
+        (("--runs", "1"), "--runs"),
+        (("--epsilon", "1", "--epsilon", "0"), "--epsilon must be"),
+        (("--engine", "magic"), "not one of"),
+        (("--engine", "sketch", "--score", "cosine"), "--score must be overlap with --engine sketch"),
+        (("--engine", "exact", "--engine", "sketch", "--cycles", "3"), "--cycles is for --engine gossip"),
+        (("--sizes", "public"), "--sizes is for --score cosine"),
+        (("--per", "user"), "--per is for --westin and --slices"),
+        (("--output", "table.xlsx"), "--output must end in .csv, .json"),
+        (("--output", "likes.csv"), "would be overwritten"),
+    ],
+)
+def test_bad_options(run, monkeypatch, options, words):
+    monkeypatch.setattr("hetdp.cli.source.Source.read", None)
+    code, out, err = run("evaluate", "likes.csv", *options)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_nothing_to_test(run):
+    Path("alone.csv").write_text("user,item\na,1\nb,2\nc,3\n")
+    code, _, err = run("evaluate", "alone.csv", "-k", 1)
+    assert code == 3
+    assert "shared by two users" in err
+
+
+def test_nothing_hidden(run):
+    """One shared item: with this seed, neither pair is in the tenth that is hidden."""
+    Path("small.csv").write_text("user,item\na,1\nb,1\nc,3\n")
+    code, out, err = run("evaluate", "small.csv", "-k", 1)
+    assert (code, out) == (3, "")
+    assert "must be at least one item to look for, in every run. Got none in run 1 of 5" in err
+
+
+class TestInterval:
+    def test_covers_the_truth_at_least_as_often_as_it_says(self):
+        # Crossed effects of users and runs; 400 intervals, nominal 95 %. With a true coverage of 95 %, fewer than 90 %
+        # covering has a probability of 2e-5 per attempt; the intervals are wider than nominal, and the seed is fixed.
+        rng = np.random.default_rng(11)
+        covered = 0
+        for _ in range(400):
+            users, runs = rng.normal(0, 0.2, 60), rng.normal(0, 0.02, 5)
+            mean, half = interval(0.5 + users + runs[:, None] + rng.normal(0, 0.1, (5, 60)))
+            covered += abs(mean - 0.5) <= half
+        assert covered >= 360
+
+    def test_shrinks_with_users_and_runs(self):
+        rng = np.random.default_rng(12)
+        recalls = 0.5 + rng.normal(0, 0.1, (20, 400))
+        assert interval(recalls)[1] < interval(recalls[:5, :100])[1] < interval(recalls[:2, :10])[1]

@@ -1,0 +1,550 @@
+"""`hetdp neighbors` and `hetdp recommend`, run through their entry point, and where it matters in a process apart."""
+
+import csv
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from hetdp import Profiles
+from hetdp.cli import memory_check, neighbors_inputs, neighbors_output, recommend_command
+from hetdp.neighbors import scoring
+from hetdp.neighbors.engines import registry as engines
+from hetdp.neighbors.estimate import estimate, sketch_items_to_stand_out, users_settled
+from hetdp.neighbors.significance import SIGNIFICANT, sketch_significance
+
+HUGE = ("--epsilon", 200)
+GROUPS, MEMBERS = 6, 5
+
+
+def twins():
+    """Users in groups that share all items with each other and none with anybody else."""
+    return [(f"u{g}-{m}", f"i{g}-{i}") for g in range(GROUPS) for m in range(MEMBERS) for i in range(12 + (m > 0))]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("likes.csv").write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in twins()))
+    return tmp_path
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.usefixtures("folder")
+class TestNeighbors:
+    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    def test_finds_the_group_of_each_user_and_says_what_it_promises(self, run, engine):
+        cycles = ("--cycles", 60) if engine == "gossip" else ()
+        level = 30 if engine == "sketch" else 200
+        arguments = ("neighbors", "likes.csv", "--epsilon", level, "-k", 3, "--engine", engine, *cycles)
+        code, out, err = run(*arguments, "-o", "found.parquet")
+        assert code == 0
+        assert "30 users, 78 items" in err
+        assert "rough" in err
+        assert "stand out" in err
+        total = 29 * level if engine == "gossip" else level  # in so many cycles everybody meets everybody
+        assert f"exp({total} * v_i)" in " ".join(out.split())
+        table = parquet.read_table("found.parquet")
+        assert table.column_names == ["user", "neighbor", "score", "significance"]
+        rows = table.to_pylist()
+        assert len(rows) == 90
+        same = [row["user"].split("-")[0] == row["neighbor"].split("-")[0] for row in rows]
+        assert np.mean(same) > 0.95
+        assert all(row["user"] != row["neighbor"] for row in rows)
+        about = json.loads(table.schema.metadata[b"hetdp"])
+        assert about["guarantee"]["against_one"] == total
+        assert about["guarantee"]["observed_catalogue"] is True
+        assert about["engine"] == engine
+        assert "pairs" not in about  # the file goes to recipients
+
+    @pytest.mark.parametrize("ending", neighbors_inputs.ENDINGS)
+    def test_every_format_holds_the_same_columns(self, run, ending):
+        assert run("neighbors", "likes.csv", *HUGE, "-k", 2, "-o", f"found{ending}")[0] == 0
+        path = Path(f"found{ending}")
+        if ending == ".parquet":
+            rows = parquet.read_table(path).to_pylist()
+        elif ending == ".jsonl":
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+        else:
+            text = gzip.decompress(path.read_bytes()).decode() if ending == ".csv.gz" else path.read_text()
+            rows = list(csv.DictReader(text.splitlines()))
+        assert len(rows) == 60
+        assert list(rows[0]) == ["user", "neighbor", "score", "significance"]
+        assert rows[0]["user"] == "u0-0"
+        assert float(rows[0]["score"]) == pytest.approx(12, abs=0.5)
+
+    def test_ids_stay_what_they_were(self, run):
+        parquet.write_table(
+            pa.table({"who": [7, 7, 8, 8, 9], "what": ["007", "x, y", "007", "x, y", '"'], "v": [1.0] * 5}), "n.parquet"
+        )
+        columns = ("--user-column", "who", "--item-column", "what", "--weight-column", "v")
+        assert run("neighbors", "n.parquet", *columns, *HUGE, "-k", 1, "-o", "found.parquet")[0] == 0
+        table = parquet.read_table("found.parquet")
+        assert table.schema.field("user").type == pa.int64()
+        assert dict(zip(table["user"].to_pylist(), table["neighbor"].to_pylist(), strict=True))[7] == 8
+        Path("t.csv").write_text('user,item\n"a,b",1\nb,1\n"a,b",2\nb,2\nc,3\n')
+        assert run("recommend", "t.csv", *HUGE, "-k", 1, "-n", 1, "-o", "r.csv")[0] == 0
+        assert {row["user"] for row in csv.DictReader(Path("r.csv").read_text().splitlines())} <= {"a,b", "b", "c"}
+
+    def test_without_output_the_first_rows_are_shown(self, run):
+        code, out, err = run("neighbors", "likes.csv", *HUGE, "-k", 2)
+        assert code == 0
+        assert "The first 10 of 60 neighbours" in out
+        assert "u0-0" in out
+        assert "-o FILE" in err
+        assert names_in(Path()) == ["likes.csv"]
+
+    def test_summary_as_json(self, run):
+        code, out, err = run("neighbors", "likes.csv", *HUGE, "-k", 2, "-o", "found.csv", "--json", "--quiet")
+        assert (code, err) == (0, "")
+        shown = json.loads(out)
+        assert (shown["users"], shown["items"], shown["pairs"]) == (30, 78, len(twins()))
+        assert shown["rows"] == 60
+        assert shown["output"] == "found.csv"
+        assert shown["guarantee"]["against_all"] == 29 * 200
+        shown = json.loads(run("neighbors", "likes.csv", *HUGE, "-k", 2, "--engine", "gossip", "--json")[1])
+        assert shown["report"]["cycles"] == 20
+        assert len(shown["first_rows"]) == 10
+
+    def test_a_dry_run_draws_and_writes_nothing(self, run, monkeypatch):
+        monkeypatch.setattr("hetdp.neighbors.estimator.PrivateNeighbors.fit", None)
+        code, out, _ = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv", "--dry-run")
+        assert code == 0
+        assert "nothing was drawn" in out
+        assert names_in(Path()) == ["likes.csv"]
+        shown = json.loads(run("recommend", "likes.csv", "--epsilon", 1, "-k", 2, "--dry-run", "--json")[1])
+        assert shown["estimated_seconds"] >= 0
+        assert shown["estimated_memory_bytes"] > 0
+        assert shown["guarantee"]["against_one"] == pytest.approx(1)
+
+    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    @pytest.mark.parametrize("command", ["neighbors", "recommend"])
+    def test_the_promise_of_a_dry_run_is_the_one_that_is_kept(self, run, command, engine):
+        options = ("--score", "cosine") if engine == "exact" else ()
+        arguments = (command, "likes.csv", "--epsilon", 1, "-k", 2, "--engine", engine, *options, "--json", "--quiet")
+        planned = json.loads(run(*arguments, "--dry-run")[1])["guarantee"]
+        kept = json.loads(run(*arguments)[1])["guarantee"]
+        for number in ("per_recipient", "shared", "observed_catalogue"):
+            assert kept[number] == pytest.approx(planned[number])
+        assert kept["per_recipient"] + kept["shared"] == pytest.approx(1)
+        if engine != "gossip":
+            assert kept["against_one"] == pytest.approx(planned["against_one"])
+        assert kept["against_all"] <= planned["against_all"] + 1e-9  # gossip may meet fewer than all
+
+    def test_significant_only_gives_fewer(self, run):
+        everything = ("neighbors", "likes.csv", "--epsilon", 0.01, "-k", 5, "--json", "--quiet")
+        assert json.loads(run(*everything)[1])["rows"] == 150
+        assert json.loads(run(*everything, "--significant-only")[1])["rows"] < 75
+        code, out, _ = run(
+            *everything[:3], 1e-9, "-k", 1, "--engine", "sketch", "--significant-only", "-o", "s.parquet"
+        )
+        assert code == 0
+        table = parquet.read_table("s.parquet")
+        assert table.schema.field("user").type == pa.string()
+        assert f"{table.num_rows:,} for 30 users" in out
+
+    def test_too_few_cycles_are_told_before_the_start(self, run):
+        pairs = "".join(f"{user},{user // 4}\n" for user in range(users_settled(2) + 1))
+        Path("many.csv").write_text("user,item\n" + pairs)
+        options = ("--epsilon", 1, "-k", 2, "--engine", "gossip", "--dry-run")
+        assert "--cycles 3" in run("neighbors", "many.csv", *options, "--cycles", 2)[2]
+        assert "rule of thumb" not in run("neighbors", "many.csv", *options, "--cycles", 3)[2]
+
+    def test_duplicates_are_counted_in_a_remark(self, run):
+        Path("twice.csv").write_text("user,item\na,x\na,x\nb,x\nc,y\n")
+        code, _, err = run("neighbors", "twice.csv", "--epsilon", 1, "-k", 1)
+        assert code == 0
+        assert "Note: " in err
+        assert "Warning" not in err
+
+    def test_squared_cosine_warns(self, run):
+        code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 1, "--score", "squared-cosine")
+        assert code == 0
+        assert "turns large negative noise into similarity" in err
+
+    def test_the_bar_is_for_terminals_only(self, run, monkeypatch):
+        arguments = ("neighbors", "likes.csv", *HUGE, "-k", 2)
+        assert "Finding neighbours" not in run(*arguments)[2]
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        assert "Finding neighbours" in run(*arguments)[2]
+        assert run(*arguments, "--quiet")[2] == ""
+
+    def test_compilation_is_announced_when_nothing_is_on_disk(self, run, monkeypatch):
+        arguments = ("neighbors", "likes.csv", *HUGE, "-k", 2)
+        run(*arguments)  # whatever had to be compiled has been
+        assert "Compiling" not in run(*arguments)[2]
+        monkeypatch.setattr("hetdp.cli.search.compiles", lambda _: True)
+        assert "Compiling, once" in run(*arguments)[2]
+
+    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    def test_kernels_never_compiled_are_recognised(self, tmp_path, engine):
+        command = f"from hetdp.cli.search_options import compiles; raise SystemExit(compiles({engine!r}))"
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+        assert subprocess.run([sys.executable, "-c", command], env=environment, check=False).returncode == 1
+
+
+@pytest.mark.usefixtures("folder")
+class TestRecommend:
+    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    def test_recommends_what_the_group_has(self, run, engine):
+        level = 30 if engine == "sketch" else 400
+        options = ("--epsilon", level, "-k", 3, "-n", 1, "--engine", engine)
+        code, out, err = run("recommend", "likes.csv", *options, "-o", "items.parquet")
+        assert code == 0
+        assert f"Epsilon {level} {'per comparison' if engine == 'gossip' else 'in all'}" in err
+        assert "An item of weight v pays" not in err  # what neighbours alone cost would confuse
+        if engine != "gossip":
+            assert f"exp({level} * v_i)" in " ".join(out.split())
+        table = parquet.read_table("items.parquet")
+        assert table.column_names == ["user", "item", "score"]
+        first = {row["user"]: row["item"] for row in table.to_pylist()}
+        # The first user of each group lacks the one item that all others of the group have.
+        assert np.mean([first[f"u{g}-0"] == f"i{g}-12" for g in range(GROUPS)]) > 0.8
+        about = json.loads(table.schema.metadata[b"hetdp"])
+        assert about["epsilon_neighbors"] + about["epsilon_recommendations"] == pytest.approx(level)
+
+    def test_epsilon_is_split_exactly(self):
+        assert sum(recommend_command.shares(0.1, "exact")) == 0.1
+        assert recommend_command.shares(0.1, "sketch")[1] == 0
+
+
+@pytest.mark.usefixtures("folder")
+class TestSources:
+    LENS = "userId,movieId,rating,timestamp\n" + "".join(
+        f"{user},{item},{1 + item % 5},9\n" for user in range(8) for item in range(20)
+    )
+    FILES = {  # noqa: RUF012  (not changed)
+        "ratings.csv": LENS,
+        "ratings.dat": "\n".join(line.replace(",", "::") for line in LENS.split("\n")[1:]),
+        "u.data": "\n".join(line.replace(",", "\t") for line in LENS.split("\n")[1:]),
+        "user_ratedmovies.dat": LENS.replace("userId", "userID").replace("movieId", "movieID").replace(",", "\t"),
+        "own.csv": LENS.replace("userId", "user").replace("movieId", "item"),
+    }
+
+    @pytest.mark.parametrize("name", FILES)
+    @pytest.mark.parametrize("command", ["neighbors", "recommend", "evaluate"])
+    def test_known_files_need_no_options(self, run, command, name):
+        Path(name).write_text(self.FILES[name])
+        arguments = (command, name, "--epsilon", 1, "-k", 2, "--dry-run")
+        code, _, err = run(*arguments)
+        assert code == 0
+        assert f"Read {name}: 8 users, 20 items, 160 pairs; no weight column: every weight is 1." in err
+        shown = json.loads(run(*arguments, "--min-rating", 4, "--json")[1])
+        assert (shown["items"], shown["pairs"], shown["weights"]) == (8, 64, "no weight column: every weight is 1")
+
+    def test_a_folder_and_named_columns(self, run):
+        Path("ml").mkdir()
+        Path("ml/u.data").write_text(self.FILES["u.data"])
+        assert "Read u.data: 8 users" in run("neighbors", "ml", "--epsilon", 1, "-k", 2, "--dry-run")[2]
+        Path("x.csv").write_text(self.LENS.replace("movieId", "film"))
+        options = ("neighbors", "x.csv", "--epsilon", 1, "-k", 2, "--dry-run")
+        code, _, err = run(*options)
+        assert code == 3
+        assert "--item-column" in err
+        assert run(*options, "--user-column", "userId", "--item-column", "film")[0] == 0
+
+    def test_which_weights_were_used_is_said(self, run):
+        Path("w.csv").write_text("user,item,weight,care\na,x,1,0.5\nb,x,1,\nc,y,0.5,1\n")
+        options = ("neighbors", "w.csv", "--epsilon", 1, "-k", 1, "--dry-run", "--json")
+        for extra, words in (
+            ((), "weights from column 'weight'"),
+            (("--no-weights",), "--no-weights: every weight is 1"),
+            (
+                ("--weight-column", "care", "--default-weight", 0.25),
+                "weights from column 'care', 0.25 where it is empty",
+            ),
+        ):
+            code, out, err = run(*options, *extra)
+            assert code == 0
+            assert json.loads(out)["weights"] == words
+            assert f"; {words}." in err
+        code, _, err = run(*options, "--weight-column", "care")
+        assert code == 3
+        assert "weights must not be missing. Got 1 of 3 empty in column 'care'" in err
+        assert "--default-weight" in err
+
+    def test_weights_that_are_none_can_be_ignored(self, run):
+        Path("w.csv").write_text("user,item,weight\na,x,17\nb,x,1\nc,y,2\n")
+        options = ("neighbors", "w.csv", "--epsilon", 1, "-k", 1, "--dry-run")
+        code, _, err = run(*options)
+        assert code == 3
+        assert "in column 'weight' instead. It was taken for privacy weights by its name" in err
+        assert "--no-weights" in err
+        assert "17" not in err
+        assert run(*options, "--no-weights")[0] == 0
+
+    def test_what_a_neighbour_needs_names_its_epsilon(self, run):
+        options = ("likes.csv", "-k", 2, "--dry-run", "--epsilon")
+        assert (
+            "at epsilon 200, a neighbour needs a single item of weight 1 in common"
+            in run("neighbors", *options, 200)[2]
+        )
+        assert "at epsilon 0.5, a neighbour needs about" in run("neighbors", *options, 0.5)[2]
+        remark = run("recommend", *options, 1)[2]
+        assert "at epsilon 0.3333 (the part that finds neighbours), a neighbour needs about" in remark
+        assert "at epsilon 1, a neighbour needs" in run("recommend", *options, 1, "--engine", "sketch")[2]
+
+
+@pytest.mark.usefixtures("folder")
+class TestCatalogue:
+    PUBLIC = "Names of users, and of items that somebody counts, are taken as public"
+
+    @pytest.mark.parametrize("command", ["neighbors", "recommend"])
+    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    def test_the_promise_no_longer_excepts_names(self, run, command, engine):
+        Path("items.txt").write_text("\n".join(sorted({item for _, item in twins()} | {"nobody's"})))
+        arguments = (command, "likes.csv", "--epsilon", 1, "-k", 2, "--engine", engine, "--json", "--quiet")
+        assert self.PUBLIC in json.loads(run(*arguments)[1])["guarantee"]["text"]
+        for extra in ((), ("--dry-run",)):
+            shown = json.loads(run(*arguments, "--catalogue", "items.txt", *extra)[1])
+            assert shown["items"] == 79
+            assert shown["catalogue"] == "given"
+            assert self.PUBLIC not in shown["guarantee"]["text"]
+
+    def test_items_that_are_missing_are_counted(self, run):
+        Path("items.csv").write_text("item,title\n" + "".join(f"i{g}-0,secret\n" for g in range(GROUPS)))
+        for command in ("neighbors", "recommend", "evaluate"):
+            code, out, err = run(command, "likes.csv", "--epsilon", 1, "-k", 2, "--catalogue", "items.csv")
+            assert (code, out) == (3, "")
+            assert "items.csv must list every item in the data. Got 72 of 78" in err
+            assert "i1-1" not in err
+
+    def test_columns_of_a_known_data_set(self, run):
+        Path("ratings.csv").write_text("userId,movieId,rating\n1,10,5\n2,10,4\n3,20,4\n")
+        Path("movies.csv").write_text("movieId,title\n10,Heat\n20,Alien\n30,Brazil\n")
+        options = ("neighbors", "ratings.csv", "--epsilon", 1, "-k", 1, "--dry-run")
+        assert "3 users, 3 items, 3 pairs" in run(*options, "--catalogue", "movies.csv")[2]
+        code, _, err = run(*options, "--catalogue", "nothing.csv")
+        assert code == 3
+        assert "the catalogue must be a file" in err
+
+
+@pytest.mark.usefixtures("folder")
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("content", "options", "code", "words"),
+        [
+            ("", (), 3, "at least one pair"),
+            ("user,item\n", (), 3, "at least one pair"),
+            ("user,thing\na,b\n", (), 3, "must have a column 'item'"),
+            ("user,item\na,b\n", ("--weight-column", "v"), 3, "must have a column 'v'"),
+            ("user,item,weight\nann,secret,1.5\nbob,b,1\n", (), 3, "weights must lie in [0, 1]"),
+            ("user,item,weight\nann,secret,often\nbob,b,1\n", (), 3, "weights must be numbers"),
+            ("user,item\nann,secret\nbob\n", (), 3, "must be a readable .csv file"),
+            ("user,item\nann,secret\nbob,b\n", ("-k", 2), 2, "--neighbors must be below the number of users (2)"),
+        ],
+    )
+    @pytest.mark.parametrize("command", ["neighbors", "recommend", "evaluate"])
+    def test_bad_files(self, run, command, content, options, code, words):  # noqa: PLR0917  (one per parameter)
+        Path("bad.csv").write_text(content)
+        found, out, err = run(command, "bad.csv", "--epsilon", 1, *options)
+        assert found == code
+        assert words in err
+        assert out == ""
+        assert "Traceback" not in err
+        assert "secret" not in err
+        assert "1.5" not in err
+
+    @pytest.mark.parametrize(
+        ("options", "code", "words"),
+        [
+            (("--epsilon", 0), 2, "--epsilon must be a finite number > 0"),
+            (("--epsilon", -1), 2, "--epsilon must be a finite number > 0"),
+            (("--epsilon", "nan"), 2, "--epsilon must be a finite number > 0"),
+            ((), 2, "Missing option '--epsilon'"),
+            (("--epsilon", 1, "--engine", "magic"), 2, "'magic' is not one of"),
+            (("--epsilon", 1, "--score", "magic"), 2, "'magic' is not one of"),
+            (("--epsilon", 1, "-k", 0), 2, "-k"),
+            (("--epsilon", 1, "--engine", "sketch", "--score", "cosine"), 2, "--score must be overlap"),
+            (("--epsilon", 1, "--cycles", 5), 2, "--cycles is for --engine gossip"),
+            (("--epsilon", 1, "--sizes", "public"), 2, "--sizes is for --score cosine"),
+            (("--epsilon", 1, "-o", "found.xlsx"), 2, "--output must end in"),
+            (("--epsilon", 1, "-o", "missing/found.csv"), 3, "existing folder"),
+            (("--epsilon", 1, "-o", "likes.csv"), 2, "would be overwritten"),
+            (("--epsilon", 1, "--catalogue", "items.txt", "-o", "items.txt"), 2, "would be overwritten"),
+            (("--epsilon", 1, "-o", "."), 3, "which is a folder"),
+            (("--epsilon", 1, "--no-weights", "--weight-column", "v"), 2, "exclude each other"),
+            (("--epsilon", 1, "--no-weights", "--default-weight", 1), 2, "exclude each other"),
+            (("--epsilon", 1, "--default-weight", 1.5), 2, "--default-weight"),
+            (("--epsilon", 1, "--min-rating", "nan"), 2, "--min-rating must be a finite number"),
+        ],
+    )
+    @pytest.mark.parametrize("command", ["neighbors", "recommend"])
+    def test_bad_options_are_refused_before_reading(  # noqa: PLR0917  (one per parameter)
+        self, run, monkeypatch, command, options, code, words
+    ):
+        monkeypatch.setattr("hetdp.cli.source.Source.read", None)
+        found, out, err = run(command, "likes.csv", *options)
+        assert found == code
+        assert words in err
+        assert out == ""
+
+    @pytest.mark.parametrize(("name", "words"), [("nothing.csv", "must exist"), (".", "must hold one of ratings.dat")])
+    def test_files_that_cannot_be_read(self, run, name, words):
+        code, _, err = run("neighbors", name, "--epsilon", 1)
+        assert code == 3
+        assert words in err
+
+    def test_a_parquet_file_that_is_none(self, run):
+        Path("bad.parquet").write_text("secret")
+        code, _, err = run("neighbors", "bad.parquet", "--epsilon", 1)
+        assert code == 3
+        assert "readable parquet file" in err
+        assert "Traceback" not in err
+
+
+@pytest.mark.usefixtures("folder")
+class TestMemory:
+    def test_a_file_too_large_is_refused_before_it_is_read(self, run, monkeypatch):
+        monkeypatch.setattr(memory_check, "available_bytes", lambda: 2**20)
+        with monkeypatch.context() as patch:
+            patch.setattr("hetdp.profiles.reading.datasets.read_set", None)
+            code, out, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv")
+        assert (code, out) == (3, "")
+        assert "likes.csv must fit in the memory available (1 MiB)" in err
+        assert "docs/neighbors.md" in err
+        code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv", "--no-memory-check")
+        assert code == 0
+        assert "Going on as told" in err
+
+    def test_an_engine_too_large_is_refused_before_it_starts(self, run, monkeypatch):
+        monkeypatch.setattr("hetdp.cli.source.reading_bytes", lambda *_: 0)
+        monkeypatch.setattr(memory_check, "available_bytes", lambda: 2**20)
+        monkeypatch.setattr("hetdp.neighbors.estimator.PrivateNeighbors.fit", None)
+        code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2)
+        assert code == 3
+        assert "the exact engine must fit" in err
+
+    def test_pairs_are_estimated_from_the_file(self):
+        rows = 20_000
+        text = "user,item,weight\n" + "".join(f"{row % 500},{row % 977},0.5\n" for row in range(rows))
+        Path("big.csv").write_text(text)
+        Path("big.csv.gz").write_bytes(gzip.compress(text.encode()))
+        parquet.write_table(pa.table({"user": [1] * rows, "item": list(range(rows))}), "big.parquet")
+        fixed = memory_check._FIXED_BYTES
+        assert memory_check.reading_bytes(Path("big.csv")) - fixed == pytest.approx(50 * rows, rel=0.1)
+        assert memory_check.reading_bytes(Path("big.csv"), weight=False) - fixed == pytest.approx(35 * rows, rel=0.1)
+        assert memory_check.reading_bytes(Path("big.parquet")) - fixed == 35 * rows
+        compressed = memory_check.reading_bytes(Path("big.csv.gz")) - fixed
+        assert 50 * rows / 5 < compressed < 50 * rows * 5
+
+    def test_what_the_system_does_not_tell_is_no_reason_to_refuse(self, monkeypatch):
+        monkeypatch.setattr(memory_check, "available_bytes", lambda: None)
+        memory_check.require_memory("it", 2**60, check=True, way_through="")
+
+
+@pytest.mark.usefixtures("folder")
+class TestFilesAreWholeOrNotThere:
+    @pytest.mark.parametrize("ending", neighbors_inputs.ENDINGS)
+    def test_an_interruption_while_writing_leaves_the_old_file(self, run, monkeypatch, ending):
+        name = f"found{ending}"
+        Path(name).write_text("old")
+        blocks = neighbors_output.Lists.blocks
+
+        def interrupted(lists):
+            yield from blocks(lists)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(neighbors_output.Lists, "blocks", interrupted)
+        code, out, err = run("neighbors", "likes.csv", *HUGE, "-k", 2, "-o", name)
+        assert (code, out) == (130, "")
+        assert "Interrupted" in err
+        assert Path(name).read_text() == "old"
+        assert names_in(Path()) == sorted(["likes.csv", name])
+
+    def test_ctrl_c_while_searching(self, folder):
+        command = Path(sys.executable).parent / "hetdp"
+        arguments = ["neighbors", "likes.csv", "--epsilon", "1", "-k", "5", "--engine", "gossip"]
+        Path("old.csv").write_text("old")
+        with subprocess.Popen(
+            [command, *arguments, "--cycles", "32000", "-o", "old.csv"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+        ) as process:
+            assert process.stderr is not None
+            while "stand out" not in process.stderr.readline():
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+        assert (process.returncode, out) == (130, "")
+        assert "Traceback" not in err
+        assert Path("old.csv").read_text() == "old"
+        assert names_in(folder) == ["likes.csv", "old.csv"]
+
+    def test_an_existing_file_is_replaced(self, run):
+        Path("found.csv").write_text("old")
+        assert run("neighbors", "likes.csv", *HUGE, "-k", 2, "-o", "found.csv")[0] == 0
+        assert Path("found.csv").read_text().startswith("user,neighbor,score,significance\n")
+
+
+def test_names_agree_with_the_library():
+    assert neighbors_inputs.ENGINES == engines.ENGINES
+    assert neighbors_inputs.SCORES == scoring.SCORES
+    assert neighbors_inputs.SIZES == scoring.SIZES
+
+
+def test_help_loads_nothing_heavy():
+    script = (
+        "import sys\nfrom hetdp.cli.main import main\n"
+        "try:\n    main(['neighbors', '--help'])\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numba', 'scipy', 'pandas', 'sklearn', 'pyarrow'} & set(sys.modules)\n"
+        "raise SystemExit(str(heavy) if heavy else 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
+
+
+class TestEstimate:
+    def test_grows_with_what_costs(self):
+        rng = np.random.default_rng(1)
+        small, large = (
+            Profiles.from_pairs(np.repeat(np.arange(n), 20), rng.integers(0, 1000, 20 * n) + 1000 * np.arange(20 * n))
+            for n in (300, 3000)
+        )
+        for engine in engines.ENGINES:
+            few, many = (estimate(profiles, engine=engine) for profiles in (small, large))
+            assert few.seconds < many.seconds
+            assert few.memory_bytes < many.memory_bytes
+            assert estimate(large, engine=engine, recommendations=10).seconds > many.seconds
+            assert estimate(large, engine=engine, threads=2).seconds < many.seconds
+        assert estimate(large, engine="gossip", cycles=40).seconds > estimate(large, engine="gossip").seconds
+
+    def test_items_that_do_not_count_do_not_count(self):
+        profiles = Profiles.from_pairs([0, 0, 1, 1, 2], list("abaca"))
+        without = profiles.with_weights([1, 0, 1, 1, 1])
+        assert estimate(without, engine="exact").seconds < estimate(profiles, engine="exact").seconds
+
+    @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+    @pytest.mark.parametrize("size", [5, 50, 400])
+    def test_sketch_items_to_stand_out_is_where_significance_begins(self, epsilon, size):
+        n_users, k = 5_000, 10
+        needed = sketch_items_to_stand_out(n_users=n_users, epsilon=epsilon, size=size, n_neighbors=k)
+        contrast = np.tanh(epsilon / 2)
+
+        def last_is_significant(overlap):
+            overlaps = np.full((1, k), overlap)
+            found = sketch_significance(overlaps, np.array([size]), others=n_users - 1, epsilon=epsilon)
+            return found[0, -1] >= SIGNIFICANT
+
+        if np.isinf(needed):
+            assert not last_is_significant(size - 1 / contrast)
+        else:
+            assert last_is_significant(needed)
+            assert not last_is_significant(needed - 1 / contrast)
+
+    def test_few_items_cannot_stand_out(self):
+        common = {"n_users": 5_000, "epsilon": 0.5}
+        assert np.isinf(sketch_items_to_stand_out(size=5, **common))
+        assert sketch_items_to_stand_out(size=400, **common) < 400

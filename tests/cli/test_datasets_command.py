@@ -1,0 +1,106 @@
+"""`hetdp datasets`: the list, one set, one file, and exporting."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from hetdp import datasets, errors
+from hetdp.cli.main import cli
+from hetdp.profiles import Profiles
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(cli, ["datasets", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_the_list_names_everything():
+    text = run().stdout
+    for name in datasets.BUILT_IN:
+        assert name in text
+    for one in datasets.PUBLIC:
+        assert one.name in text
+        assert one.address in text
+        assert one.terms in text
+    assert "54,792" in text
+
+
+def test_the_list_as_json():
+    found = json.loads(run("--json").stdout)
+    assert [one["name"] for one in found["built_in"]] == list(datasets.BUILT_IN)
+    assert found["built_in"][0]["users"] == 120
+    assert found["built_in"][1]["mean_overlap"] == pytest.approx(99, rel=0.05)
+    assert [one["address"] for one in found["public"]] == [one.address for one in datasets.PUBLIC]
+
+
+def test_one_set_is_described_and_exported(tmp_path):
+    path = tmp_path / "survey.csv"
+    result = run("survey_like", "--seed", 3, "-o", path, "--json")
+    assert json.loads(result.stdout)["pairs"] == Profiles.read(path).n_pairs
+    assert Profiles.read(path) == datasets.survey_like(3)
+    assert "Wrote" in result.stderr
+    assert "120" in run("survey_like", "--quiet").stdout
+    assert [one.name for one in tmp_path.iterdir()] == ["survey.csv"]
+
+
+def test_a_dry_run_writes_nothing(tmp_path):
+    result = run("survey_like", "-o", tmp_path / "survey.csv", "--dry-run")
+    assert "would write 8155 pairs" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_described_and_converted(tmp_path):
+    ratings = tmp_path / "ratings.dat"
+    ratings.write_text("1::10::5::9\n1::20::2::9\n2::10::4::9\n")
+    assert json.loads(run(ratings, "--json").stdout)["pairs"] == 3
+    assert json.loads(run(ratings, "--json", "--min-rating", 4, "-o", tmp_path / "liked.csv").stdout)["pairs"] == 2
+    assert (tmp_path / "liked.csv").read_text() == "user,item\n1,10\n2,10\n"
+    weighted = tmp_path / "weighted.csv"
+    weighted.write_text('user,item,weight\n"a, b",tea,0.5\n')
+    run(weighted, "-o", tmp_path / "copy.csv")
+    assert Profiles.read(tmp_path / "copy.csv").profile("a, b") == {"tea": 0.5}
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz"])
+def test_every_format_can_be_read_again_and_no_weight_is_rounded(tmp_path, ending):
+    path = tmp_path / f"set{ending}"
+    run("survey_like", "-o", path)
+    assert Profiles.read(path) == datasets.survey_like(0)
+    weighted = tmp_path / "weighted.csv"
+    weighted.write_text("user,item,weight\n1,tea,0.12345678901234567\n2,tea,1\n")
+    run(weighted, "-o", path)
+    assert Profiles.read(path) == Profiles.read(weighted)
+
+
+def test_weights_are_named_and_can_be_ignored(tmp_path):
+    path = tmp_path / "plays.csv"
+    path.write_text("user,item,weight\n1,tea,17\n2,tea,1\n")
+    assert json.loads(run(path, "--no-weights", "--json").stdout)["weights"] == "--no-weights: every weight is 1"
+    path.write_text("user,item,weight\n1,tea,0.5\n2,tea,1\n")
+    result = run(path, "--json")
+    assert json.loads(result.stdout)["weights"] == "weights from column 'weight'"
+    assert "weights from column 'weight'" in result.stderr
+
+
+def test_mistakes_are_told_apart(tmp_path):
+    assert "--output must come with the NAME of a data set" in run("-o", tmp_path / "x.csv", code=2).output
+    assert "--min-rating must come with the NAME" in run("--min-rating", 0, code=2).output
+    assert "survey_like is built in" in run("survey_like", "--min-rating", 3, code=2).output
+    ratings = tmp_path / "r.csv"
+    ratings.write_text("user,item\n1,2\n")
+    assert "would be overwritten" in run(ratings, "-o", ratings, code=2).output
+    assert "--seed must come with a built-in set" in run(ratings, "--seed", 0, code=2).output
+    assert "--no-weights must come with a file" in run("survey_like", "--no-weights", code=2).output
+    for name in ("survey_like", ratings):
+        assert "--output must end in .parquet" in run(name, "-o", tmp_path / "x.xlsx", code=2).output
+    for arguments, message in (
+        (["servey_like"], "NAME must be survey_like, digg_like, delicious_like, or a file. Got 'servey_like'"),
+        (["survey_like", "-o", tmp_path / "no" / "x.csv"], "--output must be in an existing folder"),
+        (["survey_like", "-o", tmp_path], "which is a folder, instead"),
+        ([ratings, "--min-rating", 3], "must have a column 'rating'"),
+    ):
+        result = CliRunner().invoke(cli, ["datasets", *map(str, arguments)])
+        assert isinstance(result.exception, errors.DataError)
+        assert message in str(result.exception)

@@ -1,0 +1,136 @@
+"""The multiplier, the normalised estimate and the published distortion bound."""
+
+import numpy as np
+import pytest
+
+import hetdp
+from hetdp import Box, WeightPrior, errors, queries
+from hetdp.core.randomness import seeded_stream
+from hetdp.mechanisms.estimation import expected_error
+
+PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
+MEAN = queries.mean(Box.uniform(0, 1, size=1000))
+
+
+def simulated_rmse(epsilon, *, multiplier, prior, runs=300):
+    """Error of the mean of 1,000 Bernoulli(0.3) items, fresh weights and values in every run."""
+    generator = np.random.default_rng(7)
+    squares = []
+    keep = np.ones(1000, dtype=bool)
+    for run in range(runs):
+        values = (generator.random(1000) < 0.3).astype(float)
+        weights = generator.choice(PRIOR.weights, 1000, p=PRIOR.probabilities)
+        stretched = hetdp.stretch(MEAN, weights, multiplier=multiplier, prior=prior)
+        value = hetdp.plan(stretched, epsilon=epsilon).answer(values, keep, seeded_stream(run))
+        estimate = value if prior is None else stretched.estimate(value)
+        squares.append((estimate - values.mean()) ** 2)
+    return float(np.sqrt(np.mean(squares)))
+
+
+def test_the_normalised_estimate_beats_the_paper_as_designed():
+    assert simulated_rmse(1.0, multiplier=1.0, prior=None) == pytest.approx(0.083, abs=0.004)
+    best = hetdp.best_multiplier(MEAN, PRIOR, 1.0)
+    assert simulated_rmse(1.0, multiplier=best, prior=PRIOR) < 0.0078
+    best = hetdp.best_multiplier(MEAN, PRIOR, 0.1)
+    assert simulated_rmse(0.1, multiplier=best, prior=PRIOR) < 0.0235
+
+
+def test_the_best_multiplier_is_a_minimum():
+    for epsilon in (0.05, 0.3, 1.0, 10.0):
+        best = hetdp.best_multiplier(MEAN, PRIOR, epsilon)
+        least = expected_error(MEAN, PRIOR, epsilon, multiplier=best)
+        for other in np.geomspace(1, 4, 60):
+            assert least <= expected_error(MEAN, PRIOR, epsilon, multiplier=float(other)) * (1 + 1e-4)
+
+
+def test_strict_noise_prefers_a_small_multiplier():
+    assert hetdp.best_multiplier(MEAN, PRIOR, 0.01) == 1.0
+    assert hetdp.best_multiplier(MEAN, PRIOR, 100.0) == 2.0
+
+
+def test_multiplier_reaches_the_noise():
+    """Trap 11 and the core of the multiplier: targets and noise grow together."""
+    stretched = hetdp.stretch(MEAN, np.full(1000, 0.25), multiplier=2.0)
+    assert stretched.shrinkage == pytest.approx(np.full(1000, 0.5))
+    plan = hetdp.plan(stretched, epsilon=1.0)
+    assert plan.scale == pytest.approx(2 * MEAN.sensitivity)
+    assert (plan.losses <= 0.25).all()
+    assert plan.losses == pytest.approx(np.full(1000, 0.25), rel=1e-6)
+
+
+def test_estimate_is_relative_to_the_centre_and_only_for_totals():
+    box = Box.uniform(20, 80, size=400)  # centre 50
+    weights = np.full(400, 0.5)
+    prior = WeightPrior([0.5])
+    answer = hetdp.release(hetdp.stretch(queries.mean(box), weights, prior=prior), np.full(400, 60.0), epsilon=1e6)
+    assert answer.value == pytest.approx(55, abs=0.01)
+    assert answer.estimate == pytest.approx(60, abs=0.01)
+    assert hetdp.release(hetdp.stretch(queries.mean(box), weights), np.full(400, 60.0), epsilon=1.0).estimate is None
+    other = hetdp.stretch(queries.maximum(box), weights, prior=prior)
+    assert hetdp.release(other, np.full(400, 60.0), epsilon=1.0).estimate is None
+
+
+def test_bad_priors_and_queries_are_refused():
+    with pytest.raises(errors.InvalidInput, match="query must be a total, mean or count"):
+        hetdp.best_multiplier(queries.variance(Box.uniform(0, 1, size=3)), PRIOR, 1.0)
+    with pytest.raises(errors.InvalidInput, match="some weight above 0"):
+        hetdp.best_multiplier(MEAN, WeightPrior([0.0]), 1.0)
+    with pytest.raises(errors.InvalidInput, match="a prior must be public"):
+        hetdp.best_multiplier(MEAN, hetdp.PrivacyWeights([0.5, 1.0]), 1.0)
+    assert hetdp.best_multiplier(MEAN, [0.5, 1.0], 100.0) == 2.0
+    with pytest.raises(errors.InvalidInput, match="epsilon must be"):
+        hetdp.best_multiplier(MEAN, PRIOR, 0.0)
+
+
+@pytest.mark.parametrize("bad", [0.5, 0, float("nan"), "2"])
+def test_multiplier_must_be_at_least_one(bad):
+    with pytest.raises(errors.InvalidInput, match="multiplier must be"):
+        hetdp.stretch(MEAN, np.ones(1000), multiplier=bad)
+
+
+def test_stretching_l0_warns_and_names_what_works():
+    """Trap 6."""
+    with pytest.warns(errors.StretchingWarning, match="Use hetdp.queries.count"):
+        stretched = hetdp.stretch(queries.l0(Box.uniform(0, 1, size=3)), [1.0, 0.99, 0.0])
+    assert stretched.shrinkage.tolist() == [1, 0, 0]
+
+
+def test_weights_must_match_the_query():
+    with pytest.raises(errors.InvalidInput, match=r"weights must be one per item \(1000\). Got 3"):
+        hetdp.stretch(MEAN, [1, 1, 1])
+
+
+def test_published_distortion_depends_on_weights_only_and_the_weights_pay():
+    """Trap 7."""
+    ledger = hetdp.Ledger(limits=np.ones(1000))
+    stretched = hetdp.stretch(queries.total(Box.uniform(0, 1, size=1000)), np.full(1000, 0.75))
+    bounds = [hetdp.release_distortion_bound(stretched, epsilon=0.5, random_state=seed).value for seed in range(200)]
+    held = np.mean(np.array(bounds) >= 250)
+    assert held >= 0.95 - 4 * (0.05 * 0.95 / 200) ** 0.5
+    assert np.median(bounds) < 260
+    answer = hetdp.release_distortion_bound(stretched, epsilon=0.5, ledger=ledger)
+    assert answer.scale == 2.0
+    assert "the weights pay" in answer.guarantee.text
+    assert not ledger.spent.any()
+    assert ledger.weights_spent == 0.5
+
+
+def test_one_weight_cannot_move_the_published_distortion_further_than_its_noise_allows():
+    for query in (
+        queries.total(Box([0, 0], [1, 5])),
+        queries.maximum(Box([0, 0], [1, 5])),
+        queries.variance(Box.uniform(0, 1, size=2)),
+        queries.squared_norm(Box.uniform(-1, 1, size=2)),
+    ):
+        values = [
+            hetdp.release_distortion_bound(hetdp.stretch(query, [first, 0.5]), epsilon=1.0, random_state=3)
+            for first in (0.0, 0.3, 1.0)
+        ]
+        apart = max(answer.value for answer in values) - min(answer.value for answer in values)
+        assert apart <= values[0].scale * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -1, 2])
+def test_bad_confidence_is_refused(confidence):
+    with pytest.raises(errors.InvalidInput, match="confidence must lie strictly between"):
+        hetdp.release_distortion_bound(hetdp.stretch(MEAN, np.ones(1000)), epsilon=1.0, confidence=confidence)

@@ -1,0 +1,260 @@
+"""What a fitted model gives out beyond its lists: to whom, how often, under which names, and what it says it costs."""
+
+import os
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import hetdp
+from hetdp import PrivateNeighbors, Profiles
+from hetdp.core.errors import DataError, InvalidInput
+from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.profiles.reading.catalogues import on_catalogue
+
+LIKES = (["ann", "ann", "bob", "bob", "cleo"], ["tea", "jazz", "tea", "jazz", "golf"])
+
+
+def likes(*more):
+    """Three people, and rows (user, item, weight) beside."""
+    users, items, weights = zip(*zip(*LIKES, [1.0] * 5, strict=True), *more, strict=True)
+    return Profiles.from_pairs(users, items, weights)
+
+
+def fitted(profiles, **options):
+    return PrivateNeighbors(**{"n_neighbors": 2, "epsilon": 2.0, **options}).fit(profiles)
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Numbered items in a file, and the same with a secret that does not count."""
+    rows = [(f"u{user}", item) for user in range(12) for item in range(user, user + 12)]
+    text = "user,item,weight\n" + "".join(f"{user},{item},1\n" for user, item in rows)
+    (tmp_path / "a.csv").write_text(text)
+    (tmp_path / "b.csv").write_text(text + "u3,secret,0\nu4,0009,0.001\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("engine", ["exact", "gossip", "sketch"])
+def test_an_item_that_does_not_count_changes_no_type_order_or_score(files, engine):
+    one, two = (
+        fitted(Profiles.read(files / name), engine=engine, random_state=3).recommend(4) for name in ("a.csv", "b.csv")
+    )
+    assert one["item"].dtype == np.int64
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
+
+
+def test_metrics_know_numbers_that_are_texts_only_because_of_an_item_that_does_not_count(files):
+    found = []
+    for name in ("a.csv", "b.csv"):
+        profiles = Profiles.read(files / name)
+        hidden = (np.arange(profiles.n_pairs) % 5 == 0) & (profiles.weights == 1)
+        model = fitted(profiles.keep(~hidden), epsilon=50.0, random_state=1)
+        found.append(hetdp.precision(model, profiles, profiles.keep(hidden), n=3))
+    assert found[0] > 0
+    assert found[1] > 0
+
+
+def test_an_item_that_counts_does_make_ids_texts(files):
+    (files / "c.csv").write_text((files / "a.csv").read_text() + "u3,secret,1\n")
+    profiles = Profiles.read(files / "c.csv")
+    assert isinstance(fitted(profiles).item_ids_[0], str)
+    assert fitted(profiles.with_weights(profiles.weights)).item_ids_.size == 24
+
+
+def test_texts_that_were_given_as_texts_stay_texts():
+    profiles = Profiles.from_pairs(["a", "b", "c"], ["10", "9", "9"])
+    assert fitted(profiles).item_ids_.tolist() == ["10", "9"]
+
+
+def test_nobody_learns_of_an_item_that_does_not_count_by_asking():
+    plain, more = fitted(likes()), fitted(likes(("ann", "clinic", 0)))
+    assert more.item_ids_.tolist() == plain.item_ids_.tolist() == ["golf", "jazz", "tea"]
+    assert more.n_features_in_ == 3
+    asking = Profiles.from_pairs(["zoe"], ["tea"], item_ids=["golf", "jazz", "tea"])
+    assert plain.kneighbors(asking)[1].shape == more.kneighbors(asking)[1].shape == (1, 2)
+
+
+@pytest.mark.parametrize("ids", [("1.5", "2.5"), ("10", "9")])
+def test_texts_in_a_file_are_judged_as_texts(tmp_path, ids):
+    path = tmp_path / "x.csv"
+    rows = [(user, item) for user in "abcd" for item in ids] + [("a", "tea")]
+    path.write_text("user,item,weight\n" + "".join(f"{user},{item},1\n" for user, item in rows) + "a,secret,0\n")
+    profiles = Profiles.read(path)
+    hidden = np.arange(profiles.n_pairs) == 0
+    model = fitted(profiles.keep(~hidden), epsilon=50.0, random_state=1)
+    assert hetdp.precision(model, profiles, profiles.keep(hidden), n=1) == 1.0
+
+
+def test_an_item_of_weight_0_does_not_decide_from_where_users_are_numbered(tmp_path):
+    (tmp_path / "a.txt").write_text("dims 3 4\n1 1 1\n2 1 1\n3 2 1\n")
+    assert Profiles.read(tmp_path / "a.txt").user_ids.tolist() == [1, 2, 3]
+    (tmp_path / "b.txt").write_text("dims 3 4\n1 1 1\n2 1 1\n2 0 1\n")
+    assert Profiles.read(tmp_path / "b.txt").user_ids.tolist() == [0, 1, 2]
+    (tmp_path / "c.txt").write_text("dims 3 4\n1 1 1\n2 1 1\n2 0 0\n")
+    with pytest.raises(DataError, match="item ids must be among those declared"):
+        Profiles.read(tmp_path / "c.txt")
+
+
+def test_a_catalogue_need_not_list_what_does_not_count():
+    catalogue = np.array(["golf", "jazz", "tea"], dtype=object)
+    assert on_catalogue(likes(("ann", "clinic", 0)), catalogue) == on_catalogue(likes(), catalogue)
+    with pytest.raises(DataError, match="1 of 4 items"):
+        on_catalogue(likes(("ann", "clinic", 0.1)), catalogue)
+
+
+# --- new recipients --------------------------------------------------------------------------------------------------
+
+
+def test_recipients_are_matched_by_id_in_any_order():
+    model = fitted(likes(), epsilon=500.0)
+    asking = Profiles.from_pairs(["zoe"] * 3, ["opera", "golf", "tea"], item_ids=["tea", "opera", "golf", "jazz"])
+    scores, _ = model.kneighbors(asking)
+    assert scores.round().tolist() == [[1.0, 1.0]]
+    with pytest.raises(InvalidInput, match="must have items that were fitted"):
+        model.kneighbors(Profiles.from_pairs(["zoe"], ["opera"]))
+    with pytest.raises(InvalidInput, match="of the kind that was fitted"):
+        model.kneighbors(Profiles.from_pairs(["zoe"], [3]))
+    with pytest.raises(InvalidInput, match="columns of a matrix have no such ids"):
+        model.kneighbors(np.ones((1, 3)))
+
+
+def test_numbers_in_a_text_file_match_texts(files):
+    (files / "c.csv").write_text((files / "a.csv").read_text() + "u3,secret,1\n")
+    (files / "new.csv").write_text("user,item\nzoe,5\nzoe,6\n")
+    scores, _ = fitted(Profiles.read(files / "c.csv"), epsilon=500.0).kneighbors(Profiles.read(files / "new.csv"))
+    assert scores[0].round().tolist() == [2.0, 2.0]
+
+
+def test_nobody_asks_and_nothing_is_counted():
+    model = fitted(likes())
+    before = model.guarantee_
+    scores, indices = model.kneighbors(Profiles.from_pairs([], [], item_ids=["tea"], user_ids=[]))
+    assert scores.shape == indices.shape == (0, 2)
+    assert model.guarantee_ == before
+
+
+@pytest.mark.parametrize(("score", "sizes"), [("cosine", "public"), ("cosine", "noisy"), ("squared-cosine", "public")])
+@pytest.mark.filterwarnings("ignore:score='squared-cosine'")
+def test_a_cosine_knows_how_large_a_new_recipient_is(score, sizes):
+    users = ["ann", "bob", "cleo", "dan"]
+    model = fitted(Profiles.from_pairs(users, ["tea"] * 4), epsilon=Fraction(10**6), score=score, sizes=sizes)
+    many = Profiles.from_pairs(["zoe"] * 100, ["tea", *(f"other {place}" for place in range(99))])
+    few = Profiles.from_pairs(["yan"], ["tea"])
+    expected = 0.1 if score == "cosine" else 0.01
+    assert model.kneighbors(many)[0] == pytest.approx(expected, rel=0.01)
+    assert model.kneighbors(few)[0] == pytest.approx(1.0, rel=0.01)
+    assert model.guarantee_.most_recipients == 3 + 1, "same items in common, same list: one release"
+
+
+# --- copies of the process -------------------------------------------------------------------------------------------
+
+
+def in_a_copy(ask):
+    """Return what a forked child makes of a question: the answer in words, or the error."""
+    end, begin = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            answer = repr(ask())
+        except InvalidInput as error:
+            answer = f"refused: {error}"
+        os.write(begin, answer.encode()[:4000])
+        os._exit(0)
+    os.close(begin)
+    with os.fdopen(end) as pipe:
+        answer = pipe.read()
+    os.waitpid(child, 0)
+    return answer
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_copy_of_the_process_shows_what_was_released_and_releases_nothing_new():
+    model = fitted(likes())
+    zoe, yan = (Profiles.from_pairs([name], [item]) for name, item in (("zoe", "tea"), ("yan", "golf")))
+    shown = model.kneighbors(zoe)
+    assert in_a_copy(lambda: list(model.kneighbors(zoe)[0][0])) == repr(list(shown[0][0]))
+    assert "must be released in the process that fitted" in in_a_copy(lambda: model.kneighbors(yan))
+    with model._releases._lock:  # held by a thread that the child does not have
+        assert "must be released in the process that fitted" in in_a_copy(model.recommend)
+    frame = model.recommend(1)
+    assert in_a_copy(lambda: list(model.recommend(1)["score"])) == repr(list(frame["score"]))
+
+
+# --- what it says ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["exact", "gossip"])
+def test_public_sizes_are_in_every_sentence_of_the_promise(engine):
+    promise = NeighborsGuarantee(engine, 1.0, 0.0, 9, public_sizes=True)
+    assert promise.unit == "(v_i + v_j)"
+    assert promise.text.count("* (v_i + v_j)") == (3 if engine == "exact" else 2)
+    assert "* v_i" not in promise.text
+    assert NeighborsGuarantee(engine, 1.0, 0.0, 9).text.count("* v_i") == (3 if engine == "exact" else 2)
+
+
+def test_a_promise_is_never_rounded_down():
+    assert "epsilon = 1.00001:" in NeighborsGuarantee("exact", 1.0000004, 0.0, 9).text
+    assert "epsilon = 0.1:" in NeighborsGuarantee("exact", 0.1, 0.0, 9).text
+    assert NeighborsGuarantee("gossip", 1.9, 0.1, 6).against(1) == 11.5  # in floats it would be a little less
+
+
+@pytest.mark.filterwarnings("ignore:score='squared-cosine'")
+@pytest.mark.parametrize("score", ["overlap", "squared-cosine"])
+def test_strangers_are_as_rarely_significant_as_promised(score):
+    """One in twenty recipients at most sees a stranger stand out. False alarm below 1e-6: six standard errors."""
+    strangers = Profiles.from_pairs(range(60), range(60))
+    fits = [
+        PrivateNeighbors(5, epsilon=1, score=score, sizes="public", random_state=seed).fit(strangers)
+        for seed in range(60)
+    ]
+    seen = np.mean([(model.significance_ >= 0.95).any(axis=1).mean() for model in fits])
+    assert abs(seen - 0.05) < 6 * np.sqrt(0.05 * 0.95 / 3600)
+
+
+# --- odd questions ---------------------------------------------------------------------------------------------------
+
+
+def test_columns_of_a_matrix_are_matched_by_place_whether_named_or_not():
+    named = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    for fit, ask in ((named, named.to_numpy()), (named.to_numpy(), named)):
+        model = fitted(fit, n_neighbors=1, epsilon=500.0)
+        assert model.kneighbors(ask)[1].ravel().tolist() == [0, 1, 2, 3]
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was():
+    first = pd.DataFrame(np.eye(4), columns=list("abcd"))
+    model = fitted(first)
+    with pytest.raises(InvalidInput, match="n_neighbors must be below"):
+        model.fit(pd.DataFrame(np.eye(4)[:2], columns=list("wxyz")))
+    assert model.kneighbors(first)[1].shape == (4, 2)
+    assert model.feature_names_in_.tolist() == list("abcd")
+
+
+def test_a_table_of_pairs_is_not_taken_for_a_matrix():
+    table = pd.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "weight": [0.0, 1.0, 1.0]})
+    with pytest.raises(InvalidInput, match=r"Got a table of pairs .* use Profiles.from_frame"):
+        fitted(table)
+    with pytest.raises(InvalidInput, match=r"Got a table of pairs .* use Profiles.from_frame"):
+        fitted(pa.Table.from_pandas(table))
+    words = pd.DataFrame(np.eye(3), columns=["user", "item", "word"])
+    assert fitted(words).n_features_in_ == 3, "more columns than a table of pairs has"
+    with pytest.raises(InvalidInput, match=r"Got texts instead. .*Profiles.from_frame"):
+        fitted(pd.DataFrame({"who": ["ann", "bob", "cleo"], "what": ["tea", "tea", "golf"]}))
+
+
+@pytest.mark.parametrize("user", [[0], True, None, 1.0, "0"])
+def test_who_is_not_there_is_not_shown(user):
+    model = fitted(Profiles.from_pairs([0, 1, 2], ["a", "a", "a"]))
+    with pytest.raises(InvalidInput, match="user must be one of the 3 users"):
+        model.public(user)
+
+
+def test_hardly_any_epsilon_is_refused_clearly():
+    with pytest.raises(InvalidInput, match="at most"):
+        fitted(likes()).recommend(epsilon=1e-200)

@@ -1,0 +1,420 @@
+"""`PrivateNeighbors` as a user meets it: results, promises, conventions, errors."""
+
+import copy
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import hetdp
+from hetdp import PrivateNeighbors, Profiles
+from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
+from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.neighbors.significance import items_to_stand_out, overlap_significance, sketch_significance
+
+ENGINES = ("exact", "gossip", "sketch")
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+
+
+@pytest.fixture(scope="module")
+def groups():
+    """Sixty people in three groups with a taste each, a hermit, and a visitor nobody shares anything with."""
+    random = np.random.default_rng(0)
+    tastes = [random.choice(20, 12, replace=False) for _ in range(60)]
+    pairs = {(f"u{user:02}", f"i{user % 3}-{item}") for user in range(60) for item in tastes[user]}
+    pairs |= {("visitor", "oddity")}
+    users, items = zip(*sorted(pairs), strict=True)
+    return Profiles.from_pairs(users, items, user_ids=[*(f"u{user:02}" for user in range(60)), "hermit", "visitor"])
+
+
+def fitted(profiles, engine="exact", **options):
+    return PrivateNeighbors(**{"n_neighbors": 5, "epsilon": 5.0, "engine": engine, "random_state": 1, **options}).fit(
+        profiles
+    )
+
+
+@every_engine
+def test_neighbours_share_the_taste(groups, engine):
+    scores, indices = fitted(groups, engine).kneighbors()
+    assert scores.shape == indices.shape == (62, 5)
+    own = np.arange(60) % 3
+    assert (indices[:60] % 3 == own[:, None]).mean() > 0.9
+    assert (np.diff(scores[:60], axis=1) <= 0).all()
+
+
+@every_engine
+def test_recommendations_are_of_the_same_taste_new_and_carry_ids(groups, engine):
+    model = fitted(groups, engine)
+    frame = model.recommend(n=3)
+    assert list(frame.columns) == ["user", "item", "score"]
+    chosen = frame[frame.user.str.startswith("u")]
+    taste = chosen.user.str[1:].astype(int) % 3
+    assert (chosen.item.str[1] == taste.astype(str)).mean() > 0.8
+    have = {user: set(groups.profile(user)) for user in groups.user_ids}
+    assert not any(row.item in have[row.user] for row in frame.itertuples())
+    assert set(frame.user) == set(groups.user_ids)
+    assert frame.groupby("user").size().max() == 3
+    again = model.recommend(n=2)
+    assert again.equals(frame.groupby("user", sort=False).head(2).reset_index(drop=True))
+    with pytest.raises(InvalidInput, match=r"n must be at most 3, .* Got 4, 5 and False instead"):
+        model.recommend(n=4)
+
+
+@every_engine
+def test_same_seed_same_result_whatever_the_threads(groups, engine):
+    one, two = (fitted(groups, engine, n_jobs=jobs, random_state=3) for jobs in (1, 2))
+    other = fitted(groups, engine, random_state=4)
+    assert (one.kneighbors()[1] == two.kneighbors()[1]).all()
+    assert (one.kneighbors()[0] == two.kneighbors()[0]).all()
+    assert one.recommend().equals(two.recommend())
+    assert (one.kneighbors()[0] != other.kneighbors()[0]).any()
+
+
+@every_engine
+def test_an_item_of_weight_0_leaves_every_result_bitwise_the_same(groups, engine):
+    users, items, weights = groups.to_pairs()
+    ids = {"user_ids": groups.user_ids, "item_ids": groups.item_ids}
+    more = Profiles.from_pairs([*users, "u03", "hermit"], [*items, "i1-1", "i0-3"], [*weights, 0, 0], **ids)
+    options = [{}] if engine == "sketch" else [{}, {"score": "cosine", "sizes": "noisy"}]
+    for option in options:
+        one, two = fitted(groups, engine, **option), fitted(more, engine, **option)
+        assert one.kneighbors()[0].tobytes() == two.kneighbors()[0].tobytes()
+        assert one.kneighbors()[1].tobytes() == two.kneighbors()[1].tobytes()
+        assert one.recommend().equals(two.recommend())
+
+
+def test_public_sizes_are_the_one_place_where_raw_sizes_count(groups):
+    users, items, weights = groups.to_pairs()
+    ids = {"user_ids": groups.user_ids, "item_ids": groups.item_ids}
+    more = Profiles.from_pairs([*users, "u03"], [*items, "i1-1"], [*weights, 0], **ids)
+    one, two = (fitted(profiles, score="cosine", sizes="public") for profiles in (groups, more))
+    assert (one.kneighbors()[0] != two.kneighbors()[0]).any()
+    assert "swapping an item" in one.guarantee_.neighbours
+
+
+@pytest.mark.parametrize(
+    ("options", "per_recipient", "shared"),
+    [
+        ({}, 2.0, 0.0),
+        ({"score": "cosine"}, 1.8, 0.2),
+        ({"score": "cosine", "sizes": "public"}, 2.0, 0.0),
+        ({"engine": "sketch"}, 0.0, 2.0),
+    ],
+)
+def test_the_promise_in_numbers(groups, options, per_recipient, shared):
+    model = fitted(groups, **{"epsilon": 2.0, **options, "random_state": None})
+    promise = model.guarantee_
+    assert (promise.per_recipient, promise.shared) == (per_recipient, shared)
+    assert promise.against(1) == 2.0
+    assert promise.against(4) == pytest.approx(shared + 4 * per_recipient)
+    assert "epsilon = 2" in promise.text
+    model.recommend(epsilon=0.5)
+    extra = 0.0 if options.get("engine") == "sketch" else 0.5
+    assert model.guarantee_.against(1) == pytest.approx(2.0 + extra)
+    assert model.guarantee_.shared == pytest.approx(shared + extra / 10)
+
+
+def test_the_promise_names_its_adversary():
+    for engine, words in (
+        ("exact", "one recipient"),
+        ("gossip", "everybody together"),
+        ("sketch", "everybody together"),
+    ):
+        assert f"Holds against {words}" in NeighborsGuarantee(engine, 1.0, 0.0, 9).text
+    assert NeighborsGuarantee("exact", 1.0, 0.0, 9).against(10**6) == 9.0
+    assert "exp(1 * (v_i + v_j))" in NeighborsGuarantee("exact", 1.0, 0.0, 9, public_sizes=True).text
+    assert "are taken as public" in NeighborsGuarantee("exact", 1.0, 0.0, 9, observed_catalogue=True).text
+    assert "taken as public" not in NeighborsGuarantee("exact", 1.0, 0.0, 9).text
+
+
+def test_gossip_promises_the_sum_of_all_comparisons_against_anybody(groups):
+    model = fitted(groups, "gossip", epsilon=2.0, random_state=None)
+    bound = model.report_["distinct_comparisons_bound"]
+    assert model.guarantee_.against(1) == model.guarantee_.against(40) == model.guarantee_.total == 2.0 * bound
+
+
+def test_the_promise_is_about_what_was_fitted_not_about_later_parameters(groups):
+    model = fitted(groups, random_state=None, score="cosine", sizes="public")
+    before = model.guarantee_
+    assert model.set_params(engine="sketch", score="overlap", random_state=3).guarantee_ == before
+
+
+def test_an_interrupted_refit_leaves_the_model_as_it_was(groups):
+    model = fitted(groups, random_state=None)
+    before = model.kneighbors()
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(random_state=7, progress=interrupt).fit(groups)
+    assert not model.guarantee_.simulated
+    assert (model.kneighbors()[0] == before[0]).all()
+    assert model.public("u03")
+
+
+def test_lists_for_new_recipients_are_counted_and_repeated_not_redrawn(groups):
+    model = fitted(groups, random_state=None)
+    visitors = Profiles.from_pairs(["x", "x", "y"], ["i1-1", "i1-2", "i0-1"], item_ids=groups.item_ids)
+    first = model.kneighbors(visitors)
+    assert model.guarantee_.most_recipients == 61 + 2
+    again = model.kneighbors(visitors)
+    assert (first[0] == again[0]).all()
+    assert model.guarantee_.most_recipients == 61 + 2
+    twice = Profiles.from_pairs(["p", "q"], ["i0-1", "i0-1"], item_ids=groups.item_ids)
+    scores, _ = model.kneighbors(twice)
+    assert (scores[0] == first[0][1]).all()
+    assert (scores[1] == scores[0]).all()
+
+
+def test_recommendations_are_one_release_for_all_copies_and_threads(groups):
+    model = fitted(groups, random_state=None)
+    with ThreadPoolExecutor(4) as pool:
+        frames = list(pool.map(lambda _: model.recommend(n=4), range(8)))
+    frames.append(copy.copy(model).recommend(n=4))
+    assert all(frame.equals(frames[0]) for frame in frames)
+    assert model.guarantee_.against(1) == 10.0
+    with pytest.raises(InvalidInput, match="anything else would be another release"):
+        model.recommend(n=4, epsilon=0.5)
+
+
+@every_engine
+def test_a_name_that_counts_for_nobody_never_appears(groups, engine):
+    users, items, weights = groups.to_pairs()
+    more = Profiles.from_pairs([*users, "u03"], [*items, "a rare illness"], [*weights, 0], user_ids=groups.user_ids)
+    one, two = fitted(groups, engine), fitted(more, engine)
+    assert one.kneighbors()[0].tobytes() == two.kneighbors()[0].tobytes()
+    assert one.recommend().equals(two.recommend())
+    assert one.guarantee_ == two.guarantee_
+    assert one.guarantee_.observed_catalogue
+
+
+@every_engine
+def test_a_given_catalogue_does_not_depend_on_who_has_what(groups, engine):
+    named = [*groups.item_ids, *(f"new-{place}" for place in range(40))]
+    users, items, weights = groups.to_pairs()
+    wide = Profiles.from_pairs(users, items, weights, user_ids=groups.user_ids, item_ids=named)
+    model = fitted(wide, engine, catalogue="given", epsilon=0.1)
+    assert not model.guarantee_.observed_catalogue
+    assert any(item.startswith("new-") for item in model.recommend(n=10).item)
+    observed = fitted(wide, engine, epsilon=0.1).recommend(n=10).item
+    assert not any(item.startswith("new-") for item in observed)
+
+
+def test_a_crowd_in_which_nothing_counts_is_served_all_the_same():
+    profiles = Profiles.from_pairs([0, 1, 2], ["a", "b", "a"], weights=0.0)
+    for engine in ENGINES:
+        model = fitted(profiles, engine, n_neighbors=1)
+        assert (model.kneighbors()[1] >= 0).all()
+        assert len(model.recommend()) == 0
+    assert "nothing is promised" in str(NeighborsGuarantee("exact", 1.0, 0.0, 9, simulated=True))
+
+
+def test_a_seeded_fit_is_stamped_and_a_secure_one_is_not(groups):
+    assert fitted(groups).simulated_
+    assert "Simulated" in fitted(groups).guarantee_.text
+    assert not fitted(groups, random_state=None).simulated_
+
+
+def test_what_a_user_is_handed_and_that_a_seeded_fit_is_refused(groups):
+    model = fitted(groups, random_state=None)
+    letter = model.public("u03")
+    assert [row["neighbor"] for row in letter["neighbors"]] == groups.user_ids[model.kneighbors()[1][3]].tolist()
+    assert letter["guarantee"] == model.guarantee_.text
+    assert "recommendations" not in letter
+    frame = model.recommend(n=2)
+    mine = frame[frame.user == "u03"]
+    assert [row["item"] for row in model.public("u03")["recommendations"]] == mine.item.tolist()
+    with pytest.raises(InvalidInput, match="user must be one of the 62 users"):
+        model.public("nobody")
+    with pytest.raises(SimulatedResult, match="must not be published"):
+        fitted(groups).public("u03")
+
+
+def test_gossip_reports_its_comparisons_and_their_consequence(groups):
+    report = fitted(groups, "gossip").report_
+    assert 5 <= report["distinct_comparisons_mean"] <= report["distinct_comparisons_max"] <= 61
+    assert len(report["agreement_with_exact"]) == 20
+    assert report["settled"] == (report["agreement_with_exact"][-1] >= 0.8)
+    assert "Against all peers together" in report["consequence"]
+
+
+def test_gossip_says_when_the_cycles_are_too_few():
+    items = np.random.default_rng(0).permuted(np.tile(np.arange(500), (3000, 1)), axis=1)[:, :3]
+    profiles = Profiles.from_pairs(np.repeat(np.arange(3000), 3), items.ravel())
+    report = fitted(profiles, "gossip", cycles=3).report_
+    assert not report["settled"]
+    assert "too few cycles" in report["verdict"]
+
+
+def test_significant_only_returns_fewer_rather_than_random_neighbours():
+    strangers = [(user, 10 * user + item) for user in range(2000) for item in range(4)]
+    twins = [(user, 50_000 + item) for user in (0, 1) for item in range(40)]
+    users, items = zip(*strangers, *twins, strict=True)
+    profiles = Profiles.from_pairs(users, items)
+    model = fitted(profiles, epsilon=1.0, significant_only=True)
+    scores, indices = model.kneighbors()
+    assert indices[:2, 0].tolist() == [1, 0]
+    # Anybody stands out one time in twenty; 10 % of 2,000 recipients would have a probability below 1e-6.
+    assert (indices[2:, 0] >= 0).mean() < 0.1
+    assert (np.diff((indices >= 0).astype(int), axis=1) <= 0).all()
+    assert np.isnan(scores[indices < 0]).all()
+    assert model.items_to_stand_out_ < 40
+    everyone = fitted(profiles, epsilon=1.0)
+    assert (everyone.kneighbors()[1] >= 0).all()
+    assert model.to_frame().shape[0] == (indices >= 0).sum()
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.8])
+def test_among_strangers_anybody_stands_out_one_time_in_twenty_at_most(spread):
+    """500 strangers, with factors of their own in a cosine; 1e-6 allows 4.9 standard errors."""
+    factors = np.exp(spread * np.random.default_rng(1).standard_normal(500))
+    steps = hetdp.discrete_laplace(255, (20_000, 500), random_state=5)
+    best = np.sort(steps * factors, axis=1)[:, ::-1][:, :5] / 255
+    sure = overlap_significance(best, others=500, epsilon=1, factors=factors)
+    share = (sure[:, 0] >= 0.95).mean()
+    assert 0.02 < share < 0.05 + 4.9 * np.sqrt(0.05 * 0.95 / 20_000)
+    assert (np.diff(sure, axis=1) <= 0).all()
+
+
+def test_significance_of_sketches_follows_the_binomial():
+    sure = sketch_significance(np.array([[20.0, 0.0], [20.0, np.nan]]), np.array([50, 20]), others=300, epsilon=2)
+    assert sure[0, 0] > 0.99
+    assert sure[0, 1] < 0.5
+    assert np.isnan(sure[1, 1])
+
+
+def test_items_to_stand_out_grow_with_the_logarithm_of_the_crowd():
+    needed = [items_to_stand_out(n_users=10**power, epsilon=1.0, n_neighbors=10) for power in (3, 4, 5, 6)]
+    assert np.diff(needed) == pytest.approx(np.log(10), rel=0.01)
+    assert items_to_stand_out(n_users=10**5, epsilon=0.5) == pytest.approx(2 * needed[2])
+    assert 0 < items_to_stand_out(n_users=2, epsilon=1.0) < items_to_stand_out(n_users=3, epsilon=1.0, n_neighbors=1)
+
+
+def test_what_it_takes_to_stand_out_is_told_for_the_noise_of_pairs(groups):
+    alone = fitted(groups).items_to_stand_out_
+    assert alone == items_to_stand_out(n_users=62, epsilon=5.0, n_neighbors=5)
+    assert fitted(groups, score="cosine").items_to_stand_out_ == pytest.approx(alone / 0.9)
+    assert fitted(groups, score="cosine", sizes="public").items_to_stand_out_ == alone
+    assert fitted(groups, "sketch").items_to_stand_out_ is None
+
+
+def test_squared_cosine_warns_and_works(groups):
+    with pytest.warns(HetdpWarning, match="turns large negative noise into similarity"):
+        model = fitted(groups, score="squared-cosine")
+    assert (model.kneighbors()[0] >= 0).all()
+
+
+def test_new_recipients_get_lists_of_their_own(groups):
+    model = fitted(groups, epsilon=50)
+    visitor = Profiles.from_pairs(["new"] * 12, [f"i1-{item}" for item in range(12)], item_ids=groups.item_ids)
+    _, indices = model.kneighbors(visitor)
+    assert (indices % 3 == 1).all()
+    assert fitted(groups, score="cosine").kneighbors(visitor)[0].shape == (1, 5)
+    with pytest.raises(InvalidInput, match="X must be None unless engine='exact'"):
+        fitted(groups, "sketch").kneighbors(visitor)
+    with pytest.raises(InvalidInput, match="X must have items that were fitted"):
+        model.kneighbors(Profiles.from_pairs(["new"], ["other"]))
+
+
+@every_engine
+def test_the_smallest_crowd(engine):
+    profiles = Profiles.from_pairs(["a", "b"], ["x", "y"])
+    scores, indices = fitted(profiles, engine, n_neighbors=1).kneighbors()
+    assert indices.tolist() == [[1], [0]]
+    assert np.isfinite(scores).all()
+    assert len(fitted(profiles, engine, n_neighbors=1).recommend()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_neighbors": 62}, r"n_neighbors must be below the number of users \(n_samples = 62\). Got 62"),
+        ({"n_neighbors": 0}, r"n_neighbors must be a whole number >= 1. Got 0 instead."),
+        ({"n_neighbors": 2.0}, r"n_neighbors must be a whole number >= 1. Got 2.0 instead."),
+        ({"epsilon": 0}, r"epsilon must be a finite number > 0. Got 0 instead."),
+        ({"epsilon": -1}, r"epsilon must be a finite number > 0. Got -1 instead."),
+        ({"epsilon": float("nan")}, r"epsilon must be a finite number > 0. Got nan instead."),
+        ({"epsilon": 1e-300}, r"the scale of the noise must be above 0 and at most 2\*\*40"),
+        ({"engine": "magic"}, r"engine must be one of 'exact', 'gossip', 'sketch'. Got 'magic' instead."),
+        ({"score": "jaccard"}, r"score must be one of 'overlap', .* Got 'jaccard' instead."),
+        ({"sizes": "secret", "score": "cosine"}, r"sizes must be one of 'noisy', 'public'. Got 'secret' instead."),
+        ({"engine": "sketch", "score": "cosine"}, r"score must be 'overlap' with engine='sketch'."),
+        ({"cycles": 0, "engine": "gossip"}, r"cycles must be a whole number >= 1. Got 0 instead."),
+        ({"n_jobs": 0}, r"n_jobs must be a whole number >= 1. Got 0 instead."),
+        ({"random_state": "x"}, r"random_state must be a whole number >= 0. Got 'x' instead."),
+    ],
+)
+def test_bad_parameters_are_named(groups, options, message):
+    with pytest.raises(InvalidInput, match=message):
+        fitted(groups, **options)
+
+
+def test_asking_for_more_or_too_early(groups):
+    with pytest.raises(ValueError, match="not fitted yet"):
+        PrivateNeighbors().kneighbors()
+    with pytest.raises(InvalidInput, match=r"n_neighbors must be at most the 5 fitted: .* Got 6 instead."):
+        fitted(groups).kneighbors(n_neighbors=6)
+    assert fitted(groups).kneighbors(n_neighbors=2)[1].shape == (62, 2)
+
+
+def test_matrices_are_welcome():
+    random = np.random.default_rng(2)
+    dense = (random.random((30, 12)) < 0.4).astype(float)
+    for given in (dense, sparse.csr_matrix(dense), sparse.coo_array(dense), dense.astype(int).tolist()):
+        model = PrivateNeighbors(3, random_state=0).fit(given)
+        assert (model.kneighbors()[1] == PrivateNeighbors(3, random_state=0).fit(dense).kneighbors()[1]).all()
+        assert model.n_features_in_ == 12
+        assert model.kneighbors(dense[:2])[1].shape == (2, 3)
+    with pytest.raises(InvalidInput, match="X has 11 features, but PrivateNeighbors is expecting 12"):
+        model.kneighbors(dense[:, :11])
+
+
+def test_it_follows_scikit_learn():
+    sklearn = pytest.importorskip("sklearn", reason="scikit-learn is optional")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Binarizer
+
+    model = PrivateNeighbors(4, epsilon=Fraction(1, 2))
+    assert sklearn.clone(model).get_params() == model.get_params()
+    assert model.set_params(n_neighbors=2).n_neighbors == 2
+    with pytest.raises(InvalidInput, match="parameters must be among"):
+        model.set_params(radius=1)
+    assert repr(PrivateNeighbors(4, engine="sketch")) == "PrivateNeighbors(n_neighbors=4, engine='sketch')"
+    pipeline = make_pipeline(Binarizer(threshold=2), PrivateNeighbors(2, random_state=0))
+    ratings = sparse.random_array((20, 9), density=0.5, rng=0) * 5
+    assert pipeline.fit(ratings.tocsr())[-1].kneighbors()[1].shape == (20, 2)
+
+
+#: What scikit-learn's own contract asks for and we refuse, each with its reason.
+EXCEPTIONS = {
+    "check_n_features_in_after_fitting": "tries `score` as a method; it is a parameter, named so by the specification",
+    "check_fit_score_takes_y": "same",
+    "check_estimators_pickle": "a pickled model would hold the key of the noise; keep the frames instead",
+}
+
+
+def test_scikit_learns_own_contract():
+    pytest.importorskip("sklearn", reason="scikit-learn is optional")
+    from sklearn.utils.estimator_checks import check_estimator
+
+    model = PrivateNeighbors(1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own: about checks that do not apply
+        results = check_estimator(model, on_fail=None, on_skip=None)
+    failed = {result["check_name"]: str(result["exception"]) for result in results if result["status"] == "failed"}
+    assert set(failed) <= set(EXCEPTIONS), failed
+    assert sum(result["status"] == "passed" for result in results) >= 20
+
+
+def test_secrets_stay_inside(groups):
+    model = fitted(groups)
+    assert "u03" not in repr(model)
+    assert "u03" not in str(model.guarantee_)
+    assert "i0" not in str(model.report_)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(model)

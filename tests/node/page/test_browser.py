@@ -1,0 +1,278 @@
+"""The page in a real browser, on a node in memory."""
+
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from fake_node import FakeNode, a_lived_in_node
+from page_browser import browser, needs_chromium, opened, served
+
+pytest.importorskip("playwright", reason="playwright is not installed: pip install 'hetdp[dev]'")
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture
+def node():
+    return a_lived_in_node()
+
+
+def wait_until(tab, check):
+    """Wait until something holds in this process, letting the browser go on."""
+    for _ in range(200):
+        if check():
+            return
+        tab.page.wait_for_timeout(50)
+    pytest.fail("waited in vain")
+
+
+def test_first_run(chromium):
+    node = FakeNode(items=50_000)
+    with served(node) as address, opened(chromium, address) as tab:
+        page = tab.page
+        assert page.url == f"{tab.origin}/items", "the token has left the address"
+        assert page.locator("h2", has_text="Three steps").is_visible()
+        page.locator("#search").press_sequentially("amber jaz")
+        page.locator("#add-46").click()
+        page.locator("#dial-46").wait_for()
+        assert node.store.dials == {46: 100}
+        assert "Amber jazz is on your list." in page.locator("#status").inner_text()
+        page.reload()
+        assert page.locator("#dial-46").input_value() == "100"
+        assert page.url == f"{tab.origin}/items"
+        tab.check()
+
+
+def test_a_slider_moves_with_the_keyboard_and_keeps_the_focus(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        slider = tab.page.locator("#dial-0")
+        slider.focus()
+        for _ in range(7):
+            tab.page.keyboard.press("PageDown")
+        assert tab.page.locator("#name-0").inner_text() == "Counts a little", "words follow at once"
+        wait_until(tab, lambda: node.store.dials[0] == 30)
+        tab.page.get_by_text("Green tea: counts a little from the next epoch.").wait_for()
+        assert tab.page.evaluate("document.activeElement.id") == "dial-0"
+        assert slider.get_attribute("aria-valuetext") == "30: Counts a little"
+        assert "from the next epoch; 100 until then" in tab.page.locator("#item-0").inner_text()
+        tab.page.keyboard.press("Control+z")
+        wait_until(tab, lambda: node.store.dials[0] == 100)
+        assert len(node.store.edits) == 3, "seven steps of the slider were one edit"
+        tab.check()
+
+
+def test_a_slider_moves_with_the_mouse(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        slider = tab.page.locator("#dial-0")
+        slider.scroll_into_view_if_needed()
+        box = slider.bounding_box()
+        middle = box["y"] + box["height"] / 2
+        tab.page.mouse.move(box["x"] + box["width"] - 12, middle)
+        tab.page.mouse.down()
+        tab.page.mouse.move(box["x"] + 2, middle, steps=8)
+        assert tab.page.locator("#name-0").inner_text() == "Never counts"
+        assert node.store.dials[0] == 100, "nothing is saved while the slider is held"
+        tab.page.mouse.up()
+        wait_until(tab, lambda: node.store.dials[0] == 0)
+        tab.check()
+
+
+def test_search_follows_the_typing_and_keeps_the_caret(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        tab.page.locator("#search").press_sequentially("wild sl", delay=40)
+        tab.page.locator(".found li", has_text="Wild sleep").first.wait_for()
+        tab.page.keyboard.type("eep 2")
+        tab.page.locator(".found li").nth(1).wait_for(state="detached")
+        assert tab.page.locator("#search").input_value() == "wild sleep 2"
+        assert tab.page.evaluate("document.activeElement.id") == "search"
+        assert "sleep" not in tab.page.url
+        tab.check()
+
+
+def test_recommendations_appear_by_themselves(chromium):
+    node = FakeNode()
+    node.store.set_dials(dict.fromkeys(range(20), 100))
+    with served(node) as address, opened(chromium, address) as tab:
+        tab.page.get_by_role("link", name="Neighbours").click()
+        assert "Waiting for the first sketches" in tab.page.locator("#advice").inner_text()
+        node.meet(30)
+        tab.page.locator("#add-301").wait_for()
+        tab.page.locator("#add-301").click()
+        wait_until(tab, lambda: node.store.dials.get(301) == 100)
+        tab.page.locator("#dismiss-305").click()
+        wait_until(tab, lambda: node.store.gone == {305})
+        tab.page.locator("#dismissed summary").click()
+        tab.page.locator("#undismiss-305").click()
+        tab.page.locator("#dismiss-305").wait_for()
+        tab.check()
+
+
+def test_a_new_epoch_shows_by_itself(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        assert "Epoch 5" in tab.page.locator("#epoch").inner_text()
+        node.now_s += node.network.epoch_length_s
+        node.pass_epochs(1)
+        tab.page.locator("#epoch", has_text="Epoch 6").wait_for()
+        tab.check()
+
+
+def test_the_chosen_item_is_explained(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        tab.page.get_by_role("link", name="My privacy").click()
+        tab.page.locator("#choose").select_option(label="Northern tea")
+        tab.page.get_by_text("no influence at all").wait_for()
+        assert tab.page.evaluate("document.querySelector('.sketch img').naturalWidth") > 0
+        tab.check()
+
+
+def test_the_keyboard_reaches_everything(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        tab.page.keyboard.press("Tab")
+        assert tab.page.evaluate("document.activeElement.className") == "skip"
+        tab.page.keyboard.press("Enter")
+        reached = set()
+        for _ in range(120):
+            tab.page.keyboard.press("Tab")
+            reached.add(tab.page.evaluate("document.activeElement.id"))
+        assert {"search", "search-go", "undo", "dial-0", "remove-0"} <= reached
+        tab.check()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_pages_fit_the_screen_in_light_and_dark(chromium, node, scheme, width):
+    size = {"width": width, "height": 800}
+    with served(node) as address, opened(chromium, address, viewport=size, color_scheme=scheme) as tab:
+        shades = set()
+        for path in ("items", "privacy", "neighbours", "network"):
+            tab.page.goto(f"{tab.origin}/{path}")
+            assert tab.page.evaluate("document.documentElement.scrollWidth") <= width, path
+            shades.add(tab.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            small = tab.page.evaluate(
+                "[...document.querySelectorAll('main button, nav a')].filter(e => e.offsetParent && "
+                "e.getBoundingClientRect().height < 30).map(e => e.outerHTML)"
+            )
+            assert small == [], "large enough for a thumb"
+        assert shades == {"rgb(246, 245, 241)" if scheme == "light" else "rgb(20, 25, 26)"}
+        tab.check()
+
+
+def test_forms_work_without_javascript(chromium, node):
+    with served(node) as address, opened(chromium, address, java_script_enabled=False) as tab:
+        page = tab.page
+        page.locator("#search").fill("amber jazz")
+        page.locator("#search-go").click()
+        page.locator("#add-46").click()
+        page.locator("#dial-46").wait_for()
+        assert node.store.dials[46] == 100
+        page.locator("#dial-46").focus()
+        page.keyboard.press("Home")
+        page.locator("#item-46 button", has_text="Set").click()
+        wait_until(tab, lambda: node.store.dials[46] == 0)
+        page.locator("#remove-46").click()
+        wait_until(tab, lambda: 46 not in node.store.dials)
+        page.locator("#undo-message").click()
+        wait_until(tab, lambda: node.store.dials.get(46) == 0)
+        page.goto(f"{tab.origin}/privacy")
+        page.locator("#choose").select_option(label="Northern tea")
+        page.locator("#told button", has_text="Show").click()
+        page.get_by_text("no influence at all").wait_for()
+        tab.check()
+
+
+def test_wrong_and_used_addresses_are_refused(chromium, node):
+    with served(node) as address:
+        wrong = address[:-4] + "AAAA"
+        with opened(chromium, wrong) as tab:
+            assert "This address does not work" in tab.page.locator("body").inner_text()
+        with opened(chromium, address) as tab:
+            assert tab.page.locator("#items").is_visible()
+        with opened(chromium, address) as tab:
+            assert "This address does not work" in tab.page.locator("body").inner_text()
+        with opened(chromium, address.partition("?")[0]) as tab:
+            assert "Open the printed address" in tab.page.locator("body").inner_text()
+
+
+@contextmanager
+def another_site(html):
+    """Serve one page from another port, the nearest an attacker can get: browsers ignore ports in cookies."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(html.encode())
+
+        def log_message(self, *_):
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_another_site_can_neither_read_nor_write_nor_frame(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        before = dict(node.store.dials)
+        fields = '<input name="dial" value="0"><button>Go</button>'
+        html = f"""<!doctype html><iframe src="{tab.origin}/items"></iframe>
+            <form method="post" action="{tab.origin}/items/group">{fields}</form>"""
+        with another_site(html) as evil:
+            attacker = tab.context.new_page()
+            attacker.goto(evil)
+            for path, options in (
+                ("/items", "{credentials: 'include'}"),
+                ("/items", "{credentials: 'include', mode: 'no-cors'}"),
+                ("/items/group", "{credentials: 'include', method: 'POST', body: new URLSearchParams({dial: 0})}"),
+            ):
+                seen = attacker.evaluate(
+                    f"fetch('{tab.origin}{path}', {options}).then(a => a.text()).catch(() => 'refused')"
+                )
+                assert seen in {"", "refused"}
+            assert "My items" not in attacker.frames[1].content()
+            attacker.locator("button").click()
+            attacker.get_by_text("Not from there").wait_for()
+        assert node.store.dials == before
+        assert tab.page.locator("#items").is_visible()
+
+
+def test_a_stopped_node_is_noticed(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        node.stopping.set()
+        tab.page.get_by_text("The node does not answer.").wait_for(timeout=20_000)
+
+
+def test_a_page_without_its_node_stops_asking_until_it_is_told_to(chromium, node):
+    """Whoever takes the port later would be sent the cookie; after a few failures a click is needed."""
+    with served(node) as address, opened(chromium, address) as tab:
+        page = tab.page
+        page.clock.install()
+        page.reload()
+        asked = []
+        page.route("**/state", lambda route: (asked.append(1), route.abort()))
+        page.route("**/items", lambda route: (asked.append(1), route.abort()))
+        for _ in range(40):
+            page.clock.run_for(3000)
+            page.wait_for_timeout(20)
+            if page.locator("#ask-again").count():
+                break
+        before = len(asked)
+        assert before == 5
+        for _ in range(10):
+            page.clock.run_for(3000)
+            page.wait_for_timeout(20)
+        assert len(asked) == before
+        page.unroute("**/state")
+        page.unroute("**/items")
+        page.locator("#ask-again").click()
+        page.locator("#ask-again").wait_for(state="detached")

@@ -1,0 +1,554 @@
+"""What each page shows and does, on a node in memory."""
+
+import dataclasses
+import re
+from fractions import Fraction
+
+import msgspec
+import pytest
+from fake_node import FakeNode, a_lived_in_node
+from page_client import Page, text_of
+
+from hetdp.node.protocol.network import Bootstrap
+
+
+@pytest.fixture
+def open_page():
+    opened = []
+
+    def enter(node=None):
+        opened.append(Page(node).enter())
+        return opened[-1]
+
+    yield enter
+    for page in opened:
+        page.close()
+
+
+def message_in(html):
+    found = re.search(r'<div class="message[^"]*">\s*<span>(.*?)</span>', html)
+    return found and found[1]
+
+
+# --- my items --------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_owner_is_welcomed(open_page):
+    text = text_of(open_page(FakeNode()).get("/items"))
+    assert "Three steps, and you are in" in text
+    assert "Search 600 items" in text
+    assert "Your first sketch will be that of an empty list" in text
+    assert "is out already" not in text
+
+
+def test_a_new_owner_is_told_that_the_sketch_of_this_epoch_is_out(open_page):
+    node = FakeNode()
+    node.pass_epochs(1)
+    text = text_of(open_page(node).get("/items"))
+    assert "Three steps, and you are in" in text
+    assert "people like you are found on this machine, as soon as sketches of others have come" in text
+    assert "The sketch of this epoch is out already; one of your new list follows with the next epoch, today" in text
+
+
+def test_what_is_spent_has_a_unit(open_page):
+    assert "spent ε 18 of 30" in text_of(open_page(a_lived_in_node()).get("/items"))
+
+
+def test_search_finds_items_and_leaves_the_address_alone(open_page):
+    page = open_page()
+    html = page.post("/items/search", text="  AMBER   jazz ")
+    found = re.findall(r'id="add-(\d+)"', html)
+    assert [page.node.store.items[int(place)].title for place in found] == [
+        "Amber jazz",
+        "Amber jazz 2",
+        "Amber jazz 3",
+        "Amber jazz 4",
+    ]
+    assert 'value="AMBER jazz"' in html
+    assert 'id="add-' in page.get("/items"), "the search is still there after loading again"
+    assert 'id="add-' not in page.post("/items/search", close="1")
+
+
+def test_search_is_paged(open_page):
+    page = open_page(FakeNode(items=50_000))
+    first = page.post("/items/search", text="tea")
+    second = page.post("/items/search", text="tea", to="1")
+    places = [set(re.findall(r'id="add-(\d+)"', html)) for html in (first, second)]
+    assert len(places[0]) == len(places[1]) == 8
+    assert not places[0] & places[1]
+    assert re.search(r'id="found-back"[^>]* disabled', first)
+    assert not re.search(r'id="found-back"[^>]* disabled', second)
+    last = page.post("/items/search", text="amber tea 2", to="5000")
+    assert "Nothing in the catalogue has" in text_of(last)
+
+
+def test_an_empty_search_shows_the_whole_catalogue(open_page):
+    assert len(re.findall(r'id="add-(\d+)"', open_page().post("/items/search", text=""))) == 8
+
+
+def test_items_are_added_once_at_full_dial(open_page):
+    page = open_page()
+    html = page.post("/items/add", place="46")
+    assert page.node.store.dials == {46: 100}
+    assert message_in(html) == "Amber jazz is on your list."
+    page.post("/items/dial", place="46", dial="30")
+    assert message_in(page.post("/items/add", place="46")) == "Amber jazz is on your list already."
+    assert page.node.store.dials == {46: 30}
+    assert "on your list" in text_of(page.post("/items/search", text="amber jazz"))
+
+
+def test_a_message_is_shown_once(open_page):
+    page = open_page()
+    assert message_in(page.post("/items/add", place="46"))
+    assert message_in(page.get("/items")) is None
+
+
+def test_a_dial_is_turned_removed_and_taken_back(open_page):
+    page = open_page()
+    page.post("/items/add", place="46")
+    html = page.post("/items/dial", place="46", dial="0")
+    assert message_in(html) == "Amber jazz: never counts from the next epoch."
+    assert 'id="dial-46" name="dial" min="0" max="100" step="1" value="0"' in html
+    assert "nobody learns anything, and it is not used for you either" in text_of(html)
+    page.post("/items/remove", place="46")
+    assert page.node.store.dials == {}
+    assert message_in(page.post("/items/undo")) == "Taken back."
+    assert page.node.store.dials == {46: 0}
+    page.post("/items/undo")
+    page.post("/items/undo")
+    assert message_in(page.post("/items/undo")) == "There is nothing to take back."
+
+
+def test_turning_a_dial_to_where_it_is_makes_no_step_to_take_back(open_page):
+    page = open_page()
+    page.post("/items/add", place="46")
+    version = page.node.store.profile_version()
+    assert message_in(page.post("/items/dial", place="46", dial="100")) is None
+    assert page.node.store.profile_version() == version
+
+
+def test_a_dial_cannot_add_an_item(open_page):
+    page = open_page()
+    assert message_in(page.post("/items/dial", place="46", dial="50")) == "That item is no longer on your list."
+    assert page.node.store.dials == {}
+
+
+@pytest.mark.parametrize(
+    ("address", "fields", "says"),
+    [
+        ("/items/add", {"place": "600"}, "place must be a position in the catalogue"),
+        ("/items/add", {"place": "-1"}, "place must be a whole number"),
+        ("/items/add", {"place": "٣"}, "place must be a whole number"),
+        ("/items/add", {"place": "1" * 12}, "place must be a whole number"),
+        ("/items/add", {}, "place must be a whole number"),
+        ("/items/dial", {"place": "0", "dial": "101"}, "a dial must be a whole number from 0 to 100"),
+        ("/items/dial", {"place": "0", "dial": "0.5"}, "dial must be a whole number"),
+        ("/items/group", {"dial": "777"}, "a dial must be a whole number from 0 to 100"),
+        ("/items/page", {"to": "x"}, "to must be a whole number"),
+        ("/privacy/limit", {"place": "0", "limit": "nan"}, "limit must be a number of at least 0"),
+        ("/privacy/limit", {"place": "0", "limit": "-1"}, "limit must be a number of at least 0"),
+        ("/privacy/limit", {"place": "9999", "limit": "1"}, "place must be a position in the catalogue"),
+        ("/privacy/default-limit", {"limit": "inf"}, "limit must be a number of at least 0"),
+        ("/privacy/default-limit", {"limit": " "}, "limit must be a number of at least 0"),
+        ("/neighbours/dismiss", {"place": "600"}, "place must be a position in the catalogue"),
+    ],
+)
+def test_odd_fields_are_explained_and_change_nothing(open_page, address, fields, says):
+    page = open_page(a_lived_in_node())
+    before = page.node.store.profile_version()
+    html = page.post(address, **fields)
+    assert says in message_in(html)
+    assert '<div class="message bad">' in html
+    assert page.node.store.profile_version() == before
+
+
+def test_a_full_list_says_so(open_page):
+    page = open_page(FakeNode(most_items=1))
+    page.post("/items/add", place="1")
+    assert message_in(page.post("/items/add", place="2")).startswith("a profile must hold at most 1 items")
+
+
+def test_a_group_is_set_in_one_step(open_page):
+    page = open_page(a_lived_in_node())
+    before = dict(page.node.store.dials)
+    health = [place for place in before if page.node.store.items[place].group == "Health"]
+    html = page.post("/items/group", group="Health", dial="25")
+    assert message_in(html) == f"{len(health)} items set: counts a little."
+    assert page.node.store.dials == before | dict.fromkeys(health, 25)
+    page.post("/items/undo")
+    assert page.node.store.dials == before
+    page.post("/items/group", dial="0")
+    assert set(page.node.store.dials.values()) == {0}
+
+
+def test_what_waits_for_the_next_epoch_is_listed(open_page):
+    html = open_page(a_lived_in_node()).get("/items")
+    text = text_of(html)
+    assert "From the next epoch today" in text
+    assert "4 changes wait. Until then others keep the sketch of epoch 5." in text
+    assert "Early tea dial 100 → 40, counts a little" in text
+    assert "Copper tea no longer in it" in text
+    assert "Distant tea limit reached, no longer counts" in text
+    assert "limit reached: no longer counts" in text
+    assert "from the next epoch; 100 until then" in text
+
+
+def test_nothing_waits_when_nothing_was_changed(open_page):
+    node = FakeNode()
+    node.store.set_dials({1: 100})
+    node.pass_epochs(1)
+    text = text_of(open_page(node).get("/items"))
+    assert "Nothing changes: a fresh sketch of the same list is drawn." in text
+    assert "in your sketch" in text
+
+
+def test_a_long_list_is_paged(open_page):
+    node = FakeNode()
+    node.store.set_dials(dict.fromkeys(range(100), 100))
+    page = open_page(node)
+    seen = [set(re.findall(r'id="dial-(\d+)"', page.post("/items/page", to=str(number)))) for number in (0, 1, 2, 9)]
+    assert [len(places) for places in seen] == [40, 40, 20, 20]
+    assert len(set.union(*seen)) == 100
+
+
+def test_a_long_list_can_be_searched(open_page):
+    node = FakeNode()
+    node.store.set_dials(dict.fromkeys(range(100), 100))
+    page = open_page(node)
+    page.post("/items/page", to="2")
+    html = page.post("/items/narrow", text="  AMBER   tea ")
+    assert re.findall(r'id="dial-(\d+)"', html) == ["10"]
+    assert "1 item fits “AMBER tea”." in text_of(html)
+    assert "100 items" in text_of(html)
+    assert "no items fit “nothing like it”." in text_of(page.post("/items/narrow", text="nothing like it"))
+    assert len(re.findall(r'id="dial-(\d+)"', page.post("/items/narrow", text="x", close="1"))) == 40
+    assert "Find on your list" not in open_page(a_lived_in_node()).get("/items"), "a short list needs no search"
+
+
+def test_every_dial_has_words_and_a_true_bound(open_page):
+    html = open_page(a_lived_in_node(epsilon=Fraction(1, 2))).get("/items")
+    assert "at most 1.6-fold" in text_of(html), "exp(1/2)"
+    for field in re.findall(r'<input type="range"[^>]*>', html):
+        assert 'aria-label="How much ' in field
+        assert "aria-valuetext=" in field
+
+
+# --- my privacy ------------------------------------------------------------------------------------------------------
+
+
+def test_privacy_of_a_new_node(open_page):
+    text = text_of(open_page(FakeNode()).get("/privacy"))
+    assert "ε 3" in text
+    assert "at most 20-fold" in text
+    assert "Nothing: your list is empty." in text
+    assert "Nothing has been spent yet." in text
+
+
+def test_losses_are_drawn_over_time(open_page):
+    html = open_page(a_lived_in_node()).get("/privacy")
+    assert html.count('class="curve') == 5, "one line per history: dials 100, 60, 35, 25 and 5"
+    assert html.count('class="curve chosen"') == 1
+    assert "and 18 other items with the same history" in text_of(html)
+    assert "limit 30" in text_of(html)
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td></tr>', html)
+    assert ('Copper tea <span class="soft">(removed)</span>', "18") in rows
+    assert len(rows) == 23
+
+
+def test_what_a_curious_peer_learns_is_told_for_the_chosen_item(open_page):
+    node = a_lived_in_node()
+    newest = node.store.newest_publication()
+    newest.bits[[0, 3, 2]] = [True, False, True]
+    page = open_page(node)
+    set_bit = text_of(page.post("/privacy/choose", place="0"))
+    assert (
+        "its bit is set. That speaks for you having it: odds go up 20-fold, the most that your dial of 100" in set_bit
+    )
+    assert "50 % 95.3 % over 99.9 %" in set_bit, "e^3 / (1 + e^3), and e^18 at most"
+    unset = text_of(page.post("/privacy/choose", place="3"))
+    assert "its bit is not set. That speaks against you having it: odds go down 20-fold" in unset
+    silent = text_of(page.post("/privacy/choose", place="2"))
+    assert "no influence at all" in silent
+    assert "a peer learns nothing" in silent
+    assert "How sure would somebody be" not in silent
+
+
+def test_a_removed_item_can_still_be_looked_at(open_page):
+    text = text_of(open_page(a_lived_in_node()).post("/privacy/choose", place="6"))
+    assert "Copper tea (removed)" in text
+    assert "Lifetime limit of this item" not in text
+
+
+def test_an_unknown_choice_falls_back(open_page):
+    assert "What a curious peer could learn" in text_of(
+        open_page(a_lived_in_node()).post("/privacy/choose", place="599")
+    )
+
+
+def test_limits_are_set_and_taken_back(open_page):
+    page = open_page(a_lived_in_node())
+    page.post("/privacy/limit", place="0", limit="20.5")
+    assert page.node.store.limits[0] == 20.5
+    page.post("/privacy/limit", place="0", limit="")
+    assert 0 not in page.node.store.limits
+    page.post("/privacy/default-limit", limit="21")
+    assert page.node.store.default_limit() == 21.0
+    assert "limit 21" in text_of(page.get("/privacy"))
+
+
+def test_an_item_whose_limit_was_lowered_below_its_loss_has_no_sketches_left_not_fewer(open_page):
+    node = a_lived_in_node()
+    page = open_page(node)
+    place = max(node.store.spent(), key=node.store.spent().get)
+    page.post("/privacy/choose", place=str(place))
+    page.post("/privacy/limit", place=str(place), limit="0.01")
+    shown = text_of(page.get("/privacy"))
+    assert "it can count in no more sketches" in shown
+    assert not re.search(r"-\d+ more sketch", shown)
+
+
+def test_the_page_says_whether_the_settings_or_the_owner_gave_the_limit_of_all_items(open_page):
+    page = open_page(a_lived_in_node())
+    assert "From lifetime_epochs in node.toml, until you set one here." in text_of(page.get("/privacy"))
+    page.post("/privacy/default-limit", limit="21")
+    assert "Set here; lifetime_epochs in node.toml no longer counts." in text_of(page.get("/privacy"))
+
+
+def test_the_public_sketch_is_shown(open_page):
+    node = a_lived_in_node()
+    html = open_page(node).get("/privacy")
+    ones = int(node.store.newest_publication().bits.sum())
+    text = text_of(html)
+    assert f"{ones} of 600 bits are set. An empty list would give about 28, by chance alone." in text
+    assert html.count('<img src="data:image/png;base64,') == 1
+    assert "It is the newest of 6: the earlier ones went out too, and whoever kept them still has them." in text
+    assert "nothing else" not in text
+    assert "Public as well: your key" in text
+
+
+def test_only_one_sketch_is_not_called_the_newest_of_many(open_page):
+    node = FakeNode()
+    node.store.set_dials({1: 100})
+    node.pass_epochs(1)
+    text = text_of(open_page(node).get("/privacy"))
+    assert "Your newest sketch, that of epoch 0" in text
+    assert "the earlier ones" not in text
+
+
+def test_the_limit_is_told_in_words_and_ahead(open_page):
+    node = FakeNode()
+    node.store.set_dials({1: 100, 2: 50, 3: 100})
+    node.store.set_limit(3, 12.0)
+    node.pass_epochs(3)
+    page = open_page(node)
+    text = text_of(page.get("/privacy"))
+    assert "ε 30 is the most an item may lose in its life, about 10 epochs at full dial." in text
+    assert "By then somebody who kept all sketches could be all but sure whether you have it." in text
+    assert "1 item has at most 1 epoch left." in text
+    assert "ε 9 of 12 spent; at its dial it can count in 1 more sketch." in text_of(
+        page.post("/privacy/choose", place="3")
+    )
+    node.pass_epochs(4)
+    text = text_of(page.get("/privacy"))
+    assert "1 item has reached its limit." in text
+    assert "1 item has at most 3 epochs left." in text, "7 of 10 sketches; the item of dial 50 has 13 left"
+    assert text_of(page.post("/privacy/default-limit", limit="3")).count("17 % sure that you have it") == 2
+
+
+def test_epochs_left_are_those_that_the_store_allows(open_page):
+    node = FakeNode(epsilon=Fraction(1, 10), limit=0.3)
+    node.store.set_dials({1: 100})
+    page = open_page(node)
+    for left in (2, 1, 0):
+        node.now_s += node.network.epoch_length_s
+        node.pass_epochs(1)
+        text = text_of(page.get("/privacy"))
+        assert f"can count in {left or 'no'} more sketch" in text
+        assert ("1 item has reached its limit." in text) == (left == 0)
+
+
+def test_huge_limits_are_called_so(open_page):
+    page = open_page(a_lived_in_node())
+    html = page.post("/privacy/default-limit", limit="99999")
+    assert "ε 99,999 is the most" in text_of(html)
+    assert "That is as good as no limit." in message_in(html)
+    assert '<span class="warn">That is as good as no limit.</span>' in html
+    assert 'value="99999"' in html, "a field of numbers takes no commas"
+
+
+# --- neighbours ------------------------------------------------------------------------------------------------------
+
+
+def test_neighbours_come_with_their_uncertainty(open_page):
+    node = a_lived_in_node()
+    html = open_page(node).get("/neighbours")
+    text = text_of(html)
+    for person in node.people:
+        assert person.name in text
+    assert "shares about 14 of your 22, likely 11 to 16; hardly by chance" in text
+    assert "may be chance" in text
+    assert html.count('class="range"') == html.count('class="mark"') == 10
+
+
+def test_recommendations_come_with_their_reason(open_page):
+    text = text_of(open_page(a_lived_in_node()).get("/neighbours"))
+    assert "Several of your neighbours seem to have it, about 6 of 8; hardly by chance." in text
+    assert "Several of your neighbours seem to have it, about 3 of 8; probably not by chance." in text
+    assert "One of your 8 neighbours seems to have it; may be chance." in text
+
+
+def test_weak_hints_are_below_a_fold(open_page):
+    node = a_lived_in_node()
+    page = open_page(node)
+    html = page.get("/neighbours")
+    strong, weak = html.split('<details class="card" id="weak">')
+    assert re.findall(r'id="dismiss-(\d+)"', strong) == ["301", "305", "309", "313", "317", "321"]
+    assert re.findall(r'id="dismiss-(\d+)"', weak) == ["325", "329", "333", "337"]
+    assert "4 weak hints that may be chance" in text_of(html)
+    assert "may be chance" not in text_of(strong.partition('id="people"')[0])
+    node.advice = node.advice[6:]
+    text = text_of(page.get("/neighbours"))
+    assert "Nothing stands out from chance yet." in text
+    assert "4 weak hints that may be chance" in text
+
+
+def test_people_who_share_nothing_are_not_listed(open_page):
+    node = a_lived_in_node()
+    node.people[-1] = dataclasses.replace(node.people[-1], shared=0.4, score=0.36)
+    text = text_of(open_page(node).get("/neighbours"))
+    assert "shares about 0" not in text
+    assert node.people[-1].name not in text
+    assert node.people[-2].name in text
+
+
+def test_a_recommendation_is_added_dismissed_and_brought_back(open_page):
+    page = open_page(a_lived_in_node())
+    html = page.post("/neighbours/add", place="301")
+    assert page.node.store.dials[301] == 100
+    assert 'id="add-301"' not in html
+    assert 'action="/neighbours/undo"' in html
+    assert 'id="add-301"' in page.post("/neighbours/undo")
+    html = page.post("/neighbours/dismiss", place="305")
+    assert 'id="dismiss-305"' not in html
+    assert "1 dismissed item" in text_of(html)
+    assert 'id="dismiss-305"' in page.post("/neighbours/undismiss", place="305")
+
+
+def test_an_item_that_never_counts_may_be_recommended_and_says_so(open_page):
+    node = a_lived_in_node()
+    node.store.set_dials({301: 0})
+    node.meet(20)
+    html = open_page(node).get("/neighbours")
+    assert "It is on your list, where it never counts." in text_of(html)
+    assert 'id="add-301"' not in html
+
+
+def test_an_item_at_its_limit_may_be_recommended_and_says_why(open_page):
+    node = a_lived_in_node()
+    node.store.set_dials({301: 100})
+    node.store.set_limit(301, 1.0)
+    node.meet(20)
+    html = open_page(node).get("/neighbours")
+    assert "It is on your list, where it has reached its limit and no longer counts." in text_of(html)
+    assert "never counts" not in text_of(html)
+    assert 'id="add-301"' not in html
+
+
+def test_without_items_or_sketches_the_page_says_what_is_missing(open_page):
+    page = open_page(FakeNode())
+    assert "No item on your list counts yet" in text_of(page.get("/neighbours"))
+    page.post("/items/add", place="3")
+    assert "Waiting for the first sketches" in text_of(page.get("/neighbours"))
+    page.node.store.neighbour_sketches = 4
+    assert "Nothing stands out from chance yet." in text_of(page.get("/neighbours"))
+
+
+# --- network ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_network_is_shown(open_page):
+    node = a_lived_in_node()
+    text = text_of(open_page(node).get("/network"))
+    assert "38 peers known" in text
+    assert "38 sketches of others held" in text
+    assert "sent 1.8 MB in 4,120 messages" in text
+    assert node.store.known[0].name in text
+    assert "and 8 more" in text
+    assert node.key_hex in text
+
+
+def test_the_network_page_of_a_new_node(open_page):
+    node = FakeNode()
+    page = open_page(node)
+    text = text_of(page.get("/network"))
+    assert "the network file of this node names nobody to ask first" in text
+    assert "hetdp network add-peer hetdp-node/network.toml --address tcp://… --key … --curve …" in text
+    own = Bootstrap("tcp://10.0.0.1:7470", node.key_hex, "0" * 64)
+    node.network = msgspec.structs.replace(node.network, bootstrap=(own,))
+    assert "names nobody to ask first" in text_of(page.get("/network")), "to ask oneself does not help"
+    other = Bootstrap("tcp://10.0.0.2:7470", "1" * 64, "0" * 64)
+    node.network = msgspec.structs.replace(node.network, bootstrap=(own, other))
+    text = text_of(page.get("/network"))
+    assert "None yet. The node asks the first ones named in the network file." in text
+
+
+def test_troubles_are_told(open_page):
+    node = FakeNode()
+    node.running, node.clock_behind = False, True
+    text = text_of(open_page(node).get("/network"))
+    assert "The node is not running" in text
+    assert "The clock of this machine shows an earlier time" in text
+
+
+def test_before_the_first_epoch(open_page):
+    node = FakeNode()
+    node.now_s = node.network.epoch_start_s - 30.0
+    page = open_page(node)
+    for path in ("/items", "/privacy", "/neighbours", "/network"):
+        assert "The first epoch has not begun" in text_of(page.get(path))
+
+
+def test_the_state_changes_with_what_it_stands_for(open_page):
+    page = open_page(a_lived_in_node())
+    states = [page.get("/state")]
+    page.post("/items/dial", place="0", dial="1")
+    states.append(page.get("/state"))
+    page.node.pass_epochs(2)
+    states.append(page.get("/state"))
+    page.node.store.neighbour_sketches += 1
+    states.append(page.get("/state"))
+    assert len(set(states)) == 4
+    assert not any("tea" in state for state in states)
+
+
+@pytest.mark.parametrize(("address", "code"), [("/nowhere", 404), ("/items/a/b", 404), ("/items/add", 405)])
+def test_an_address_without_a_page_leads_back(open_page, address, code):
+    answer = open_page().client.get(address)
+    assert answer.status_code == code
+    assert "There is no such page" in text_of(answer.text)
+    assert '<a href="/items">Go to your items.</a>' in answer.text
+    assert '<link rel="stylesheet" href="/static/page.css">' in answer.text
+
+
+def test_titles_of_pages_name_no_item(open_page):
+    page = open_page(a_lived_in_node())
+    page.post("/privacy/choose", place="0")
+    titles = {re.search("<title>(.*?)</title>", page.get(path))[1] for path in ("/items", "/privacy", "/neighbours")}
+    assert titles == {"My items · hetdp", "My privacy · hetdp", "Neighbours · hetdp"}
+
+
+def test_every_field_has_a_name_for_those_who_cannot_see(open_page):
+    page = open_page(a_lived_in_node())
+    page.post("/items/search", text="tea")
+    for path in ("/items", "/privacy", "/neighbours", "/network"):
+        html = page.get(path)
+        ids = re.findall(r'\bid="([^"]+)"', html)
+        assert len(ids) == len(set(ids)), "ids must be unique: focus is restored by them"
+        labelled = set(re.findall(r'<label for="([^"]+)"', html))
+        for field in re.findall(r"<(?:input|select)\b[^>]*>", html):
+            named = re.search(r'\bid="([^"]+)"', field)
+            assert 'type="hidden"' in field or "aria-label=" in field or named[1] in labelled
+        assert html.count("<h1>") == 1
+        assert '<a class="skip" href="#page">' in html
+        for button in re.findall(r"<button\b[^>]*>(.*?)</button>", html):
+            assert text_of(button)

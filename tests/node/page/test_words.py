@@ -1,0 +1,184 @@
+"""Words and pictures say what the numbers say; the fake node is as wide as the real one."""
+
+import base64
+import inspect
+import math
+import struct
+import zlib
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from fake_node import FakeNode, FakeStore
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hetdp.node.disclosure import most_odds_factor, odds_factor
+from hetdp.node.handle import NodeHandle
+from hetdp.node.page import pictures, words
+from hetdp.node.protocol.sketches import chance_of_one
+from hetdp.node.storage.store import Store
+from hetdp.node.tails import expected_by_chance
+
+
+@pytest.mark.parametrize(("fake", "real"), [(FakeNode, NodeHandle), (FakeStore, Store)])
+def test_the_fake_node_has_the_interface_of_the_real_one(fake, real):
+    extra = {"pass_epochs", "meet", "publish"}
+    for name, thing in vars(fake).items():
+        if name.startswith("_") or name in extra:
+            continue
+        assert hasattr(real, name), name
+        if inspect.isfunction(thing):
+            theirs = inspect.signature(getattr(real, name)).parameters
+            assert list(inspect.signature(thing).parameters) == list(theirs), name
+
+
+def test_the_name_of_a_dial_rises_with_it():
+    names = [words.dial_name(dial) for dial in range(101)]
+    assert names[0] == "Never counts"
+    assert names[100] == "Normal"
+    assert names.count("Never counts") == names.count("Normal") == 1
+    assert list(dict.fromkeys(names)) == list(words.DIAL_NAMES.values()), "no name comes back"
+
+
+@given(before=st.floats(0.001, 0.999), dial=st.integers(0, 100), bit=st.booleans(), level=st.floats(0.1, 8))
+def test_beliefs_are_those_of_bayes(before, dial, bit, level):
+    epsilon = Fraction(level)
+    absent, present = chance_of_one(epsilon), chance_of_one(epsilon, dial)
+    likely = (present, absent) if bit else (1 - present, 1 - absent)
+    expected = before * likely[0] / (before * likely[0] + (1 - before) * likely[1])
+    after = words.updated_chance(before, odds_factor(epsilon, dial, bit))
+    assert math.isclose(after, expected, rel_tol=1e-9)
+    assert after <= words.updated_chance(before, most_odds_factor(epsilon, dial)) * (1 + 1e-9)
+
+
+@given(st.floats(0.0, 1.0))
+def test_percentages_never_claim_certainty(chance):
+    text = words.percent_words(chance)
+    assert text not in {"0 %", "100 %", "1e+02 %"}
+    assert "e" not in text.removeprefix("under").removeprefix("over")
+
+
+@given(st.floats(1.0, 1e300))
+def test_factors_are_never_understated_by_more_than_their_rounding(factor):
+    text = words.factor_words(factor)
+    assert text.endswith("-fold")
+    if factor < 1e6:
+        shown = float(text.removesuffix("-fold").replace(",", ""))
+        assert abs(shown - factor) <= max(0.05, 0.5) if factor > 9.9 else abs(shown - factor) <= 0.0501
+    else:
+        assert text == "more than a million-fold"
+
+
+@given(st.integers(0, 10**7))
+def test_durations_are_read_back(seconds):
+    sizes = {"day": 86400, "days": 86400, "h": 3600, "min": 60, "s": 1}
+    parts = words.duration_words(seconds).split()
+    total = sum(int(count) * sizes[unit] for count, unit in zip(parts[::2], parts[1::2], strict=True))
+    assert 0 <= seconds - total < (3600 if seconds >= 86400 else 60 if seconds >= 3600 else 1)
+
+
+def test_the_best_of_many_strangers_may_be_chance():
+    """3 ones of 3 at epsilon 3 among 5, 400 and 2000 strangers; the normal tail would call all of them sure."""
+    by_chance = [expected_by_chance(3, 3, chance_of_one(Fraction(3)), candidates=count) for count in (5, 400, 2000)]
+    assert [words.chance_words(one) for one in by_chance] == [
+        "hardly by chance",
+        "probably not by chance",
+        "may be chance",
+    ]
+
+
+def test_votes_are_told_as_people_would():
+    assert words.votes_words(2, 2).startswith("Both of your neighbours seem")
+    assert words.votes_words(3, 3).startswith("All 3 of your neighbours seem")
+    assert words.votes_words(1, 1) == "Your one neighbour seems to have it"
+    for asked in range(1, 12):
+        for about in range(1, asked + 1):
+            text = words.votes_words(about, asked)
+            assert f"{about} of {about}" not in text
+            assert ("seems" in text) == (about == 1)
+
+
+@given(st.floats(0.0, 1e12))
+def test_numbers_are_never_in_powers_of_ten_and_large_ones_have_commas(number):
+    text = words.number_words(number)
+    if number >= 999.5:
+        assert "e+" not in text
+    if 1000 <= number <= 1e9:
+        assert text == f"{number:,.0f}"
+    assert words.number_words(99_999.0) == "99,999"
+
+
+@given(st.floats(0.0, 100.0))
+def test_what_a_limit_means_is_bayes(limit):
+    text = words.certainty_words(limit)
+    chance = words.updated_chance(0.01, math.exp(limit))
+    assert ("all but sure" in text) == (chance > 0.99)
+    assert "as good as no limit" not in text
+    assert "as good as no limit" in words.certainty_words(limit + 100.001)
+
+
+def decoded(address):
+    """Return the bits of a 1-bit PNG without filters, row by row."""
+    raw = base64.b64decode(address.removeprefix("data:image/png;base64,"))
+    assert raw[:8] == b"\x89PNG\r\n\x1a\n"
+    parts, place = {}, 8
+    while place < len(raw):
+        (length,) = struct.unpack(">I", raw[place : place + 4])
+        kind, data = raw[place + 4 : place + 8], raw[place + 8 : place + 8 + length]
+        assert struct.unpack(">I", raw[place + 8 + length : place + 12 + length])[0] == zlib.crc32(kind + data)
+        parts[kind] = data
+        place += 12 + length
+    width, height = struct.unpack(">II", parts[b"IHDR"][:8])
+    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), dtype=np.uint8).reshape(height, -1)
+    assert not rows[:, 0].any()
+    return np.unpackbits(rows[:, 1:], axis=1)[:, :width].ravel().astype(bool)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=300))
+def test_the_picture_of_a_sketch_is_the_sketch(bits):
+    address, shown = pictures.sketch_image(np.array(bits))
+    pixels = decoded(address)
+    assert pixels[: len(bits)].tolist() == bits
+    assert not pixels[len(bits) :].any()
+    assert 0 < shown <= 960
+
+
+def test_the_picture_of_a_large_sketch_is_small():
+    bits = np.arange(50_000) % 21 == 0
+    address, _ = pictures.sketch_image(bits)
+    assert (decoded(address)[:50_000] == bits).all()
+    assert len(address) < 20_000
+
+
+def test_lines_of_the_chart_rise_and_stay_inside():
+    charges = [(epoch, place, 0.5 * place) for epoch in (3, 4, 7) for place in (1, 2, 4)]
+    chart = pictures.loss_chart(charges, [3, 4, 5, 6, 7], 5.0)
+    assert [curve.spent for curve in chart.curves] == [6.0, 3.0, 1.5]
+    for curve in chart.curves:
+        points = [tuple(map(float, part[1:].split())) for part in curve.path.replace(" L", "|L").split("|")]
+        across, down = zip(*points, strict=True)
+        assert list(across) == sorted(across)
+        assert list(down) == sorted(down, reverse=True)
+        assert min(across) >= 34
+        assert max(across) <= 628
+        assert min(down) >= 12
+        assert max(down) == 210
+    assert [epoch for _, epoch in chart.across] == [7, 6, 5, 4, 3]
+
+
+def test_a_chart_with_a_limit_of_nothing_can_be_drawn():
+    assert pictures.loss_chart([], [1], 0.0).curves == ()
+
+
+@pytest.mark.parametrize(("estimate", "expected"), [(-3.0, (0, 0, 0)), (0.0, (0, 0, 20)), (20.0, (100, 100, 100))])
+def test_intervals_are_cut_to_what_is_possible(estimate, expected):
+    bar = pictures.interval(estimate, 1.0, 10.0)
+    assert (bar.low, bar.middle, bar.high) == expected
+    assert pictures.interval(0.0, 0.0, 0) == pictures.Interval(0.0, 0.0, 0.0)
+
+
+def test_faces_are_symmetric_and_differ():
+    faces = [pictures.face(f"{number:064x}"[::-1]) for number in range(1, 200)]
+    assert all((4 - x, y) in one.cells for one in faces for x, y in one.cells)
+    assert len(set(faces)) > 150

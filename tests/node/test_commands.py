@@ -1,0 +1,323 @@
+"""`hetdp network` and `hetdp node`, and that every setting is documented."""
+
+import json
+import stat
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from swarm import a_network, identity_of
+
+from hetdp.cli.network import network
+from hetdp.cli.node import node
+from hetdp.core.errors import DataError, HetdpError, InvalidInput
+from hetdp.core.randomness import seeded_stream
+from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.messages import Refused
+from hetdp.node.protocol.network import read_network, usual_most_items
+from hetdp.node.protocol.publication import publish
+from hetdp.node.protocol.sketches import check_sketch, draw_bits, sign_sketch
+from hetdp.node.settings import SETTINGS, Settings, read_settings, settings_toml
+from hetdp.node.storage.folder import locked
+
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "node.md"
+
+
+def run(group, *arguments, code=0):
+    result = CliRunner().invoke(group, [str(argument) for argument in arguments])
+    if isinstance(result.exception, HetdpError):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "items.csv").write_text("item,title,group\n" + "".join(f"i{n},Item {n},g{n % 2}\n" for n in range(50)))
+    (tmp_path / "me.csv").write_text("item,weight\ni3,0.5\ni4,\ni5,0\n")
+    run(network, "create", tmp_path / "net.toml", "--catalogue", tmp_path / "items.csv", "--epsilon", "0.3", "-q")
+    return tmp_path
+
+
+@pytest.fixture
+def home(files):
+    run(node, "init", "--network", files / "net.toml", "--profile", files / "me.csv", "--folder", files / "home", "-q")
+    return files / "home"
+
+
+def test_a_network_is_made(files):
+    made = read_network(files / "net.toml")
+    assert (made.name, made.items, str(made.epsilon), made.catalogue) == ("net", 50, "3/10", "items.csv")
+    assert (made.epoch_length_s, made.most_items, made.admission) == (7 * 86400, 25, "open")
+    assert stat.S_IMODE((files / "net.toml").stat().st_mode) == 0o644, "everybody may read it"
+    with pytest.raises(DataError, match="must not replace a file"):
+        run(network, "create", files / "net.toml", "--catalogue", files / "items.csv", "--epsilon", "3")
+    with pytest.raises(InvalidInput, match="epsilon must be a number"):
+        run(network, "create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "lots")
+    base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "3")
+    run(network, *base, "--epoch-length", "soon", code=2)
+    run(network, *base, "--period", "0", code=2)
+    result = run(network, *base, "--epoch-length", "12h", "--dry-run", "--json")
+    assert json.loads(result.stdout)["epoch_length_s"] == 43200
+    assert not (files / "x.toml").exists()
+
+
+def test_epochs_that_are_too_short_are_refused_and_short_ones_explained(files):
+    base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "3", "--dry-run")
+    assert "at least 20 times --period" in run(network, *base, "--epoch-length", "199s", code=2).output
+    assert "An epoch lasts 0.0556 h" in run(network, *base, "--epoch-length", "200s").output
+    assert "An epoch lasts" not in run(network, *base, "--epoch-length", "1d").output
+
+
+@pytest.mark.parametrize("items", [50, 51, 99, 100, 101, 480, 3999, 4001, 50_000])
+def test_a_sketch_of_ones_is_refused_where_nothing_is_said(items):
+    made = a_network(items=items, most_items=usual_most_items(items))
+    ones = sign_sketch(np.ones(items, dtype=bool), epoch=0, identity=identity_of(1), network=made)
+    with pytest.raises(Refused, match="that a profile explains"):
+        check_sketch(ones, network=made, network_id=made.id)
+    full = draw_bits(
+        dict.fromkeys(range(made.most_items), 100), epsilon=made.epsilon, size=items, stream=seeded_stream(1, items)
+    )
+    honest = sign_sketch(full, epoch=0, identity=identity_of(1), network=made)
+    check_sketch(honest, network=made, network_id=made.id)
+
+
+def test_a_network_that_cannot_refuse_ones_is_warned_about(files):
+    base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--dry-run")
+    says = "a sketch of ones cannot be told from"
+    assert says not in run(network, *base, "--epsilon", "3").output
+    assert says in run(network, *base, "--epsilon", "3", "--most-items", "50").output
+    assert says in run(network, *base, "--epsilon", "0.3").output
+    assert says not in run(network, *base, "--epsilon", "0.3", "-q").output
+
+
+def test_nothing_is_said_about_dry_runs_that_are_none_and_files_have_their_names(files):
+    base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "3")
+    assert "Dry run: nothing was written" in run(network, *base, "--dry-run").output
+    assert "ry run" not in run(network, *base).output
+    with pytest.raises(DataError, match=r"^FILE must be in an existing folder"):
+        run(network, "create", files / "no" / "x.toml", *base[2:])
+    run(network, "add-peer", files / "x.toml", "--address", "tcp://a:1", "--key", "ab" * 32, "--curve", "cd" * 32)
+    assert stat.S_IMODE((files / "x.toml").stat().st_mode) == 0o644
+
+
+def test_invitations_and_peers(files, home):
+    contact = json.loads(run(node, "status", "--folder", home, "--json").stdout)
+    options = ("--address", contact["address"], "--key", contact["key_hex"], "--curve", contact["curve_hex"])
+    before = read_network(files / "net.toml").id
+    for _ in range(2):
+        run(network, "add-peer", files / "net.toml", *options)
+    known = read_network(files / "net.toml")
+    assert [peer.key for peer in known.bootstrap] == [contact["key_hex"]]
+    assert known.id == before
+    with pytest.raises(InvalidInput, match="64 hexadecimal"):
+        run(network, "add-peer", files / "net.toml", *options[:2], "--key", "xx", "--curve", "yy")
+    with pytest.raises(DataError, match="which is open: none is needed"):
+        run(network, "invite", files / "net.toml", "--key", contact["key_hex"])
+    closed = files / "closed.toml"
+    run(network, "create", closed, "--catalogue", files / "items.csv", "--epsilon", "3", "--invite-only")
+    assert stat.S_IMODE((files / "closed.toml.key").stat().st_mode) == 0o600
+    invitation = run(network, "invite", closed, "--key", contact["key_hex"], "-q").stdout.strip()
+    assert len(invitation) == 128
+    run(network, "invite", closed, "--key", "short", code=2)
+
+
+def test_a_node_is_made_shown_and_exported(files, home):
+    status = json.loads(run(node, "status", "--folder", home, "--json").stdout)
+    assert (status["network"], status["items"], status["running"], status["published_epoch"]) == ("net", 3, False, None)
+    handle = NodeHandle.open(home)
+    publish(handle.store, identity=handle.identity, network=handle.network, now_s=handle.now())
+    handle.close()
+    shown = run(node, "status", "--folder", home).output
+    assert "i3" not in shown
+    assert "[[bootstrap]]" in shown
+    assert status["curve_hex"] in shown
+    run(node, "export", "--folder", home, "-o", files / "out.json", "-q")
+    exported = json.loads((files / "out.json").read_text())
+    assert stat.S_IMODE((files / "out.json").stat().st_mode) == 0o600
+    assert {row["item"]: row["weight"] for row in exported["profile"]} == {"i3": 0.5, "i4": 1.0, "i5": 0.0}
+    assert {row["item"]: row["loss"] for row in exported["losses"]} == {"i3": 0.15, "i4": 0.3}
+    secrets = json.loads((home / "identity.key").read_text())
+    assert not any(secret in (files / "out.json").read_text() for secret in secrets.values())
+    assert json.loads(run(node, "export", "--folder", home).stdout) == exported
+
+
+def test_dry_runs_change_nothing(files, home):
+    run(node, "init", "--network", files / "net.toml", "--folder", files / "other", "--dry-run")
+    assert not (files / "other").exists()
+    planned = json.loads(run(node, "run", "--folder", home, "--dry-run", "--json").stdout)
+    assert planned["would_draw_a_sketch"]
+    assert (planned["items_that_count"], planned["largest_loss"]) == (2, 0.3)
+    handle = NodeHandle.open(home)
+    assert handle.store.publications() == []
+    handle.close()
+    assert "would start 7 processes" in run(node, "demo", "--nodes", "7", "--dry-run").output
+    run(node, "export", "--folder", home, "-o", files / "out.json", "--dry-run")
+    assert not (files / "out.json").exists()
+
+
+def test_errors_are_clear(files, home):
+    with pytest.raises(DataError, match="there must be a node"):
+        run(node, "status", "--folder", files / "nowhere")
+    with pytest.raises(DataError, match="must not exist yet"):
+        run(node, "init", "--network", files / "net.toml", "--folder", home)
+    with pytest.raises(InvalidInput, match="advertise must be given"):
+        run(node, "init", "--network", files / "net.toml", "--folder", files / "b", "--listen", "tcp://0.0.0.0:0")
+    with locked(home), pytest.raises(DataError, match="only one node"):
+        run(node, "run", "--folder", home, "--no-page")
+    (home / "node.toml").write_text("neighbors = 3\n")
+    with pytest.raises(DataError, match="known settings"):
+        run(node, "status", "--folder", home)
+
+
+def test_init_and_dry_run_say_what_it_costs(files, home):
+    make = ("--network", files / "net.toml", "--folder", files / "x", "--dry-run")
+    told = json.loads(run(node, "init", *make, "--json").stdout)
+    assert (told["epsilon_per_epoch"], told["epoch_length_s"], told["lifetime_limit"]) == (0.3, 604800, 3.0)
+    assert (told["epochs_at_full_weight"], told["limit_spent_after_s"]) == (10, 70 * 86400)
+    for output in (run(node, "init", *make).output, run(node, "run", "--folder", home, "--dry-run").output):
+        for words in ("epsilon per epoch", "7 days", "lifetime limit of an item", "70 days (10 epochs)"):
+            assert words in output
+        assert "Warning" not in output
+    planned = json.loads(run(node, "run", "--folder", home, "--dry-run", "--json").stdout)
+    assert planned["limit_spent_after_s"] == 70 * 86400
+
+
+def test_costly_networks_are_warned_of_and_the_usual_limit_is_bounded(files):
+    base = ("--catalogue", files / "items.csv", "--most-items", "9")
+    run(network, "create", files / "much.toml", *base, "--epsilon", "6", "--epoch-length", "1h", "-q")
+    output = run(node, "init", "--network", files / "much.toml", "--folder", files / "much").output
+    assert "Epsilon 6 per epoch is a lot" in output
+    assert "403-fold" in output
+    assert "spent after 5 h, within a day" in " ".join(output.split())
+    handle = NodeHandle.open(files / "much")
+    assert handle.store.default_limit() == 30.0
+    handle.close()
+    again = run(node, "run", "--folder", files / "much", "--dry-run").output
+    assert "Epsilon 6 per epoch is a lot" in again
+    run(network, "create", files / "huge.toml", *base, "--epsilon", "40", "-q")
+    output = run(node, "init", "--network", files / "huge.toml", "--folder", files / "huge", "--dry-run").output
+    assert "such an item never counts" in output
+
+
+def test_the_default_limit_follows_the_settings_until_the_page_sets_it(home):
+    """Six epochs at epsilon 0.3: i4 at full weight and i3 at half stop where the setting says, not later."""
+    text = (home / "node.toml").read_text()
+    (home / "node.toml").write_text(text.replace("lifetime_epochs = 10.0", "lifetime_epochs = 2.0"))
+    handle = NodeHandle.open(home)
+    assert handle.store.default_limit() == 0.6
+    for epoch in range(6):
+        publish(
+            handle.store, identity=handle.identity, network=handle.network, now_s=handle.network.starts(epoch) + 1.0
+        )
+    assert sorted(handle.store.spent().values()) == [0.6, 0.6]
+    assert [item.exhausted for item in handle.store.profile() if item.dial] == [True, True]
+    handle.store.set_default_limit(0.9)
+    handle.close()
+    (home / "node.toml").write_text(text.replace("lifetime_epochs = 10.0", "lifetime_epochs = 20.0"))
+    handle = NodeHandle.open(home)
+    assert (handle.store.default_limit(), handle.store.default_limit_chosen()) == (0.9, True)
+    with handle.store.transaction(durable=True) as connection:  # made before this was written down: nothing grows
+        connection.execute("DELETE FROM facts WHERE name = 'default_limit_chosen'")
+    assert handle.store.default_limit() == 0.9
+    handle.close()
+
+
+def test_what_must_be_copied_is_whole_also_through_a_pipe(files, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    where = ("--listen", "tcp://0.0.0.0:7470", "--advertise", "tcp://[fd00::1]:7470")
+    shown = run(node, "init", "--network", files / "net.toml", "--folder", files / "piped", *where, "-q").stdout.split()
+    handle = NodeHandle.open(files / "piped")
+    handle.close()
+    assert {handle.contact.key, handle.contact.curve, "tcp://[fd00::1]:7470"} <= set(shown)
+
+
+def test_an_export_does_not_go_into_the_folder_of_the_node(files, home):
+    key = (home / "identity.key").read_bytes()
+    (files / "link").symlink_to(home)
+    for place in ("identity.key", "node.toml", "new.json", "../home/lock"):
+        with pytest.raises(DataError, match="outside the node's folder"):
+            run(node, "export", "--folder", home, "-o", home / place)
+    with pytest.raises(DataError, match="outside the node's folder"):
+        run(node, "export", "--folder", files / "link", "-o", home / "identity.key")
+    assert (home / "identity.key").read_bytes() == key
+    assert not (home / "new.json").exists()
+
+
+def test_a_node_without_anybody_to_ask_says_what_to_do(home):
+    says = f"hetdp network add-peer {home / 'network.toml'} --address"
+    assert says in " ".join(run(node, "status", "--folder", home).output.split())
+    contact = json.loads(run(node, "status", "--folder", home, "--json", "-q").stdout)
+    own = ("--address", contact["address"], "--key", contact["key_hex"], "--curve", contact["curve_hex"])
+    run(network, "add-peer", home / "network.toml", *own)
+    assert says in run(node, "status", "--folder", home).output, "to ask oneself does not help"
+    run(network, "add-peer", home / "network.toml", *own[:2], "--key", "ab" * 32, *own[4:])
+    assert says not in run(node, "status", "--folder", home).output
+    assert stat.S_IMODE((home / "network.toml").stat().st_mode) == 0o600, "as it was"
+
+
+def test_a_node_without_a_valid_invitation_does_not_start(files):
+    closed, home = files / "closed.toml", files / "guest"
+    run(network, "create", closed, "--catalogue", files / "items.csv", "--epsilon", "3", "--invite-only")
+    made = run(node, "init", "--network", closed, "--profile", files / "me.csv", "--folder", home)
+    key = json.loads(run(node, "status", "--folder", home, "--json", "-q").stdout)["key_hex"]
+    assert f"This network is by invitation. Send your key, {key}," in made.output
+
+    def refused(text, match):
+        settings = read_settings(home / "node.toml")
+        (home / "node.toml").write_text(settings_toml(msgspec.structs.replace(settings, invitation=text)))
+        with pytest.raises(DataError, match=match):
+            run(node, "run", "--folder", home, "--no-page")
+        (home / "node.toml").write_text(settings_toml(settings))
+
+    refused("", "Got none instead. Send your key")
+    refused("0" * 128, "Got one for another key or network")
+    refused(run(network, "invite", closed, "--key", "ab" * 32).stdout.strip(), "Got one for another key or network")
+    refused("0123", "must be 128 hexadecimal digits")
+    invitation = run(network, "invite", closed, "--key", key).stdout.strip()
+    settings = msgspec.structs.replace(read_settings(home / "node.toml"), invitation=invitation)
+    (home / "node.toml").write_text(settings_toml(settings))
+    handle = NodeHandle.open(home)
+    handle.check_invited()
+    assert handle.store.publications() == [], "nothing was spent"
+    handle.close()
+
+
+def test_a_second_node_starts_no_page(home, monkeypatch):
+    web, pages = pytest.importorskip("hetdp.node.page"), []
+    monkeypatch.setattr(web, "serve", lambda *_, **__: pages.append(1))
+    with locked(home), pytest.raises(DataError, match="already running there"):
+        run(node, "run", "--folder", home, "--page")
+    assert pages == []
+
+
+def test_a_page_that_cannot_start_is_told_in_one_sentence(home, monkeypatch):
+    def serve(handle, **_):
+        handle.stopping.set()
+        raise InvalidInput("port must be free. Got 80 instead.")
+
+    monkeypatch.setattr(pytest.importorskip("hetdp.node.page"), "serve", serve)
+    output = run(node, "run", "--folder", home, "--page").output
+    assert "The page stopped: port must be free. Got 80 instead. The node goes on." in output
+    assert "Nobody to ask yet" in output
+
+
+def test_a_missing_extra_is_named(files, monkeypatch):
+    monkeypatch.setattr("hetdp.cli.network.find_spec", lambda _name: None)
+    for group, arguments in ((node, ("status",)), (network, ("invite", files / "net.toml"))):
+        assert "pip install 'hetdp[node]'" in run(group, *arguments, code=2).output
+
+
+def test_settings_survive_their_file(tmp_path):
+    settings = Settings(neighbours=3, advertise="tcp://a:1")
+    (tmp_path / "node.toml").write_text(settings_toml(settings))
+    assert read_settings(tmp_path / "node.toml") == settings
+    assert SETTINGS.keys() == set(Settings.__struct_fields__)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_is_documented_with_its_default(name):
+    default = json.dumps(getattr(Settings(), name))
+    assert f"| `{name}` | `{default}` | {SETTINGS[name]} |" in DOCUMENTED.read_text()

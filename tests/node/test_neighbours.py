@@ -1,0 +1,212 @@
+"""Choosing at home: the right neighbours, honest uncertainty, recommendations, and no influence of dial 0."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from swarm import a_network, identity_of
+
+from hetdp.core.randomness import seeded_stream
+from hetdp.neighbors.coded_profiles import code_profiles
+from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
+from hetdp.node.demo.people import invent_people, list_length, recall
+from hetdp.node.disclosure import most_odds_factor, odds_factor, total_odds_factor
+from hetdp.node.handle import NodeHandle
+from hetdp.node.neighbours import find_neighbours, scores, votes
+from hetdp.node.protocol.sketches import chance_of_one, draw_bits, sign_sketch, unpack
+from hetdp.node.settings import Settings
+from hetdp.node.storage.catalogue import CatalogueItem
+from hetdp.node.storage.store import Store
+from hetdp.node.tails import RARE, binomial_tail, expected_by_chance
+from hetdp.profiles import Profiles
+
+EPSILON = Fraction(3)
+SIZE = 300
+NETWORK = a_network(items=SIZE)
+
+
+def sketch_of(number, items, seed=1):
+    bits = draw_bits(dict.fromkeys(items, 100), epsilon=EPSILON, size=SIZE, stream=seeded_stream(seed, number))
+    return sign_sketch(bits, epoch=0, identity=identity_of(number), network=NETWORK)
+
+
+MINE = range(60)
+ALIKE = [sketch_of(number, range(10 * number, 10 * number + 80)) for number in range(4)]
+STRANGERS = [sketch_of(number, range(200, 260)) for number in range(4, 12)]
+
+
+def test_scores_are_the_sum_over_own_items():
+    found = scores(ALIKE, MINE, epsilon=EPSILON, size=SIZE)
+    q = chance_of_one(EPSILON)
+    expected = [sum(unpack(sketch.bits, SIZE)[item] - q for item in MINE) for sketch in ALIKE]
+    assert found == pytest.approx(expected)
+
+
+def test_those_alike_come_first_with_honest_errors():
+    """Estimates are within 6 deviations of the truth: false alarm below 1e-8 each."""
+    found = find_neighbours([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=4)
+    assert [one.key_hex for one in found] == [sketch.key.hex() for sketch in ALIKE]
+    for number, one in enumerate(found):
+        assert abs(one.shared - (60 - 10 * number)) < 6 * one.shared_error
+        assert 0 <= one.share <= 1
+        assert one.significance == pytest.approx(one.shared / one.shared_error)
+    assert find_neighbours(ALIKE, [], epsilon=EPSILON, size=SIZE, count=4) == []
+    assert find_neighbours([], MINE, epsilon=EPSILON, size=SIZE, count=4) == []
+    assert "score" not in repr(found[0])
+
+
+def test_neighbours_vote_for_what_they_have():
+    found = find_neighbours([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=4)
+    best = votes(ALIKE, found, without=MINE, epsilon=EPSILON, size=SIZE, count=10)
+    assert sum(60 <= vote.place < 110 for vote in best) >= 8
+    ranks = [(vote.voters, vote.significance) for vote in best]
+    assert ranks == sorted(ranks, reverse=True)
+    assert best[0].voters >= 3
+    assert {vote.asked for vote in best} == {4}
+    assert all(
+        vote.place != best[0].place
+        for vote in votes(ALIKE, found, without=[*MINE, best[0].place], epsilon=EPSILON, size=SIZE, count=300)
+    )
+    assert votes(ALIKE, [], without=[], epsilon=EPSILON, size=SIZE, count=5) == []
+
+
+@given(st.integers(0, 3000), st.floats(-0.1, 1.1), st.sampled_from([0.5, 0.2689, 0.0474, 0.0067, 1e-13]))
+def test_the_tail_is_that_of_the_binomial_law(trials, part, chance):
+    count = round(part * trials)
+    expected = scipy.stats.binom.sf(count - 1, trials, chance)
+    assert binomial_tail(count, trials, chance) == pytest.approx(expected, rel=1e-8, abs=1e-280)
+
+
+def test_likeness_by_chance_is_the_exact_tail_times_the_sketches():
+    """The normal tail, which it replaces, was wrong by a factor of 100 and more for short profiles."""
+    found = find_neighbours([*STRANGERS, *ALIKE], range(3), epsilon=EPSILON, size=SIZE, count=12)
+    q = chance_of_one(EPSILON)
+    for one in found:
+        count = round(one.score + 3 * q)
+        assert one.by_chance == pytest.approx(12 * scipy.stats.binom.sf(count - 1, 3, q))
+        assert one.by_chance == expected_by_chance(count, 3, q, candidates=12)
+    by_chance = [one.by_chance for one in found]
+    assert by_chance == sorted(by_chance)
+    assert by_chance[0] < RARE < by_chance[-1]
+
+
+def test_those_who_may_be_alike_by_chance_do_not_vote():
+    """Strangers share nothing; with 60 items, one of 8 passes once in 20 draws at most, so the seed is looked at."""
+    found = find_neighbours(STRANGERS, MINE, epsilon=EPSILON, size=SIZE, count=4)
+    assert len(found) == 4
+    assert min(one.by_chance for one in found) > RARE
+    assert votes(STRANGERS, found, without=MINE, epsilon=EPSILON, size=SIZE, count=300) == []
+    mixed = find_neighbours([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=12)
+    chosen = votes([*STRANGERS, *ALIKE], mixed, without=MINE, epsilon=EPSILON, size=SIZE, count=300)
+    alone = votes(ALIKE, mixed[:4], without=MINE, epsilon=EPSILON, size=SIZE, count=300)
+    assert sum(one.by_chance < RARE for one in mixed) == 4
+    assert chosen == alone
+
+
+def test_few_items_stand_out_where_neighbours_have_nothing_in_common():
+    """4 neighbours alike in 60 items, nothing else: one of 240 others stands out in at most 5 % of 200 draws.
+
+    The number of draws with a false one is at most binomial(200, 0.05); above 32 with probability below 1e-6.
+    """
+    false = 0
+    for seed in range(200):
+        sketches = [sketch_of(number, MINE, seed=1000 + seed) for number in range(4)]
+        found = find_neighbours(sketches, MINE, epsilon=EPSILON, size=SIZE, count=4)
+        best = votes(sketches, found, without=MINE, epsilon=EPSILON, size=SIZE, count=1)
+        assert best[0].asked == 4
+        false += best[0].by_chance < RARE
+    assert false <= 32
+
+
+def test_nodes_find_what_the_sketch_engine_finds():
+    """Recall of 48 people, 12 draws of all sketches each way: the means agree within 6 standard errors (1e-8)."""
+    people = invent_people(48, seed=4)
+    size, places = list_length(48), len(people.items)
+    network = a_network(items=places, epsilon=Fraction(1))
+    users, items, weights = zip(
+        *((user, item, dial / 100) for user, profile in enumerate(people.profiles) for item, dial in profile.items()),
+        strict=True,
+    )
+    profiles = Profiles.from_pairs(users, items, weights=weights)
+    ours, theirs = [], []
+    for seed in range(12):
+        published = []
+        for user, profile in enumerate(people.profiles):
+            bits = draw_bits(profile, epsilon=network.epsilon, size=places, stream=seeded_stream(seed, user))
+            published.append(sign_sketch(bits, epoch=0, identity=identity_of(user), network=network))
+        number = {sketch.key.hex(): user for user, sketch in enumerate(published)}
+        chosen = []
+        for user, profile in enumerate(people.profiles):
+            others = [sketch for other, sketch in enumerate(published) if other != user]
+            mine = [item for item, dial in profile.items() if dial > 0]
+            best = find_neighbours(others, mine, epsilon=network.epsilon, size=places, count=size)
+            chosen.append([number[one.key_hex] for one in best])
+        ours.append(recall(people, chosen).mean)
+        found = sketch_neighbors(code_profiles(profiles), k=size, epsilon=Fraction(1), stream=seeded_stream(seed, 9))
+        theirs.append(recall(people, found.lists.indices.tolist()).mean)
+    error = ((np.var(ours, ddof=1) + np.var(theirs, ddof=1)) / 12) ** 0.5
+    assert abs(np.mean(ours) - np.mean(theirs)) < 6 * error
+    chance = recall(people, [[(user + 1 + n) % 48 for n in range(size)] for user in range(48)]).mean
+    assert min(ours) > chance + 0.1
+
+
+@pytest.fixture
+def handle(tmp_path):
+    items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(SIZE)]
+    store = Store.make(tmp_path / "node.db", NETWORK, items, default_limit=30.0)
+    store.keep(sketches=[*ALIKE, *STRANGERS], now_s=0.0, first_epoch=0)
+    yield NodeHandle(tmp_path, NETWORK, Settings(neighbours=4), identity_of(50), store)
+    store.close()
+
+
+def view_of(handle):
+    places = [(one.place, one.votes) for one in handle.recommendations()]
+    return [(one.key_hex, one.score) for one in handle.neighbours()], places
+
+
+def test_an_item_of_dial_0_has_no_influence_on_the_owner(handle):
+    handle.store.set_dials(dict.fromkeys(MINE, 100))
+    before = view_of(handle)
+    assert before[1]
+    top = before[1][0][0]
+    handle.store.set_dials({250: 0, top: 0})
+    assert view_of(handle) == before
+    assert handle.recommendations()[0].in_profile  # shown as such; the page may leave it out
+    handle.store.set_dials({250: 100})
+    assert view_of(handle) != before
+
+
+def test_exhausted_items_have_no_influence_either(handle):
+    handle.store.set_dials(dict.fromkeys(MINE, 100))
+    before = view_of(handle)
+    handle.store.set_dials({250: 100})
+    handle.store.set_limit(250, 0.0)
+    assert view_of(handle) == before
+
+
+def test_dismissed_and_added_items_are_not_recommended(handle):
+    handle.store.set_dials(dict.fromkeys(MINE, 100))
+    first, second = (one.place for one in handle.recommendations(2))
+    handle.store.dismiss(first)
+    handle.store.set_dials({second: 100})
+    assert not {first, second} & {one.place for one in handle.recommendations(300)}
+    handle.store.undismiss(first)
+    assert first in {one.place for one in handle.recommendations(300)}
+    handle.store.remove(range(SIZE))
+    assert handle.recommendations() == handle.neighbours() == ()
+
+
+def test_odds_stay_within_the_promise():
+    for dial in (0, 1, 37, 50, 99, 100):
+        most = most_odds_factor(EPSILON, dial)
+        assert most == pytest.approx(math.exp(3 * dial / 100))
+        for bit in (True, False):
+            assert 1 / most - 1e-12 <= odds_factor(EPSILON, dial, bit) <= most + 1e-12
+    assert odds_factor(EPSILON, 100, bit=True) == pytest.approx(math.exp(3))
+    both = total_odds_factor([(50, True), (50, True)], EPSILON)
+    assert both == pytest.approx(odds_factor(EPSILON, 50, bit=True) ** 2)
+    assert np.isfinite(most_odds_factor(EPSILON, 100, epochs=10**6))

@@ -1,0 +1,152 @@
+"""What a node puts on the wire, audited: per-item loss at most epsilon * v, and broken variants caught.
+
+The audits use fixed seeds and confidence 1 - 1e-7: a false alarm in fewer than one of 10**6 choices of the seed.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from swarm import a_network, identity_of
+
+from hetdp.auditing import audit
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import seeded_stream
+from hetdp.mechanisms.sketching import one_with
+from hetdp.node import sketches
+from hetdp.node.protocol.messages import Delivery, Refused, SignedSketch, decode, encode
+from hetdp.node.protocol.sketches import as_dial, check_sketch, draw_bits, pack, sign_sketch, unpack
+
+CONFIDENT = 1 - 1e-7
+EPSILON = Fraction(3, 2)
+DIALS = (100, 50, 10, 0)
+
+
+def captured(profile, size, random_state):
+    """`size` sketches of a profile of four items, as an eavesdropper with all keys reads them from the wire.
+
+    They travel as one sketch of a catalogue with `size` copies of the four items, since bits are drawn independently.
+    """
+    network = a_network(items=4 * size, epsilon=EPSILON)
+    dials = {4 * copy + item: DIALS[item] for copy in range(size) for item in range(4) if profile[item]}
+    bits = draw_bits(dials, epsilon=EPSILON, size=4 * size, stream=seeded_stream(random_state))
+    sketch = sign_sketch(bits, epoch=1, identity=identity_of(1), network=network)
+    raw = encode(network.id, Delivery(bytes(8), (sketch,), ()))
+    seen = decode(network.id, raw, largest=10**6).sketches[0]
+    return unpack(seen.bits, 4 * size).reshape(size, 4).astype(float)
+
+
+def neighbours(item):
+    one, two = [1, 1, 1, 1], [1, 1, 1, 1]
+    two[item] = 0
+    return [(one, two)]
+
+
+@pytest.mark.parametrize("item", range(4))
+def test_captured_sketches_keep_the_promise_of_every_item(item):
+    claim = float(EPSILON) * DIALS[item] / 100
+    report = audit(
+        captured, neighbors=neighbours(item), claimed=claim, samples=40_000, confidence=CONFIDENT, random_state=1
+    )
+    assert report.verdict == "no violation found"
+
+
+@pytest.mark.parametrize("item", [0, 1])
+def test_the_audit_sees_what_there_is_to_see(item):
+    """The bound comes close to the promise: the test above would notice a promise broken by a quarter."""
+    claim = float(EPSILON) * DIALS[item] / 100
+    report = audit(captured, neighbors=neighbours(item), claimed=claim, samples=40_000, random_state=1)
+    assert report.rows[0].lower_bound > 0.8 * claim
+
+
+def _ignoring_dials(epsilon):
+    return [one_with(epsilon, Fraction(min(1, dial))) for dial in range(101)]
+
+
+def _square_roots(epsilon):
+    return [one_with(epsilon, Fraction(int(100 * (dial / 100) ** 0.5), 100)) for dial in range(101)]
+
+
+@pytest.mark.parametrize("broken", [_ignoring_dials, _square_roots])
+def test_broken_variants_are_caught(monkeypatch, broken):
+    monkeypatch.setattr(sketches, "_coins", broken)
+    report = audit(captured, neighbors=neighbours(1), claimed=float(EPSILON) / 2, samples=40_000, random_state=1)
+    assert report.verdict == "violated"
+
+
+def test_an_item_of_dial_0_leaves_every_bit_the_same():
+    with_it = draw_bits({3: 100, 7: 0}, epsilon=EPSILON, size=1000, stream=seeded_stream(5))
+    without = draw_bits({3: 100}, epsilon=EPSILON, size=1000, stream=seeded_stream(5))
+    assert pack(with_it) == pack(without)
+    higher = draw_bits(
+        {3: 100, **dict.fromkeys(range(500, 1000), 100)}, epsilon=EPSILON, size=1000, stream=seeded_stream(5)
+    )
+    assert pack(higher) != pack(without)
+    assert (higher[:500] == without[:500]).all()
+
+
+@pytest.mark.parametrize("dials", [{}, {0: 1}, dict.fromkeys(range(5000), 100), {n: n % 101 for n in range(5000)}])
+def test_random_words_do_not_depend_on_the_profile(dials):
+    stream = seeded_stream(1)
+    draw_bits(dials, epsilon=EPSILON, size=5000, stream=stream)
+    assert stream.drawn == 5000
+
+
+def test_bits_have_the_exact_frequencies():
+    """Five kinds of items, 10**5 bits each, within 6 standard deviations: false alarm below 1e-8."""
+    size = 100_000
+    for dial in (0, 10, 50, 90, 100):
+        bits = draw_bits(dict.fromkeys(range(size), dial), epsilon=EPSILON, size=size, stream=seeded_stream(9, dial))
+        expected = sketches.chance_of_one(EPSILON, dial)
+        assert expected == pytest.approx(np.exp(1.5 * dial / 100) / (1 + np.exp(1.5)))
+        assert abs(bits.mean() - expected) < 6 * (expected * (1 - expected) / size) ** 0.5
+
+
+def test_weights_are_rounded_down():
+    assert [as_dial(weight) for weight in ("0.29", 0.29, "1", "0.999", "", " 0.5 ")] == [29, 29, 100, 99, 100, 50]
+    for bad in ("-0.1", "1.01", "nan", "much", float("inf")):
+        with pytest.raises(InvalidInput, match="from 0 to 1") as caught:
+            as_dial(bad)
+        assert str(bad) not in str(caught.value)
+
+
+def changed(sketch, **fields):
+    names = ("key", "epoch", "bits", "invitation", "signature")
+    return SignedSketch(*(fields.get(name, getattr(sketch, name)) for name in names))
+
+
+def test_bad_sketches_are_refused():
+    network = a_network(items=2001, most_items=200)
+    bits = draw_bits({}, epsilon=network.epsilon, size=2001, stream=seeded_stream(1))
+    good = sign_sketch(bits, epoch=3, identity=identity_of(1), network=network)
+
+    def check(sketch):
+        check_sketch(sketch, network=network, network_id=network.id)
+
+    check(good)
+    for bad, message in (
+        (changed(good, epoch=4), "signed"),
+        (changed(good, key=identity_of(2).key), "signed"),
+        (changed(good, signature=bytes(64)), "signed"),
+        (changed(good, signature=b""), "signed"),
+        (changed(good, bits=good.bits + b"\0"), "251 bytes"),
+        (changed(good, bits=good.bits[:-1]), "251 bytes"),
+        (changed(good, bits=good.bits[:-1] + b"\x02"), "spare bits"),
+        (sign_sketch(np.ones(2001, bool), epoch=3, identity=identity_of(1), network=network), "a profile explains"),
+        (sign_sketch(np.zeros(2001, bool), epoch=3, identity=identity_of(1), network=network), "a profile explains"),
+    ):
+        with pytest.raises(Refused, match=message):
+            check(bad)
+    other = a_network(items=2001, most_items=200, name="other")
+    with pytest.raises(Refused, match="signed"):
+        check_sketch(good, network=other, network_id=other.id)
+
+
+def test_the_largest_profile_is_plausible():
+    network = a_network(items=2000, most_items=500)
+    dials = dict.fromkeys(range(500), 100)
+    for seed in range(20):
+        bits = draw_bits(dials, epsilon=network.epsilon, size=2000, stream=seeded_stream(seed))
+        check_sketch(
+            sign_sketch(bits, epoch=0, identity=identity_of(1), network=network), network=network, network_id=network.id
+        )
