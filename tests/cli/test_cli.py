@@ -14,7 +14,8 @@ import pytest
 from pyarrow import parquet
 
 import hetdp
-from hetdp.cli import release_command, release_inputs
+from hetdp.cli import release as release_command
+from hetdp.cli import release_inputs
 
 MEAN = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80")
 

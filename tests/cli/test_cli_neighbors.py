@@ -15,7 +15,10 @@ import pytest
 from pyarrow import parquet
 
 from hetdp import Profiles
-from hetdp.cli import memory_check, neighbors_inputs, neighbors_output, recommend_command
+from hetdp.cli import lists as neighbors_output
+from hetdp.cli import memory as memory_check
+from hetdp.cli import recommend as recommend_command
+from hetdp.cli import search_options as neighbors_inputs
 from hetdp.neighbors import scoring
 from hetdp.neighbors.engines import registry as engines
 from hetdp.neighbors.estimate import estimate, sketch_items_to_stand_out, users_settled

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 from swarm import a_network, identity_of
 
-from hetdp.cli import node_demo_command
+from hetdp.cli import node_demo as node_demo_command
 from hetdp.cli.node import node
 from hetdp.core.randomness import seeded_stream
-from hetdp.node import demo
+from hetdp.node.demo import running as demo
 from hetdp.node.demo.leash import leashed
 from hetdp.node.demo.people import Recall, exact_neighbours, invent_people, list_length, recall, taste_count
 from hetdp.node.neighbours import find_neighbours, votes

@@ -13,7 +13,7 @@ from hetdp.auditing import audit
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms.sketching import one_with
-from hetdp.node import sketches
+from hetdp.node.protocol import sketches
 from hetdp.node.protocol.messages import Delivery, Refused, SignedSketch, decode, encode
 from hetdp.node.protocol.sketches import as_dial, check_sketch, draw_bits, pack, sign_sketch, unpack
 

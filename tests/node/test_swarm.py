@@ -178,7 +178,7 @@ def test_a_leak_through_lengths_would_be_seen(monkeypatch):
     """Had messages been compressed, the comparison above would show it."""
     import zlib
 
-    from hetdp.node import node
+    from hetdp.node.protocol import node
 
     plain, honest = node.encode, node.decode
     monkeypatch.setattr(node, "encode", lambda *a: zlib.compress(plain(*a)))

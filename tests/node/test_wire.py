@@ -13,13 +13,13 @@ import zmq
 from swarm import a_network, identity_of
 
 from hetdp.core.errors import DataError
-from hetdp.node import transport_process
 from hetdp.node.daemon import Daemon
 from hetdp.node.demo.people import invent_people
 from hetdp.node.demo.processes import running
 from hetdp.node.demo.running import arrange, run_demo
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.node import Dial, HangUp, Reply
+from hetdp.node.wire import process as transport_process
 from hetdp.node.wire.transport import Transport
 
 SERVER, CLIENT = identity_of(1), identity_of(2)

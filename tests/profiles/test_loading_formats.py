@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hetdp import datasets, errors
-from hetdp.profiles import Profiles, batches
+from hetdp.profiles import Profiles
+from hetdp.profiles.reading import batches
 from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue
 from hetdp.profiles.reading.layouts import recognise
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from hetdp import errors
-from hetdp.profiles import PrivacyWeights, Profiles, batches, loading
+from hetdp.profiles import PrivacyWeights, Profiles
+from hetdp.profiles.reading import batches, loading
 
 SURVEY = Path(__file__).parents[3] / "shared" / "data" / "survey" / "survey.csv.gz"
 

@@ -1,0 +1,126 @@
+"""SQLite as every store here uses it: how a file is opened, how a change is all or nothing, how formats move forward.
+
+A store declares its `Format` once: the tables of today, and a step from each earlier version to the next. Files of
+earlier versions are brought forward when they are opened for writing; files of later ones are refused and left alone.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Format", "WrongFormat", "connect", "transaction"]
+
+#: How long to wait for another process that writes.
+BUSY_S = 30.0
+
+
+class WrongFormat(Exception):
+    """A file that this version cannot use. Stores turn it into an error of their own."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a kind of file looks like.
+
+    Attributes
+    ----------
+    name
+        In words, such as "a ledger".
+    version
+        Of today's tables; kept in `PRAGMA user_version`.
+    schema
+        Makes today's tables in an empty file.
+    steps
+        From each earlier version to the one after it; each gets a connection inside a transaction.
+    application_id
+        The mark in the header of the file; 0 for none.
+
+    Examples
+    --------
+    >>> old = sqlite3.connect(":memory:", isolation_level=None)
+    >>> Format("a list", 1, "CREATE TABLE words (word TEXT)").create(old)
+    >>> new = Format(
+    ...     "a list", 2, "CREATE TABLE words (word TEXT, count INTEGER)",
+    ...     steps={1: lambda db: db.execute("ALTER TABLE words ADD COLUMN count INTEGER")},
+    ... )
+    >>> new.bring_forward(old), new.bring_forward(old), new.version_of(old)
+    (True, False, 2)
+    >>> old.close()
+    """
+
+    name: str
+    version: int
+    schema: str
+    steps: Mapping[int, Callable[[sqlite3.Connection], object]] = field(default_factory=dict)
+    application_id: int = 0
+
+    def create(self, connection: sqlite3.Connection) -> None:
+        """Make the tables in an empty file."""
+        connection.executescript(self.schema)
+        connection.execute(f"PRAGMA application_id = {self.application_id}")
+        connection.execute(f"PRAGMA user_version = {self.version}")
+
+    def version_of(self, connection: sqlite3.Connection) -> int:
+        """Return the version of a file; refuse what is no file of this kind, or of a version that is not known."""
+        (mark,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if mark != self.application_id:
+            raise WrongFormat(f"is not {self.name}: it is a database of another application")
+        if version > self.version:
+            raise WrongFormat(
+                f"has format version {version}, but this hetdp reads up to {self.version}. Use the version of hetdp "
+                "that wrote it, or a later one"
+            )
+        if version != self.version and version not in self.steps:
+            raise WrongFormat(f"has format version {version}, which no hetdp has written as {self.name}")
+        return int(version)
+
+    def bring_forward(self, connection: sqlite3.Connection) -> bool:
+        """Bring a file to today's version, all of the way or not at all; return whether anything had to be done."""
+        if self.version_of(connection) == self.version:
+            return False
+        with transaction(connection, durable=True):
+            version = self.version_of(connection)  # another process may have been quicker
+            for step in range(version, self.version):
+                self.steps[step](connection)
+            connection.execute(f"PRAGMA user_version = {self.version}")
+        return True
+
+
+def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
+    """Open an existing file in one of SQLite's modes: "rw", "ro", or "ro&immutable=1", which takes no locks.
+
+    Transactions are the caller's (`transaction`), and threads take turns.
+    """
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=BUSY_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[sqlite3.Connection]:
+    """Write all or nothing.
+
+    Parameters
+    ----------
+    connection
+        From `connect`.
+    durable
+        True for what must survive a power failure the moment this returns. A killed process loses nothing either way.
+    """
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    connection.execute(f"PRAGMA fullfsync = {'ON' if durable else 'OFF'}")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,73 @@
+"""How far is the walk? The project's modules in which code runs during one call, counted.
+
+`python tools/walk.py` takes the two walks that this house is measured by: a CSV of likes to its neighbours, and a
+release from a CSV of people. What only defines things while it is imported does not count; compiled kernels count as
+the module that calls them.
+"""
+
+import csv
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+WALKS = {
+    "a CSV to neighbours": ["neighbors", "likes.csv", "--epsilon", "1", "-k", "3", "-o", "lists.csv", "--quiet"],
+    "a release": [
+        "release", "people.csv", "--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80",
+        "--weight-column", "privacy", "--epsilon", "1", "--ledger", "ledger.db", "--id-column", "person", "--quiet",
+    ],
+}  # fmt: skip
+
+
+def modules_run(call: Callable[[], object]) -> Counter[str]:
+    """Return the modules of hetdp whose functions ran during a call, and how many different ones did in each."""
+    functions: set[tuple[str, str]] = set()
+    importing = 0
+
+    def watch(frame: object, event: str, _: object) -> None:
+        nonlocal importing
+        code = frame.f_code  # type: ignore[attr-defined]
+        if code.co_name == "<module>" or code.co_filename.startswith("<frozen importlib"):
+            importing += {"call": 1, "return": -1}.get(event, 0)
+        elif event == "call" and not importing:
+            name = frame.f_globals.get("__name__", "")  # type: ignore[attr-defined]
+            if name.startswith("hetdp"):
+                functions.add((name, code.co_qualname))
+
+    threading.setprofile(watch)
+    sys.setprofile(watch)
+    try:
+        call()
+    except SystemExit:
+        pass
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return Counter(module for module, _ in functions)
+
+
+def main() -> None:
+    """Take both walks in a folder of their own and print what was met."""
+    from hetdp.cli.main import main as hetdp
+
+    with tempfile.TemporaryDirectory() as folder:
+        with Path(folder, "likes.csv").open("w", newline="") as file:
+            csv.writer(file).writerows(
+                [("user", "item", "weight"), *((u, i, 0.5) for u in range(40) for i in range(20) if (u * i) % 3)]
+            )
+        with Path(folder, "people.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("person", "hours", "privacy"), *((p, p % 80, 0.5) for p in range(200))])
+        for name, arguments in WALKS.items():
+            given = [str(Path(folder, word)) if word.endswith((".csv", ".db")) else word for word in arguments]
+            met = modules_run(partial(hetdp, given))
+            print(f"{name}: {len(met)} modules, {met.total()} functions")
+            for module, count in sorted(met.items()):
+                print(f"  {module} ({count})")
+
+
+if __name__ == "__main__":
+    main()
