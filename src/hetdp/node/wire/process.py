@@ -45,7 +45,7 @@ def start_process(listener: socket.socket, *, largest: int) -> tuple["subprocess
     if library is None or library.origin is None:
         raise DataError("a node must have pyzmq. Got none; `pip install 'hetdp[node]'` brings it.")
     here, number = Path(__file__).parent, listener.fileno()
-    places = [str(here.parent), str(here), str(Path(library.origin).parent.parent)]
+    places = [str(here.parents[1]), str(here.parent), str(Path(library.origin).parent.parent)]
     ours, theirs = socket.socketpair()
     try:
         # -I and -S: neither the environment nor other packages decide what it loads.
