@@ -14,9 +14,7 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms import selection
 from hetdp.mechanisms.sampling import kept_with
 from hetdp.mechanisms.sketching import one_with
-from hetdp.noise.choices import choose_one, toss_kinds, weight_kinds
-from hetdp.noise.probability import ratio
-from hetdp.noise.survival import survive
+from hetdp.noise.coins import choose_one, ratio, survive, toss_kinds, weight_kinds
 from statistics_helpers import FALSE_ALARM, loss_lower_bound
 
 UNIT = Box.uniform(0, 1, size=4)

@@ -19,7 +19,7 @@ from hetdp.neighbors.engines.sketch import bits as sketch_bits
 from hetdp.neighbors.engines.sketch.bits import Sketches
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.neighbors.engines.sketch.tables import ROUNDS, sketch_tables
-from hetdp.noise.probability import binary_digits, exponential
+from hetdp.noise.coins import binary_digits, exponential
 from statistics_helpers import FALSE_ALARM
 
 CODES = (0, 1, 60, 127, 200, 255)  # 0 stands for absent

@@ -18,8 +18,7 @@ from hetdp.mechanisms.estimation import undo_dropping
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, Plan
 from hetdp.mechanisms.queries.base import Query
 from hetdp.mechanisms.stretching import Stretched, as_weights
-from hetdp.noise.choices import toss_kinds, weight_kinds
-from hetdp.noise.probability import Probability, exponential
+from hetdp.noise.coins import Probability, exponential, toss_kinds, weight_kinds
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
 __all__ = ["Sampled", "sample"]

@@ -20,8 +20,7 @@ from hetdp.core.randomness import Stream
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.queries.base import Floats
 from hetdp.mechanisms.stretching import as_weights
-from hetdp.noise.choices import choose_one
-from hetdp.noise.survival import survive
+from hetdp.noise.coins import choose_one, survive
 from hetdp.profiles import Box, PrivacyWeights
 
 __all__ = ["Selection", "maximum", "median", "minimum", "mode", "quantile"]

@@ -14,8 +14,7 @@ from hetdp.core.checks import fraction, whole
 from hetdp.core.randomness import Stream
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.stretching import as_weights
-from hetdp.noise.choices import toss_kinds, weight_kinds
-from hetdp.noise.probability import Probability, exponential
+from hetdp.noise.coins import Probability, exponential, toss_kinds, weight_kinds
 from hetdp.profiles import Box, PrivacyWeights
 
 __all__ = ["Sketch", "sketch"]

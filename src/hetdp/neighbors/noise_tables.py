@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
-from hetdp.noise.probability import binary_digits, exponential, logistic
+from hetdp.noise.coins import binary_digits, exponential, logistic
 
 __all__ = ["BITS", "PRECISION", "LaplaceTables", "as_words", "laplace_tables"]
 

@@ -1,7 +1,7 @@
 """The exact discrete Gaussian distribution: P[X = x] proportional to exp(-x**2 / (2 * variance)).
 
 A discrete Laplace candidate Y of scale t is kept with probability exp(-g), g = (|Y| - variance/t)**2 / (2 * variance),
-as Canonne, Kamath and Steinke do; `survival` tosses that coin exactly.
+as Canonne, Kamath and Steinke do; `coins.survive` tosses that coin exactly.
 """
 
 import math
@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.noise.coins import CHUNK_WORDS, survive
 from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
-from hetdp.noise.slices import CHUNK_WORDS
-from hetdp.noise.survival import survive
 
 __all__ = ["discrete_gaussian", "gaussian_integers"]
 

@@ -22,13 +22,16 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.noise.probability import Probability, bernoulli, exponential, logistic
-from hetdp.noise.slices import (
+from hetdp.noise.coins import (
     CHUNK_WORDS,
     TAIL_BITS,
     Coins,
+    Probability,
+    bernoulli,
+    exponential,
     kernel,
     lane_position,
+    logistic,
     toss,
     transpose,
 )

@@ -19,8 +19,7 @@ from hetdp.mechanisms.sketching import one_with
 from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.messages import Refused, SignedSketch
 from hetdp.node.protocol.network import Network
-from hetdp.noise.choices import toss_kinds
-from hetdp.noise.probability import Probability
+from hetdp.noise.coins import Probability, toss_kinds
 
 __all__ = ["FULL_DIAL", "as_dial", "chance_of_one", "check_sketch", "draw_bits", "pack", "sign_sketch", "unpack"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.neighbors.noise_tables import BITS, PRECISION, as_words
-from hetdp.noise.probability import binary_digits, exponential
+from hetdp.noise.coins import binary_digits, exponential
 
 __all__ = ["LARGEST_COUNT", "ThresholdTables", "threshold_tables"]
 

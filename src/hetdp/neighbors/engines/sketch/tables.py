@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hetdp.neighbors.coded_profiles import UNIT
 from hetdp.neighbors.noise_tables import BITS, as_words
-from hetdp.noise.probability import Probability, binary_digits, exponential, logistic
+from hetdp.noise.coins import Probability, binary_digits, exponential, logistic
 
 __all__ = ["GROUP_WORDS", "ROUNDS", "SketchTables", "sketch_tables"]
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.noise.probability import (
+from hetdp.noise.coins import (
     bernoulli,
     binary_digits,
     complement,

@@ -9,7 +9,7 @@ import pytest
 import hetdp
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
-from hetdp.noise import gaussian, laplace, slices, survival
+from hetdp.noise import coins, gaussian, laplace
 from statistics_helpers import FALSE_ALARM, fit_pvalue, gaussian_log_weights, laplace_log_weights
 
 SAMPLES = 400_000
@@ -93,16 +93,16 @@ def test_dropping_the_overflow_would_be_noticed(monkeypatch):
 @pytest.mark.parametrize("rest", [2, 6])
 def test_the_gaussian_exact_rest_does_not_bend_the_distribution(monkeypatch, rest):
     # Pretend the exponent is known to `rest` bits only, so that exact arithmetic finishes most decisions.
-    monkeypatch.setattr(survival, "_REST", rest)
-    monkeypatch.setattr(survival, "_ROUNDING", 2.0 ** -(rest + 2))
-    survival._kill_coins.cache_clear()
+    monkeypatch.setattr(coins, "_REST", rest)
+    monkeypatch.setattr(coins, "_ROUNDING", 2.0 ** -(rest + 2))
+    coins._kill_coins.cache_clear()
     samples = hetdp.discrete_gaussian(3, 20_000, random_state=19)
-    survival._kill_coins.cache_clear()
+    coins._kill_coins.cache_clear()
     assert gaussian_pvalue(samples, 3) > FALSE_ALARM
 
 
 def test_ignoring_the_gaussian_rest_would_be_noticed(monkeypatch):
-    monkeypatch.setattr(survival, "_ROUNDING", 0.25)  # the exponent rounded down by up to a quarter, and left there
+    monkeypatch.setattr(coins, "_ROUNDING", 0.25)  # the exponent rounded down by up to a quarter, and left there
     samples = hetdp.discrete_gaussian(3, SAMPLES, random_state=20)
     assert gaussian_pvalue(samples, 3) < FALSE_ALARM
 
@@ -115,12 +115,12 @@ def test_tiny_parameters_give_zero():
 
 def test_saturated_exponents_are_still_exact(monkeypatch):
     # With one whole bit, exponents above 2 saturate and exact arithmetic decides the survivors.
-    monkeypatch.setattr(survival, "_WHOLE_BITS", 1)
-    monkeypatch.setattr(survival, "_DIGITS", survival._FRACTION_BITS + 1)
-    monkeypatch.setattr(survival, "_SATURATED", (1 << (survival._FRACTION_BITS + 1)) - 1)
-    survival._kill_coins.cache_clear()
+    monkeypatch.setattr(coins, "_WHOLE_BITS", 1)
+    monkeypatch.setattr(coins, "_DIGITS", coins._FRACTION_BITS + 1)
+    monkeypatch.setattr(coins, "_SATURATED", (1 << (coins._FRACTION_BITS + 1)) - 1)
+    coins._kill_coins.cache_clear()
     samples = hetdp.discrete_gaussian(2, 40_000, random_state=21)
-    survival._kill_coins.cache_clear()
+    coins._kill_coins.cache_clear()
     assert gaussian_pvalue(samples, 2) > FALSE_ALARM
 
 
@@ -131,15 +131,15 @@ def test_compiled_and_interpreted_kernels_agree_bit_for_bit(monkeypatch):
             gaussian.gaussian_integers(Fraction(1000), 500, seeded_stream(3)),
         )
 
-    kernels = slices._Kernels()
+    kernels = coins._Kernels()
     for name in ("compare", "settle", "transpose"):
-        kernels.get(getattr(slices, name), 10**6)
-    monkeypatch.setattr(slices, "_kernels", kernels)
+        kernels.get(getattr(coins, name), 10**6)
+    monkeypatch.setattr(coins, "_kernels", kernels)
     fast = draw()
-    monkeypatch.setattr(slices, "_kernels", slices._Kernels())
-    monkeypatch.setattr(slices, "_INTERPRET_TOTAL", 10**9)
+    monkeypatch.setattr(coins, "_kernels", coins._Kernels())
+    monkeypatch.setattr(coins, "_INTERPRET_TOTAL", 10**9)
     slow = draw()
-    assert not slices._kernels.compiled
+    assert not coins._kernels.compiled
     for one, two in zip(fast, slow, strict=True):
         assert np.array_equal(one, two)
 
@@ -154,9 +154,9 @@ def test_transpose_puts_every_lane_where_lane_position_says(width):
         for lane in range(64):
             number = sum(((int(rows[row, word]) >> lane) & 1) << row for row in range(width))
             number -= (number >> (width - 1)) << width
-            expected[slices.lane_position(lane, word, width, words)] = number
+            expected[coins.lane_position(lane, word, width, words)] = number
     out = np.empty(64 * words, dtype=np.int64)
-    slices.transpose(rows.copy(), out)
+    coins.transpose(rows.copy(), out)
     assert np.array_equal(out, expected)
 
 
