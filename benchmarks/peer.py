@@ -17,7 +17,6 @@ from pathlib import Path
 import msgspec
 
 from hetdp.core.randomness import Stream, secure_stream, seeded_stream
-from hetdp.neighbors.coded_profiles import code_profiles
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.node.demo.people import invent_people, list_length, recall
 from hetdp.node.demo.running import run_demo
@@ -30,6 +29,7 @@ from hetdp.node.settings import Settings
 from hetdp.node.storage.catalogue import read_catalogue
 from hetdp.node.storage.folder import init_node
 from hetdp.profiles import Profiles
+from hetdp.profiles.coded import code_profiles
 
 LARGE = 50_000
 START = 1_000_000

@@ -4,10 +4,12 @@ import threading
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hetdp.core import randomness
 from hetdp.core.errors import InvalidInput
-from hetdp.core.randomness import Stream, as_stream, secure_stream, seeded_stream
+from hetdp.core.randomness import KeyedWords, Stream, as_stream, secure_stream, seeded_stream
+from statistics_helpers import FALSE_ALARM
 
 
 def test_words_are_fair_in_every_bit():
@@ -98,3 +100,37 @@ def test_random_state():
         as_stream(-1)
     with pytest.raises(InvalidInput, match="random_state"):
         as_stream(1.5)  # type: ignore[arg-type]
+
+
+def test_keyed_words_belong_to_the_pair_the_purpose_and_the_key():
+    key = seeded_stream(1).key()
+    first, second = np.arange(40_000), np.arange(40_000)[::-1]
+    words = KeyedWords(key).words(first, second, count=3)
+    assert (KeyedWords(key).words(first[5:9], second[5:9], count=5)[:, :3] == words[5:9]).all()
+    others = (
+        KeyedWords(key).words(second, first, count=3),
+        KeyedWords(key, purpose=1).words(first, second, count=3),
+        KeyedWords(seeded_stream(2).key()).words(first, second, count=3),
+    )
+    for other in others:
+        assert (other != words).all()
+    assert np.unique(words).size == words.size
+    ones = np.bitwise_count(words).sum(dtype=np.int64)
+    assert stats.binomtest(int(ones), words.size * 64, 0.5).pvalue > FALSE_ALARM
+
+
+def test_keys_stay_secret():
+    words = KeyedWords(Stream().key())
+    assert repr(words) == "KeyedWords()"
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        words.__reduce__()
+    with pytest.raises(InvalidInput, match=r"key must be 32 bytes. Got 5 instead."):
+        KeyedWords(b"short")
+
+
+def test_child_streams_are_of_the_kind_of_their_parent():
+    assert Stream().child().simulated is False
+    one, two = seeded_stream(4), seeded_stream(4)
+    assert (one.child().words(3) == two.child().words(3)).all()
+    assert (one.child().words(3) != one.child().words(3)).all()
+    assert one.child().simulated

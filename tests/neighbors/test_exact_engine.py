@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.neighbors.coded_profiles import CodedProfiles, code_profiles
 from hetdp.neighbors.engines.exact import engine as exact
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.profiles import Profiles
+from hetdp.profiles.coded import CodedProfiles, code_profiles
 from statistics_helpers import FALSE_ALARM
 
 ONE = Fraction(1)

@@ -11,12 +11,12 @@ import pytest
 
 from hetdp import Profiles, errors
 from hetdp.core.randomness import seeded_stream
-from hetdp.neighbors.coded_profiles import CodedProfiles, code_profiles
 from hetdp.neighbors.engines.gossip import crew as gossip_crew
 from hetdp.neighbors.engines.gossip import engine
 from hetdp.neighbors.engines.gossip import network as gossip_network
 from hetdp.neighbors.engines.gossip.engine import gossip_neighbors
 from hetdp.neighbors.engines.gossip.scores import noisy_scores
+from hetdp.profiles.coded import CodedProfiles, code_profiles
 
 
 def population(n, *, items=400, per_user=25, seed=1, weights=(1.0,)):

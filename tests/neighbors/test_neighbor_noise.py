@@ -9,12 +9,11 @@ from numba import njit
 from scipy import stats
 
 from hetdp.core.errors import InvalidInput
-from hetdp.core.randomness import Stream, seeded_stream
+from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
 from hetdp.neighbors._kernels.selecting import draw_count, draw_place
 from hetdp.neighbors.engines.exact.threshold_tables import LARGEST_COUNT, threshold_tables
-from hetdp.neighbors.keyed_words import KeyedWords
-from hetdp.neighbors.noise_tables import laplace_tables
+from hetdp.noise.tables import laplace_tables
 from statistics_helpers import FALSE_ALARM, fit_pvalue, laplace_log_weights
 
 SCALES = [Fraction(1, 3), Fraction(7, 5), Fraction(255, 3), Fraction(255), Fraction(2550), Fraction(10**6, 7)]
@@ -125,37 +124,3 @@ def test_places_in_a_block_are_different_and_uniform():
     # Four of eight without replacement, counted over 5,000 blocks: each place half the time.
     assert stats.binomtest(int(seen.max()), 5_000, 0.5).pvalue > FALSE_ALARM
     assert stats.binomtest(int(seen.min()), 5_000, 0.5).pvalue > FALSE_ALARM
-
-
-def test_keyed_words_belong_to_the_pair_the_purpose_and_the_key():
-    key = seeded_stream(1).key()
-    first, second = np.arange(40_000), np.arange(40_000)[::-1]
-    words = KeyedWords(key).words(first, second, count=3)
-    assert (KeyedWords(key).words(first[5:9], second[5:9], count=5)[:, :3] == words[5:9]).all()
-    others = (
-        KeyedWords(key).words(second, first, count=3),
-        KeyedWords(key, purpose=1).words(first, second, count=3),
-        KeyedWords(seeded_stream(2).key()).words(first, second, count=3),
-    )
-    for other in others:
-        assert (other != words).all()
-    assert np.unique(words).size == words.size
-    ones = np.bitwise_count(words).sum(dtype=np.int64)
-    assert stats.binomtest(int(ones), words.size * 64, 0.5).pvalue > FALSE_ALARM
-
-
-def test_keys_stay_secret():
-    words = KeyedWords(Stream().key())
-    assert repr(words) == "KeyedWords()"
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        words.__reduce__()
-    with pytest.raises(InvalidInput, match=r"key must be 32 bytes. Got 5 instead."):
-        KeyedWords(b"short")
-
-
-def test_child_streams_are_of_the_kind_of_their_parent():
-    assert Stream().child().simulated is False
-    one, two = seeded_stream(4), seeded_stream(4)
-    assert (one.child().words(3) == two.child().words(3)).all()
-    assert (one.child().words(3) != one.child().words(3)).all()
-    assert one.child().simulated

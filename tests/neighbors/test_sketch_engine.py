@@ -14,12 +14,13 @@ from hetdp import Profiles, audit, errors
 from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms.sketching import one_with
 from hetdp.neighbors._kernels import sketching
-from hetdp.neighbors.coded_profiles import UNIT, CodedProfiles, code_profiles
 from hetdp.neighbors.engines.sketch import bits as sketch_bits
 from hetdp.neighbors.engines.sketch.bits import Sketches
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.neighbors.engines.sketch.tables import ROUNDS, sketch_tables
 from hetdp.noise.coins import binary_digits, exponential
+from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.weights import WEIGHT_STEPS
 from statistics_helpers import FALSE_ALARM
 
 CODES = (0, 1, 60, 127, 200, 255)  # 0 stands for absent
@@ -54,7 +55,7 @@ def bits_of_rows(sketches, items, *, bare=False):
 
 
 def exact(epsilon, code):
-    return binary_digits(one_with(epsilon, Fraction(code, UNIT)), 60) / 2**60
+    return binary_digits(one_with(epsilon, Fraction(code, WEIGHT_STEPS)), 60) / 2**60
 
 
 def same_profile(row, n_items, copies):
@@ -119,13 +120,13 @@ def test_rounded_tables_keep_the_promise_exactly(epsilon):
         one = base + (1 - base) * extra
         # exp(-epsilon v) from below: an upper bound on exp(epsilon v) is its inverse.
         bits = 600
-        lower, upper = (Fraction(value, 1 << bits) for value in exponential(epsilon * code / UNIT)(bits))
+        lower, upper = (Fraction(value, 1 << bits) for value in exponential(epsilon * code / WEIGHT_STEPS)(bits))
         assert one * lower <= base
         assert (1 - base) * lower <= 1 - one
         assert upper - lower < Fraction(1, 1 << 590)
-        assert abs(one - Fraction(binary_digits(one_with(epsilon, Fraction(code, UNIT)), 300), 1 << 300)) < Fraction(
-            1, 1 << 127
-        )
+        assert abs(
+            one - Fraction(binary_digits(one_with(epsilon, Fraction(code, WEIGHT_STEPS)), 300), 1 << 300)
+        ) < Fraction(1, 1 << 127)
 
 
 def test_ties_of_the_first_digits_are_settled_by_the_next():
@@ -165,7 +166,7 @@ def neighbours_of(item):
     return one, two
 
 
-CLAIMS = {item: float(EPSILON) * code / UNIT for item, code in AUDITED.items()}
+CLAIMS = {item: float(EPSILON) * code / WEIGHT_STEPS for item, code in AUDITED.items()}
 CONFIDENT = 1 - 1e-7
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from hetdp import Profiles, errors
 from hetdp.core.randomness import seeded_stream
-from hetdp.neighbors.coded_profiles import code_profiles
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.neighbors.engines.sketch.recommending import item_shares, sketch_recommendations
+from hetdp.profiles.coded import code_profiles
 from hetdp.profiles.splitting import split
 
 N_USERS, N_ITEMS = 600, 130

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from swarm import a_network, identity_of
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.neighbors.coded_profiles import code_profiles
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.node.demo.people import invent_people, list_length, recall
 from hetdp.node.disclosure import most_odds_factor, odds_factor, total_odds_factor
@@ -23,6 +22,7 @@ from hetdp.node.storage.catalogue import CatalogueItem
 from hetdp.node.storage.store import Store
 from hetdp.node.tails import RARE, binomial_tail, expected_by_chance
 from hetdp.profiles import Profiles
+from hetdp.profiles.coded import code_profiles
 
 EPSILON = Fraction(3)
 SIZE = 300

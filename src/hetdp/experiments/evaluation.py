@@ -13,10 +13,10 @@ from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.weight_rules import GROUPS, Drawn
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
-from hetdp.neighbors.coded_profiles import CodedProfiles, code_profiles
 from hetdp.neighbors.metrics import recall_of
 from hetdp.neighbors.scoring import own_factors
 from hetdp.profiles import Profiles, split
+from hetdp.profiles.coded import CodedProfiles, code_profiles
 
 __all__ = ["Outcome", "Point", "run_task", "run_tasks"]
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import InvalidInput, SimulatedResult
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors.coded_profiles import code_profiles, observed_items
 from hetdp.neighbors.conventions import EstimatorConventions, as_profiles, recipients_in, remember_features
 from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.neighbors.engines.registry import ENGINES, Asked, Run, fit_engine
@@ -20,6 +19,7 @@ from hetdp.neighbors.releases import Releases
 from hetdp.neighbors.scoring import SCORES, SIZE_SHARE, SIZES
 from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out
 from hetdp.profiles import Profiles
+from hetdp.profiles.coded import code_profiles, observed_items
 from hetdp.profiles.reading.identifiers import position_of
 
 __all__ = ["PrivateNeighbors"]

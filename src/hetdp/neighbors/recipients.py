@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
-from hetdp.neighbors.coded_profiles import UNIT, CodedProfiles, code_profiles
 from hetdp.profiles import Profiles
+from hetdp.profiles.coded import CodedProfiles, code_profiles
 from hetdp.profiles.reading.identifiers import Ids, positions
+from hetdp.profiles.weights import WEIGHT_STEPS
 
 __all__ = ["on_fitted_items"]
 
@@ -42,7 +43,7 @@ def on_fitted_items(
     if profiles.n_pairs and (place[profiles.indices] < 0).all():
         raise InvalidInput("X must have items that were fitted. Got none of them instead.")
     owners = np.repeat(np.arange(coded.n_users), coded.sizes)
-    counted = np.bincount(owners, weights=coded.codes, minlength=coded.n_users) / UNIT
+    counted = np.bincount(owners, weights=coded.codes, minlength=coded.n_users) / WEIGHT_STEPS
     sizes = profiles.sizes.astype(np.float64) if public_sizes else counted
     return coded.renamed(place, item_ids.size), sizes
 

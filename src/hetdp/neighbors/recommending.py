@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.coded_profiles import UNIT, CodedProfiles
 from hetdp.neighbors.engines.exact.selection import Progress, Selection, in_batches
 from hetdp.noise.laplace import laplace_integers
+from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.weights import WEIGHT_STEPS
 
 __all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "vote_selection"]
 
@@ -82,15 +83,15 @@ def recommend_items(
         scores[begin:end], items[begin:end] = found
 
     in_batches(coded.n_users, run, stream=stream, threads=threads, progress=progress)
-    return items, scores / (UNIT * (votes.neighbors.shape[1] + worth))
+    return items, scores / (WEIGHT_STEPS * (votes.neighbors.shape[1] + worth))
 
 
 def _prior(coded: CodedProfiles, epsilon: Fraction, worth: float, stream: Stream) -> NDArray[np.int64]:
     """Return what the popularity of each item is worth, `worth` votes at most, in steps. Released with `epsilon`."""
     counts = np.bincount(coded.items, weights=coded.codes, minlength=coded.n_items).astype(np.int64)
-    noisy = counts + laplace_integers(UNIT / epsilon, coded.n_items, stream)
-    share = np.clip(noisy / (UNIT * max(1, coded.n_users)), 0.0, 1.0)
-    return np.rint(share * worth * UNIT).astype(np.int64)
+    noisy = counts + laplace_integers(WEIGHT_STEPS / epsilon, coded.n_items, stream)
+    share = np.clip(noisy / (WEIGHT_STEPS * max(1, coded.n_users)), 0.0, 1.0)
+    return np.rint(share * worth * WEIGHT_STEPS).astype(np.int64)
 
 
 def vote_selection(
@@ -132,6 +133,6 @@ def vote_selection(
         index=index,
         factors=np.ones(coded.n_items),
         k=n,
-        scale=Fraction(UNIT) / epsilon,
+        scale=Fraction(WEIGHT_STEPS) / epsilon,
         base=base,
     )

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.coded_profiles import CodedProfiles
 from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.neighbors.engines.registry import Asked, Fitted, Recommended, Run
 from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.profiles.coded import CodedProfiles
 
 __all__ = ["Releases"]
 

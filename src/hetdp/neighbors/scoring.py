@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from hetdp.core.checks import one_of
 from hetdp.core.errors import HetdpWarning
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.coded_profiles import UNIT, CodedProfiles
 from hetdp.noise.laplace import laplace_integers
+from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.weights import WEIGHT_STEPS
 
 __all__ = ["SCORES", "SIZES", "SIZE_SHARE", "Scoring", "own_factors", "scoring"]
 
@@ -94,7 +95,7 @@ def scoring(
         paid = SIZE_SHARE * epsilon
         owner = np.repeat(np.arange(coded.n_users), coded.sizes)
         steps = np.bincount(owner, weights=coded.codes, minlength=coded.n_users).astype(np.int64)
-        known = (steps + laplace_integers(UNIT / paid, coded.n_users, stream)) / UNIT
+        known = (steps + laplace_integers(WEIGHT_STEPS / paid, coded.n_users, stream)) / WEIGHT_STEPS
     return Scoring(score, sizes, own_factors(known), score == "squared-cosine", epsilon - paid, paid)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.checks import Real, fraction, whole
-from hetdp.neighbors.coded_profiles import UNIT
+from hetdp.profiles.weights import WEIGHT_STEPS
 
 __all__ = ["SIGNIFICANT", "items_to_stand_out", "overlap_significance", "sketch_significance"]
 
@@ -54,17 +54,17 @@ def overlap_significance(
     >>> overlap_significance(np.array([[20.0, 12.0, 5.0]]), others=1000, epsilon=1).round(3)
     array([[1.   , 0.998, 0.   ]])
     """
-    scale = UNIT / float(epsilon)
+    scale = WEIGHT_STEPS / float(epsilon)
     sides = 2.0 if both_sides else 1.0
     if factors is None or (factors == 1).all():
-        reached = _laplace_tail(np.ceil(scores * UNIT - 0.5), scale)
+        reached = _laplace_tail(np.ceil(scores * WEIGHT_STEPS - 0.5), scale)
         return _more_than_chance(np.minimum(1.0, sides * reached), others)
     # Strangers have all kinds of factors: average over them on a ladder of scores, and read off between its rungs.
     reach = scale * 60 * float(factors.max())
     ladder = np.concatenate([-np.geomspace(reach, reach * 1e-6, 256), [0.0], np.geomspace(reach * 1e-6, reach, 256)])
     kinds, counts = np.unique(np.round(factors, 6), return_counts=True)
     tails = np.array([(_laplace_tail(rung / kinds, scale) * counts).sum() for rung in ladder]) / factors.size
-    found = np.minimum(1.0, sides * np.exp(np.interp(scores * UNIT, ladder, np.log(np.maximum(tails, 1e-300)))))
+    found = np.minimum(1.0, sides * np.exp(np.interp(scores * WEIGHT_STEPS, ladder, np.log(np.maximum(tails, 1e-300)))))
     return _more_than_chance(np.where(np.isnan(scores), np.nan, found), others)
 
 

@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hetdp.neighbors._kernels.drawing import draw_laplace
-from hetdp.neighbors.noise_tables import LaplaceTables
+from hetdp.noise.tables import LaplaceTables
 
 __all__ = ["common_items", "label_items", "pack_profiles", "score", "score_rows"]
 

@@ -1,4 +1,4 @@
-"""Kernels: exact draws from random words and the tables of `neighbors.noise_tables`.
+"""Kernels: exact draws from random words and the tables of `noise.tables`.
 
 Each takes the words and the position of the next unused one, and returns the outcome and the position after it.
 """
@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hetdp.neighbors.noise_tables import LaplaceTables
+from hetdp.noise.tables import LaplaceTables
 
 __all__ = ["draw_geometric", "draw_laplace", "toss"]
 

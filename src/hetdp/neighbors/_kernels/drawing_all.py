@@ -12,7 +12,7 @@ from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, res
 from hetdp.neighbors._kernels.drawing import draw_laplace
 from hetdp.neighbors._kernels.ranking import insert, pad
 from hetdp.neighbors._kernels.workspace import Rows, Workspace
-from hetdp.neighbors.noise_tables import LaplaceTables
+from hetdp.noise.tables import LaplaceTables
 
 __all__ = ["draw_all"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hetdp.neighbors._kernels.comparing import score
 from hetdp.neighbors._kernels.drawing import draw_laplace
-from hetdp.neighbors.noise_tables import LaplaceTables
+from hetdp.noise.tables import LaplaceTables
 
 __all__ = [
     "add_common_dense",

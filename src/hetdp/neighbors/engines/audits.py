@@ -20,10 +20,10 @@ from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import Finding
 from hetdp.auditing.statistical import audit
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors.coded_profiles import CodedProfiles, code_profiles
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.neighbors.recommending import Votes, vote_selection
 from hetdp.profiles import Profiles
+from hetdp.profiles.coded import CodedProfiles, code_profiles
 
 __all__ = ["ENGINE_MUTANTS", "engine_cases"]
 

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.coded_profiles import CodedProfiles
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.neighbors.lists import NeighborLists
 from hetdp.neighbors.recommending import POPULARITY_SHARE, Votes, recommend_items
 from hetdp.neighbors.scoring import Scoring, own_factors, scoring
 from hetdp.neighbors.significance import SIGNIFICANT, overlap_significance, sketch_significance
+from hetdp.profiles.coded import CodedProfiles
 
 if TYPE_CHECKING:
     from hetdp.neighbors.engines.sketch.bits import Sketches

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.coded_profiles import UNIT, CodedProfiles
 from hetdp.neighbors.engines.exact.selection import Progress, Selection, in_batches
 from hetdp.neighbors.lists import NeighborLists
+from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.weights import WEIGHT_STEPS
 
 if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
@@ -69,7 +70,7 @@ def exact_neighbors(
     Examples
     --------
     >>> from hetdp import Profiles
-    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.profiles.coded import code_profiles
     >>> from hetdp.core.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2], ["a", "b", "a", "b", "c"]))
     >>> found = exact_neighbors(coded, k=1, epsilon=Fraction(50), stream=seeded_stream(1), factors=np.ones(3))
@@ -87,7 +88,7 @@ def exact_neighbors(
         index=inverted(coded),
         factors=factors,
         k=k,
-        scale=Fraction(UNIT) / epsilon,
+        scale=Fraction(WEIGHT_STEPS) / epsilon,
         squared=squared,
         every_pair=every_pair,
     )
@@ -99,7 +100,7 @@ def exact_neighbors(
         scores[begin:end], indices[begin:end] = selection.lists(who, batch_stream)
 
     in_batches(own.n_users, run, stream=stream, threads=threads, progress=progress)
-    return NeighborLists(indices, scores / (UNIT**2 if squared else UNIT))
+    return NeighborLists(indices, scores / (WEIGHT_STEPS**2 if squared else WEIGHT_STEPS))
 
 
 def inverted(coded: CodedProfiles) -> "InvertedIndex":

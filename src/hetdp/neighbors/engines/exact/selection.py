@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.coded_profiles import UNIT, read_only
 from hetdp.neighbors.engines.exact.threshold_tables import threshold_tables
-from hetdp.neighbors.noise_tables import laplace_tables
+from hetdp.noise.tables import laplace_tables
+from hetdp.profiles.coded import read_only
+from hetdp.profiles.weights import WEIGHT_STEPS
 
 if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
@@ -81,7 +82,7 @@ class Selection:
         largest = 0 if self.base is None else int(self.base.max(initial=0))
         sizes = self.rows.starts[who + 1] - self.rows.starts[who]
         # Few candidates fit into the cache either way, and one kind of sums is one kernel less to compile.
-        small = (sizes * UNIT + largest <= _LARGEST_SMALL) & (self.factors.size >= _MANY)
+        small = (sizes * WEIGHT_STEPS + largest <= _LARGEST_SMALL) & (self.factors.size >= _MANY)
         for kind, dtype in ((small, np.uint16), (~small, np.int32)):
             places = np.flatnonzero(kind)
             if places.size:

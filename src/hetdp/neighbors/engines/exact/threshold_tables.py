@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.neighbors.noise_tables import BITS, PRECISION, as_words
 from hetdp.noise.coins import binary_digits, exponential
+from hetdp.noise.tables import BITS, PRECISION, as_words
 
 __all__ = ["LARGEST_COUNT", "ThresholdTables", "threshold_tables"]
 
@@ -56,7 +56,7 @@ def threshold_tables(scale: Fraction) -> ThresholdTables:
 
     Privacy
     -------
-    Exact to 2**-120, in integer arithmetic, as `noise_tables`.
+    Exact to 2**-120, in integer arithmetic, as `noise.tables`.
 
     Examples
     --------

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.coded_profiles import CodedProfiles
 from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.neighbors.engines.gossip.crew import Crew
 from hetdp.neighbors.engines.gossip.network import Network
@@ -17,6 +16,7 @@ from hetdp.neighbors.engines.gossip.peers import RandomPeers
 from hetdp.neighbors.engines.gossip.report import GossipResult
 from hetdp.neighbors.engines.gossip.scores import NoisyScores, ScoreTable, noisy_scores, score_table
 from hetdp.neighbors.lists import NeighborLists
+from hetdp.profiles.coded import CodedProfiles
 
 __all__ = ["gossip_neighbors"]
 
@@ -92,7 +92,7 @@ def gossip_neighbors(
 
     Examples
     --------
-    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.profiles.coded import code_profiles
     >>> from hetdp.profiles import Profiles
     >>> from hetdp.core.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2, 3], ["a", "b", "a", "b", "c", "c"]))

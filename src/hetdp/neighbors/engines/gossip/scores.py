@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.neighbors.coded_profiles import UNIT, CodedProfiles
-from hetdp.neighbors.keyed_words import KeyedWords
-from hetdp.neighbors.noise_tables import LaplaceTables, laplace_tables
+from hetdp.core.randomness import KeyedWords
+from hetdp.noise.tables import LaplaceTables, laplace_tables
+from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.weights import WEIGHT_STEPS
 
 __all__ = ["NoisyScores", "ScoreTable", "Worker", "noisy_scores", "score_table"]
 
@@ -171,7 +172,7 @@ def noisy_scores(
     indptr = np.empty(coded.n_users + 1, dtype=np.int64)
     packed = np.empty(int(holders.sum()), dtype=np.uint32 if holders.size <= _LABELS_IN_32_BITS else np.uint64)
     pack_profiles(coded.indptr, coded.items, coded.codes, labels, indptr, packed)
-    tables = laplace_tables(Fraction(UNIT) / epsilon)
+    tables = laplace_tables(Fraction(WEIGHT_STEPS) / epsilon)
     return NoisyScores(indptr, packed, holders, key, tables, factors, squared, combine == "product")
 
 

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
-from hetdp.core.randomness import Stream
-from hetdp.neighbors.coded_profiles import CodedProfiles
+from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.neighbors.engines.sketch.tables import GROUP_WORDS, ROUNDS, SketchTables, sketch_tables
-from hetdp.neighbors.keyed_words import KeyedWords
+from hetdp.profiles.coded import CodedProfiles
 
 __all__ = ["GROUP_USERS", "Sketches"]
 
@@ -47,7 +46,7 @@ class Sketches:
     Examples
     --------
     >>> from hetdp import Profiles
-    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.profiles.coded import code_profiles
     >>> from hetdp.core.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([1, 1, 2], ["a", "b", "b"]))
     >>> sketches = Sketches(coded, epsilon=Fraction(20), stream=seeded_stream(1))

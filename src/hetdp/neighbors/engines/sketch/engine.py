@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
-from hetdp.core.randomness import Stream
-from hetdp.neighbors.coded_profiles import CodedProfiles
+from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.neighbors.engines.sketch.bits import GROUP_USERS, Sketches
 from hetdp.neighbors.engines.sketch.tables import GROUP_WORDS
-from hetdp.neighbors.keyed_words import KeyedWords
 from hetdp.neighbors.lists import NeighborLists
+from hetdp.profiles.coded import CodedProfiles
 
 __all__ = ["MEMORY_BYTES", "Progress", "SketchResult", "portions", "sketch_neighbors"]
 
@@ -98,7 +97,7 @@ def sketch_neighbors(
     Examples
     --------
     >>> from hetdp import Profiles
-    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.profiles.coded import code_profiles
     >>> from hetdp.core.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2, 3], ["a", "b", "a", "b", "c", "c"]))
     >>> found = sketch_neighbors(coded, k=1, epsilon=Fraction(20), stream=seeded_stream(1))

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
-from hetdp.neighbors.coded_profiles import CodedProfiles
 from hetdp.neighbors.engines.sketch.bits import Sketches
 from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES, Progress, portions
 from hetdp.neighbors.engines.sketch.tables import GROUP_WORDS
+from hetdp.profiles.coded import CodedProfiles
 
 __all__ = ["item_shares", "sketch_recommendations"]
 
@@ -82,7 +82,7 @@ def sketch_recommendations(
     --------
     >>> from fractions import Fraction
     >>> from hetdp import Profiles
-    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.profiles.coded import code_profiles
     >>> from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
     >>> from hetdp.core.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 1, 2, 3], ["a", "b", "a", "b", "d", "c", "c"]))
@@ -181,7 +181,7 @@ def item_shares(sketches: Sketches, *, threads: int | None = None) -> NDArray[np
     --------
     >>> from fractions import Fraction
     >>> from hetdp import Profiles
-    >>> from hetdp.neighbors.coded_profiles import code_profiles
+    >>> from hetdp.profiles.coded import code_profiles
     >>> from hetdp.core.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 2], ["a", "b", "a", "a"]))
     >>> item_shares(Sketches(coded, epsilon=Fraction(20), stream=seeded_stream(1))).round(3).tolist()

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.neighbors.coded_profiles import UNIT
-from hetdp.neighbors.noise_tables import BITS, as_words
 from hetdp.noise.coins import Probability, binary_digits, exponential, logistic
+from hetdp.noise.tables import BITS, as_words
+from hetdp.profiles.weights import WEIGHT_STEPS
 
 __all__ = ["GROUP_WORDS", "ROUNDS", "SketchTables", "sketch_tables"]
 
@@ -64,7 +64,7 @@ def sketch_tables(epsilon: Fraction) -> SketchTables:
     tables = SketchTables(
         head=np.array([(2**64 - 1) * digit for digit in digits], dtype=np.uint64),
         tail=as_words([tail])[0],
-        extra=as_words([0] + [binary_digits(_extra(epsilon, code), BITS) for code in range(1, UNIT + 1)]),
+        extra=as_words([0] + [binary_digits(_extra(epsilon, code), BITS) for code in range(1, WEIGHT_STEPS + 1)]),
     )
     for array in tables:
         array.flags.writeable = False
@@ -73,7 +73,7 @@ def sketch_tables(epsilon: Fraction) -> SketchTables:
 
 def _extra(epsilon: Fraction, code: int) -> Probability:
     """Return exp(-epsilon (1 - code / 255)) - exp(-epsilon)."""
-    near, far = exponential(epsilon * (UNIT - code) / UNIT), exponential(epsilon)
+    near, far = exponential(epsilon * (WEIGHT_STEPS - code) / WEIGHT_STEPS), exponential(epsilon)
 
     def bounds(bits: int) -> tuple[int, int]:
         (low, high), (least, most) = near(bits), far(bits)

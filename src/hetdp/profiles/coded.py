@@ -1,21 +1,17 @@
-"""Profiles as the engines read them: items that count, each weight as a code of 8 bits rounded down."""
+"""Profiles as the engines read them: items that count, each weight as a code of 8 bits, rounded down."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.mechanisms.rounding import floor_product
-from hetdp.profiles import Profiles
+from hetdp.profiles.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, whole_numbers
 from hetdp.profiles.reading.pairs import rename_items
+from hetdp.profiles.weights import WEIGHT_STEPS, weight_codes
 
-__all__ = ["UNIT", "CodedProfiles", "code_profiles", "observed_items", "read_only"]
-
-#: Codes per whole item: an item of weight 1 counts 255, in overlaps and in the grid of the noise.
-UNIT = 255
+__all__ = ["CodedProfiles", "code_profiles", "observed_items", "read_only"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -87,9 +83,9 @@ def code_profiles(profiles: Profiles) -> CodedProfiles:
     """
     weights = profiles.weights
     if weights.size and (weights == 1).all():  # the usual case, and nothing to round
-        codes = np.full(weights.size, UNIT, dtype=np.uint8)
+        codes = np.full(weights.size, WEIGHT_STEPS, dtype=np.uint8)
         return CodedProfiles(profiles.indptr, profiles.indices, codes, profiles.n_items)
-    codes = floor_product(weights.astype(np.float64), Fraction(UNIT), limit=UNIT).astype(np.uint8)
+    codes = weight_codes(weights)
     counts = codes > 0
     if counts.all():
         return CodedProfiles(profiles.indptr, profiles.indices, codes, profiles.n_items)
