@@ -67,7 +67,7 @@ def test_a_network_is_made(files):
 def test_epochs_that_are_too_short_are_refused_and_short_ones_explained(files):
     base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "3", "--dry-run")
     assert "at least 20 times --period" in run(network, *base, "--epoch-length", "199s", code=2).output
-    assert "An epoch lasts 0.0556 h" in run(network, *base, "--epoch-length", "200s").output
+    assert "An epoch lasts 3 min 20 s" in run(network, *base, "--epoch-length", "200s").output
     assert "An epoch lasts" not in run(network, *base, "--epoch-length", "1d").output
 
 

@@ -21,6 +21,7 @@ from hetdp.auditing.subjects import Claims, Subject, claims_for, pairs_for, subj
 from hetdp.core.checks import Real, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.core.words import counted, rough_duration
 
 __all__ = ["AuditPlan", "audit", "plan_audit"]
 
@@ -82,7 +83,7 @@ class AuditPlan:
         runs = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
         count = len(self.pairs)
         seconds = self.runs * self.run_s
-        text = f"{count} item{'s' if count != 1 else ''} x 2 x {runs} runs, about {_duration(seconds)}"
+        text = f"{counted(count, 'item')} x 2 x {runs} runs, about {rough_duration(seconds)}"
         capped = [planned for planned in self.pairs if planned.size.capped]
         if capped:
             worst = max(planned.size.detectable / planned.claimed for planned in capped if planned.claimed)
@@ -287,8 +288,3 @@ def _pilot(subject: Subject, profile: object) -> float:
     while taken() < _PILOT_S and count * subject.reader.cells < _CHUNK:
         count *= 4
     return taken() / count  # once more: what happens only once, such as compiling, is not part of the price
-
-
-def _duration(seconds: float) -> str:
-    minute = 60
-    return f"{max(round(seconds), 1)} s" if seconds < 2 * minute else f"{round(seconds / minute)} min"

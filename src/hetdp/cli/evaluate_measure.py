@@ -9,7 +9,6 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.cli.lists import in_words
 from hetdp.cli.search_options import (
     DEFAULT_CYCLES,
     ENGINES,
@@ -21,6 +20,7 @@ from hetdp.cli.search_options import (
 from hetdp.cli.source import as_remarks
 from hetdp.core.checks import fraction
 from hetdp.core.errors import DataError
+from hetdp.core.words import rough_duration
 
 if TYPE_CHECKING:
     from hetdp.profiles import Profiles
@@ -98,7 +98,7 @@ class Wanted:
         ]
         seconds = self.runs * (len(self.levels) * sum(each) + each[0])
         left_out = "" if self.engine or "sketch" in self.engines else " Sketches know overlaps only: left out."
-        return f"{self._searches} searches, about {in_words(seconds)} (rough).{left_out}"
+        return f"{self._searches} searches, about {rough_duration(seconds)} (rough).{left_out}"
 
     @property
     def _searches(self) -> int:

@@ -20,13 +20,12 @@ from hetdp.core.files import whole_file
 if TYPE_CHECKING:
     from hetdp.neighbors.promise import NeighborsGuarantee
 
-__all__ = ["Lists", "guarantee_facts", "in_words", "plain"]
+__all__ = ["Lists", "guarantee_facts", "plain"]
 
 #: Rows handled at a time, so that memory does not follow the length of the file.
 _BLOCK = 1 << 18
 #: Rows shown where nothing is written.
 SHOWN = 10
-_MINUTE, _HOUR = 60, 3600
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -161,19 +160,6 @@ def plain(value: object) -> Any:  # noqa: ANN401  (whatever JSON can hold)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(one) for one in value]
     return value
-
-
-def in_words(seconds: float) -> str:
-    """Return a rough time in words.
-
-    Examples
-    --------
-    >>> in_words(0.4), in_words(42), in_words(500), in_words(9000)
-    ('a second', '42 s', '8 min', '2.5 h')
-    """
-    if seconds < _MINUTE:
-        return "a second" if seconds <= 1 else f"{seconds:.0f} s"
-    return f"{seconds / _MINUTE:.0f} min" if seconds < _HOUR else f"{seconds / _HOUR:.1f} h"
 
 
 def _cell(value: object) -> str:

@@ -6,8 +6,9 @@ from typing import Literal
 import click
 
 from hetdp.core.errors import DataError
+from hetdp.core.words import byte_size
 
-__all__ = ["available_bytes", "gigabytes", "reading_bytes", "require_memory"]
+__all__ = ["available_bytes", "reading_bytes", "require_memory"]
 
 #: Memory of a pair while a file is read (see `Profiles.read`), and of its weight; batches and libraries come on top.
 _PAIR_BYTES = 35
@@ -110,20 +111,9 @@ def require_memory(what: str, needed: int, *, check: bool, way_through: str) -> 
     available = available_bytes()
     if available is None or needed <= available:
         return
-    text = f"{what} must fit in the memory available ({gigabytes(available)}). Got about {gigabytes(needed)} instead."
+    text = f"{what} must fit in the memory available ({byte_size(available)}). Got about {byte_size(needed)} instead."
     if check:
         raise DataError(
             f"{text} {way_through} --no-memory-check goes on all the same. See docs/neighbors.md, Large data."
         )
     click.echo(f"Going on as told: {text}", err=True)
-
-
-def gigabytes(size: int) -> str:
-    """Return a size in words.
-
-    Examples
-    --------
-    >>> gigabytes(3 * 2**29), gigabytes(5 * 2**20)
-    ('1.5 GiB', '5 MiB')
-    """
-    return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{max(1, round(size / 2**20))} MiB"

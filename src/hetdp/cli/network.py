@@ -14,6 +14,7 @@ import click
 from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
+from hetdp.core.words import duration
 
 if TYPE_CHECKING:
     from hetdp.node.protocol.network import Network
@@ -195,7 +196,7 @@ def _hints(made: "Network") -> Iterator[str]:
         )
     if made.epoch_length_s < _UNITS["d"]:
         yield (
-            f"An epoch lasts {made.epoch_length_s / 3600:.3g} h. Every epoch costs epsilon again, and after ten at "
+            f"An epoch lasts {duration(made.epoch_length_s)}. Every epoch costs epsilon again, and after ten at "
             "full weight an item no longer counts: short epochs are for trying things out."
         )
 

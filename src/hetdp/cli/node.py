@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.network import need_extra
-from hetdp.cli.node_costs import cost_facts, cost_warnings, in_words
+from hetdp.cli.node_costs import cost_facts, cost_warnings
 from hetdp.cli.node_demo import demo
 from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json
 from hetdp.core.errors import DataError, HetdpError
 from hetdp.core.files import write_whole
+from hetdp.core.words import duration
 
 if TYPE_CHECKING:
     from hetdp.node.handle import NodeHandle
@@ -262,10 +263,10 @@ def _show_next(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> None:
 
 def _cost_words(costs: dict[str, Any]) -> dict[str, Any]:
     epochs = costs["epochs_at_full_weight"]
-    after = f"{in_words(costs['limit_spent_after_s'])} ({epochs} epochs)" if epochs else "less than one epoch"
+    after = f"{duration(costs['limit_spent_after_s'])} ({epochs} epochs)" if epochs else "less than one epoch"
     return {
         "epsilon per epoch": costs["epsilon_per_epoch"],
-        "epoch length": in_words(costs["epoch_length_s"]),
+        "epoch length": duration(costs["epoch_length_s"]),
         "lifetime limit of an item": costs["lifetime_limit"],
         "spent at full weight after": after,
     }

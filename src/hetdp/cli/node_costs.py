@@ -3,10 +3,12 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+from hetdp.core.words import duration
+
 if TYPE_CHECKING:
     from hetdp.node.protocol.network import Network
 
-__all__ = ["cost_facts", "cost_warnings", "in_words"]
+__all__ = ["cost_facts", "cost_warnings"]
 
 _DAY_S = 86400
 _MUCH = 5
@@ -58,21 +60,7 @@ def cost_warnings(facts: dict[str, Any]) -> list[str]:
         found.append("The lifetime limit is below one epoch at full weight: such an item never counts.")
     elif seconds < _DAY_S:
         found.append(
-            f"At full weight the lifetime limit is spent after {in_words(seconds)}, within a day; then an item no "
+            f"At full weight the lifetime limit is spent after {duration(seconds)}, within a day; then an item no "
             "longer counts."
         )
     return found
-
-
-def in_words(seconds: float) -> str:
-    """Return a duration in its largest unit.
-
-    Examples
-    --------
-    >>> in_words(604800), in_words(5400), in_words(90)
-    ('7 days', '1.5 h', '1.5 min')
-    """
-    for size, unit in ((_DAY_S, "days"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:g} s"

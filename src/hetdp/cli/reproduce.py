@@ -94,7 +94,7 @@ def reproduce(
 
 def _plan(settings: "Settings", sets: "list[DataSet]", output: Path) -> str:
     """Return what would be run, what of it is finished already, and which mixes are left out."""
-    from hetdp.experiments.report.words import counted, listed
+    from hetdp.core.words import counted, listed
     from hetdp.experiments.reproduction import RESULTS
     from hetdp.experiments.store import count_missing
     from hetdp.experiments.sweeps import plan_tasks, sweep_configurations
@@ -185,9 +185,9 @@ def _progress(*, quiet: bool) -> "Iterator[Callable[[int, int], None] | None]":
 
 
 def _show(found: "Reproduction", output: Path, *, as_json: bool, quiet: bool) -> None:
+    from hetdp.core.words import counted
     from hetdp.experiments.report.contents import answer, lead
     from hetdp.experiments.report.verdict_tables import verdict_rows
-    from hetdp.experiments.report.words import counted
 
     evaluation = found.evaluation
     if as_json:

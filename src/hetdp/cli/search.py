@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hetdp.cli.lists import SHOWN, Lists, guarantee_facts, in_words, plain
-from hetdp.cli.memory import gigabytes, require_memory
+from hetdp.cli.lists import SHOWN, Lists, guarantee_facts, plain
+from hetdp.cli.memory import require_memory
 from hetdp.cli.output import note, print_facts, print_json
 from hetdp.cli.search_options import DEFAULT_CYCLES, Asked, check_size, compiles, progress_bar
 from hetdp.cli.source import Source, as_remarks
+from hetdp.core.words import byte_size, counted, rough_duration
 
 if TYPE_CHECKING:
     from hetdp.neighbors.estimate import Estimate
@@ -80,8 +81,8 @@ class Search:
             recommendations=self.recommendations,
         )
         self._remark(
-            f"Engine {asked.engine}: about {in_words(rough.seconds)} and {gigabytes(rough.memory_bytes)} of memory "
-            f"with {asked.n_threads} thread{'s' if asked.n_threads > 1 else ''} (rough)."
+            f"Engine {asked.engine}: about {rough_duration(rough.seconds)} and {byte_size(rough.memory_bytes)} of "
+            f"memory with {counted(asked.n_threads, 'thread')} (rough)."
         )
         require_memory(
             f"the {asked.engine} engine",

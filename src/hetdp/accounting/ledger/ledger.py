@@ -18,10 +18,11 @@ from hetdp.accounting.ledger.access import StoreAccess
 from hetdp.accounting.ledger.arguments import checked_items, checked_limits, entry_of, refuse_other, resolved
 from hetdp.accounting.ledger.file import LedgerFile, identity
 from hetdp.accounting.ledger.memory import Memory, Store
-from hetdp.accounting.ledger.report import LedgerReport, counted, report_of
+from hetdp.accounting.ledger.report import LedgerReport, report_of
 from hetdp.accounting.ledger.state import Charge, Entry, State, read_only_copy
 from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput, LedgerError
+from hetdp.core.words import counted
 
 __all__ = ["Charge", "Entry", "Ledger", "LedgerReport"]
 
@@ -110,7 +111,7 @@ class Ledger(StoreAccess):
         ...     Ledger(limits=[1.0], path=f"{folder}/ledger.db").close()
         ...     with Ledger.open(f"{folder}/ledger.db") as ledger:
         ...         ledger
-        Ledger(1 item, unit epsilon, 0 charges, file ledger.db)
+        Ledger(1 item, unit epsilon, no charges, file ledger.db)
         """
         one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
         place = resolved(path)

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from hetdp.accounting.composition import epsilon_delta_of_rho
 from hetdp.accounting.ledger.state import State, read_only_copy
+from hetdp.core.words import counted
 
-__all__ = ["LedgerReport", "counted", "report_of"]
+__all__ = ["LedgerReport", "report_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -67,14 +68,3 @@ def report_of(state: State, delta: float) -> LedgerReport:
     return LedgerReport(
         read_only_copy(state.epsilon), read_only_copy(state.rho), read_only_copy(converted), float(delta)
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where needed.
-
-    Examples
-    --------
-    >>> counted(1, "item"), counted(2, "charge")
-    ('1 item', '2 charges')
-    """
-    return f"{number} {noun}{'' if number == 1 else 's'}"

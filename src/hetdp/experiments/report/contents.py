@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hetdp.core.words import counted, listed
 from hetdp.experiments.datasets import Statistics
 from hetdp.experiments.marks import BY_OVERLAP, Mark
 from hetdp.experiments.measurements import CONFIDENCE
 from hetdp.experiments.reach import Reach
-from hetdp.experiments.report.words import counted, listed
 from hetdp.experiments.settings import Settings
 from hetdp.experiments.verdicts import Verdict
 

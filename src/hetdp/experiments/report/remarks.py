@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from hetdp.core.words import listed
 from hetdp.experiments.marks import Mark
 from hetdp.experiments.report.figures import FIGURES
-from hetdp.experiments.report.words import listed
 
 __all__ = ["differences", "remarks"]
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from hetdp.core.words import counted
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.fields import text_in, whole_in
 from hetdp.node.page.rendering import Renderer
 from hetdp.node.page.session import Message, View
-from hetdp.node.page.words import PRESETS, count_words, dial_effect, dial_name
+from hetdp.node.page.words import PRESETS, dial_effect, dial_name
 from hetdp.node.protocol.sketches import FULL_DIAL
 from hetdp.node.storage.profile import Waiting
 
@@ -115,7 +116,7 @@ class ItemsPage:
         """Turn the dials of all items of a group, as one step."""
         dial, group = whole_in(form, "dial"), form.get("group")
         chosen = self._node.store.set_group(group, dial)
-        return Message(f"{count_words(chosen, 'item')} set: {dial_name(dial).lower()}.", undo=bool(chosen))
+        return Message(f"{counted(chosen, 'item')} set: {dial_name(dial).lower()}.", undo=bool(chosen))
 
     def remove(self, form: Mapping[str, str]) -> Message:
         """Take an item off the list.

@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
+from hetdp.core.words import byte_size, counted, duration, short_number
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page import words
 from hetdp.node.page.session import Session
@@ -47,14 +48,14 @@ class Renderer:
             auto_reload=False,
         )
         self._environment.filters.update(
-            bytes=words.bytes_words,
-            count=words.count_words,
+            bytes=byte_size,
+            count=counted,
             dial_name=words.dial_name,
-            duration=words.duration_words,
+            duration=duration,
             factor=words.factor_words,
             percent=words.percent_words,
             number=lambda value: f"{value:,}",
-            short=words.number_words,
+            short=short_number,
             # For fields: without commas, and with all digits that were typed.
             plain=lambda value: f"{value:.12g}",
         )

@@ -11,16 +11,12 @@ __all__ = [
     "DIAL_NAMES",
     "HUGE_LIMIT",
     "PRESETS",
-    "bytes_words",
     "certainty_words",
     "chance_words",
-    "count_words",
     "dial_effect",
     "dial_name",
-    "duration_words",
     "factor_words",
     "moment_words",
-    "number_words",
     "percent_words",
     "updated_chance",
     "votes_words",
@@ -38,8 +34,8 @@ DIAL_NAMES: dict[int, str] = {
 #: Dials that can be set for a whole group at once.
 PRESETS = ((0, "Never"), (25, "A little"), (50, "Half"), (100, "Normal"))
 
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_MILLION, _BILLION = 1_000_000, 1_000_000_000
+_HOUR_S = 3600
+_MILLION = 1_000_000
 #: Beyond it, everybody who kept the sketches is certain whatever they believed before.
 HUGE_LIMIT = 100.0
 
@@ -183,53 +179,6 @@ def votes_words(about: int, asked: int) -> str:
     return f"{few} of your neighbours seem to have it, about {about} of {asked}"
 
 
-def number_words(number: float) -> str:
-    """Return a number with three digits, or all those before the point.
-
-    Examples
-    --------
-    >>> number_words(4.5), number_words(0.1234), number_words(999.6), number_words(99999.0), number_words(1e300)
-    ('4.5', '0.123', '1,000', '99,999', 'more than a billion')
-    """
-    if number > _BILLION:
-        return "more than a billion"
-    return f"{number:,.0f}" if number >= 999.5 else f"{number:.3g}"  # noqa: PLR2004  (where three digits are too few)
-
-
-def count_words(count: int, one: str, many: str = "") -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> count_words(1, "item"), count_words(12000, "item"), count_words(0, "sketch", "sketches")
-    ('1 item', '12,000 items', 'no sketches')
-    """
-    noun = one if count == 1 else many or one + "s"
-    return f"{count:,} {noun}" if count else f"no {noun}"
-
-
-def duration_words(seconds: float) -> str:
-    """Return a duration with its two largest units.
-
-    Examples
-    --------
-    >>> duration_words(5), duration_words(250), duration_words(7500), duration_words(200000)
-    ('5 s', '4 min 10 s', '2 h 5 min', '2 days 7 h')
-    >>> duration_words(3600)
-    '1 h'
-    """
-    left = max(0, math.floor(seconds))
-    days, hours, minutes = left // _DAY, left % _DAY // _HOUR, left % _HOUR // _MINUTE
-    parts = [
-        (days, count_words(days, "day")),
-        (hours, f"{hours} h"),
-        (minutes, f"{minutes} min"),
-        (left % _MINUTE, f"{left % _MINUTE} s"),
-    ]
-    first = next((place for place, (count, _) in enumerate(parts) if count), len(parts) - 1)
-    return " ".join(text for count, text in parts[first : first + 2] if count) or "0 s"
-
-
 def moment_words(moment_s: float, now_s: float) -> str:
     """Return a moment as the clock on the wall shows it.
 
@@ -241,21 +190,5 @@ def moment_words(moment_s: float, now_s: float) -> str:
     moment, now = (datetime.fromtimestamp(seconds).astimezone() for seconds in (moment_s, now_s))
     days = (moment.date() - now.date()).days
     day = {0: "today", 1: "tomorrow", -1: "yesterday"}.get(days) or f"{moment.day} {moment:%b}"
-    precise = abs(moment_s - now_s) < _HOUR
+    precise = abs(moment_s - now_s) < _HOUR_S
     return f"{day} {moment:%H:%M:%S}" if precise else f"{day} {moment:%H:%M}"
-
-
-def bytes_words(count: int) -> str:
-    """Return a number of bytes with its unit.
-
-    Examples
-    --------
-    >>> bytes_words(900), bytes_words(15300), bytes_words(7_000_000)
-    ('900 B', '15 kB', '7.0 MB')
-    """
-    if count < 1000:  # noqa: PLR2004  (a kilobyte)
-        return f"{count} B"
-    for unit, size in (("GB", 10**9), ("MB", 10**6)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count / 1000:.0f} kB"
