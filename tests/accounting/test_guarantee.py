@@ -1,7 +1,11 @@
+from fractions import Fraction
+from operator import ge
+
 import numpy as np
 import pytest
 
 from hetdp import Guarantee, PrivacyWeights, errors
+from hetdp.accounting.guarantee import Recipients
 
 WEIGHTS = PrivacyWeights([0.2, 1.0, 0.5])
 
@@ -61,3 +65,41 @@ def test_weights_never_show():
 def test_bad_guarantees_are_refused(unit, amount):
     with pytest.raises(errors.InvalidInput):
         Guarantee(unit, amount)
+
+
+def test_every_number_is_rounded_up():
+    assert "epsilon = 1.00001:" in Guarantee("epsilon", 1.0000004).text
+    weights = np.random.default_rng(0).uniform(size=1000)
+    exact = [Fraction(weight) for weight in weights]
+    for unit, power in (("epsilon", 1), ("rho", 2)):
+        promise = Guarantee(unit, 0.1, weights=PrivacyWeights(weights))
+        owed = [Fraction(0.1) * weight**power for weight in exact]
+        assert all(map(ge, map(Fraction, promise.loss), owed))
+        assert promise.loss == pytest.approx([float(one) for one in owed], rel=1e-15)
+        both = promise.compose(promise, promise)
+        assert all(map(ge, map(Fraction, both.loss), (3 * one for one in owed)))
+        assert Fraction(both.amount) >= 3 * Fraction(0.1)
+    assert Fraction(Guarantee("epsilon", 0.1, weights=PrivacyWeights(weights)).group_loss(range(1000))) >= (
+        Fraction(0.1) * sum(exact)
+    )
+    assert Guarantee("rho", 0.3, weights=PrivacyWeights([0.0, 1.0])).loss.tolist() == [0.0, 0.3]
+
+
+def test_what_would_imply_a_promise_is_rounded_down():
+    promise = Guarantee("epsilon", 0.1, weights=PrivacyWeights([0.7, 0.3]))
+    assert Fraction(promise.implied_by_epsilon) <= Fraction(0.1) * Fraction(0.3) <= Fraction(promise.loss[1])
+
+
+def test_lists_and_what_all_see_compose():
+    lists = Guarantee.of_lists(
+        Recipients(Fraction(1, 2), Fraction(1, 10), 9), adjacent="adding an item", adversary="one recipient"
+    )
+    both = lists.compose(Guarantee("epsilon", 0.25), lists)
+    assert (both.per_recipient, both.against(1), both.against(2), both.total) == (1.0, 1.45, 2.45, 9.45)
+    assert both.amount == pytest.approx(1.45)
+    assert "Against c who collude: (0.45 + 1 c) * v_i; all 9 lists together: 9.45 * v_i." in both.text
+    swapped = Guarantee.of_lists(
+        Recipients(Fraction(1), Fraction(0), 9), adjacent="swapping", adversary="one", factor="(v_i + v_j)"
+    )
+    with pytest.raises(errors.InvalidInput, match="share unit"):
+        lists.compose(swapped)

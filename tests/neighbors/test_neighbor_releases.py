@@ -11,7 +11,7 @@ import pytest
 import hetdp
 from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.neighbors.promise import promise
 from hetdp.profiles.reading.catalogues import on_catalogue
 
 LIKES = (["ann", "ann", "bob", "bob", "cleo"], ["tea", "jazz", "tea", "jazz", "golf"])
@@ -189,19 +189,29 @@ def test_a_copy_of_the_process_shows_what_was_released_and_releases_nothing_new(
 # --- what it says ----------------------------------------------------------------------------------------------------
 
 
+def promised(engine, per_recipient=1, shared=0, most=9, **options):
+    return promise(
+        engine, per_recipient=Fraction(per_recipient), shared=Fraction(shared), most_recipients=most, **options
+    )
+
+
 @pytest.mark.parametrize("engine", ["exact", "gossip"])
 def test_public_sizes_are_in_every_sentence_of_the_promise(engine):
-    promise = NeighborsGuarantee(engine, 1.0, 0.0, 9, public_sizes=True)
-    assert promise.unit == "(v_i + v_j)"
-    assert promise.text.count("* (v_i + v_j)") == (3 if engine == "exact" else 2)
-    assert "* v_i" not in promise.text
-    assert NeighborsGuarantee(engine, 1.0, 0.0, 9).text.count("* v_i") == (3 if engine == "exact" else 2)
+    swapped = promised(engine, public_sizes=True)
+    assert swapped.factor == "(v_i + v_j)"
+    assert swapped.text.count("* (v_i + v_j)") == (3 if engine == "exact" else 2)
+    assert "* v_i" not in swapped.text
+    assert promised(engine).text.count("* v_i") == (3 if engine == "exact" else 2)
 
 
 def test_a_promise_is_never_rounded_down():
-    assert "epsilon = 1.00001:" in NeighborsGuarantee("exact", 1.0000004, 0.0, 9).text
-    assert "epsilon = 0.1:" in NeighborsGuarantee("exact", 0.1, 0.0, 9).text
-    assert NeighborsGuarantee("gossip", 1.9, 0.1, 6).against(1) == 11.5  # in floats it would be a little less
+    assert "epsilon = 1.00001:" in promised("exact", "1.0000004").text
+    assert "epsilon = 0.1:" in promised("exact", "0.1").text
+    assert promised("gossip", "1.9", "0.1", 6).against(1) == 11.5  # in floats it would be a little less
+    thirds = promised("exact", "1/3")
+    assert thirds.per_recipient > Fraction(1, 3), "what a float cannot hold is rounded up"
+    assert thirds.total == 3.0, "and what it can hold is exact"
+    assert "epsilon = 0.333334:" in thirds.text
 
 
 @pytest.mark.filterwarnings("ignore:score='squared-cosine'")

@@ -13,7 +13,7 @@ from scipy import sparse
 import hetdp
 from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
-from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.neighbors.promise import promise
 from hetdp.neighbors.significance import items_to_stand_out, overlap_significance, sketch_significance
 
 ENGINES = ("exact", "gossip", "sketch")
@@ -93,7 +93,7 @@ def test_public_sizes_are_the_one_place_where_raw_sizes_count(groups):
     more = Profiles.from_pairs([*users, "u03"], [*items, "i1-1"], [*weights, 0], **ids)
     one, two = (fitted(profiles, score="cosine", sizes="public") for profiles in (groups, more))
     assert (one.kneighbors()[0] != two.kneighbors()[0]).any()
-    assert "swapping an item" in one.guarantee_.neighbours
+    assert "swapping an item" in one.guarantee_.adjacent
 
 
 @pytest.mark.parametrize(
@@ -107,15 +107,19 @@ def test_public_sizes_are_the_one_place_where_raw_sizes_count(groups):
 )
 def test_the_promise_in_numbers(groups, options, per_recipient, shared):
     model = fitted(groups, **{"epsilon": 2.0, **options, "random_state": None})
-    promise = model.guarantee_
-    assert (promise.per_recipient, promise.shared) == (per_recipient, shared)
-    assert promise.against(1) == 2.0
-    assert promise.against(4) == pytest.approx(shared + 4 * per_recipient)
-    assert "epsilon = 2" in promise.text
+    kept = model.guarantee_
+    assert (kept.per_recipient, kept.shared) == (per_recipient, shared)
+    assert kept.against(1) == 2.0
+    assert kept.against(4) == pytest.approx(shared + 4 * per_recipient)
+    assert "epsilon = 2" in kept.text
     model.recommend(epsilon=0.5)
     extra = 0.0 if options.get("engine") == "sketch" else 0.5
     assert model.guarantee_.against(1) == pytest.approx(2.0 + extra)
     assert model.guarantee_.shared == pytest.approx(shared + extra / 10)
+
+
+def promised(engine, **options):
+    return promise(engine, per_recipient=Fraction(1), shared=Fraction(0), most_recipients=9, **options)
 
 
 def test_the_promise_names_its_adversary():
@@ -124,11 +128,11 @@ def test_the_promise_names_its_adversary():
         ("gossip", "everybody together"),
         ("sketch", "everybody together"),
     ):
-        assert f"Holds against {words}" in NeighborsGuarantee(engine, 1.0, 0.0, 9).text
-    assert NeighborsGuarantee("exact", 1.0, 0.0, 9).against(10**6) == 9.0
-    assert "exp(1 * (v_i + v_j))" in NeighborsGuarantee("exact", 1.0, 0.0, 9, public_sizes=True).text
-    assert "are taken as public" in NeighborsGuarantee("exact", 1.0, 0.0, 9, observed_catalogue=True).text
-    assert "taken as public" not in NeighborsGuarantee("exact", 1.0, 0.0, 9).text
+        assert f"Holds against {words}" in promised(engine).text
+    assert promised("exact").against(10**6) == 9.0
+    assert "exp(1 * (v_i + v_j))" in promised("exact", public_sizes=True).text
+    assert "are taken as public" in promised("exact", observed_catalogue=True).text
+    assert "taken as public" not in promised("exact").text
 
 
 def test_gossip_promises_the_sum_of_all_comparisons_against_anybody(groups):
@@ -190,7 +194,7 @@ def test_a_name_that_counts_for_nobody_never_appears(groups, engine):
     assert one.kneighbors()[0].tobytes() == two.kneighbors()[0].tobytes()
     assert one.recommend().equals(two.recommend())
     assert one.guarantee_ == two.guarantee_
-    assert one.guarantee_.observed_catalogue
+    assert "taken as public" in one.guarantee_.remarks[-1]
 
 
 @every_engine
@@ -199,7 +203,7 @@ def test_a_given_catalogue_does_not_depend_on_who_has_what(groups, engine):
     users, items, weights = groups.to_pairs()
     wide = Profiles.from_pairs(users, items, weights, user_ids=groups.user_ids, item_ids=named)
     model = fitted(wide, engine, catalogue="given", epsilon=0.1)
-    assert not model.guarantee_.observed_catalogue
+    assert not any("taken as public" in remark for remark in model.guarantee_.remarks)
     assert any(item.startswith("new-") for item in model.recommend(n=10).item)
     observed = fitted(wide, engine, epsilon=0.1).recommend(n=10).item
     assert not any(item.startswith("new-") for item in observed)
@@ -211,7 +215,7 @@ def test_a_crowd_in_which_nothing_counts_is_served_all_the_same():
         model = fitted(profiles, engine, n_neighbors=1)
         assert (model.kneighbors()[1] >= 0).all()
         assert len(model.recommend()) == 0
-    assert "nothing is promised" in str(NeighborsGuarantee("exact", 1.0, 0.0, 9, simulated=True))
+    assert "nothing is promised" in str(promised("exact", simulated=True))
 
 
 def test_a_seeded_fit_is_stamped_and_a_secure_one_is_not(groups):

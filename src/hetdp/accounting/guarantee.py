@@ -1,18 +1,54 @@
-"""What was promised: to whom, against whom, in words and in numbers."""
+"""What was promised: to whom, against whom, in words and in numbers, every number rounded up."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.checks import one_of, positive
+from hetdp.accounting.composition import add_up, group_loss
+from hetdp.core.checks import one_of, positive, whole
 from hetdp.core.errors import InvalidInput
+from hetdp.mechanisms.rounding import product_up
 from hetdp.profiles import PrivacyWeights
 
-__all__ = ["Guarantee"]
+__all__ = ["Guarantee", "Recipients", "in_digits"]
 
 _RECIPIENT = "anyone who sees this release, whatever else they know, all other items included"
+_REPLACED = "replacing one item by any other value of its range"
+_WEIGHTS_PAY = "the weights pay, the values do not: the release is a function of the weights and public numbers only."
+#: Six digits are enough to read, but never fewer than are promised.
+_SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
+
+
+@dataclass(frozen=True)
+class Recipients:
+    """How a promise adds up where each recipient gets a list of its own.
+
+    Attributes
+    ----------
+    each
+        Level of what one recipient gets; with `together`, of each thing that happened (a comparison of two peers).
+    shared
+        Level of what all recipients see alike: noisy sizes, the popularity of items, sketches.
+    most
+        How many lists there are that an item has a part in.
+    together
+        Whether every recipient may learn what all of them do, so that it does not matter how many collude.
+    """
+
+    each: Fraction
+    shared: Fraction
+    most: int
+    together: bool = False
+
+    def against(self, colluders: int) -> Fraction:
+        """Return the level against so many recipients who share what they have."""
+        return self.shared + self.each * (self.most if self.together else min(colluders, self.most))
 
 
 @dataclass(frozen=True)
@@ -27,12 +63,20 @@ class Guarantee:
         The public level: item i is promised `amount * v_i` (epsilon) or `amount * v_i**2` (rho).
     protects
         "values" or "weights": what the level is about.
-    neighbours
-        What may differ between two profiles that cannot be told apart.
+    adjacent
+        What may differ between two data sets that cannot be told apart.
     adversary
         Against whom it holds.
     weights
         The secret weights; not shown, and gone from `public()`.
+    factor
+        What the amount is multiplied by, as a formula: "v_i", or "(v_i + v_j)" where two items are swapped.
+    recipients
+        How it adds up over the recipients of lists; None where all see the same.
+    remarks
+        Further sentences of `text`.
+    simulated
+        Whether any noise came from a seed, in which case nothing is promised.
 
     Privacy
     -------
@@ -51,42 +95,125 @@ class Guarantee:
     unit: str
     amount: float
     protects: str = "values"
-    neighbours: str = field(default="replacing one item by any other value of its range", repr=False)
+    adjacent: str = field(default=_REPLACED, repr=False)
     adversary: str = field(default=_RECIPIENT, repr=False)
     weights: PrivacyWeights | None = field(default=None, repr=False, compare=False)
+    factor: str = field(default="v_i", repr=False, kw_only=True)
+    recipients: Recipients | None = field(default=None, repr=False, kw_only=True)
+    remarks: Sequence[str] = field(default=(), repr=False, kw_only=True)
+    simulated: bool = field(default=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         one_of("unit", self.unit, ("epsilon", "rho"))
         one_of("protects", self.protects, ("values", "weights"))
         positive("amount", self.amount)
 
+    @classmethod
+    def of_lists(
+        cls, recipients: Recipients, *, adjacent: str, adversary: str, factor: str = "v_i", remarks: Sequence[str] = ()
+    ) -> "Guarantee":
+        """Return the promise, in epsilon, of lists that each go to a recipient of their own.
+
+        Examples
+        --------
+        >>> lists = Recipients(each=Fraction(1), shared=Fraction(0), most=119)
+        >>> promise = Guarantee.of_lists(lists, adjacent="adding an item", adversary="one recipient")
+        >>> promise.against(1), promise.against(3), promise.total
+        (1.0, 3.0, 119.0)
+        """
+        return cls(
+            "epsilon", _shown_up(recipients.against(1)), "values", adjacent, adversary,
+            factor=factor, recipients=recipients, remarks=remarks,
+        )  # fmt: skip
+
     @property
     def text(self) -> str:
         """The promise in plain words. Public."""
-        level = f"{self.unit} = {self.amount:g}"
+        if self.simulated:
+            return "Simulated: the noise was made from a seed and can be recomputed by anyone, so nothing is promised."
+        return " ".join([*self._sentences(), *self.remarks])
+
+    def _sentences(self) -> list[str]:
+        shown = in_digits(self.amount)
+        level = f"{self.unit} = {shown}"
+        holds = f"Holds against {self.adversary}."
         if self.protects == "weights":
-            return (
-                f"{level} for each privacy weight; the weights pay, the values do not: the release is a function of "
-                f"the weights and public numbers only. Holds against {self.adversary}."
+            pays = (
+                "the weights pay, the values do not: the release is a function of the weights and public numbers only."
             )
+            return [f"{level} for each privacy weight; {pays}", holds]
+        own = "v_i in [0, 1] is the item's own weight"
+        if self.factor != "v_i":
+            own = "v_i and v_j in [0, 1] are the items' own weights"
         if self.unit == "epsilon":
             promise = (
-                f"(epsilon, v)-differential privacy with {level}: {self.neighbours} changes the probability of any "
-                f"output by a factor of at most exp({self.amount:g} * v_i), where v_i in [0, 1] is the item's own "
-                "weight."
+                f"(epsilon, v)-differential privacy with {level}: {self.adjacent} changes the probability of any "
+                f"output by a factor of at most exp({shown} * {self.factor}), where {own}."
             )
         else:
             promise = (
-                f"heterogeneous zero-concentrated differential privacy with {level}: {self.neighbours} costs "
-                f"at most rho_i = {self.amount:g} * v_i**2, where v_i in [0, 1] is the item's own weight."
+                f"heterogeneous zero-concentrated differential privacy with {level}: {self.adjacent} costs "
+                f"at most rho_i = {shown} * v_i**2, where {own}."
             )
-        return f"{promise} Each weight is itself protected with {level}. Holds against {self.adversary}."
+        if self.recipients is None:
+            return [promise, f"Each weight is itself protected with {level}.", holds]
+        if self.recipients.together:
+            return [promise, holds]
+        once = f"{in_digits(self.shared)} + " if self.shared else ""
+        collusion = (
+            f"Against c who collude: ({once}{in_digits(self.per_recipient)} c) * {self.factor}; all "
+            f"{self.most_recipients:,} lists together: {in_digits(self.total)} * {self.factor}."
+        )
+        return [promise, holds, collusion]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def against(self, colluders: int) -> float:
+        """Return the amount against so many recipients who share what they have.
+
+        Privacy
+        -------
+        Losses against different recipients add up; what all see alike counts once.
+
+        Examples
+        --------
+        >>> everybody = Recipients(each=Fraction(1), shared=Fraction(0), most=300, together=True)
+        >>> Guarantee.of_lists(everybody, adjacent="adding an item", adversary="everybody").against(1)
+        300.0
+        """
+        colluders = whole("colluders", colluders, minimum=1)
+        return self.amount if self.recipients is None else _shown_up(self.recipients.against(colluders))
+
+    @property
+    def total(self) -> float:
+        """The amount against everybody together."""
+        return self.against(max(1, self.most_recipients))
+
+    @property
+    def per_recipient(self) -> float:
+        """The part of the amount that one recipient's own list costs (for gossip: one comparison)."""
+        return 0.0 if self.recipients is None else _shown_up(self.recipients.each)
+
+    @property
+    def shared(self) -> float:
+        """The part of the amount that all recipients see alike."""
+        return self.amount if self.recipients is None else _shown_up(self.recipients.shared)
+
+    @property
+    def most_recipients(self) -> int:
+        """How many lists there are that an item has a part in (for gossip: peers that a user was compared with)."""
+        return 1 if self.recipients is None else self.recipients.most
 
     @property
     def loss(self) -> NDArray[np.float64]:
         """What each item is promised to lose at most. The owner's."""
         weights = self._require_weights()
-        return self.amount * (weights if self.unit == "epsilon" else weights**2)
+        level = product_up(weights, Fraction(self.amount))
+        if self.unit == "epsilon":
+            return level
+        # One step covers the rounding of the second product, which is exact for weights of 0 and 1.
+        return np.where((weights == 0) | (weights == 1), level, np.nextafter(level * weights, np.inf))
 
     @property
     def implies_epsilon(self) -> float:
@@ -95,8 +222,14 @@ class Guarantee:
 
     @property
     def implied_by_epsilon(self) -> float:
-        """The ordinary level that would imply this promise: amount * min v (the paper's Remark). The owner's."""
-        return float(self.loss.min())
+        """The ordinary level that would imply this promise: amount * min v (the paper's Remark). The owner's.
+
+        Rounded down, as it is a demand and not a promise.
+        """
+        least = Fraction(float(self._require_weights().min()))
+        demand = Fraction(self.amount) * (least if self.unit == "epsilon" else least**2)
+        nearest = float(demand)
+        return math.nextafter(nearest, 0.0) if Fraction(nearest) > demand else nearest
 
     def group_loss(self, items: Iterable[int]) -> float:
         """Return what a group of items loses together: the sum over the group. The owner's.
@@ -112,8 +245,7 @@ class Guarantee:
         >>> Guarantee("epsilon", 1.0, weights=PrivacyWeights([1.0, 0.25, 0.5])).group_loss([1, 2])
         0.75
         """
-        chosen = self.loss[list(items)]
-        return float(chosen.sum() if self.unit == "epsilon" else np.sqrt(chosen).sum() ** 2)
+        return group_loss(self.loss[list(items)], self.unit)
 
     def public(self) -> "Guarantee":
         """Return the promise without the weights.
@@ -127,7 +259,7 @@ class Guarantee:
         >>> Guarantee("epsilon", 1.0, weights=PrivacyWeights([0.5])).public().weights is None
         True
         """
-        return Guarantee(self.unit, self.amount, self.protects, self.neighbours, self.adversary)
+        return replace(self, weights=None)
 
     def compose(self, *others: "Guarantee") -> "Guarantee":
         """Return the promise of several releases together: losses add up, item by item.
@@ -135,7 +267,8 @@ class Guarantee:
         Privacy
         -------
         Sequential composition: amounts add up, and the weight of an item is the average of its weights, weighted by
-        the amounts. (For disjoint sets of items simply use a weight of 0 where a release does not look.)
+        the amounts. (For disjoint sets of items simply use a weight of 0 where a release does not look.) Where lists
+        go to recipients of their own, it holds against one recipient of each.
 
         Examples
         --------
@@ -145,19 +278,72 @@ class Guarantee:
         (1.5, array([1. , 0.5]))
         """
         parts = (self, *others)
-        if len({(part.unit, part.protects) for part in parts}) > 1:
+        if len({(part.unit, part.protects, part.factor) for part in parts}) > 1:
             raise InvalidInput("guarantees must share unit and protects to be composed. Got different ones instead.")
-        amount = sum(part.amount for part in parts)
-        weights = None
-        if all(part.weights is not None for part in parts):
-            if len({part.loss.size for part in parts}) > 1:
-                raise InvalidInput("guarantees must be about the same items. Got different numbers of items instead.")
-            share = np.sum([part.loss for part in parts], axis=0) / amount
-            weights = PrivacyWeights(np.minimum(share if self.unit == "epsilon" else np.sqrt(share), 1.0))
-        adversary = "anyone who sees all of these releases, whatever else they know"
-        return Guarantee(self.unit, amount, self.protects, self.neighbours, adversary, weights)
+        recipients = _composed_recipients(parts)
+        amount = functools.reduce(lambda total, part: float(add_up(total, part.amount)), parts, 0.0)
+        return Guarantee(
+            self.unit,
+            amount,
+            self.protects,
+            self.adjacent,
+            "anyone who sees all of these releases, whatever else they know",
+            self._composed_weights(amount, parts),
+            factor=self.factor,
+            recipients=recipients,
+            remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),
+            simulated=any(part.simulated for part in parts),
+        )
+
+    def _composed_weights(self, amount: float, parts: Sequence["Guarantee"]) -> PrivacyWeights | None:
+        if any(part.weights is None for part in parts):
+            return None
+        if len({part.loss.size for part in parts}) > 1:
+            raise InvalidInput("guarantees must be about the same items. Got different numbers of items instead.")
+        total = functools.reduce(add_up, (part.loss for part in parts))
+        share = np.nextafter(total / amount, np.inf)
+        if self.unit == "rho":
+            share = np.nextafter(np.sqrt(share), np.inf)
+        return PrivacyWeights(np.minimum(np.where(total > 0, share, 0.0), 1.0))
 
     def _require_weights(self) -> NDArray[np.float64]:
         if self.weights is None:
             raise InvalidInput("weights must be known for a per-item loss. Got a public guarantee instead.")
         return self.weights.values
+
+
+def _composed_recipients(parts: Sequence[Guarantee]) -> Recipients | None:
+    """Return how several promises add up over recipients; what each of them may see of a part is shared."""
+    if all(part.recipients is None for part in parts):
+        return None
+    each, shared, most = Fraction(0), Fraction(0), 1
+    for part in parts:
+        if part.recipients is None or part.recipients.together:
+            shared += Fraction(part.amount)
+        else:
+            each += part.recipients.each
+            shared += part.recipients.shared
+            most = max(most, part.recipients.most)
+    return Recipients(each, shared, most, together=not each)
+
+
+def in_digits(number: float | Fraction) -> str:
+    """Return a number in six digits, rounded up.
+
+    Examples
+    --------
+    >>> in_digits(1.9), in_digits(1.0000004), in_digits(12345678.0), in_digits(Fraction(1, 3))
+    ('1.9', '1.00001', '12345700', '0.333334')
+    """
+    return f"{_SIX_DIGITS.create_decimal(repr(_shown_up(_read_as_shown(number)))).normalize():f}"
+
+
+def _read_as_shown(number: float | Fraction) -> Fraction:
+    """Return the decimal number that a float is shown as, so that sums come out as a reader would add them."""
+    return number if isinstance(number, Fraction) else Fraction(repr(float(number)))
+
+
+def _shown_up(value: Fraction) -> float:
+    """Return the smallest float that is shown as no less than an exact value."""
+    nearest = float(value)
+    return math.nextafter(nearest, math.inf) if _read_as_shown(nearest) < value else nearest

@@ -18,7 +18,7 @@ from hetdp.cli.output import print_rows
 from hetdp.core.files import whole_file
 
 if TYPE_CHECKING:
-    from hetdp.neighbors.promise import NeighborsGuarantee
+    from hetdp.accounting import Guarantee
 
 __all__ = ["Lists", "guarantee_facts", "plain"]
 
@@ -126,7 +126,7 @@ class Lists:
                 file.write(json.dumps(dict(zip(self.names, row, strict=True)), ensure_ascii=False) + "\n")
 
 
-def guarantee_facts(guarantee: "NeighborsGuarantee") -> dict[str, Any]:
+def guarantee_facts(guarantee: "Guarantee", catalogue: str) -> dict[str, Any]:
     """Return a promise in words and numbers."""
     return {
         "text": guarantee.text,
@@ -136,10 +136,10 @@ def guarantee_facts(guarantee: "NeighborsGuarantee") -> dict[str, Any]:
         "shared": guarantee.shared,
         "most_recipients": guarantee.most_recipients,
         "against_all": guarantee.total,
-        "times": guarantee.unit,
-        "neighbours": guarantee.neighbours,
-        "public_sizes": guarantee.public_sizes,
-        "observed_catalogue": guarantee.observed_catalogue,
+        "times": guarantee.factor,
+        "neighbours": guarantee.adjacent,
+        "public_sizes": guarantee.factor != "v_i",
+        "observed_catalogue": catalogue == "observed",
     }
 
 

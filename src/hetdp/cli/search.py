@@ -14,9 +14,9 @@ from hetdp.cli.source import Source, as_remarks
 from hetdp.core.words import byte_size, counted, rough_duration
 
 if TYPE_CHECKING:
+    from hetdp.accounting import Guarantee
     from hetdp.neighbors.estimate import Estimate
     from hetdp.neighbors.estimator import PrivateNeighbors
-    from hetdp.neighbors.promise import NeighborsGuarantee
     from hetdp.profiles import Profiles
 
 __all__ = ["Plan", "Search"]
@@ -121,7 +121,7 @@ class Search:
         guarantee = self._promise(plan.profiles.n_users)
         output = None if self.asked.output is None else str(self.asked.output)
         if self.as_json:
-            print_json(plain({**facts, "output": output, "guarantee": guarantee_facts(guarantee)}))
+            print_json(plain({**facts, "output": output, "guarantee": guarantee_facts(guarantee, self.source.listed)}))
             return
         words = {name.replace("_", " "): value for name, value in facts.items() if not isinstance(value, dict)}
         print_facts("Dry run: nothing was drawn", {**words, "output": output, "guarantee": guarantee.text})
@@ -129,7 +129,7 @@ class Search:
     def finish(self, plan: Plan, model: "PrivateNeighbors", lists: Lists, what: str) -> None:
         """Write the lists, or show the first rows, and say what was promised."""
         output, guarantee = self.asked.output, model.guarantee_
-        promised = guarantee_facts(guarantee)
+        promised = guarantee_facts(guarantee, self.source.listed)
         if output is not None:
             # The file goes to recipients: settings and the promise are public, counts of items and pairs are not.
             lists.write(output, plain({**self._settings(plan), "guarantee": promised}))
@@ -222,9 +222,9 @@ class Search:
             )
         return needed
 
-    def _promise(self, n_users: int) -> "NeighborsGuarantee":
+    def _promise(self, n_users: int) -> "Guarantee":
         """Return what a run would promise."""
-        from hetdp.neighbors.promise import NeighborsGuarantee
+        from hetdp.neighbors.promise import promise
         from hetdp.neighbors.recommending import POPULARITY_SHARE
         from hetdp.neighbors.scoring import SIZE_SHARE
 
@@ -235,10 +235,10 @@ class Search:
         else:
             noisy = asked.score != "overlap" and not public
             shared = self.for_neighbors * SIZE_SHARE * noisy + self.for_items * POPULARITY_SHARE
-        return NeighborsGuarantee(
+        return promise(
             asked.engine,
-            per_recipient=float(self.for_neighbors + self.for_items - shared),
-            shared=float(shared),
+            per_recipient=self.for_neighbors + self.for_items - shared,
+            shared=shared,
             most_recipients=n_users - 1,
             public_sizes=public,
             observed_catalogue=self.source.listed == "observed",

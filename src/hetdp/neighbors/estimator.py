@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.accounting import Guarantee
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import InvalidInput, SimulatedResult
 from hetdp.core.randomness import RandomState, as_stream
@@ -13,7 +14,6 @@ from hetdp.neighbors.conventions import EstimatorConventions, as_profiles, recip
 from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.neighbors.engines.registry import ENGINES, Asked, Run, fit_engine
 from hetdp.neighbors.frames import as_frame
-from hetdp.neighbors.promise import NeighborsGuarantee
 from hetdp.neighbors.recipients import on_fitted_items
 from hetdp.neighbors.releases import Releases
 from hetdp.neighbors.scoring import SCORES, SIZE_SHARE, SIZES
@@ -281,7 +281,7 @@ class PrivateNeighbors(EstimatorConventions):
         return shown
 
     @property
-    def guarantee_(self) -> NeighborsGuarantee:
+    def guarantee_(self) -> Guarantee:
         """The promise of everything this model has released."""
         self._require_fit()
         return self._releases.guarantee

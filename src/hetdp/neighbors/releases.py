@@ -9,11 +9,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.accounting import Guarantee
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.neighbors.engines.registry import Asked, Fitted, Recommended, Run
-from hetdp.neighbors.promise import NeighborsGuarantee
+from hetdp.neighbors.promise import promise
 from hetdp.profiles.coded import CodedProfiles
 
 __all__ = ["Releases"]
@@ -62,15 +63,15 @@ class Releases:
         return None if self._recommended is None else self._recommended[2]
 
     @property
-    def guarantee(self) -> NeighborsGuarantee:
+    def guarantee(self) -> Guarantee:
         """The promise of everything released so far."""
         parts: list[Fitted | Recommended] = [self.fitted]
         if self.recommended is not None:
             parts.append(self.recommended)
-        return NeighborsGuarantee(
+        return promise(
             self.asked.engine,
-            per_recipient=float(sum((part.per_recipient for part in parts), Fraction(0))),
-            shared=float(sum((part.shared for part in parts), Fraction(0))),
+            per_recipient=sum((part.per_recipient for part in parts), Fraction(0)),
+            shared=sum((part.shared for part in parts), Fraction(0)),
             most_recipients=self.fitted.most_recipients + len(self._served),
             public_sizes=self.asked.sizes == "public" and self.asked.score != "overlap",
             observed_catalogue=self._observed_catalogue,

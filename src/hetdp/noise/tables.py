@@ -1,9 +1,14 @@
-"""Exact discrete Laplace noise as tables that a compiled loop can draw from with a few words.
+"""Exact discrete Laplace noise as tables that compiled loops use: one draw, and which of many exceed a threshold.
 
-A geometric variable G with P[G >= g] = exp(-g / scale) is written in base 256. Its digits are independent (the argument
-of docs/proofs/noise.md, eight binary digits at a time): digit j has P[d] proportional to exp(-d 256**j / scale). So one
-random word and one look into a table of 256 numbers give one digit. With a sign that is 1 with probability
-1/(1+exp(1/scale)), "G if the sign is 0, else ~G" is discrete Laplace.
+One draw. A geometric variable G with P[G >= g] = exp(-g / scale) is written in base 256. Its digits are independent
+(the argument of docs/proofs/noise.md, eight binary digits at a time): digit j has P[d] proportional to
+exp(-d 256**j / scale). So one random word and one look into a table of 256 numbers give one digit. With a sign that is
+1 with probability 1/(1+exp(1/scale)), "G if the sign is 0, else ~G" is discrete Laplace.
+
+Many at once. X is discrete Laplace, r(m) = P[X >= m] = p**m / (1 + p) with p = exp(-1 / scale) and m >= 1. Of B
+candidates with independent noise, Binomial(B, r(m)) reach m; which ones is uniformly random, and by how much each
+exceeds m is geometric. The thresholds are a ladder of levels m_h; whoever needs m uses the highest level not above it
+and checks the outcome.
 
 All tables hold floor(2**128 p) in two words, computed in integer arithmetic.
 """
@@ -18,14 +23,30 @@ from numpy.typing import NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.noise.coins import binary_digits, exponential, logistic
 
-__all__ = ["BITS", "PRECISION", "LaplaceTables", "as_words", "laplace_tables"]
+__all__ = [
+    "BITS",
+    "LARGEST_COUNT",
+    "LaplaceTables",
+    "ThresholdTables",
+    "as_words",
+    "laplace_tables",
+    "threshold_tables",
+]
 
 #: Digits kept of every probability. Beyond them, two words in a row would have to agree with the table.
 BITS = 128
 #: Digits carried while computing, so that accumulated errors stay far below the last digit kept.
-PRECISION = 320
+_PRECISION = 320
 _BASE = 256
 _LARGEST_SCALE = 2**40
+#: More than this many of a block reach its level with probability below 2**-128 (the mean is at most 1).
+LARGEST_COUNT = 40
+#: Levels per halving of the probability.
+_LEVELS_PER_OCTAVE = 4
+#: The highest level is reached with a probability of 2**-64; candidates in need of more use it and mostly fail.
+_OCTAVES = 64
+#: Blocks of this many bits at most: positions within a block are the low bits of a word.
+_LARGEST_BLOCK_BITS = 16
 
 
 class LaplaceTables(NamedTuple):
@@ -83,13 +104,90 @@ def laplace_tables(scale: Fraction) -> LaplaceTables:
 
 def _digit_table(exponent: Fraction) -> NDArray[np.uint64]:
     """Return P[digit <= d] = (1 - r**(d+1)) / (1 - r**256), r = exp(-exponent), for d = 0 ... 255."""
-    one = 1 << PRECISION
-    ratio = binary_digits(exponential(exponent), PRECISION)
+    one = 1 << _PRECISION
+    ratio = binary_digits(exponential(exponent), _PRECISION)
     powers = [one]
     for _ in range(_BASE):
-        powers.append(powers[-1] * ratio >> PRECISION)
+        powers.append(powers[-1] * ratio >> _PRECISION)
     whole = one - powers[_BASE]
     return as_words([((one - power) << BITS) // whole for power in powers[1:]])
+
+
+class ThresholdTables(NamedTuple):
+    """The ladder of levels, as arrays that compiled code takes as they are.
+
+    Attributes
+    ----------
+    ladder
+        The lowest level (an int) and the distance between levels.
+    coins
+        P[X >= level], two words per level.
+    block_bits
+        Candidates in a block of each level, as a power of two; about one of them is expected to reach it.
+    high, low
+        The two words of P[at most c of the block reach the level].
+    """
+
+    ladder: NDArray[np.int64]
+    coins: NDArray[np.uint64]
+    block_bits: NDArray[np.int64]
+    high: NDArray[np.uint64]
+    low: NDArray[np.uint64]
+
+
+@lru_cache(maxsize=64)
+def threshold_tables(scale: Fraction) -> ThresholdTables:
+    """Return the tables for a scale in grid steps.
+
+    Privacy
+    -------
+    Exact to 2**-120, in integer arithmetic, as `laplace_tables`.
+
+    Examples
+    --------
+    >>> tables = threshold_tables(Fraction(255))
+    >>> tables.ladder.tolist(), tables.block_bits[:3].tolist()
+    ([177, 44], [1, 2, 2])
+    """
+    octave = float(scale) * np.log(2.0)
+    # At the lowest level at most a quarter of the candidates pass; below it, noise is simply drawn.
+    lowest, distance = max(1, int(np.ceil(octave))), max(1, int(octave / _LEVELS_PER_OCTAVE))
+    levels = range(lowest, lowest + max(1, int(_OCTAVES * octave)) + distance, distance)
+    ratio = binary_digits(exponential(1 / scale), _PRECISION)
+    one = 1 << _PRECISION
+    first = binary_digits(exponential(lowest / scale), _PRECISION)
+    climb = binary_digits(exponential(distance / scale), _PRECISION)
+    coins, bits, counts = [], [], []
+    for _ in levels:
+        reached = (first << _PRECISION) // (one + ratio)
+        first = first * climb >> _PRECISION
+        # The largest block in which about one candidate passes.
+        wanted = max(1, one // (reached + 1)).bit_length() - 1
+        bits.append(min(_LARGEST_BLOCK_BITS, wanted))
+        coins.append(reached >> (_PRECISION - BITS))
+        counts.append(as_words(_binomial(reached, bits[-1])))
+    table = np.array(counts)
+    return ThresholdTables(
+        np.array([lowest, distance]),
+        as_words(coins),
+        np.array(bits),
+        np.ascontiguousarray(table[..., 0]),
+        np.ascontiguousarray(table[..., 1]),
+    )
+
+
+def _binomial(success: int, bits: int) -> list[int]:
+    """Return P[count <= c] for c = 0 ... LARGEST_COUNT, of 2**bits trials, as numbers below 2**128."""
+    failure = (1 << _PRECISION) - success
+    mass = failure
+    for _ in range(bits):
+        mass = mass * mass >> _PRECISION
+    total, cumulated = 0, []
+    for count in range(LARGEST_COUNT):
+        total += mass
+        cumulated.append(total >> (_PRECISION - BITS))
+        mass = mass * max(0, (1 << bits) - count) * success // (failure * (count + 1))
+    return [*cumulated, 1 << BITS]
 
 
 def as_words(values: list[int]) -> NDArray[np.uint64]:

@@ -18,8 +18,7 @@ from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, acc
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
 from hetdp.neighbors._kernels.ranking import insert, pad
 from hetdp.neighbors._kernels.workspace import Rows, Workspace
-from hetdp.neighbors.engines.exact.threshold_tables import ThresholdTables
-from hetdp.noise.tables import LaplaceTables
+from hetdp.noise.tables import LaplaceTables, ThresholdTables
 
 __all__ = ["select"]
 

@@ -69,7 +69,7 @@ class Fitted:
     significance
         One number per neighbour.
     per_recipient, shared, most_recipients
-        See `NeighborsGuarantee`.
+        See `promise`.
     report
         What the engine says about itself, as plain values.
 

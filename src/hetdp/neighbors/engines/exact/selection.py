@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.engines.exact.threshold_tables import threshold_tables
-from hetdp.noise.tables import laplace_tables
+from hetdp.noise.tables import laplace_tables, threshold_tables
 from hetdp.profiles.coded import read_only
 from hetdp.profiles.weights import WEIGHT_STEPS
 

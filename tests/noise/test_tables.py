@@ -12,8 +12,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
 from hetdp.neighbors._kernels.selecting import draw_count, draw_place
-from hetdp.neighbors.engines.exact.threshold_tables import LARGEST_COUNT, threshold_tables
-from hetdp.noise.tables import laplace_tables
+from hetdp.noise.tables import LARGEST_COUNT, laplace_tables, threshold_tables
 from statistics_helpers import FALSE_ALARM, fit_pvalue, laplace_log_weights
 
 SCALES = [Fraction(1, 3), Fraction(7, 5), Fraction(255, 3), Fraction(255), Fraction(2550), Fraction(10**6, 7)]
