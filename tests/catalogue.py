@@ -1,13 +1,10 @@
 """Every query the package ships, for tests that must hold for all of them, and points to try them on."""
 
-from hetdp import Box
-from hetdp.auditing.catalogue import shipped_queries
+from hetdp.mechanisms.examples import AGES, SIGNED, UNIT, example_queries
 
-UNIT = Box.uniform(0, 1, size=6)
-SIGNED = Box.uniform(-1, 1, size=6)
-AGES = Box.uniform(20, 80, size=6)
+__all__ = ["AGES", "CATALOGUE", "SIGNED", "UNIT", "extreme_points"]
 
-CATALOGUE = shipped_queries()
+CATALOGUE = example_queries()
 
 
 def extreme_points(query, rng, count):

@@ -9,10 +9,10 @@ import pytest
 import hetdp
 from hetdp import Box, errors, queries
 from hetdp.auditing import AuditInterrupted, audit, plan_audit, plan_samples, worst_pair
-from hetdp.auditing.catalogue import shipped_queries
 from hetdp.auditing.events import learn_events
 from hetdp.auditing.neighbours import differing_item
 from hetdp.auditing.statistics import certified_log_ratio
+from hetdp.mechanisms.examples import example_queries
 
 CONFIDENT = 1 - 1e-7
 PAIR = [([0.0, 1.0], [1.0, 1.0])]
@@ -70,7 +70,7 @@ def test_ratio_bounds_at_the_ends():
 
 @pytest.mark.parametrize("name", ["total", "norm of order 2", "scalar product", "squared norm", "maximum", "power 3"])
 def test_the_worst_pair_attains_the_sensitivity(name):
-    query = shipped_queries()[name]
+    query = example_queries()[name]
     whole = np.ones(query.size)
     for item in range(query.size):
         one, two = worst_pair(query, item, whole)

@@ -1,4 +1,4 @@
-"""The other audits, the mutants, and the quick battery. Fixed seeds; false-alarm rate at most 1e-6 per test."""
+"""The other audits, their mutants, and the quick cases. Fixed seeds; false-alarm rate at most 1e-6 per test."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,6 @@ import pytest
 import hetdp
 from hetdp import Box, errors, queries
 from hetdp.auditing import (
-    MUTANTS,
-    battery,
     catch_all,
     floating_point_audit,
     replay_audit,
@@ -15,6 +13,7 @@ from hetdp.auditing import (
     sampler_audit,
     timing_audit,
 )
+from hetdp.auditing.cases import MUTANTS, audit_cases
 from hetdp.auditing.features import precision_feature
 from hetdp.core.randomness import seeded_stream
 
@@ -34,18 +33,6 @@ def test_the_repaired_twin_is_spared(mutant):
     assert finding.verdict == "no violation found", str(finding)
 
 
-def test_the_names_of_the_battery_tell_its_cases_apart():
-    for size in ("quick", "full"):
-        names = [(case.name, case.audit) for case in battery(size)]
-        assert len(set(names)) == len(names)
-
-
-def test_there_are_enough_mutants_and_all_are_told_apart():
-    assert len(MUTANTS) >= 18
-    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
-    assert {mutant.caught_by for mutant in MUTANTS} == {"statistical", "replay", "sampler", "floating point"}
-
-
 def test_a_mutant_that_gets_away_is_reported():
     kept = [mutant for mutant in MUTANTS if mutant.caught_by == "replay"]
     assert set(catch_all(kept, random_state=1).values()) == {"replay"}
@@ -53,7 +40,7 @@ def test_a_mutant_that_gets_away_is_reported():
     assert catch_all([tame], random_state=1) == {"tame": None}
 
 
-@pytest.mark.parametrize("case", battery("quick"), ids=lambda case: f"{case.name} ({case.audit})")
+@pytest.mark.parametrize("case", list(audit_cases("quick")), ids=lambda case: f"{case.name} ({case.audit})")
 def test_quick_battery(case):
     (finding,) = run_cases([case], random_state=7)
     assert finding.verdict in ("no violation found", "reported"), str(finding)

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from hetdp import auditing
-from hetdp.auditing.battery import Case
+from hetdp.auditing import registry
+from hetdp.auditing.mutants import MUTANTS
+from hetdp.auditing.mutants.base import Mutant
+from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
-from hetdp.neighbors.engines import audits as engine_audits
 
 PAGE = Path(__file__).parents[2] / "docs" / "auditing.md"
 NEIGHBORS = "[[[0, 1], [1, 1]]]"
@@ -78,7 +80,7 @@ def test_list(run):
     assert status == 0
     assert "mutant: scale as standard deviation" in out
     status, out, _ = run("audit", "--list", "--json")
-    assert len(json.loads(out)["mutants"]) == len(auditing.MUTANTS) + len(engine_audits.ENGINE_MUTANTS)
+    assert len(json.loads(out)["mutants"]) == len(auditing.all_mutants())
     assert "exact engine, one list (statistical)" in json.loads(out)["cases"]
 
 
@@ -90,11 +92,9 @@ def finding(verdict):
 def small(monkeypatch):
     """A battery of one case and a few mutants."""
 
-    def make(verdict, mutants=auditing.MUTANTS[9:13]):
+    def make(verdict, mutants=MUTANTS[9:13]):
         monkeypatch.setattr(auditing, "battery", lambda _: [finding(verdict)])
-        monkeypatch.setattr(auditing, "MUTANTS", mutants)
-        monkeypatch.setattr(engine_audits, "engine_cases", lambda _: [])
-        monkeypatch.setattr(engine_audits, "ENGINE_MUTANTS", ())
+        monkeypatch.setattr(auditing, "all_mutants", lambda: mutants)
 
     return make
 
@@ -114,9 +114,7 @@ def test_the_battery_leaves_with_1_on_a_violation_only(run, small):
 
 
 def test_a_mutant_that_gets_away_is_a_failure(run, small):
-    tame = auditing.mutants.Mutant(
-        "tame", "nothing", "replay", lambda *_: Finding("replay", "x", "no violation found", "")
-    )
+    tame = Mutant("tame", "nothing", "replay", lambda *_: Finding("replay", "x", "no violation found", ""))
     small("no violation found", (tame,))
     status, out, _ = run("audit", "--mutants")
     assert status == 1
@@ -129,7 +127,7 @@ def test_control_c_prints_what_is_known(run, small, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(auditing, "catch_all", interrupted)
+    monkeypatch.setattr(registry, "catch_all", interrupted)
     status, out, err = run("audit", "--all", "--json")
     assert status == 130
     assert "Interrupted after 1 of" in err

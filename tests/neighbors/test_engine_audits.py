@@ -3,12 +3,12 @@
 import pytest
 
 from hetdp.auditing.report import NOTHING
-from hetdp.neighbors.engines.audits import ENGINE_MUTANTS, ENGINE_SUBJECTS, engine_cases
+from hetdp.neighbors.engines.audits import ENGINE_SUBJECTS, MUTANTS, audit_cases
 
-every_mutant = pytest.mark.parametrize("mutant", ENGINE_MUTANTS, ids=[mutant.name for mutant in ENGINE_MUTANTS])
+every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 
 
-@pytest.mark.parametrize("case", engine_cases("quick"), ids=lambda case: f"{case.name} ({case.audit})")
+@pytest.mark.parametrize("case", audit_cases("quick"), ids=lambda case: f"{case.name} ({case.audit})")
 def test_no_engine_breaks_its_promise(case):
     finding = case.run(11)
     assert finding.verdict == NOTHING, str(finding)
@@ -20,7 +20,7 @@ def test_no_engine_breaks_its_promise(case):
 
 
 def test_every_engine_is_audited_in_both_ways():
-    assert {(case.name, case.audit) for case in engine_cases("full")} == {
+    assert {(case.name, case.audit) for case in audit_cases("full")} == {
         (name, audit) for name in ENGINE_SUBJECTS for audit in ("statistical", "replay")
     }
 

@@ -1,9 +1,8 @@
 """Audits: attempts to break every promise. They can refute a promise; nothing here can prove one."""
 
-from hetdp.auditing.battery import battery, run_cases
 from hetdp.auditing.floating_point import floating_point_audit
-from hetdp.auditing.mutants import MUTANTS, catch_all
 from hetdp.auditing.neighbours import worst_pair
+from hetdp.auditing.registry import BatteryReport, all_mutants, battery, catch_all, run_battery, run_cases
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow, Finding
 from hetdp.auditing.samplers import sampler_audit
@@ -12,12 +11,13 @@ from hetdp.auditing.statistics import plan_samples
 from hetdp.auditing.timing import timing_audit
 
 __all__ = [
-    "MUTANTS",
     "AuditInterrupted",
     "AuditPlan",
     "AuditReport",
     "AuditRow",
+    "BatteryReport",
     "Finding",
+    "all_mutants",
     "audit",
     "battery",
     "catch_all",
@@ -25,6 +25,7 @@ __all__ = [
     "plan_audit",
     "plan_samples",
     "replay_audit",
+    "run_battery",
     "run_cases",
     "sampler_audit",
     "timing_audit",

@@ -1,8 +1,8 @@
 """`hetdp audit`: try to break what the package ships, or a function of your own."""
 
+import importlib.util
 import json
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows
+from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from hetdp.auditing import AuditReport, Finding
-    from hetdp.auditing.battery import Case
-    from hetdp.auditing.mutants import Mutant
+    from hetdp.auditing import AuditReport, BatteryReport, Finding
 
 __all__ = ["audit"]
 
@@ -77,7 +74,7 @@ class _Speaker:
     def remark(self, text: str) -> None:
         note(text, quiet=self.quiet)
 
-    def results(self, data: dict[str, Any], show: "Callable[[], None]") -> None:
+    def results(self, data: dict[str, Any], show: Callable[[], None]) -> None:
         if self.output is not None:
             write_whole(self.output, json.dumps(data, indent=2, default=str) + "\n")
             self.remark(f"Wrote {self.output}.")
@@ -87,7 +84,7 @@ class _Speaker:
             show()
 
     @contextmanager
-    def progress(self, words: str) -> "Iterator[Callable[[float, str], None]]":
+    def progress(self, words: str) -> Iterator[Callable[[float, str], None]]:
         """Show a bar on standard error; it takes the share that is done, and what is being done."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -112,12 +109,11 @@ def _audit_function(
     confidence: float,
 ) -> int:
     from hetdp.auditing import AuditInterrupted, plan_audit
-    from hetdp.cli.audit_inputs import load_function, read_json
 
     if claimed is None or neighbors is None:
         raise click.UsageError("--claimed and --neighbors must be given with FILE.py:FUNCTION.")
-    function = load_function(target)
-    promise, pairs = read_json("--claimed", claimed), read_json("--neighbors", neighbors)
+    function = _load_function(target)
+    promise, pairs = _read_json("--claimed", claimed), _read_json("--neighbors", neighbors)
     plan = plan_audit(function, neighbors=pairs, claimed=promise, samples=samples, confidence=confidence)
     speak.remark(f"Planned: {plan}.")
     if dry_run:
@@ -130,6 +126,42 @@ def _audit_function(
         report, code = interrupted.report, INTERRUPTED
     speak.results(report.to_dict(), lambda: _show_report(report))
     return code or (VIOLATION if report.verdict == "violated" else 0)
+
+
+def _load_function(target: str) -> Callable[..., Any]:
+    """Return the function that FILE.py:FUNCTION names."""
+    path, _, name = target.rpartition(":")
+    if not path or not name:
+        raise DataError(f"the function must be given as FILE.py:FUNCTION. Got {target!r} instead.")
+    if not Path(path).is_file():
+        raise DataError(f"the file of the function must exist. Got {path!r} instead.")
+    spec = importlib.util.spec_from_file_location("audited", path)
+    if spec is None or spec.loader is None:
+        raise DataError(f"the file of the function must be a Python file. Got {path!r} instead.")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise DataError(
+            f"the file of the function must run without an error. Got {type(error).__name__} in {path!r} instead."
+        ) from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise DataError(f"{path} must define a function {name!r}. Got {type(function).__name__} instead.")
+    return function  # type: ignore[no-any-return]
+
+
+def _read_json(option: str, text: str) -> Any:  # noqa: ANN401  (JSON is whatever it is; the audit checks it)
+    """Return JSON given on the command line or in a file."""
+    try:
+        is_file = Path(text).is_file()
+    except OSError:  # too long for a file name
+        is_file = False
+    try:
+        return json.loads(Path(text).read_text(encoding="utf-8") if is_file else text)
+    except (ValueError, OSError) as error:
+        kind = "a JSON file" if is_file or text.endswith(".json") else "JSON or a file with it"
+        raise DataError(f"{option} must be {kind}. Got {text[:60]!r} instead.") from error
 
 
 def _show_report(report: "AuditReport") -> None:
@@ -146,15 +178,12 @@ def _show_report(report: "AuditReport") -> None:
 def _audit_package(
     seed: int | None, speak: _Speaker, *, quick: bool, mutants_only: bool, list_only: bool, dry_run: bool
 ) -> int:
-    from hetdp.auditing import MUTANTS, battery
-    from hetdp.auditing.battery import planned_cost
-    from hetdp.auditing.subjects import fresh_seed
-    from hetdp.core.randomness import secure_stream
-    from hetdp.neighbors.engines.audits import ENGINE_MUTANTS, engine_cases
+    from hetdp import auditing
+    from hetdp.auditing.registry import planned_cost
 
     size = "quick" if quick else "full"
-    cases = [] if mutants_only else [*battery(size), *engine_cases(size)]
-    mutants = (*MUTANTS, *ENGINE_MUTANTS)
+    cases = [] if mutants_only else auditing.battery(size)
+    mutants = auditing.all_mutants()
     if list_only:
         listed = [f"{case.name} ({case.audit})" for case in cases], [mutant.name for mutant in mutants]
         lines = [*listed[0], *(f"mutant: {name}" for name in listed[1])]
@@ -163,66 +192,24 @@ def _audit_package(
     speak.remark(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
     if dry_run:
         return 0
-    chosen_seed = fresh_seed(secure_stream()) if seed is None else seed
-    begin = time.monotonic()
-    findings: list[Finding] = []
-    caught: dict[str, str | None] = {}
-    interrupted = False
-    try:
-        with speak.progress("audit") as advance:
-            _run_all((cases, mutants), chosen_seed, findings, caught, advance)
-    except KeyboardInterrupt:
-        interrupted = True
-    escaped = [name for name, by in caught.items() if by is None]
-    violated = [finding for finding in findings if finding.verdict == "violated"]
-    data = {
-        "verdict": "violated" if violated else "no violation found",
-        "complete": not interrupted,
-        "seed": chosen_seed,
-        "seconds": round(time.monotonic() - begin, 1),
-        "findings": [finding.to_dict() for finding in findings],
-        "mutants": {"caught_by": caught, "escaped": escaped},
-    }
-    speak.results(data, lambda: _show_findings(findings, caught))
-    if interrupted:
-        done = len(findings) + len(caught)
-        speak.remark(f"Interrupted after {done} of {len(cases) + len(mutants)}; this is what is known so far.")
+    with speak.progress("audit") as advance:
+        report = auditing.run_battery(cases, mutants, seed=seed, progress=advance)
+    speak.results(report.to_dict(), lambda: _show_battery(report))
+    if report.done < report.planned:
+        speak.remark(f"Interrupted after {report.done} of {report.planned}; this is what is known so far.")
         return INTERRUPTED
-    return VIOLATION if violated or escaped else 0
+    return VIOLATION if report.verdict == "violated" or report.escaped else 0
 
 
-def _run_all(
-    planned: "tuple[Sequence[Case], Sequence[Mutant]]",
-    seed: int,
-    findings: "list[Finding]",
-    caught: dict[str, str | None],
-    advance: "Callable[[float, str], None]",
-) -> None:
-    """Fill `findings` and `caught` as they become known, so that an interruption loses nothing."""
-    from hetdp.auditing import catch_all, run_cases
-
-    cases, mutants = planned
-    total = len(cases) + len(mutants)
-    for done, finding in enumerate(run_cases(cases, random_state=seed), start=1):
-        findings.append(finding)
-        advance(done / total, finding.subject)
-
-    def tell(mutant: "Mutant", finding: "Finding") -> None:
-        caught[mutant.name] = finding.audit if mutant.is_caught(finding) else None
-        advance((len(cases) + len(caught)) / total, f"mutant: {mutant.name}")
-
-    catch_all(mutants, random_state=seed, progress=tell)
-
-
-def _show_findings(findings: "Sequence[Finding]", caught: dict[str, str | None]) -> None:
-    if findings:
-        rows = [(finding.subject, finding.audit, _bound(finding), finding.verdict) for finding in findings]
+def _show_battery(report: "BatteryReport") -> None:
+    if report.findings:
+        rows = [(finding.subject, finding.audit, _bound(finding), finding.verdict) for finding in report.findings]
         print_rows("What the package ships", ("subject", "audit", "loss at least", "verdict"), rows)
-        for finding in findings:
+        for finding in report.findings:
             if finding.verdict != "no violation found":
                 click.echo(str(finding))
-    if caught:
-        mutants = [(name, by or "NOBODY: the audits cannot be relied on") for name, by in caught.items()]
+    if report.caught_by:
+        mutants = [(name, by or "NOBODY: the audits cannot be relied on") for name, by in report.caught_by.items()]
         print_rows("Mutants, broken on purpose", ("mutant", "caught by"), mutants)
 
 

@@ -4,9 +4,10 @@ It needs nothing of the function but its ordinary sensitivity, so it works where
 black boxes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
+from hetdp.mechanisms import queries
 from hetdp.mechanisms.estimation import undo_dropping
+from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, mechanism_examples
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, Plan
 from hetdp.mechanisms.queries.base import Query
+from hetdp.mechanisms.selection import median
 from hetdp.mechanisms.stretching import Stretched, as_weights
 from hetdp.noise.coins import Probability, exponential, toss_kinds, weight_kinds
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
@@ -174,3 +178,11 @@ def sample(
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput(f"base must make a mechanism from weights. Got {type(mechanism).__name__} instead.")
     return Sampled(mechanism, as_weights(weights, mechanism.domain.size), prior)
+
+
+@mechanism_examples
+def _examples() -> Iterator[Example]:
+    # Slow: every run is a release of its own subset.
+    yield Example("sampled total", sample(queries.total(UNIT), WEIGHTS), samples=6_000, items=(0, 1, 3))
+    few = sample(partial(median, UNIT, candidates=11), WEIGHTS)
+    yield Example("sampled median", few, samples=4_000, items=(0, 1, 3))

@@ -7,7 +7,7 @@ exponential mechanism and never less accurate). All coins are exact, and their n
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import finite, float_vector, fraction, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
+from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, mechanism_examples
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.queries.base import Floats
 from hetdp.mechanisms.stretching import as_weights
@@ -268,3 +269,16 @@ def _checked(domain: Box, weights: PrivacyWeights | ArrayLike) -> PrivacyWeights
             f"domain must have at most {_LARGEST_SIZE} items for a selection. Got {domain.size} instead."
         )
     return as_weights(weights, domain.size)
+
+
+@mechanism_examples
+def _examples() -> Iterator[Example]:
+    few = 11  # candidates, so that each has a probability worth measuring
+    for name, mechanism in (
+        ("median", median(UNIT, WEIGHTS, candidates=few)),
+        ("quantile 0.25", quantile(UNIT, WEIGHTS, share=0.25, candidates=few)),
+        ("maximum", maximum(UNIT, WEIGHTS, candidates=few)),
+        ("minimum", minimum(UNIT, WEIGHTS, candidates=few)),
+        ("mode", mode(Box.uniform(0, 3, size=6), WEIGHTS, categories=[0, 1, 2, 3])),
+    ):
+        yield Example(f"exponential {name}", mechanism, samples=40_000, items=(0, 1, 3))

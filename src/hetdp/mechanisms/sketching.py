@@ -4,6 +4,7 @@ For each catalogue item the owner sets a bit: absent -> 1 with probability q = 1
 weight v -> 1 with probability p(v) = q exp(epsilon v). So p(0) = q and p(1) = 1 - q.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.checks import fraction, whole
 from hetdp.core.randomness import Stream
+from hetdp.mechanisms.examples import WEIGHTS, Example, mechanism_examples
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.stretching import as_weights
 from hetdp.noise.coins import Probability, exponential, toss_kinds, weight_kinds
@@ -115,3 +117,8 @@ def sketch(weights: PrivacyWeights | ArrayLike, *, size: int | None = None) -> S
     """
     count = PrivacyWeights(weights).size if size is None else whole("size", size, minimum=1)
     return Sketch(as_weights(weights, count))
+
+
+@mechanism_examples
+def _examples() -> Iterator[Example]:
+    yield Example("sketch", sketch(WEIGHTS))

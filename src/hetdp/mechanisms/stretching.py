@@ -1,7 +1,7 @@
 """The Stretching Mechanism's first half: shrink each item until its sensitivity fits its weight."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 
 from hetdp.core.checks import finite
 from hetdp.core.errors import InvalidInput, StretchingWarning
+from hetdp.mechanisms import queries
 from hetdp.mechanisms.estimation import normalised
+from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, example_queries, mechanism_examples
 from hetdp.mechanisms.mechanism import Mechanism
 from hetdp.mechanisms.plan import StretchedPlan, plan_stretched
 from hetdp.mechanisms.queries.base import Floats, Query
@@ -210,3 +212,11 @@ def as_weights(weights: PrivacyWeights | ArrayLike, size: int) -> PrivacyWeights
     if secret.size != size:
         raise InvalidInput(f"weights must be one per item ({size}). Got {secret.size} instead.")
     return secret
+
+
+@mechanism_examples
+def _examples() -> Iterator[Example]:
+    for name, query in example_queries().items():
+        yield Example(name, Stretched(query, PrivacyWeights(WEIGHTS[: query.size])), gaussian=True)
+    total = Stretched(queries.total(UNIT), PrivacyWeights(WEIGHTS), multiplier=2.5)
+    yield Example("total, multiplier 2.5", total, gaussian=True)

@@ -3,6 +3,7 @@
 With the level at the smallest weight anybody is expected to choose, this is "everyone at the strictest level".
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from hetdp.core.checks import finite
 from hetdp.core.errors import InvalidInput
+from hetdp.mechanisms import queries
 from hetdp.mechanisms.estimation import undo_dropping
+from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, mechanism_examples
 from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.mechanisms.stretching import Stretched, as_weights
 from hetdp.profiles import PrivacyWeights, WeightPrior
@@ -116,3 +119,10 @@ def uniform(query: Query, weights: PrivacyWeights | ArrayLike, *, prior: WeightP
     if positive.size == 0:
         raise InvalidInput("prior must give some weight above 0 a chance. Got only zeros instead.")
     return threshold(query, weights, level=float(positive.min()), prior=prior)
+
+
+@mechanism_examples
+def _examples() -> Iterator[Example]:
+    total = queries.total(UNIT)
+    yield Example("threshold, total", threshold(total, WEIGHTS, level=0.5), gaussian=True)
+    yield Example("uniform, total", uniform(total, WEIGHTS, prior=WeightPrior([0.0, 0.25, 1.0])), gaussian=True)

@@ -47,6 +47,7 @@ Probability = Callable[[int], tuple[int, int]]
 Words = NDArray[np.uint64]
 
 _WORD_BITS = 64
+_ALL_BITS = 2**64 - 1
 
 
 def exponential(exponent: Fraction) -> Probability:
@@ -138,7 +139,7 @@ def bernoulli(probability: Probability, stream: Stream, *, skip_bits: int = 0) -
     """
     known = skip_bits
     while True:
-        digits = binary_digits(probability, known + _WORD_BITS) & (2**_WORD_BITS - 1)
+        digits = binary_digits(probability, known + _WORD_BITS) & _ALL_BITS
         word = int(stream.words(1)[0])
         if word != digits:
             return word < digits
@@ -170,7 +171,7 @@ def toss_kinds(kinds: Sequence[Probability], which: NDArray[np.intp], stream: St
     """
     digits = [binary_digits(kind, _WORD_BITS) for kind in kinds]
     certain = np.array([digit >> _WORD_BITS for digit in digits], dtype=np.bool_)
-    thresholds = np.array([digit & (2**_WORD_BITS - 1) for digit in digits], dtype=np.uint64)[which]
+    thresholds = np.array([digit & _ALL_BITS for digit in digits], dtype=np.uint64)[which]
     words = stream.words(which.size)
     outcome: NDArray[np.bool_] = (words < thresholds) | certain[which]
     for lane in np.flatnonzero((words == thresholds) & ~certain[which]):
@@ -211,7 +212,7 @@ CHUNK_WORDS = 256
 _INTERPRET_WORDS = 16
 _INTERPRET_TOTAL = 600
 
-_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+_ONES = np.uint64(_ALL_BITS)
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hetdp.mechanisms.examples import AGES, MIXED, query_examples
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats
 from hetdp.mechanisms.queries.sums import linear_shrinkage
 from hetdp.profiles import Box
@@ -95,3 +96,13 @@ def minimum(domain: Box) -> Query:
     30.0
     """
     return _Extreme("minimum", domain)
+
+
+@query_examples
+def _examples() -> dict[str, Query]:
+    return {
+        "maximum": maximum(AGES),
+        "maximum, mixed": maximum(MIXED),
+        "minimum": minimum(AGES),
+        "minimum, mixed": minimum(MIXED),
+    }

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from hetdp.core.checks import positive
 from hetdp.core.errors import InvalidInput
+from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats, require_finite
 from hetdp.mechanisms.queries.sums import linear_shrinkage
 from hetdp.profiles import Box
@@ -219,3 +220,17 @@ def l0(domain: Box) -> Query:
         raise InvalidInput(f"domain of l0 must contain 0. Got {domain!r} instead.")
     query.domain = domain.recentered(np.zeros(domain.size))
     return query
+
+
+@query_examples
+def _examples() -> dict[str, Query]:
+    return {
+        "squared norm": squared_norm(SIGNED),
+        "squared norm, mixed": squared_norm(MIXED),
+        "norm of order 1": norm(MIXED, order=1),
+        "norm of order 2": norm(SIGNED),
+        "norm of order 2, mixed": norm(MIXED),
+        "power 3": power(UNIT, 3),
+        "power 1/2": power(AGES, 0.5),
+        "l0": l0(SIGNED),
+    }

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from hetdp.core.checks import finite
 from hetdp.core.errors import InvalidInput
+from hetdp.mechanisms.examples import AGES, MIXED, UNIT, query_examples
 from hetdp.mechanisms.queries.base import Floats, Query, floats, require_finite
 from hetdp.mechanisms.queries.sums import checked_coefficients
 from hetdp.profiles import Box
@@ -158,3 +159,13 @@ def logistic(coefficients: ArrayLike, domain: Box, intercept: float = 0.0) -> Qu
     0.5
     """
     return _Logistic(coefficients, domain, intercept)
+
+
+@query_examples
+def _examples() -> dict[str, Query]:
+    return {
+        "variance": variance(AGES),
+        "variance, centre at an end": variance(UNIT),
+        "variance, mixed": variance(MIXED),
+        "logistic": logistic([1, -2, 0.01, 0.5, 0, 3], MIXED, intercept=0.3),
+    }

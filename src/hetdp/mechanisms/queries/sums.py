@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.checks import float_vector, one_of, whole
 from hetdp.core.errors import InvalidInput
+from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
 from hetdp.profiles import Box
 
@@ -285,3 +286,19 @@ def _size(domain: object) -> int:
     if not isinstance(domain, Box):
         raise InvalidInput(f"domain must be a hetdp.Box. Got {type(domain).__name__} instead.")
     return domain.size
+
+
+@query_examples
+def _examples() -> dict[str, Query]:
+    return {
+        "linear": linear([2, 1, 0.5, -3, 0, 1e-3], MIXED),
+        "total": total(UNIT),
+        "total, mixed": total(MIXED),
+        "mean": mean(AGES),
+        "count": count(UNIT),
+        "histogram, replace": histogram(AGES, [20, 30, 50, 80]),
+        "histogram, add-remove": histogram(AGES, [20, 30, 50, 80], adjacency="add-remove"),
+        "scalar product": scalar_product(UNIT),
+        "scalar product, signed": scalar_product(SIGNED),
+        "scalar product, mixed": scalar_product(MIXED),
+    }

@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.battery import CONFIDENCE, Case
 from hetdp.auditing.mutants.base import Mutant, by_replay, by_statistics
 from hetdp.auditing.neighbours import Pair
+from hetdp.auditing.registry import CONFIDENCE, Case
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import Finding
 from hetdp.auditing.statistical import audit
@@ -25,7 +25,7 @@ from hetdp.neighbors.recommending import Votes, vote_selection
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles, code_profiles
 
-__all__ = ["ENGINE_MUTANTS", "engine_cases"]
+__all__ = ["MUTANTS", "audit_cases"]
 
 Engine: TypeAlias = Callable[..., NDArray[np.float64]]
 
@@ -38,12 +38,12 @@ _FULL = [1.0] * _ITEMS
 _SAMPLES = {"quick": 20_000, "full": 60_000}
 
 
-def engine_cases(size: str = "full") -> list[Case]:
+def audit_cases(size: str) -> list[Case]:
     """Return the cases of the engines, for the battery.
 
     Examples
     --------
-    >>> sorted({case.audit for case in engine_cases("quick")})
+    >>> sorted({case.audit for case in audit_cases("quick")})
     ['replay', 'statistical']
     """
     cases = []
@@ -209,7 +209,7 @@ _FULL_WEIGHT = by_replay(_weights_ignored, _pairs([1]), {1: 0.0}, odd_values=Fal
 _RAW_SIZE = by_replay(_raw_sizes, _pairs([1]), {1: 0.0}, odd_values=False)
 
 #: The engines, broken on purpose.
-ENGINE_MUTANTS: Sequence[Mutant] = (
+MUTANTS: Sequence[Mutant] = (
     Mutant(
         "neighbours at twice the level", "the noise is half as wide as it should be", "statistical", _TOO_LITTLE_NOISE
     ),

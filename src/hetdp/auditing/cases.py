@@ -1,12 +1,6 @@
-"""The battery: every audit on everything the package ships, in two sizes.
+"""The cases of the rooms below: mechanisms, releases, samplers, and what their last bits and their time may tell."""
 
-False alarms: every statistical case, sampler and floating-point case errs with probability at most 1e-9, so the whole
-battery does so less than once in a million runs. Replays are exact.
-"""
-
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -14,125 +8,65 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.release import release, release_distortion_bound
-from hetdp.auditing.catalogue import Shipped, shipped_mechanisms
 from hetdp.auditing.floating_point import floating_point_audit
+from hetdp.auditing.mutants import MUTANTS
+from hetdp.auditing.registry import CONFIDENCE, Case
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import Finding
 from hetdp.auditing.samplers import sampler_audit
 from hetdp.auditing.statistical import audit
 from hetdp.auditing.statistics import MINIMUM_SAMPLES
-from hetdp.auditing.subjects import fresh_seed
 from hetdp.auditing.timing import timing_audit
-from hetdp.core.checks import one_of
-from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.core.randomness import Stream
 from hetdp.mechanisms import queries
+from hetdp.mechanisms.examples import Example, examples
 from hetdp.mechanisms.stretching import stretch
 from hetdp.noise import discrete_gaussian, discrete_laplace
 from hetdp.profiles import Box
 
-__all__ = ["BUILDERS", "Case", "battery", "planned_cost", "run_cases"]
+__all__ = ["MUTANTS", "audit_cases"]
 
-CONFIDENCE = 1 - 1e-9
-#: Seconds that each took on one machine, and that its pilot took there; for the planned cost on another.
-_REFERENCE_S = {"full": 190.0, "quick": 30.0, "mutants": 12.0}
-_REFERENCE_PILOT_S = 0.003
 _QUICK_SAMPLES = 20_000
 _PAIRS = [([0.0, 1.0, 1.0], [1.0, 1.0, 1.0]), ([1.0, 1.0, 0.0], [1.0, 1.0, 1.0]), ([1.0, 0.0, 1.0], [1.0, 1.0, 1.0])]
 
 
-@dataclass(frozen=True)
-class Case:
-    """One audit of one subject.
-
-    Attributes
-    ----------
-    name
-        What is audited.
-    audit
-        Which audit.
-    run
-        Runs it with a seed.
-    """
-
-    name: str
-    audit: str
-    run: Callable[[int], Finding]
-
-
-def battery(size: str = "full") -> list[Case]:
-    """Return the cases of the full or the quick battery.
-
-    Examples
-    --------
-    >>> sorted({case.audit for case in battery("quick")})
-    ['floating point', 'replay', 'sampler', 'statistical', 'timing']
-    """
-    one_of("size", size, ("full", "quick"))
-    return [case for build in BUILDERS for case in build(quick=size == "quick")]
-
-
-def run_cases(cases: Sequence[Case], *, random_state: RandomState = None) -> Iterator[Finding]:
-    """Run cases one after the other; what has been yielded is known even if the rest is interrupted.
-
-    Examples
-    --------
-    >>> [finding.verdict for finding in run_cases(battery("quick")[:2], random_state=1)]
-    ['no violation found', 'no violation found']
-    """
-    stream = as_stream(random_state)
-    for case in cases:
-        yield replace(case.run(fresh_seed(stream)), subject=case.name)
-
-
-def planned_cost(cases: int, mutants: int, *, size: str) -> str:
-    """Return how much there is to do and about how long it takes here, from a short pilot.
-
-    Examples
-    --------
-    >>> planned_cost(10, 2, size="quick")
-    '10 audits and 2 mutants, about ...'
-    """
-    taken = []
-    for _ in range(5):  # what happens only once, such as compiling, is not part of the price: the fastest counts
-        begin = time.perf_counter()
-        discrete_laplace(2**20, 200_000)
-        taken.append(time.perf_counter() - begin)
-    speed = min(taken) / _REFERENCE_PILOT_S
-    seconds = speed * (_REFERENCE_S[size] * bool(cases) + _REFERENCE_S["mutants"])
-    return f"{cases} audits and {mutants} mutants, about {max(10, 10 * round(seconds / 10))} s"
+def audit_cases(size: str) -> Iterator[Case]:
+    """Yield the cases of the full or the quick battery."""
+    for build in (_mechanism_cases, _release_cases, _sampler_cases, _floating_point_cases, _timing_cases):
+        yield from build(quick=size == "quick")
 
 
 def _mechanism_cases(*, quick: bool) -> Iterator[Case]:
     """Laplace: statistical and replay; Gaussian: replay, because rho is no bound on a ratio."""
-    for shipped in shipped_mechanisms():
-        yield Case(shipped.name, "statistical", _statistical(shipped, quick=quick))
-        yield Case(shipped.name, "replay", _replay(shipped, epsilon=0.7))
-        if shipped.gaussian and not quick:
-            yield Case(f"{shipped.name}, Gaussian", "replay", _replay(shipped, rho=0.2))
+    for example in examples():
+        yield Case(example.name, "statistical", _statistical(example, quick=quick))
+        yield Case(example.name, "replay", _replay(example, epsilon=0.7))
+        if example.gaussian and not quick:
+            yield Case(f"{example.name}, Gaussian", "replay", _replay(example, rho=0.2))
 
 
-def _statistical(shipped: Shipped, *, quick: bool) -> Callable[[int], Finding]:
+def _statistical(example: Example, *, quick: bool) -> Callable[[int], Finding]:
     def run(seed: int) -> Finding:
         return audit(
-            shipped.mechanism,
+            example.mechanism,
             epsilon=1.0,
             confidence=CONFIDENCE,
-            items=[0] if quick else shipped.items,
-            samples=_quick_samples(shipped) if quick else shipped.samples,
+            items=[0] if quick else example.items,
+            samples=_quick_samples(example) if quick else example.samples,
             random_state=seed,
         ).finding
 
     return run
 
 
-def _quick_samples(shipped: Shipped) -> int:
-    return _QUICK_SAMPLES if shipped.samples is None else max(shipped.samples // 8, MINIMUM_SAMPLES)
+def _quick_samples(example: Example) -> int:
+    return _QUICK_SAMPLES if example.samples is None else max(example.samples // 8, MINIMUM_SAMPLES)
 
 
-def _replay(shipped: Shipped, **level: float) -> Callable[[int], Finding]:
+def _replay(example: Example, **level: float) -> Callable[[int], Finding]:
     return lambda seed: replay_audit(
-        shipped.mechanism,
-        same_draws=shipped.same_draws,
+        example.mechanism,
+        same_draws=example.same_draws,
         random_state=seed,
         **level,  # type: ignore[arg-type]
     )
@@ -217,13 +151,3 @@ def _timing_cases(*, quick: bool) -> Iterator[Case]:
             return timing_audit(_draw(distribution, 2**20), name=distribution, draws=draws, random_state=seed)
 
         yield Case(f"{distribution.capitalize()} noise, scale 2**20", "timing", run)
-
-
-#: Where the battery grows: functions that yield cases. Mechanisms go into `catalogue.SOURCES` instead.
-BUILDERS: Sequence[Callable[..., Iterator[Case]]] = (
-    _mechanism_cases,
-    _release_cases,
-    _sampler_cases,
-    _floating_point_cases,
-    _timing_cases,
-)
