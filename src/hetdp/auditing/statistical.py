@@ -29,6 +29,7 @@ __all__ = ["AuditPlan", "audit", "plan_audit"]
 _CHUNK = 200_000
 _LARGEST_LEARNING = 100_000
 _PILOT_S = 0.05
+_TWO_MINUTES_S = 120
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ class AuditPlan:
         runs = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
         count = len(self.pairs)
         seconds = self.runs * self.run_s
-        text = f"{counted(count, 'item')} x 2 x {runs} runs, about {rough_duration(seconds)}"
+        about = f"{max(round(seconds), 1)} s" if seconds < _TWO_MINUTES_S else rough_duration(seconds)
+        text = f"{counted(count, 'item')} x 2 x {runs} runs, about {about}"
         capped = [planned for planned in self.pairs if planned.size.capped]
         if capped:
             worst = max(planned.size.detectable / planned.claimed for planned in capped if planned.claimed)
