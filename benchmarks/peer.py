@@ -15,16 +15,18 @@ from fractions import Fraction
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from hetdp.core.randomness import Stream, secure_stream, seeded_stream
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.node.demo.people import invent_people, list_length, recall
 from hetdp.node.demo.running import run_demo
+from hetdp.node.dials import draw_bits
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.memory_network import MemoryNetwork
 from hetdp.node.protocol.network import Bootstrap, Network
 from hetdp.node.protocol.node import Dial, HangUp, Node, Reply
-from hetdp.node.protocol.sketches import draw_bits, sign_sketch
+from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.settings import Settings
 from hetdp.node.storage.catalogue import read_catalogue
 from hetdp.node.storage.folder import init_node
@@ -50,9 +52,10 @@ def network_of(items: int, **changes: object) -> Network:
 
 def one_sketch() -> None:
     network, who = network_of(LARGE), Identity.generate()
-    dials = dict.fromkeys(range(0, LARGE, 370), 80)
+    dials = np.zeros(LARGE, dtype=np.uint8)
+    dials[::370] = 80
     begin = time.perf_counter()
-    bits = draw_bits(dials, epsilon=network.epsilon, size=LARGE, stream=secure_stream())
+    bits = draw_bits(dials, epsilon=network.epsilon, stream=secure_stream())
     sketch = sign_sketch(bits, epoch=0, identity=who, network=network)
     taken = time.perf_counter() - begin
     print(
@@ -73,7 +76,7 @@ def in_memory(members: int, cycles: int) -> None:
     for number, who in enumerate(whos):
         stream = seeded_stream(2, number)
         node = Node(who, address=home(number), network=network, settings=Settings(), stream=stream, now_s=wire.now_s)
-        bits = draw_bits({}, epsilon=network.epsilon, size=network.items, stream=stream)
+        bits = draw_bits(np.zeros(network.items, dtype=np.uint8), epsilon=network.epsilon, stream=stream)
         node.adopt(sign_sketch(bits, epoch=0, identity=who, network=network))
         wire.add(node, address=home(number), curve=who.curve)
         nodes.append(node)
@@ -160,7 +163,7 @@ def fuzz(seconds: float) -> None:
             now_s=float(START),
             contacts=(contact,),
         )
-        bits = draw_bits({}, epsilon=network.epsilon, size=network.items, stream=stream)
+        bits = draw_bits(np.zeros(network.items, dtype=np.uint8), epsilon=network.epsilon, stream=stream)
         node.adopt(sign_sketch(bits, epoch=0, identity=one, network=network))
         pair.append(node)
     now_s = float(START)

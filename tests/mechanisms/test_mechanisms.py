@@ -13,8 +13,8 @@ from hetdp import Box, WeightPrior, errors, mechanisms, queries
 from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms import selection
 from hetdp.mechanisms.sampling import kept_with
-from hetdp.mechanisms.sketching import one_with
 from hetdp.noise.coins import choose_one, ratio, survive, toss_kinds, weight_kinds
+from hetdp.sketching.law import exact_chance_of_one
 from statistics_helpers import FALSE_ALARM, loss_lower_bound
 
 UNIT = Box.uniform(0, 1, size=4)
@@ -109,7 +109,7 @@ def test_exact_probabilities_of_sampling_and_sketching(epsilon, weight):
     scale = 2**60
     for bounds, value in (
         (kept_with(epsilon, weight), math.expm1(float(epsilon * weight)) / math.expm1(float(epsilon))),
-        (one_with(epsilon, weight), math.exp(float(epsilon * weight)) / (1 + math.exp(float(epsilon)))),
+        (exact_chance_of_one(epsilon, weight), math.exp(float(epsilon * weight)) / (1 + math.exp(float(epsilon)))),
     ):
         low, high = bounds(60)
         assert low <= high <= low + 64

@@ -12,15 +12,14 @@ from scipy import stats
 
 from hetdp import Profiles, audit, errors
 from hetdp.core.randomness import seeded_stream
-from hetdp.mechanisms.sketching import one_with
-from hetdp.neighbors._kernels import sketching
-from hetdp.neighbors.engines.sketch import bits as sketch_bits
-from hetdp.neighbors.engines.sketch.bits import Sketches
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
-from hetdp.neighbors.engines.sketch.tables import ROUNDS, sketch_tables
 from hetdp.noise.coins import binary_digits, exponential
 from hetdp.profiles.coded import CodedProfiles, code_profiles
 from hetdp.profiles.weights import WEIGHT_STEPS
+from hetdp.sketching import _kernels
+from hetdp.sketching import bits as sketch_bits
+from hetdp.sketching.bits import Sketches
+from hetdp.sketching.law import ROUNDS, exact_chance_of_one, sketch_tables
 from statistics_helpers import FALSE_ALARM
 
 CODES = (0, 1, 60, 127, 200, 255)  # 0 stands for absent
@@ -55,7 +54,7 @@ def bits_of_rows(sketches, items, *, bare=False):
 
 
 def exact(epsilon, code):
-    return binary_digits(one_with(epsilon, Fraction(code, WEIGHT_STEPS)), 60) / 2**60
+    return binary_digits(exact_chance_of_one(epsilon, Fraction(code, WEIGHT_STEPS)), 60) / 2**60
 
 
 def same_profile(row, n_items, copies):
@@ -114,7 +113,9 @@ def test_rounded_tables_keep_the_promise_exactly(epsilon):
     tables = sketch_tables(epsilon)
     head = sum(int(word & np.uint64(1)) << (ROUNDS - 1 - place) for place, word in enumerate(tables.head))
     base = Fraction((head << 128) + (int(tables.tail[0]) << 64) + int(tables.tail[1]), 1 << (ROUNDS + 128))
-    assert abs(base - Fraction(binary_digits(one_with(epsilon, Fraction(0)), 300), 1 << 300)) <= Fraction(1, 1 << 136)
+    assert abs(base - Fraction(binary_digits(exact_chance_of_one(epsilon, Fraction(0)), 300), 1 << 300)) <= Fraction(
+        1, 1 << 136
+    )
     for code in (1, 2, 100, 254, 255):
         extra = Fraction((int(tables.extra[code, 0]) << 64) + int(tables.extra[code, 1]), 1 << 128)
         one = base + (1 - base) * extra
@@ -125,7 +126,7 @@ def test_rounded_tables_keep_the_promise_exactly(epsilon):
         assert (1 - base) * lower <= 1 - one
         assert upper - lower < Fraction(1, 1 << 590)
         assert abs(
-            one - Fraction(binary_digits(one_with(epsilon, Fraction(code, WEIGHT_STEPS)), 300), 1 << 300)
+            one - Fraction(binary_digits(exact_chance_of_one(epsilon, Fraction(code, WEIGHT_STEPS)), 300), 1 << 300)
         ) < Fraction(1, 1 << 127)
 
 
@@ -135,12 +136,12 @@ def test_ties_of_the_first_digits_are_settled_by_the_next():
     one = np.uint64(1)
     digits = np.array([[high, low - one], [high, low], [high - one, low], [high + one, 0]], dtype=np.uint64)
     bits = np.zeros((1, 8), dtype=np.uint64)
-    sketching.settle(digits, tables.tail, np.zeros(4, np.int64), np.arange(64, 68), 64, bits)
+    _kernels.settle(digits, tables.tail, np.zeros(4, np.int64), np.arange(64, 68), 64, bits)
     assert bits[0, 0] == 0b0101
     high, low = tables.extra[200]
     digits = np.array([[high, low - one], [high, low], [high - one, low], [high + one, 0]], dtype=np.uint64)
     landed = np.empty(4, dtype=np.bool_)
-    sketching.land(digits, np.full(4, 200, np.uint8), tables, landed)
+    _kernels.land(digits, np.full(4, 200, np.uint8), tables, landed)
     assert landed.tolist() == [True, False, True, False]
 
 

@@ -38,7 +38,7 @@ def all_bits(sketches):
 def naive_scores(coded, sketches, neighbours, weights, spread):
     """The formula of the documentation, user by user."""
     bits, shares = all_bits(sketches), item_shares(sketches)
-    chance, contrast = sketches.chance, sketches.contrast
+    chance, contrast = sketches.chance_of_one, sketches.contrast
     scores = np.tile(shares, (coded.n_users, 1))
     own = shares * (1 - shares)
     blur = chance * (1 - chance) / contrast**2
@@ -121,7 +121,7 @@ def test_item_shares_estimate_the_popularity():
     found = sketch_neighbors(coded, k=1, epsilon=Fraction(3), stream=seeded_stream(3))
     truth = profiles.popularity / N_USERS
     sketches = found.sketches
-    error = np.sqrt(sketches.chance * (1 - sketches.chance) / N_USERS) / sketches.contrast
+    error = np.sqrt(sketches.chance_of_one * (1 - sketches.chance_of_one) / N_USERS) / sketches.contrast
     assert np.abs(item_shares(sketches, threads=2) - truth).max() < 6 * error
 
 

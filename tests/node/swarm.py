@@ -2,13 +2,16 @@
 
 from fractions import Fraction
 
+import numpy as np
+
 from hetdp.core.randomness import seeded_stream
+from hetdp.node import dials as node_dials
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.memory_network import MemoryNetwork
 from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, encode
 from hetdp.node.protocol.network import Bootstrap, Network
 from hetdp.node.protocol.node import Dial, Node, Reply
-from hetdp.node.protocol.sketches import draw_bits, sign_sketch
+from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.settings import Settings
 
 START = 1_000_000.0
@@ -38,6 +41,13 @@ def identity_of(number):
 def contact_of(number):
     who = identity_of(number)
     return Bootstrap(address_of(number), who.key.hex(), who.curve.hex())
+
+
+def draw_bits(dials, *, epsilon, size, stream):
+    """Draw the bits of a profile given as place -> dial."""
+    row = np.zeros(size, dtype=np.uint8)
+    row[list(dials)] = list(dials.values())
+    return node_dials.draw_bits(row, epsilon=epsilon, stream=stream)
 
 
 class Swarm:

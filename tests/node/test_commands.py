@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from swarm import a_network, identity_of
+from swarm import a_network, draw_bits, identity_of
 
 from hetdp.cli.network import network
 from hetdp.cli.node import node
@@ -18,7 +18,7 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.messages import Refused
 from hetdp.node.protocol.network import read_network, usual_most_items
 from hetdp.node.protocol.publication import publish
-from hetdp.node.protocol.sketches import check_sketch, draw_bits, sign_sketch
+from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.settings import SETTINGS, Settings, read_settings, settings_toml
 from hetdp.node.storage.folder import locked
 

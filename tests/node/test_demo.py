@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 from click.testing import CliRunner
-from swarm import a_network, identity_of
+from swarm import a_network, draw_bits, identity_of
 
 from hetdp.cli import node_demo as node_demo_command
 from hetdp.cli.node import node
@@ -17,10 +17,10 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node.demo import running as demo
 from hetdp.node.demo.leash import leashed
 from hetdp.node.demo.people import Recall, exact_neighbours, invent_people, list_length, recall, taste_count
-from hetdp.node.neighbours import find_neighbours, votes
+from hetdp.node.neighbors import find_neighbors, votes
 from hetdp.node.protocol.network import usual_most_items
-from hetdp.node.protocol.sketches import draw_bits, sign_sketch
-from hetdp.node.tails import RARE
+from hetdp.node.protocol.sketches import sign_sketch
+from hetdp.sketching.chance import RARE
 
 #: Starts a process on a leash, says so, and waits to be killed.
 HOLDER = """
@@ -123,7 +123,7 @@ def test_most_invented_people_get_a_recommendation_of_their_taste(count):
         for person, profile in enumerate(people.profiles):
             mine = [item for item, dial in profile.items() if dial]
             others = published[:person] + published[person + 1 :]
-            found = find_neighbours(others, mine, epsilon=Fraction(3), size=480, count=10)
+            found = find_neighbors(others, mine, epsilon=Fraction(3), size=480, count=10)
             best = votes(others, found, without=mine, epsilon=Fraction(3), size=480, count=20)
             sure = [vote for vote in best if vote.by_chance < RARE]
             helped.append(bool(sure))

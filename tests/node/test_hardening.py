@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from swarm import START, a_network, address_of, identity_of
+from swarm import START, a_network, address_of, draw_bits, identity_of
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
@@ -15,7 +15,7 @@ from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, Refu
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Dial, HangUp, Node, Reply
 from hetdp.node.protocol.shelf import Shelf
-from hetdp.node.protocol.sketches import check_sketch, draw_bits, sign_sketch
+from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.settings import Settings
 
 NETWORK = a_network()

@@ -4,11 +4,11 @@ import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
-from swarm import Swarm, a_network, identity_of
+from swarm import Swarm, a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, Refused, SignedSketch, Slip, decode, encode
-from hetdp.node.protocol.sketches import check_sketch, draw_bits, sign_sketch
+from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 
 NETWORK = a_network()
 ID = NETWORK.id

@@ -8,21 +8,22 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
-from swarm import a_network, identity_of
+from swarm import a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.node.demo.people import invent_people, list_length, recall
-from hetdp.node.disclosure import most_odds_factor, odds_factor, total_odds_factor
 from hetdp.node.handle import NodeHandle
-from hetdp.node.neighbours import find_neighbours, scores, votes
-from hetdp.node.protocol.sketches import chance_of_one, draw_bits, sign_sketch, unpack
+from hetdp.node.neighbors import find_neighbors, scores, votes
+from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.settings import Settings
 from hetdp.node.storage.catalogue import CatalogueItem
 from hetdp.node.storage.store import Store
-from hetdp.node.tails import RARE, binomial_tail, expected_by_chance
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles
+from hetdp.sketching.bits import unpack
+from hetdp.sketching.chance import RARE, binomial_tail, expected_by_chance
+from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
 
 EPSILON = Fraction(3)
 SIZE = 300
@@ -48,19 +49,19 @@ def test_scores_are_the_sum_over_own_items():
 
 def test_those_alike_come_first_with_honest_errors():
     """Estimates are within 6 deviations of the truth: false alarm below 1e-8 each."""
-    found = find_neighbours([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=4)
+    found = find_neighbors([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=4)
     assert [one.key_hex for one in found] == [sketch.key.hex() for sketch in ALIKE]
     for number, one in enumerate(found):
         assert abs(one.shared - (60 - 10 * number)) < 6 * one.shared_error
         assert 0 <= one.share <= 1
         assert one.significance == pytest.approx(one.shared / one.shared_error)
-    assert find_neighbours(ALIKE, [], epsilon=EPSILON, size=SIZE, count=4) == []
-    assert find_neighbours([], MINE, epsilon=EPSILON, size=SIZE, count=4) == []
+    assert find_neighbors(ALIKE, [], epsilon=EPSILON, size=SIZE, count=4) == []
+    assert find_neighbors([], MINE, epsilon=EPSILON, size=SIZE, count=4) == []
     assert "score" not in repr(found[0])
 
 
 def test_neighbours_vote_for_what_they_have():
-    found = find_neighbours([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=4)
+    found = find_neighbors([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=4)
     best = votes(ALIKE, found, without=MINE, epsilon=EPSILON, size=SIZE, count=10)
     assert sum(60 <= vote.place < 110 for vote in best) >= 8
     ranks = [(vote.voters, vote.significance) for vote in best]
@@ -83,7 +84,7 @@ def test_the_tail_is_that_of_the_binomial_law(trials, part, chance):
 
 def test_likeness_by_chance_is_the_exact_tail_times_the_sketches():
     """The normal tail, which it replaces, was wrong by a factor of 100 and more for short profiles."""
-    found = find_neighbours([*STRANGERS, *ALIKE], range(3), epsilon=EPSILON, size=SIZE, count=12)
+    found = find_neighbors([*STRANGERS, *ALIKE], range(3), epsilon=EPSILON, size=SIZE, count=12)
     q = chance_of_one(EPSILON)
     for one in found:
         count = round(one.score + 3 * q)
@@ -96,11 +97,11 @@ def test_likeness_by_chance_is_the_exact_tail_times_the_sketches():
 
 def test_those_who_may_be_alike_by_chance_do_not_vote():
     """Strangers share nothing; with 60 items, one of 8 passes once in 20 draws at most, so the seed is looked at."""
-    found = find_neighbours(STRANGERS, MINE, epsilon=EPSILON, size=SIZE, count=4)
+    found = find_neighbors(STRANGERS, MINE, epsilon=EPSILON, size=SIZE, count=4)
     assert len(found) == 4
     assert min(one.by_chance for one in found) > RARE
     assert votes(STRANGERS, found, without=MINE, epsilon=EPSILON, size=SIZE, count=300) == []
-    mixed = find_neighbours([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=12)
+    mixed = find_neighbors([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=12)
     chosen = votes([*STRANGERS, *ALIKE], mixed, without=MINE, epsilon=EPSILON, size=SIZE, count=300)
     alone = votes(ALIKE, mixed[:4], without=MINE, epsilon=EPSILON, size=SIZE, count=300)
     assert sum(one.by_chance < RARE for one in mixed) == 4
@@ -115,7 +116,7 @@ def test_few_items_stand_out_where_neighbours_have_nothing_in_common():
     false = 0
     for seed in range(200):
         sketches = [sketch_of(number, MINE, seed=1000 + seed) for number in range(4)]
-        found = find_neighbours(sketches, MINE, epsilon=EPSILON, size=SIZE, count=4)
+        found = find_neighbors(sketches, MINE, epsilon=EPSILON, size=SIZE, count=4)
         best = votes(sketches, found, without=MINE, epsilon=EPSILON, size=SIZE, count=1)
         assert best[0].asked == 4
         false += best[0].by_chance < RARE
@@ -143,7 +144,7 @@ def test_nodes_find_what_the_sketch_engine_finds():
         for user, profile in enumerate(people.profiles):
             others = [sketch for other, sketch in enumerate(published) if other != user]
             mine = [item for item, dial in profile.items() if dial > 0]
-            best = find_neighbours(others, mine, epsilon=network.epsilon, size=places, count=size)
+            best = find_neighbors(others, mine, epsilon=network.epsilon, size=places, count=size)
             chosen.append([number[one.key_hex] for one in best])
         ours.append(recall(people, chosen).mean)
         found = sketch_neighbors(code_profiles(profiles), k=size, epsilon=Fraction(1), stream=seeded_stream(seed, 9))
@@ -201,12 +202,11 @@ def test_dismissed_and_added_items_are_not_recommended(handle):
 
 
 def test_odds_stay_within_the_promise():
-    for dial in (0, 1, 37, 50, 99, 100):
-        most = most_odds_factor(EPSILON, dial)
-        assert most == pytest.approx(math.exp(3 * dial / 100))
+    for weight in (0, 0.01, 0.37, 0.5, 0.99, 1):
+        most = most_odds_factor(EPSILON, weight)
+        assert most == pytest.approx(math.exp(3 * weight))
         for bit in (True, False):
-            assert 1 / most - 1e-12 <= odds_factor(EPSILON, dial, bit) <= most + 1e-12
-    assert odds_factor(EPSILON, 100, bit=True) == pytest.approx(math.exp(3))
-    both = total_odds_factor([(50, True), (50, True)], EPSILON)
-    assert both == pytest.approx(odds_factor(EPSILON, 50, bit=True) ** 2)
-    assert np.isfinite(most_odds_factor(EPSILON, 100, epochs=10**6))
+            assert 1 / most - 1e-12 <= odds_factor(EPSILON, weight, bit) <= most + 1e-12
+    assert odds_factor(EPSILON, 1.0, bit=True) == pytest.approx(math.exp(3))
+    assert most_odds_factor(EPSILON, 0.5, epochs=2) == pytest.approx(odds_factor(EPSILON, 0.5, bit=True) ** 2)
+    assert np.isfinite(most_odds_factor(EPSILON, 1.0, epochs=10**6))

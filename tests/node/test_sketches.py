@@ -3,19 +3,22 @@
 The audits use fixed seeds and confidence 1 - 1e-7: a false alarm in fewer than one of 10**6 choices of the seed.
 """
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from swarm import a_network, identity_of
+from swarm import a_network, draw_bits, identity_of
 
 from hetdp.auditing import audit
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
-from hetdp.mechanisms.sketching import one_with
-from hetdp.node.protocol import sketches
+from hetdp.node.dials import as_dial
 from hetdp.node.protocol.messages import Delivery, Refused, SignedSketch, decode, encode
-from hetdp.node.protocol.sketches import as_dial, check_sketch, draw_bits, pack, sign_sketch, unpack
+from hetdp.node.protocol.sketches import check_sketch, sign_sketch
+from hetdp.sketching import bits as sketch_bits
+from hetdp.sketching.bits import pack, unpack
+from hetdp.sketching.law import exact_chance_of_one
 
 CONFIDENT = 1 - 1e-7
 EPSILON = Fraction(3, 2)
@@ -60,16 +63,16 @@ def test_the_audit_sees_what_there_is_to_see(item):
 
 
 def _ignoring_dials(epsilon):
-    return [one_with(epsilon, Fraction(min(1, dial))) for dial in range(101)]
+    return [exact_chance_of_one(epsilon, Fraction(min(1, code))) for code in range(256)]
 
 
 def _square_roots(epsilon):
-    return [one_with(epsilon, Fraction(int(100 * (dial / 100) ** 0.5), 100)) for dial in range(101)]
+    return [exact_chance_of_one(epsilon, Fraction(int(100 * (code / 255) ** 0.5), 100)) for code in range(256)]
 
 
 @pytest.mark.parametrize("broken", [_ignoring_dials, _square_roots])
 def test_broken_variants_are_caught(monkeypatch, broken):
-    monkeypatch.setattr(sketches, "_coins", broken)
+    monkeypatch.setattr(sketch_bits, "coins", broken)
     report = audit(captured, neighbors=neighbours(1), claimed=float(EPSILON) / 2, samples=40_000, random_state=1)
     assert report.verdict == "violated"
 
@@ -97,8 +100,8 @@ def test_bits_have_the_exact_frequencies():
     size = 100_000
     for dial in (0, 10, 50, 90, 100):
         bits = draw_bits(dict.fromkeys(range(size), dial), epsilon=EPSILON, size=size, stream=seeded_stream(9, dial))
-        expected = sketches.chance_of_one(EPSILON, dial)
-        assert expected == pytest.approx(np.exp(1.5 * dial / 100) / (1 + np.exp(1.5)))
+        code = math.floor(dial * 255 / 100)
+        expected = np.exp(1.5 * code / 255) / (1 + np.exp(1.5))
         assert abs(bits.mean() - expected) < 6 * (expected * (1 - expected) / size) ** 0.5
 
 

@@ -21,7 +21,7 @@ def cost_facts(network: "Network", limit: float) -> dict[str, Any]:
     -------
     Public parameters and the limit of all items; nothing of the profile.
     """
-    from hetdp.node.protocol.sketches import FULL_DIAL
+    from hetdp.node.dials import FULL_DIAL
     from hetdp.node.storage.ledger import most_steps
 
     epochs = most_steps(limit, network.epsilon) // FULL_DIAL

@@ -1,8 +1,4 @@
-"""Publish a whole set once: heterogeneous randomised response over a public catalogue.
-
-For each catalogue item the owner sets a bit: absent -> 1 with probability q = 1 / (1 + exp(epsilon)); present with
-weight v -> 1 with probability p(v) = q exp(epsilon v). So p(0) = q and p(1) = 1 - q.
-"""
+"""Publish a whole set once: heterogeneous randomised response over a public catalogue (`hetdp.sketching`)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +12,9 @@ from hetdp.core.randomness import Stream
 from hetdp.mechanisms.examples import WEIGHTS, Example, mechanism_examples
 from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.stretching import as_weights
-from hetdp.noise.coins import Probability, exponential, toss_kinds, weight_kinds
 from hetdp.profiles import Box, PrivacyWeights
+from hetdp.profiles.weights import weight_codes
+from hetdp.sketching.bits import toss_bits
 
 __all__ = ["Sketch", "sketch"]
 
@@ -72,24 +69,9 @@ class SketchPlan(FullPricePlan):
         Each row costs as much as a release. One random word per item, whatever is in the set.
         """
         present = self.mechanism.domain.clamp(values) >= _PRESENT
-        weights, place = weight_kinds(np.append(0.0, self.mechanism.weights.values))
-        kinds = [one_with(self.level, weight) for weight in weights]
-        # An absent item behaves like a present one of weight 0, which is the first kind.
-        which = np.where(present & keep, place[1:], 0)
-        bits = toss_kinds(kinds, np.tile(which, count), stream)
+        codes = np.where(present & keep, weight_codes(self.mechanism.weights.values), np.uint8(0))
+        bits = toss_bits(np.tile(codes, count), epsilon=self.level, stream=stream)
         return bits.reshape(count, -1).astype(np.float64)
-
-
-def one_with(level: Fraction, weight: Fraction) -> Probability:
-    """Return p(v) = exp(level v) / (1 + exp(level)) = exp(-level (1 - v)) / (1 + exp(-level)), exactly."""
-    above, below = exponential(level * (1 - weight)), exponential(level)
-
-    def bounds(bits: int) -> tuple[int, int]:
-        (low, high), (least, most) = above(bits + 4), below(bits + 4)
-        one = 1 << (bits + 4)
-        return (low << bits) // (one + most), -(-(high << bits) // (one + least))
-
-    return bounds
 
 
 def sketch(weights: PrivacyWeights | ArrayLike, *, size: int | None = None) -> Sketch:
@@ -106,7 +88,7 @@ def sketch(weights: PrivacyWeights | ArrayLike, *, size: int | None = None) -> S
     -------
     Both likelihood ratios of every bit are at most exp(epsilon v_i), so the whole sketch is (epsilon, v)-private
     (docs/proofs/mechanisms.md), and weights are hidden by the same argument. Values are indicators: at least 0.5 means
-    present.
+    present. Weights are rounded down to steps of 1/255.
 
     Examples
     --------

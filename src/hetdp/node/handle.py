@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hetdp.core.errors import DataError
 from hetdp.node.facts import EpochClock, Neighbour, Recommendation, Status
-from hetdp.node.neighbours import find_neighbours, votes
+from hetdp.node.neighbors import find_neighbors, votes
 from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Bootstrap, Network, read_network
@@ -160,7 +160,7 @@ class NodeHandle:
 
     def _alike(self, sketches: Sequence[SignedSketch], counting: Collection[int]) -> tuple[Neighbour, ...]:
         return tuple(
-            find_neighbours(
+            find_neighbors(
                 sketches,
                 counting,
                 epsilon=self.network.epsilon,

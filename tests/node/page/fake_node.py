@@ -6,18 +6,18 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from swarm import draw_bits
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.facts import EpochClock, Neighbour, PeerInfo, Recommendation, Status, Traffic
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.network import Network
-from hetdp.node.protocol.sketches import draw_bits
 from hetdp.node.settings import Settings
 from hetdp.node.storage.catalogue import CatalogueItem
 from hetdp.node.storage.profile import ListCounts, ProfileItem, Waiting
 from hetdp.node.storage.store import OwnSketch, Publication
-from hetdp.node.tails import RARE, expected_by_chance
+from hetdp.sketching.chance import RARE, expected_by_chance
 
 START = 1_800_000_000
 #: Chance of a one where there is nothing, at epsilon 3.

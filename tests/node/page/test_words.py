@@ -13,12 +13,11 @@ from fake_node import FakeNode, FakeStore
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetdp.node.disclosure import most_odds_factor, odds_factor
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page import pictures, words
-from hetdp.node.protocol.sketches import chance_of_one
 from hetdp.node.storage.store import Store
-from hetdp.node.tails import expected_by_chance
+from hetdp.sketching.chance import expected_by_chance
+from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
 
 
 @pytest.mark.parametrize(("fake", "real"), [(FakeNode, NodeHandle), (FakeStore, Store)])
@@ -44,12 +43,12 @@ def test_the_name_of_a_dial_rises_with_it():
 @given(before=st.floats(0.001, 0.999), dial=st.integers(0, 100), bit=st.booleans(), level=st.floats(0.1, 8))
 def test_beliefs_are_those_of_bayes(before, dial, bit, level):
     epsilon = Fraction(level)
-    absent, present = chance_of_one(epsilon), chance_of_one(epsilon, dial)
+    absent, present = chance_of_one(epsilon), chance_of_one(epsilon, dial / 100)
     likely = (present, absent) if bit else (1 - present, 1 - absent)
     expected = before * likely[0] / (before * likely[0] + (1 - before) * likely[1])
-    after = words.updated_chance(before, odds_factor(epsilon, dial, bit))
+    after = words.updated_chance(before, odds_factor(epsilon, dial / 100, bit))
     assert math.isclose(after, expected, rel_tol=1e-9)
-    assert after <= words.updated_chance(before, most_odds_factor(epsilon, dial)) * (1 + 1e-9)
+    assert after <= words.updated_chance(before, most_odds_factor(epsilon, dial / 100)) * (1 + 1e-9)
 
 
 @given(st.floats(0.0, 1.0))

@@ -139,7 +139,7 @@ def gossip_scores(profile: Sequence[float], size: int, random_state: RandomState
 
 def published_sketches(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
     """Return what a user publishes with the sketch engine: one bit per item."""
-    from hetdp.neighbors.engines.sketch.bits import GROUP_USERS, Sketches
+    from hetdp.sketching.bits import GROUP_USERS, Sketches
 
     sketches = Sketches(population(profile, copies=size), epsilon=_EPSILON, stream=as_stream(random_state))
     bits = np.empty((_ITEMS, sketches.n_groups * GROUP_USERS // 64), dtype=np.uint64)

@@ -18,7 +18,7 @@ from hetdp.neighbors.significance import SIGNIFICANT, overlap_significance, sket
 from hetdp.profiles.coded import CodedProfiles
 
 if TYPE_CHECKING:
-    from hetdp.neighbors.engines.sketch.bits import Sketches
+    from hetdp.sketching.bits import Sketches
 
 __all__ = ["ENGINES", "Asked", "Fitted", "Recommended", "Run", "fit_engine"]
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from hetdp.core.words import counted
+from hetdp.node.dials import FULL_DIAL
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.fields import text_in, whole_in
 from hetdp.node.page.rendering import Renderer
 from hetdp.node.page.session import Message, View
 from hetdp.node.page.words import PRESETS, dial_effect, dial_name
-from hetdp.node.protocol.sketches import FULL_DIAL
 from hetdp.node.storage.profile import Waiting
 
 __all__ = ["ItemsPage"]

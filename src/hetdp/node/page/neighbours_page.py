@@ -13,7 +13,7 @@ from hetdp.node.page.pictures import Face, Interval, face, interval
 from hetdp.node.page.rendering import Renderer
 from hetdp.node.page.session import Message, View
 from hetdp.node.page.words import chance_words, votes_words
-from hetdp.node.tails import RARE
+from hetdp.sketching.chance import RARE
 
 __all__ = ["NeighboursPage"]
 

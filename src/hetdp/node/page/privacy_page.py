@@ -8,16 +8,16 @@ from fractions import Fraction
 from starlette.responses import Response
 
 from hetdp.core.errors import InvalidInput
-from hetdp.node.disclosure import most_odds_factor, odds_factor
+from hetdp.node.dials import FULL_DIAL
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.fields import amount_in, whole_in
 from hetdp.node.page.pictures import loss_chart, sketch_image
 from hetdp.node.page.rendering import Renderer
 from hetdp.node.page.session import Message, View
 from hetdp.node.page.words import HUGE_LIMIT, certainty_words, updated_chance
-from hetdp.node.protocol.sketches import FULL_DIAL, chance_of_one
 from hetdp.node.storage.ledger import most_steps
 from hetdp.node.storage.profile import ProfileItem
+from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
 
 __all__ = ["PrivacyPage"]
 
@@ -86,7 +86,7 @@ class PrivacyPage:
             "privacy.html",
             watch="profile epoch",
             epsilon=float(network.epsilon),
-            most_per_epoch=most_odds_factor(network.epsilon, FULL_DIAL),
+            most_per_epoch=most_odds_factor(network.epsilon, 1.0),
             length_s=network.epoch_length_s,
             default_limit=store.default_limit(),
             limit_chosen=store.default_limit_chosen(),
@@ -147,7 +147,8 @@ class PrivacyPage:
         newest = store.newest_publication()
         assert newest is not None  # noqa: S101  (the caller has looked; epochs do not vanish)
         dial, bit = newest.dials.get(place, 0), bool(newest.bits[place])
-        factor, most = odds_factor(epsilon, dial, bit), most_odds_factor(epsilon, dial)
+        weight = dial / FULL_DIAL
+        factor, most = odds_factor(epsilon, weight, bit), most_odds_factor(epsilon, weight)
         charges = store.charges(place)
         spent = math.fsum(loss for _, loss in charges)
         lifetime = math.exp(min(700.0, spent))  # losses add up, so odds multiply

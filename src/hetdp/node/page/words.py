@@ -4,8 +4,9 @@ import math
 from datetime import datetime
 from fractions import Fraction
 
-from hetdp.node.disclosure import most_odds_factor
-from hetdp.node.tails import RARE
+from hetdp.node.dials import FULL_DIAL
+from hetdp.sketching.chance import RARE
+from hetdp.sketching.law import most_odds_factor
 
 __all__ = [
     "DIAL_NAMES",
@@ -67,7 +68,8 @@ def dial_effect(dial: int, epsilon: Fraction) -> str:
     """
     if dial == 0:
         return "No trace of it anywhere: nobody learns anything, and it is not used for you either."
-    return f"A sketch changes anyone's odds that you have it at most {factor_words(most_odds_factor(epsilon, dial))}."
+    most = most_odds_factor(epsilon, dial / FULL_DIAL)
+    return f"A sketch changes anyone's odds that you have it at most {factor_words(most)}."
 
 
 def factor_words(factor: float) -> str:

@@ -12,10 +12,11 @@ import msgspec
 
 from hetdp.core.errors import SimulatedResult
 from hetdp.core.randomness import Stream, secure_stream
+from hetdp.node.dials import draw_bits
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Network
-from hetdp.node.protocol.sketches import draw_bits, sign_sketch
+from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.storage.store import Store
 
 __all__ = ["publish"]
@@ -91,7 +92,7 @@ def _draw(
             return
         dials = store.standing().effective
         store.charge(connection, dials)
-        bits = draw_bits(dials, epsilon=network.epsilon, size=network.items, stream=stream)
+        bits = draw_bits(dials, epsilon=network.epsilon, stream=stream)
         sketch = sign_sketch(bits, epoch=epoch, identity=identity, network=network, invitation=invitation)
         connection.execute(
             "INSERT INTO publications VALUES (?, ?, ?, ?, ?)",

@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.node.dials import as_dial
 from hetdp.node.protocol.addresses import check_own_address
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import Bootstrap, Network, read_network, split_address
-from hetdp.node.protocol.sketches import as_dial
 from hetdp.node.settings import Settings, settings_toml
 from hetdp.node.storage.catalogue import read_catalogue, read_items
 from hetdp.node.storage.store import Store

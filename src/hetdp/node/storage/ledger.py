@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
-from hetdp.node.protocol.sketches import FULL_DIAL
+from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.base import checked_place, set_fact
 from hetdp.node.storage.catalogue_table import CatalogueStore
 

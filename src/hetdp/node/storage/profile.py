@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from hetdp.core.errors import InvalidInput
-from hetdp.node.protocol.sketches import FULL_DIAL
+from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.base import checked_place
 from hetdp.node.storage.ledger import ABSENT, next_version, put_array
 from hetdp.node.storage.listing import ListCounts, ListingStore, ProfileItem, Waiting

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from hetdp.core.errors import DataError
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Network
-from hetdp.node.protocol.sketches import unpack
 from hetdp.node.storage.base import set_fact
 from hetdp.node.storage.catalogue import CatalogueItem
 from hetdp.node.storage.ledger import ABSENT, checked_limit, put_array
 from hetdp.node.storage.peers import PeerStore
 from hetdp.node.storage.schema import create
+from hetdp.sketching.bits import unpack
 
 __all__ = ["OwnSketch", "Publication", "Store"]
 

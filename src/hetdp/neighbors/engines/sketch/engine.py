@@ -1,6 +1,6 @@
 """The `sketch` engine: everybody publishes once, and looks for neighbours among what others have published.
 
-Each user publishes one bit for each item of the catalogue (`sketch_bits`). A recipient counts the bits that another
+Each user publishes one bit for each item of the catalogue (`hetdp.sketching`). A recipient counts the bits that another
 user's sketch shows at the recipient's own items, locally and without noise, and keeps the users with the most.
 """
 
@@ -17,10 +17,10 @@ from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.neighbors.engines.exact.selection import Progress
-from hetdp.neighbors.engines.sketch.bits import GROUP_USERS, Sketches
-from hetdp.neighbors.engines.sketch.tables import GROUP_WORDS
 from hetdp.neighbors.lists import NeighborLists
 from hetdp.profiles.coded import CodedProfiles
+from hetdp.sketching.bits import GROUP_USERS, Sketches
+from hetdp.sketching.law import GROUP_WORDS
 
 __all__ = ["MEMORY_BYTES", "Progress", "SketchResult", "portions", "sketch_neighbors"]
 
@@ -119,7 +119,7 @@ def sketch_neighbors(
             if progress is not None:
                 seen = min(coded.n_users, first_group * GROUP_USERS + 64 * bits.shape[1])
                 progress(coded.n_users * seen, coded.n_users**2)
-    scores = (search.counts - coded.sizes[:, None] * sketches.chance) / sketches.contrast
+    scores = (search.counts - coded.sizes[:, None] * sketches.chance_of_one) / sketches.contrast
     return SketchResult(NeighborLists(search.neighbours, scores), sketches)
 
 

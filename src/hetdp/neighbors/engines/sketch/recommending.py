@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
-from hetdp.neighbors.engines.sketch.bits import Sketches
 from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES, Progress, portions
-from hetdp.neighbors.engines.sketch.tables import GROUP_WORDS
 from hetdp.profiles.coded import CodedProfiles
+from hetdp.sketching.bits import Sketches
+from hetdp.sketching.law import GROUP_WORDS
 
 __all__ = ["item_shares", "sketch_recommendations"]
 
@@ -125,7 +125,7 @@ class _Voting:
         self._own = (coded.indptr, coded.items)
         self._words = sketches.n_groups * GROUP_WORDS
         self._shares = _shares(sketches, pool)
-        self._noise = (sketches.chance, sketches.contrast)
+        self._noise = (sketches.chance_of_one, sketches.contrast)
         self._fits = np.empty((coded.n_users, 3))
 
     def learn(self, spread: float | None) -> None:
@@ -203,8 +203,8 @@ def _shares(sketches: Sketches, pool: ThreadPoolExecutor) -> NDArray[np.float64]
     if not set_bits.size:
         return np.empty(0)
     means = set_bits / sketches.n_users
-    plain = (means - sketches.chance) / sketches.contrast
-    noise = sketches.chance * (1.0 - sketches.chance) / sketches.n_users / sketches.contrast**2
+    plain = (means - sketches.chance_of_one) / sketches.contrast
+    noise = sketches.chance_of_one * (1.0 - sketches.chance_of_one) / sketches.n_users / sketches.contrast**2
     centre = plain.mean()
     variance = max(float(plain.var()) - noise, 0.0)
     trust = variance / (variance + noise) if variance > 0.0 else 0.0

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from hetdp.node.facts import Neighbour
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.node.protocol.sketches import chance_of_one, pack, unpack
-from hetdp.node.tails import RARE, expected_by_chance
+from hetdp.sketching.bits import pack, unpack
+from hetdp.sketching.chance import RARE, expected_by_chance
+from hetdp.sketching.law import chance_of_one
 
-__all__ = ["Vote", "find_neighbours", "scores", "votes"]
+__all__ = ["Vote", "find_neighbors", "scores", "votes"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -95,12 +96,12 @@ def _counts(sketches: Sequence[SignedSketch], items: Collection[int], *, size: i
     return counts
 
 
-def find_neighbours(
+def find_neighbors(
     sketches: Sequence[SignedSketch], items: Collection[int], *, epsilon: Fraction, size: int, count: int
 ) -> list[Neighbour]:
     """Return the `count` best neighbours, best first; none for an empty profile.
 
-    Those who may be there by chance alone are among them, and `by_chance` tells: compare it with `tails.RARE`.
+    Those who may be there by chance alone are among them, and `by_chance` tells: compare it with `RARE`.
     """
     if not items:
         return []

@@ -1,7 +1,8 @@
-"""The published sketches of all users: one bit for each user and catalogue item, generated when somebody looks.
+"""The bits of sketches: of one profile, drawn once and packed for publication; and of many, made when somebody looks.
 
-Every bit is a function of a secret key, the item, the user, and whether and how much that item counts for that user:
-nothing else. So bits can be made in blocks of any shape, in any order and as often as wanted, and are always the same.
+Both draw from the one law of `sketching.law`. In `Sketches` every bit is a function of a secret key, the item, the
+user, and whether and how much that item counts for that user, and of nothing else: so bits can be made in blocks of any
+shape, in any order and as often as wanted, and are always the same.
 """
 
 from fractions import Fraction
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import KeyedWords, Stream
-from hetdp.neighbors.engines.sketch.tables import GROUP_WORDS, ROUNDS, SketchTables, sketch_tables
+from hetdp.noise.coins import toss_kinds
 from hetdp.profiles.coded import CodedProfiles
+from hetdp.sketching.law import GROUP_WORDS, ROUNDS, SketchTables, chance_of_one, coins, contrast, sketch_tables
 
-__all__ = ["GROUP_USERS", "Sketches"]
+__all__ = ["GROUP_USERS", "Sketches", "pack", "toss_bits", "unpack"]
 
 #: Users whose bits are made together; columns come in multiples of it.
 GROUP_USERS = 64 * GROUP_WORDS
@@ -23,6 +25,55 @@ GROUP_USERS = 64 * GROUP_WORDS
 _BATCH_BLOCKS = 16_384
 #: Different purposes give independent words for the same item and user: first digits, later digits, second coins.
 _HEAD, _TAIL, _EXTRA = 1, 2, 3
+
+
+def toss_bits(codes: NDArray[np.uint8], *, epsilon: Fraction, stream: Stream) -> NDArray[np.bool_]:
+    """Draw the bits of one sketch: one per catalogue item.
+
+    Parameters
+    ----------
+    codes
+        How much each catalogue item counts, in steps of 1/255 (`weight_codes`); 0 for absent ones.
+    epsilon
+        Level of an item of weight 1.
+    stream
+        The secure stream, except in simulations.
+
+    Privacy
+    -------
+    Both likelihood ratios of bit i are at most exp(epsilon v_i) (docs/proofs/mechanisms.md), so item i pays
+    epsilon * v_i, once, against everybody together. An item of code 0 leaves every bit the same for the same stream.
+    One random word per catalogue item, and the same work, whatever the profile.
+
+    Examples
+    --------
+    >>> from hetdp.core.randomness import seeded_stream
+    >>> toss_bits(np.array([255, 0, 0], dtype=np.uint8), epsilon=Fraction(9), stream=seeded_stream(1))
+    array([ True, False, False])
+    """
+    return toss_kinds(coins(epsilon), codes.astype(np.intp), stream)
+
+
+def pack(bits: NDArray[np.bool_]) -> bytes:
+    r"""Return bits as bytes, first item in the lowest bit; what is left of the last byte is 0.
+
+    Examples
+    --------
+    >>> pack(np.array([True, False, True]))
+    b'\x05'
+    """
+    return np.packbits(bits, bitorder="little").tobytes()
+
+
+def unpack(packed: bytes, size: int) -> NDArray[np.bool_]:
+    r"""Return the bits of a packed sketch.
+
+    Examples
+    --------
+    >>> unpack(b"\x05", 3)
+    array([ True, False,  True])
+    """
+    return np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=size, bitorder="little").view(np.bool_)
 
 
 class Sketches:
@@ -55,9 +106,9 @@ class Sketches:
     """
 
     def __init__(self, coded: CodedProfiles, *, epsilon: Fraction, stream: Stream) -> None:
-        from hetdp.neighbors._kernels import sketching
+        from hetdp.sketching import _kernels
 
-        self._kernels = sketching
+        self._kernels = _kernels
         self.n_users, self.n_items = coded.n_users, coded.n_items
         self.epsilon = epsilon
         self.simulated = stream.simulated
@@ -68,8 +119,8 @@ class Sketches:
         for begin in range(0, coded.items.size, _BATCH_BLOCKS):
             part = slice(begin, begin + _BATCH_BLOCKS)
             digits = self._pair_words(coded.items[part], owners[part], _EXTRA)
-            sketching.land(digits, coded.codes[part], self._tables, landed[part])
-        self._indptr, self._users = sketching.sort_pairs(coded.indptr, coded.items, landed, coded.n_items)
+            _kernels.land(digits, coded.codes[part], self._tables, landed[part])
+        self._indptr, self._users = _kernels.sort_pairs(coded.indptr, coded.items, landed, coded.n_items)
 
     def __repr__(self) -> str:
         return f"Sketches({self.n_users} users, {self.n_items} items)"
@@ -79,9 +130,9 @@ class Sketches:
         raise TypeError(message)
 
     @property
-    def chance(self) -> float:
+    def chance_of_one(self) -> float:
         """The probability q that the bit of an absent item is 1. Public."""
-        return chance(self.epsilon)
+        return chance_of_one(self.epsilon)
 
     @property
     def contrast(self) -> float:
@@ -152,13 +203,3 @@ class Sketches:
         blocks = np.empty((items.size, 2), dtype=np.uint64)
         self._kernels.pair_blocks(items, users, purpose, blocks)
         return self._cipher.encrypt(blocks)
-
-
-def chance(epsilon: Fraction) -> float:
-    """Return 1 / (1 + exp(epsilon)) as a float, for scores."""
-    return (1.0 - contrast(epsilon)) / 2.0
-
-
-def contrast(epsilon: Fraction) -> float:
-    """Return tanh(epsilon / 2) = 1 - 2q as a float, for scores."""
-    return float(np.tanh(float(epsilon) / 2.0))

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hetdp.neighbors.engines.sketch.tables import GROUP_WORDS, ROUNDS, SketchTables
+from hetdp.sketching.law import GROUP_WORDS, ROUNDS, SketchTables
 
 __all__ = [
     "column_bits",

@@ -1,0 +1,59 @@
+"""The dial of an item: its weight in whole percent, as the owner sets it and the ledger charges it.
+
+Bits are drawn for the weight rounded down to steps of 1/255, as everywhere (`profiles.weights`); a charge of dial/100
+is therefore never below the real loss.
+"""
+
+import math
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
+from hetdp.profiles.weights import WEIGHT_STEPS
+from hetdp.sketching.bits import toss_bits
+
+__all__ = ["FULL_DIAL", "as_dial", "draw_bits"]
+
+#: The dial of an item that is protected like any other.
+FULL_DIAL = 100
+#: The weight of each dial in steps of 1/255: the exact floor of dial * 255 / 100.
+_CODES = (np.arange(FULL_DIAL + 1) * WEIGHT_STEPS // FULL_DIAL).astype(np.uint8)
+
+
+def as_dial(weight: str | float) -> int:
+    """Return a weight in [0, 1] as a dial, rounded down: an item never counts for more than its owner said.
+
+    Examples
+    --------
+    >>> as_dial(1.0), as_dial("0.29"), as_dial(0.999), as_dial("")
+    (100, 29, 99, 100)
+    """
+    text = str(weight).strip() or "1"
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or not 0 <= number <= 1:
+        raise InvalidInput("weight must be a number from 0 to 1. Got another instead.")
+    return math.floor(number * FULL_DIAL)
+
+
+def draw_bits(dials: NDArray[np.uint8], *, epsilon: Fraction, stream: Stream) -> NDArray[np.bool_]:
+    """Draw the bits that a node publishes: one per catalogue item, from its dial; 0 for items that do not count.
+
+    Privacy
+    -------
+    Item i loses at most epsilon * dial_i / 100, once, against everybody together. An item of dial 0 leaves every bit
+    the same for the same stream. One random word per catalogue item, and the same work, whatever the profile.
+
+    Examples
+    --------
+    >>> from hetdp.core.randomness import seeded_stream
+    >>> draw_bits(np.array([100, 0, 0, 0], dtype=np.uint8), epsilon=Fraction(9), stream=seeded_stream(1))
+    array([ True, False, False, False])
+    """
+    return toss_bits(_CODES[dials], epsilon=epsilon, stream=stream)
