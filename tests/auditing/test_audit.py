@@ -9,9 +9,9 @@ import pytest
 import hetdp
 from hetdp import Box, errors, queries
 from hetdp.auditing import AuditInterrupted, audit, plan_audit, plan_samples, worst_pair
+from hetdp.auditing.adjacency import differing_item
+from hetdp.auditing.bounds import certified_log_ratio
 from hetdp.auditing.events import learn_events
-from hetdp.auditing.neighbours import differing_item
-from hetdp.auditing.statistics import certified_log_ratio
 from hetdp.mechanisms.examples import example_queries
 
 CONFIDENT = 1 - 1e-7
@@ -42,13 +42,13 @@ def test_sample_sizes_at_the_ends():
 def test_the_planned_size_finds_a_factor_of_1_1():
     """Scale 1/1.1 against a claim of 1: found at the planned size, for ten seeds out of ten (power 99.9 %)."""
     for seed in range(10):
-        report = audit(noisy(1 / 1.1), neighbors=PAIR, claimed=1.0, random_state=seed)
+        report = audit(noisy(1 / 1.1), adjacent=PAIR, claimed=1.0, random_state=seed)
         assert report.verdict == "violated"
 
 
 def test_a_kept_promise_is_not_accused():
     for seed in range(10):
-        report = audit(noisy(1.0), neighbors=PAIR, claimed=1.0, confidence=CONFIDENT, random_state=seed)
+        report = audit(noisy(1.0), adjacent=PAIR, claimed=1.0, confidence=CONFIDENT, random_state=seed)
         assert report.verdict == "no violation found"
         assert 0.85 < report.rows[0].lower_bound <= 1
 
@@ -107,11 +107,11 @@ def test_labels_sets_and_dicts():
         return ["yes" if truth == present else "no" for truth in honest]
 
     for pair, item in ((({"diary"}, set()), "diary"), (({"diary": 1}, {}), "diary")):
-        report = audit(respond, neighbors=[pair], claimed={item: 1.0}, confidence=CONFIDENT, random_state=3)
+        report = audit(respond, adjacent=[pair], claimed={item: 1.0}, confidence=CONFIDENT, random_state=3)
         assert report.verdict == "violated"
         assert report.rows[0].item == item
         assert report.rows[0].lower_bound <= np.log(3)
-        spared = audit(respond, neighbors=[pair], claimed=np.log(3), confidence=CONFIDENT, random_state=3)
+        spared = audit(respond, adjacent=[pair], claimed=np.log(3), confidence=CONFIDENT, random_state=3)
         assert spared.verdict == "no violation found"
 
 
@@ -121,12 +121,12 @@ def test_releases_are_audited_one_by_one():
     def released(profile, random_state):
         return hetdp.release(stretched, profile, epsilon=3.0, random_state=random_state)
 
-    report = audit(released, neighbors=[([0], [1])], claimed=1.0, samples=1_000, random_state=1)
+    report = audit(released, adjacent=[([0], [1])], claimed=1.0, samples=1_000, random_state=1)
     assert report.verdict == "violated"
 
 
 def test_an_audit_is_reproducible_and_events_are_not_tested_where_they_were_learned():
-    reports = [audit(noisy(1.0), neighbors=PAIR, claimed=1.0, samples=5_000, random_state=9) for _ in range(2)]
+    reports = [audit(noisy(1.0), adjacent=PAIR, claimed=1.0, samples=5_000, random_state=9) for _ in range(2)]
     assert reports[0].to_dict()["rows"] == reports[1].to_dict()["rows"]
     seen = []
 
@@ -134,7 +134,7 @@ def test_an_audit_is_reproducible_and_events_are_not_tested_where_they_were_lear
         seen.append(random_state)
         return noisy(1.0)(profile, size, random_state)
 
-    audit(counting, neighbors=PAIR, claimed=1.0, samples=5_000, random_state=9)
+    audit(counting, adjacent=PAIR, claimed=1.0, samples=5_000, random_state=9)
     assert len(set(seen)) == len(seen)
 
 
@@ -170,7 +170,7 @@ def returns(*outputs):
 )
 def test_bad_mechanisms(mechanism, message):
     with pytest.raises(errors.InvalidInput, match=message):
-        audit(mechanism, neighbors=PAIR, claimed=1.0)
+        audit(mechanism, adjacent=PAIR, claimed=1.0)
 
 
 @pytest.mark.parametrize(
@@ -179,17 +179,17 @@ def test_bad_mechanisms(mechanism, message):
         ({"claimed": float("inf")}, "claimed must be a finite number"),
         ({"claimed": float("nan")}, "claimed must be a finite number"),
         ({"claimed": -1.0}, "claimed must be a finite number >= 0"),
-        ({"claimed": [1.0, float("inf")], "neighbors": [([0, 0], [0, 1])]}, "claimed must be a finite number"),
+        ({"claimed": [1.0, float("inf")], "adjacent": [([0, 0], [0, 1])]}, "claimed must be a finite number"),
         ({"claimed": {"other": 1.0}}, "claimed must hold a loss for every audited item"),
         ({"claimed": []}, "claimed must hold a loss for every item"),
         ({"claimed": None}, "claimed must be given"),
-        ({"neighbors": None}, "neighbors must be given"),
-        ({"neighbors": []}, "neighbors must be a list of pairs"),
-        ({"neighbors": [([0, 1],)]}, "neighbors must be a list of pairs"),
-        ({"neighbors": [([0, 1], [0, 1])]}, "exactly one item. Got 0"),
-        ({"neighbors": [([0, 1], [1, 0])]}, "exactly one item. Got 2"),
-        ({"neighbors": [([0, float("nan")], [0, float("nan")])]}, "exactly one item. Got 0"),
-        ({"neighbors": [([0, 1], [0])]}, "same length"),
+        ({"adjacent": None}, "adjacent must be given"),
+        ({"adjacent": []}, "adjacent must be a list of pairs"),
+        ({"adjacent": [([0, 1],)]}, "adjacent must be a list of pairs"),
+        ({"adjacent": [([0, 1], [0, 1])]}, "exactly one item. Got 0"),
+        ({"adjacent": [([0, 1], [1, 0])]}, "exactly one item. Got 2"),
+        ({"adjacent": [([0, float("nan")], [0, float("nan")])]}, "exactly one item. Got 0"),
+        ({"adjacent": [([0, 1], [0])]}, "same length"),
         ({"samples": 10}, "samples must be a whole number >= 1000"),
         ({"confidence": 1.0}, "confidence must lie between"),
         ({"epsilon": 1.0}, "epsilon must come with a mechanism"),
@@ -198,7 +198,17 @@ def test_bad_mechanisms(mechanism, message):
 )
 def test_bad_arguments(arguments, message):
     with pytest.raises(errors.InvalidInput, match=message):
-        audit(noisy(1.0), **{"neighbors": PAIR, "claimed": 1.0, **arguments})
+        audit(noisy(1.0), **{"adjacent": PAIR, "claimed": 1.0, **arguments})
+
+
+def test_the_former_name_of_adjacent_is_still_accepted():
+    former, today = (
+        audit(noisy(1.0), claimed=1.0, samples=5_000, random_state=9, **{name: PAIR})
+        for name in ("neighbors", "adjacent")
+    )
+    assert former.rows == today.rows
+    with pytest.raises(errors.InvalidInput, match="adjacent must be given once"):
+        audit(noisy(1.0), neighbors=PAIR, adjacent=PAIR, claimed=1.0)
 
 
 def test_rho_is_refused():
@@ -218,7 +228,7 @@ def test_an_interrupted_audit_keeps_what_it_knows():
 
     pairs = [([0.0, 1.0], [1.0, 1.0]), ([1.0, 0.0], [1.0, 1.0])]
     with pytest.raises(AuditInterrupted) as caught:
-        audit(noisy(0.5), neighbors=pairs, claimed=1.0, samples=5_000, random_state=1, progress=interrupt)
+        audit(noisy(0.5), adjacent=pairs, claimed=1.0, samples=5_000, random_state=1, progress=interrupt)
     report = caught.value.report
     assert (len(report.rows), report.verdict) == (1, "violated")
     assert "Interrupted after 1 of 2 pairs" in str(report)
@@ -226,12 +236,12 @@ def test_an_interrupted_audit_keeps_what_it_knows():
 
 
 def test_report_and_plan_in_words():
-    plan = plan_audit(noisy(0.5), neighbors=PAIR, claimed=1.0, samples=20_000)
+    plan = plan_audit(noisy(0.5), adjacent=PAIR, claimed=1.0, samples=20_000)
     assert str(plan).startswith("1 item x 2 x 30,000 runs, about ")
     report = plan.run(1)
     assert report.cost == str(plan)
     assert "violated" in str(report)
     assert "violated" in report._repr_html_()
     assert "private" not in str(report)
-    small = plan_audit(noisy(1.0), neighbors=PAIR, claimed=0.001)
+    small = plan_audit(noisy(1.0), adjacent=PAIR, claimed=0.001)
     assert "capped: finds a factor of" in str(small)

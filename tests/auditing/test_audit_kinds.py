@@ -14,7 +14,7 @@ from hetdp.auditing import (
     timing_audit,
 )
 from hetdp.auditing.cases import MUTANTS, audit_cases
-from hetdp.auditing.features import precision_feature
+from hetdp.auditing.events import precision_feature
 from hetdp.core.randomness import seeded_stream
 
 every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
@@ -94,7 +94,7 @@ def test_floating_point_audit_breaks_numpy_and_not_us():
     def textbook(profile, size, random_state):
         return profile[0] + np.random.default_rng(random_state).laplace(0, 1, size)
 
-    broken = floating_point_audit(textbook, neighbors=[([0.0], [1.0])], claimed=1.0, random_state=1)
+    broken = floating_point_audit(textbook, adjacent=[([0.0], [1.0])], claimed=1.0, random_state=1)
     assert broken.verdict == "violated"
     assert broken.figures["lower_bound"] > 5
     plan = hetdp.plan(hetdp.stretch(queries.total(Box([0], [1])), [1.0]), epsilon=1.0)
@@ -107,7 +107,7 @@ def test_floating_point_audit_breaks_numpy_and_not_us():
 
 def test_floating_point_audit_refuses_labels():
     with pytest.raises(errors.InvalidInput, match="must return numbers"):
-        floating_point_audit(lambda profile: "yes", neighbors=[([0], [1])], claimed=1.0)  # noqa: ARG005
+        floating_point_audit(lambda profile: "yes", adjacent=[([0], [1])], claimed=1.0)  # noqa: ARG005
 
 
 def test_replay_sees_warnings_shapes_and_infinity():
@@ -125,7 +125,7 @@ def test_replay_sees_warnings_shapes_and_infinity():
         return np.inf if profile[0] == 1 else 0.0
 
     for mechanism, words in ((warns, "warns"), (grows, "type or shape"), (explodes, "infinity")):
-        finding = replay_audit(mechanism, neighbors=[([0], [1])], limits=1.0, odd_values=False)
+        finding = replay_audit(mechanism, adjacent=[([0], [1])], limits=1.0, odd_values=False)
         assert finding.verdict == "violated"
         assert words in finding.words
 
@@ -138,16 +138,16 @@ def test_replay_tells_no_value():
     def sometimes(profile, random_state):
         return leaks(profile, random_state) if profile[0] == 0.123 else 0.0
 
-    finding = replay_audit(sometimes, neighbors=[([0], [0.123])], limits=1.0)
+    finding = replay_audit(sometimes, adjacent=[([0], [0.123])], limits=1.0)
     assert finding.verdict == "violated"
     assert "0.123" not in str(finding)
-    with pytest.raises(errors.InvalidInput, match="must run on the neighbors given"):
-        replay_audit(leaks, neighbors=[([0], [1])])
+    with pytest.raises(errors.InvalidInput, match="must run on the adjacent profiles given"):
+        replay_audit(leaks, adjacent=[([0], [1])])
 
 
 def test_replay_needs_a_stream():
     with pytest.raises(errors.InvalidInput, match="takes random_state"):
-        replay_audit(sum, neighbors=[([0], [1])])
+        replay_audit(sum, adjacent=[([0], [1])])
     stretched = hetdp.stretch(queries.total(Box([0], [1])), [1.0])
     with pytest.raises(errors.InvalidInput, match="both or none"):
         replay_audit(stretched, epsilon=1.0, rho=1.0)

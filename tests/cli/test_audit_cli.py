@@ -15,7 +15,7 @@ from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
 
 PAGE = Path(__file__).parents[2] / "docs" / "auditing.md"
-NEIGHBORS = "[[[0, 1], [1, 1]]]"
+ADJACENT = "[[[0, 1], [1, 1]]]"
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_the_example_of_the_documentation_is_caught(run):
 
 
 def test_a_function_and_its_report(run):
-    common = ("--claimed", 1, "--neighbors", NEIGHBORS, "--seed", 1)
+    common = ("--claimed", 1, "--adjacent", ADJACENT, "--seed", 1)
     status, out, err = run("audit", "mine.py:bad", *common, "--output", "report.json")
     assert status == 1
     assert "violated" in out
@@ -60,14 +60,16 @@ def test_a_function_and_its_report(run):
 
 
 def test_pairs_from_a_file_and_claims_per_item(run):
-    Path("pairs.json").write_text(NEIGHBORS)
-    arguments = ("audit", "mine.py:bad", "--neighbors", "pairs.json", "--samples", 5000, "--seed", 1)
+    Path("pairs.json").write_text(ADJACENT)
+    arguments = ("audit", "mine.py:bad", "--adjacent", "pairs.json", "--samples", 5000, "--seed", 1)
     assert run(*arguments, "--claimed", "[1, 1]")[0] == 1
+    former = ["--neighbors" if argument == "--adjacent" else argument for argument in arguments]
+    assert run(*former, "--claimed", "[1, 1]")[0] == 1
     assert run(*arguments, "--claimed", "[3, 1]")[0] == 0
 
 
 def test_dry_run_audits_nothing(run):
-    status, out, err = run("audit", "mine.py:bad", "--claimed", 1, "--neighbors", NEIGHBORS, "--dry-run")
+    status, out, err = run("audit", "mine.py:bad", "--claimed", 1, "--adjacent", ADJACENT, "--dry-run")
     assert (status, out) == (0, "")
     assert re.search(r"Planned: 1 item x 2 x [\d,]+ runs, about \d+ s", err)
     status, out, err = run("audit", "--all", "--dry-run")
@@ -141,16 +143,16 @@ def test_control_c_prints_what_is_known(run, small, monkeypatch):
     [
         ((), 2, "either FILE.py:FUNCTION or one of"),
         (("mine.py:bad", "--all"), 2, "either FILE.py:FUNCTION or one of"),
-        (("mine.py:bad",), 2, "--claimed and --neighbors must be given"),
-        (("mine.py:bad", "--claimed", "x", "--neighbors", NEIGHBORS), 3, "--claimed must be JSON"),
-        (("mine.py:bad", "--claimed", "Infinity", "--neighbors", NEIGHBORS), 2, "claimed must be a finite number"),
-        (("mine.py:bad", "--claimed", "1", "--neighbors", "no.json"), 3, "--neighbors must be a JSON file"),
-        (("mine.py:bad", "--claimed", "1", "--neighbors", "[[[0], [0]]]"), 2, "differ in exactly one item"),
-        (("mine.py:bad", "--claimed", "1", "--neighbors", "3"), 2, "neighbors must be a list of pairs"),
-        (("mine.py", "--claimed", "1", "--neighbors", NEIGHBORS), 3, "as FILE.py:FUNCTION"),
-        (("no.py:f", "--claimed", "1", "--neighbors", NEIGHBORS), 3, "must exist"),
-        (("mine.py:nothing", "--claimed", "1", "--neighbors", NEIGHBORS), 3, "must define a function"),
-        (("mine.py:number", "--claimed", "1", "--neighbors", NEIGHBORS), 3, "must define a function"),
+        (("mine.py:bad",), 2, "--claimed and --adjacent must be given"),
+        (("mine.py:bad", "--claimed", "x", "--adjacent", ADJACENT), 3, "--claimed must be JSON"),
+        (("mine.py:bad", "--claimed", "Infinity", "--adjacent", ADJACENT), 2, "claimed must be a finite number"),
+        (("mine.py:bad", "--claimed", "1", "--adjacent", "no.json"), 3, "--adjacent must be a JSON file"),
+        (("mine.py:bad", "--claimed", "1", "--adjacent", "[[[0], [0]]]"), 2, "differ in exactly one item"),
+        (("mine.py:bad", "--claimed", "1", "--adjacent", "3"), 2, "adjacent must be a list of pairs"),
+        (("mine.py", "--claimed", "1", "--adjacent", ADJACENT), 3, "as FILE.py:FUNCTION"),
+        (("no.py:f", "--claimed", "1", "--adjacent", ADJACENT), 3, "must exist"),
+        (("mine.py:nothing", "--claimed", "1", "--adjacent", ADJACENT), 3, "must define a function"),
+        (("mine.py:number", "--claimed", "1", "--adjacent", ADJACENT), 3, "must define a function"),
         (("--all", "-o", "nowhere/report.json"), 3, "--output must be in an existing folder"),
     ],
 )

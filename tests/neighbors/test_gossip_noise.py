@@ -130,7 +130,7 @@ def pair_mechanism(code, *, epsilon, combine="smaller", counted=None):
 def test_the_loss_of_an_item_is_epsilon_times_its_weight(combine, weight):
     mechanism = pair_mechanism(int(255 * weight), epsilon=Fraction(2), combine=combine)
     report = audit(
-        mechanism, neighbors=[([0], [1])], claimed=2 * weight, samples=60_000, confidence=CONFIDENT, random_state=1
+        mechanism, adjacent=[([0], [1])], claimed=2 * weight, samples=60_000, confidence=CONFIDENT, random_state=1
     )
     assert report.verdict == "no violation found"
     assert report.rows[0].lower_bound > 0.8 * 2 * weight  # the audit sees the loss that is there
@@ -138,7 +138,7 @@ def test_the_loss_of_an_item_is_epsilon_times_its_weight(combine, weight):
 
 def test_an_item_that_counts_too_much_is_caught():
     mechanism = pair_mechanism(102, epsilon=Fraction(2), counted=204)
-    report = audit(mechanism, neighbors=[([0], [1])], claimed=0.8, samples=60_000, confidence=CONFIDENT, random_state=1)
+    report = audit(mechanism, adjacent=[([0], [1])], claimed=0.8, samples=60_000, confidence=CONFIDENT, random_state=1)
     assert report.verdict == "violated"
 
 

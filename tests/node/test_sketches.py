@@ -49,7 +49,7 @@ def neighbours(item):
 def test_captured_sketches_keep_the_promise_of_every_item(item):
     claim = float(EPSILON) * DIALS[item] / 100
     report = audit(
-        captured, neighbors=neighbours(item), claimed=claim, samples=40_000, confidence=CONFIDENT, random_state=1
+        captured, adjacent=neighbours(item), claimed=claim, samples=40_000, confidence=CONFIDENT, random_state=1
     )
     assert report.verdict == "no violation found"
 
@@ -58,7 +58,7 @@ def test_captured_sketches_keep_the_promise_of_every_item(item):
 def test_the_audit_sees_what_there_is_to_see(item):
     """The bound comes close to the promise: the test above would notice a promise broken by a quarter."""
     claim = float(EPSILON) * DIALS[item] / 100
-    report = audit(captured, neighbors=neighbours(item), claimed=claim, samples=40_000, random_state=1)
+    report = audit(captured, adjacent=neighbours(item), claimed=claim, samples=40_000, random_state=1)
     assert report.rows[0].lower_bound > 0.8 * claim
 
 
@@ -73,7 +73,7 @@ def _square_roots(epsilon):
 @pytest.mark.parametrize("broken", [_ignoring_dials, _square_roots])
 def test_broken_variants_are_caught(monkeypatch, broken):
     monkeypatch.setattr(sketch_bits, "coins", broken)
-    report = audit(captured, neighbors=neighbours(1), claimed=float(EPSILON) / 2, samples=40_000, random_state=1)
+    report = audit(captured, adjacent=neighbours(1), claimed=float(EPSILON) / 2, samples=40_000, random_state=1)
     assert report.verdict == "violated"
 
 

@@ -203,7 +203,7 @@ def release(
         grid=prepared.grid,
         query=mechanism.name,
         noise=prepared.noise,
-        guarantee=Guarantee(prepared.unit, prepared.amount, adjacent=mechanism.neighbours, weights=mechanism.weights),
+        guarantee=Guarantee(prepared.unit, prepared.amount, adjacent=mechanism.adjacent, weights=mechanism.weights),
         estimate=estimate,
         simulated=stream.simulated,
         losses=np.where(keep, losses, 0.0),

@@ -1,13 +1,13 @@
 """Audits: attempts to break every promise. They can refute a promise; nothing here can prove one."""
 
+from hetdp.auditing.adjacency import worst_pair
+from hetdp.auditing.bounds import plan_samples
 from hetdp.auditing.floating_point import floating_point_audit
-from hetdp.auditing.neighbours import worst_pair
 from hetdp.auditing.registry import BatteryReport, all_mutants, battery, catch_all, run_battery, run_cases
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow, Finding
 from hetdp.auditing.samplers import sampler_audit
 from hetdp.auditing.statistical import AuditPlan, audit, plan_audit
-from hetdp.auditing.statistics import plan_samples
 from hetdp.auditing.timing import timing_audit
 
 __all__ = [

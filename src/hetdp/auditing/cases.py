@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.release import release, release_distortion_bound
+from hetdp.auditing.bounds import MINIMUM_SAMPLES
 from hetdp.auditing.floating_point import floating_point_audit
 from hetdp.auditing.mutants import MUTANTS
 from hetdp.auditing.registry import CONFIDENCE, Case
@@ -15,7 +16,6 @@ from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import Finding
 from hetdp.auditing.samplers import sampler_audit
 from hetdp.auditing.statistical import audit
-from hetdp.auditing.statistics import MINIMUM_SAMPLES
 from hetdp.auditing.timing import timing_audit
 from hetdp.core.randomness import Stream
 from hetdp.mechanisms import queries
@@ -97,14 +97,14 @@ def _release_cases(*, quick: bool) -> Iterator[Case]:
 def _end_to_end(function: Callable[..., float], claimed: Any) -> Callable[[int], Finding]:  # noqa: ANN401
     return lambda seed: (
         audit(
-            function, neighbors=_PAIRS, claimed=claimed, samples=4_000, confidence=CONFIDENCE, random_state=seed
+            function, adjacent=_PAIRS, claimed=claimed, samples=4_000, confidence=CONFIDENCE, random_state=seed
         ).finding
     )
 
 
 def _replayed(function: Callable[..., float], limits: Any) -> Callable[[int], Finding]:  # noqa: ANN401
     # With S = 1 and epsilon = 1, what an item may lose is what it may move the answer by.
-    return lambda seed: replay_audit(function, neighbors=_PAIRS, limits=limits, odd_values=False, random_state=seed)
+    return lambda seed: replay_audit(function, adjacent=_PAIRS, limits=limits, odd_values=False, random_state=seed)
 
 
 def _sampler_cases(*, quick: bool) -> Iterator[Case]:
@@ -138,7 +138,7 @@ def _floating_point_cases(*, quick: bool) -> Iterator[Case]:
 
         def run(seed: int, plan: object = plan) -> Finding:
             pairs = [([0.0, 0.0], [1.0, 0.0]), ([0.0, 0.0], [0.0, 1.0])]
-            return floating_point_audit(plan, neighbors=pairs, samples=samples, random_state=seed)
+            return floating_point_audit(plan, adjacent=pairs, samples=samples, random_state=seed)
 
         yield Case(f"total, {'default grid' if grid is None else 'grid 1/16'}", "floating point", run)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from hetdp.auditing.features import precision_feature
-from hetdp.auditing.neighbours import Pair
+from hetdp.auditing.adjacency import Pair, formerly_neighbors
+from hetdp.auditing.events import precision_feature
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.statistical import plan_audit
 from hetdp.auditing.subjects import Claims, Subject
@@ -19,10 +19,11 @@ __all__ = ["floating_point_audit"]
 _SAMPLES = 100_000
 
 
+@formerly_neighbors
 def floating_point_audit(
     mechanism: object,
     *,
-    neighbors: Sequence[Pair] | None = None,
+    adjacent: Sequence[Pair] | None = None,
     claimed: Claims | None = None,
     epsilon: Real | None = None,
     grid: float | None = None,
@@ -32,7 +33,7 @@ def floating_point_audit(
     random_state: RandomState = None,
     progress: Callable[[float], None] | None = None,
 ) -> Finding:
-    """Look for answers that lie off the public grid, and for neighbours that have different last bits.
+    """Look for answers that lie off the public grid, and for adjacent profiles that have different last bits.
 
     The precision distinguisher counts outputs off a coarse lattice: 0 plus floating-point noise has binary digits that
     1 plus floating-point noise cannot have. What it sees is turned into a certified lower bound on the loss.
@@ -41,8 +42,8 @@ def floating_point_audit(
     ----------
     mechanism
         As for `audit`; its outputs must be numbers. Only the first cell of a vector is looked at.
-    neighbors, claimed, epsilon, items
-        As for `audit`. Neighbours with the exact answers 0 and 1 show most.
+    adjacent, claimed, epsilon, items
+        As for `audit`. Profiles with the exact answers 0 and 1 show most.
     grid
         The public step; known for plans. Not checked if there is none.
     samples, confidence
@@ -58,12 +59,12 @@ def floating_point_audit(
     --------
     >>> def textbook(profile, size, random_state):
     ...     return sum(profile) + np.random.default_rng(random_state).laplace(0, 1, size)
-    >>> floating_point_audit(textbook, neighbors=[([0], [1])], claimed=1.0, random_state=1).verdict
+    >>> floating_point_audit(textbook, adjacent=[([0], [1])], claimed=1.0, random_state=1).verdict
     'violated'
     """
     plan = plan_audit(
         mechanism,
-        neighbors=neighbors,
+        adjacent=adjacent,
         claimed=claimed,
         samples=samples,
         confidence=confidence,

@@ -1,8 +1,8 @@
-"""The replay audit: two neighbours on the same random stream, compared to the last bit.
+"""The replay audit: two adjacent profiles on the same random stream, compared to the last bit.
 
 Noise of one distribution, added to answers that differ by at most v_i * m * S, keeps the promise; so the answers under
 the same stream must differ by no more. Where v_i = 0 they must be the same bytes. The number of random words, warnings
-and exceptions must not tell the two apart either. Odd values (nan, infinity, text) are among the neighbours.
+and exceptions must not tell the two apart either. Odd values (nan, infinity, text) are among the profiles.
 """
 
 import math
@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from hetdp.auditing.neighbours import Pair
+from hetdp.auditing.adjacency import Pair, checked_pairs, formerly_neighbors
 from hetdp.auditing.outputs import OutputReader, Outputs
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.subjects import (
     Claims,
     accepts,
-    checked_pairs,
     claims_for,
     default_items,
     mechanism_of,
@@ -53,10 +52,11 @@ class _Outcome:
     warned: tuple[str, ...]
 
 
+@formerly_neighbors
 def replay_audit(
     mechanism: object,
     *,
-    neighbors: Sequence[Pair] | None = None,
+    adjacent: Sequence[Pair] | None = None,
     limits: Claims | None = None,
     epsilon: Real | None = None,
     rho: Real | None = None,
@@ -64,14 +64,14 @@ def replay_audit(
     same_draws: bool = True,
     random_state: RandomState = 0,
 ) -> Finding:
-    """Run neighbours on the same random stream and compare everything that can be seen.
+    """Run adjacent profiles on the same random stream and compare everything that can be seen.
 
     Parameters
     ----------
     mechanism
         A plan; a mechanism with `epsilon` or `rho`; or a function that takes a profile and `random_state`, a
         `hetdp.core.randomness.Stream`.
-    neighbors
+    adjacent
         Pairs that differ in one item; found for plans and mechanisms.
     limits
         With a function: the most an item may move the answer (L1), v_i * m * S, as one number, per item, or a dict.
@@ -98,17 +98,17 @@ def replay_audit(
     'no violation found'
     >>> def leaky(profile, random_state):
     ...     return float(profile[0] > 0.5) * 1e-9
-    >>> print(replay_audit(leaky, neighbors=[([0.0], [1.0])], limits=0.0))
+    >>> print(replay_audit(leaky, adjacent=[([0.0], [1.0])], limits=0.0))
     leaky (replay audit): violated. Item 0: the outputs differ although the item must have no influence.
     """
     stream = as_stream(random_state)
     if isinstance(mechanism, Plan | Mechanism):
         plan = planned(mechanism, epsilon=epsilon, rho=rho)
-        name, run, pairs, bounds = _plan_subject(mechanism, plan, neighbors)
+        name, run, pairs, bounds = _plan_subject(mechanism, plan, adjacent)
     elif callable(mechanism) and accepts(mechanism, "random_state"):
         subject = subject_of(mechanism)
         plan, name, bounds = None, subject.name, limits
-        pairs = pairs_for(subject, neighbors, None)
+        pairs = pairs_for(subject, adjacent, None)
         run = _function_run(mechanism)
     else:
         raise InvalidInput("mechanism must be a plan, a mechanism, or a function that takes random_state (a Stream).")
@@ -131,19 +131,19 @@ def replay_audit(
 
 
 def _plan_subject(
-    mechanism: object, plan: Plan, neighbors: Sequence[Pair] | None
+    mechanism: object, plan: Plan, adjacent: Sequence[Pair] | None
 ) -> tuple[str, Callable[..., Any], list[tuple[Hashable, Pair]], Claims | None]:
     """Return name, run, pairs and limits of a plan; a weight of 0 must leave no trace in any mechanism."""
     origin = mechanism_of(plan) or mechanism_of(mechanism)
     name = type(plan).__name__ if origin is None else origin.name
     weights = np.sign(plan.losses) if origin is None else origin.weights.values
     keep = np.ones(weights.size, dtype=bool)
-    if neighbors is None:
+    if adjacent is None:
         if origin is None:
-            raise InvalidInput("neighbors must be given for a plan without its mechanism. Got None instead.")
+            raise InvalidInput("adjacent must be given for a plan without its mechanism. Got None instead.")
         pairs = _pairs(origin.domain, default_items(weights))
     else:
-        pairs = checked_pairs(neighbors)
+        pairs = checked_pairs(adjacent)
     limits = {item: 0.0 if isinstance(item, int) and weights[item] == 0 else math.inf for item, _ in pairs}
 
     def run(profile: object, stream: Stream) -> object:
@@ -159,7 +159,7 @@ def _function_run(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _pairs(domain: Box, items: Sequence[int]) -> list[tuple[Hashable, Pair]]:
-    """Return neighbours at vertices and inner points, from end to end and from the centre."""
+    """Return adjacent profiles at vertices and inner points, from end to end and from the centre."""
     found: list[tuple[Hashable, Pair]] = []
     for item in items:
         uniform = (seeded_stream(item, 3).words(_POINTS * domain.size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
@@ -216,7 +216,7 @@ def _side_fault(one: _Outcome, two: _Outcome, *, same_draws: bool) -> str | None
     if same_draws and one.drawn != two.drawn:
         return "the number of random words depends on the value"
     if one.output is None or two.output is None:
-        raise InvalidInput(f"mechanism must run on the neighbors given. Each of a pair {one.raised} instead.")
+        raise InvalidInput(f"mechanism must run on the adjacent profiles given. Each of a pair {one.raised} instead.")
     if one.output.shape != two.output.shape or one.output.dtype != two.output.dtype:
         return "the type or shape of the output depends on the value"
     return None

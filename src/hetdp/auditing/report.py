@@ -106,7 +106,7 @@ class AuditReport:
     subject
         What was audited.
     rows
-        One per audited pair of neighbours.
+        One per audited pair of adjacent profiles.
     confidence
         Chance that all bounds of this report hold together.
     cost

@@ -4,12 +4,8 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
-from hetdp.auditing.events import EVENTS_PER_PAIR, Event, learn_events
-from hetdp.auditing.features import Feature
-from hetdp.auditing.neighbours import Pair
-from hetdp.auditing.outputs import Outputs
-from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow
-from hetdp.auditing.statistics import (
+from hetdp.auditing.adjacency import Pair, formerly_neighbors
+from hetdp.auditing.bounds import (
     MINIMUM_SAMPLES,
     SampleSize,
     certified_log_ratio,
@@ -17,6 +13,9 @@ from hetdp.auditing.statistics import (
     detectable_loss,
     plan_samples,
 )
+from hetdp.auditing.events import EVENTS_PER_PAIR, Event, Feature, learn_events
+from hetdp.auditing.outputs import Outputs
+from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow
 from hetdp.auditing.subjects import Claims, Subject, claims_for, pairs_for, subject_of
 from hetdp.core.checks import Real, whole
 from hetdp.core.errors import InvalidInput
@@ -34,7 +33,7 @@ _TWO_MINUTES_S = 120
 
 @dataclass(frozen=True)
 class PlannedPair:
-    """A pair of neighbours, the claim about the item in which they differ, and how many runs will test it."""
+    """Two adjacent profiles, the claim about the item in which they differ, and how many runs will test it."""
 
     item: Hashable
     pair: Pair
@@ -56,7 +55,7 @@ class AuditPlan:
     subject
         What is audited.
     pairs
-        The pairs of neighbours with their claims and numbers of runs.
+        The pairs of adjacent profiles with their claims and numbers of runs.
     confidence
         Chance that all bounds hold together.
     run_s
@@ -164,10 +163,11 @@ class AuditPlan:
         return counts
 
 
+@formerly_neighbors
 def audit(
     mechanism: object,
     *,
-    neighbors: Sequence[Pair] | None = None,
+    adjacent: Sequence[Pair] | None = None,
     claimed: Claims | None = None,
     samples: int | None = None,
     confidence: float = 0.999,
@@ -184,7 +184,7 @@ def audit(
         A plan (`hetdp.plan`); a mechanism together with `epsilon`; or any function of a profile that returns a number,
         a vector or something hashable. A function that takes `size` is called with it and returns that many outputs;
         one that takes `random_state` is given a fresh seed.
-    neighbors
+    adjacent
         Pairs of public profiles that differ in exactly one item. Found by search for plans and mechanisms.
     claimed
         The promised loss: one number, one per item, or a dict from item to loss. Known for plans: epsilon * v_i.
@@ -208,7 +208,7 @@ def audit(
 
     Privacy
     -------
-    A violation is real up to 1 - confidence. "No violation found" proves nothing: other neighbours or rarer events may
+    A violation is real up to 1 - confidence. "No violation found" proves nothing: other profiles or rarer events may
     still break the promise. Runs on made-up profiles, spends no budget; claims tell weights, so the report is the
     owner's.
 
@@ -217,13 +217,13 @@ def audit(
     >>> import numpy as np
     >>> def noisy_sum(profile, size, random_state):  # scale should be 1, not 1/2
     ...     return sum(profile) + np.random.default_rng(random_state).laplace(0, 0.5, size)
-    >>> report = audit(noisy_sum, neighbors=[([0, 1], [1, 1])], claimed=1.0, random_state=1)
+    >>> report = audit(noisy_sum, adjacent=[([0, 1], [1, 1])], claimed=1.0, random_state=1)
     >>> report.verdict, report.rows[0].lower_bound > 1.8
     ('violated', True)
     """
     plan = plan_audit(
         mechanism,
-        neighbors=neighbors,
+        adjacent=adjacent,
         claimed=claimed,
         samples=samples,
         confidence=confidence,
@@ -233,10 +233,11 @@ def audit(
     return plan.run(random_state, progress)
 
 
+@formerly_neighbors
 def plan_audit(
     mechanism: object,
     *,
-    neighbors: Sequence[Pair] | None = None,
+    adjacent: Sequence[Pair] | None = None,
     claimed: Claims | None = None,
     samples: int | None = None,
     confidence: float = 0.999,
@@ -252,7 +253,7 @@ def plan_audit(
 
     Examples
     --------
-    >>> str(plan_audit(lambda profile: 0.0, neighbors=[([0], [1])], claimed=1.0))
+    >>> str(plan_audit(lambda profile: 0.0, adjacent=[([0], [1])], claimed=1.0))
     '1 item x 2 x 58,605 runs, about ...'
     """
     check_confidence("confidence", confidence)
@@ -262,9 +263,9 @@ def plan_audit(
     promise: Claims | None = subject.claims if claimed is None else claimed
     if promise is None:
         raise InvalidInput("claimed must be given with a function: the loss it promises. Got None instead.")
-    pairs = pairs_for(subject, neighbors, items)
+    pairs = pairs_for(subject, adjacent, items)
     if not pairs:
-        raise InvalidInput("items must name at least one item of neighbors. Got none instead.")
+        raise InvalidInput("items must name at least one item of adjacent. Got none instead.")
     comparisons = EVENTS_PER_PAIR * len(pairs)
     planned = []
     for item, pair in pairs:

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.auditing.adjacency import Pair, checked_pairs, search_pair, worst_pair
 from hetdp.auditing.events import apparent_loss
-from hetdp.auditing.neighbours import Pair, differing_item, search_pair, worst_pair
 from hetdp.auditing.outputs import OutputReader, Outputs
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
@@ -22,7 +22,6 @@ __all__ = [
     "Claims",
     "Subject",
     "accepts",
-    "checked_pairs",
     "claims_for",
     "default_items",
     "fresh_seed",
@@ -85,11 +84,11 @@ class Subject:
         return self.reader.batch(raw, count) if self.vectorised else self.reader.singles(raw)
 
     def pair_for(self, item: int) -> Pair:
-        """Return the pair of neighbours that shows an item most."""
+        """Return the pair of adjacent profiles that shows an item most."""
         if isinstance(self.plan, StretchedPlan):
             return worst_pair(self.plan.stretched.query, item, self.plan.shrinkage)
         if self.domain is None:
-            raise InvalidInput("neighbors must be given for a plan without a stretched query. Got None instead.")
+            raise InvalidInput("adjacent must be given for a plan without a stretched query. Got None instead.")
         pilot = seeded_stream(item, 2)
 
         def apart(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
@@ -243,16 +242,8 @@ def fresh_seed(stream: Stream) -> int:
     return int(stream.words(1)[0] >> np.uint64(33))
 
 
-def checked_pairs(neighbors: Sequence[Pair]) -> list[tuple[Hashable, Pair]]:
-    """Return given pairs of profiles, each with the one item in which they differ."""
-    listed = list(neighbors) if isinstance(neighbors, Sequence) else []
-    if not listed or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in listed):  # noqa: PLR2004
-        raise InvalidInput("neighbors must be a list of pairs of profiles. Got something else instead.")
-    return [(differing_item(one, two), (one, two)) for one, two in listed]
-
-
 def pairs_for(
-    subject: Subject, neighbors: Sequence[Pair] | None, items: Sequence[int] | None
+    subject: Subject, adjacent: Sequence[Pair] | None, items: Sequence[int] | None
 ) -> list[tuple[Hashable, Pair]]:
     """Return the pairs to audit, each with the item it is about: those given, or the worst that can be found.
 
@@ -261,11 +252,11 @@ def pairs_for(
     >>> pairs_for(subject_of(sum), [([0, 0], [0, 1])], None)
     [(1, ([0, 0], [0, 1]))]
     """
-    if neighbors is not None:
-        found = checked_pairs(neighbors)
+    if adjacent is not None:
+        found = checked_pairs(adjacent)
         return found if items is None else [(item, pair) for item, pair in found if item in items]
     if subject.claims is None:
-        raise InvalidInput("neighbors must be given with a function: pairs of profiles that differ in one item.")
+        raise InvalidInput("adjacent must be given with a function: pairs of profiles that differ in one item.")
     for item in items or ():
         if not 0 <= item < subject.claims.size:
             raise InvalidInput(f"items must be positions below {subject.claims.size}. Got {item!r} instead.")

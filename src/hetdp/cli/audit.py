@@ -28,7 +28,12 @@ VIOLATION, INTERRUPTED = 1, 130
 @click.option("--mutants", "mutants_only", is_flag=True, help="Audit the mutants only: every one must be caught.")
 @click.option("--list", "list_only", is_flag=True, help="List what would be audited.")
 @click.option("--claimed", help="Promised epsilon of FUNCTION: a number, or JSON per item ([0.5, 1] or {...}).")
-@click.option("--neighbors", help="JSON list of pairs of profiles that differ in one item, or a file with one.")
+@click.option(
+    "--adjacent",
+    "--neighbors",
+    "adjacent",
+    help="JSON list of pairs of profiles that differ in one item, or a file with one.",
+)
 @click.option("--samples", type=click.IntRange(min=1), help="Runs per side.  [default: from the claim]")
 @click.option("--confidence", type=float, default=0.999, show_default=True, help="Of the audit of FUNCTION.")
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the audit reproducible.  [default: a fresh one]")
@@ -52,7 +57,7 @@ def audit(
 
     \b
     hetdp audit --all --output report.json
-    hetdp audit mine.py:noisy_sum --claimed 1 --neighbors '[[[0, 1], [1, 1]]]'
+    hetdp audit mine.py:noisy_sum --claimed 1 --adjacent '[[[0, 1], [1, 1]]]'
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     if output is not None:
         check_writable(output)
@@ -104,17 +109,17 @@ def _audit_function(
     *,
     dry_run: bool,
     claimed: str | None,
-    neighbors: str | None,
+    adjacent: str | None,
     samples: int | None,
     confidence: float,
 ) -> int:
     from hetdp.auditing import AuditInterrupted, plan_audit
 
-    if claimed is None or neighbors is None:
-        raise click.UsageError("--claimed and --neighbors must be given with FILE.py:FUNCTION.")
+    if claimed is None or adjacent is None:
+        raise click.UsageError("--claimed and --adjacent must be given with FILE.py:FUNCTION.")
     function = _load_function(target)
-    promise, pairs = _read_json("--claimed", claimed), _read_json("--neighbors", neighbors)
-    plan = plan_audit(function, neighbors=pairs, claimed=promise, samples=samples, confidence=confidence)
+    promise, pairs = _read_json("--claimed", claimed), _read_json("--adjacent", adjacent)
+    plan = plan_audit(function, adjacent=pairs, claimed=promise, samples=samples, confidence=confidence)
     speak.remark(f"Planned: {plan}.")
     if dry_run:
         return 0

@@ -84,7 +84,7 @@ class Mechanism(ABC):
         The box of admissible values.
     weights
         The owner's.
-    neighbours
+    adjacent
         What may differ between two profiles that must not be told apart, in words.
 
     Privacy
@@ -93,7 +93,7 @@ class Mechanism(ABC):
     """
 
     weights: PrivacyWeights
-    neighbours: str = "replacing one item by any other value of its range"
+    adjacent: str = "replacing one item by any other value of its range"
 
     @property
     @abstractmethod

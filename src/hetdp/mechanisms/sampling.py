@@ -56,9 +56,9 @@ class Sampled(Mechanism):
         return self.base.domain
 
     @property
-    def neighbours(self) -> str:  # type: ignore[override]
+    def adjacent(self) -> str:  # type: ignore[override]
         """What may differ between neighbouring profiles: what the mechanism inside protects. Public."""
-        return self.base.neighbours
+        return self.base.adjacent
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SampledPlan":
         """Return what a release would do and cost; see `hetdp.plan`."""

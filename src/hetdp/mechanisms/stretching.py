@@ -56,9 +56,9 @@ class Stretched(Mechanism):
         return self.query.domain
 
     @property
-    def neighbours(self) -> str:  # type: ignore[override]
+    def adjacent(self) -> str:  # type: ignore[override]
         """What may differ between neighbouring profiles. Public."""
-        return self.query.neighbours
+        return self.query.adjacent
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> StretchedPlan:
         """Return what a release would do and cost; see `hetdp.plan`.

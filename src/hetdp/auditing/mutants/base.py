@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.floating_point import floating_point_audit
-from hetdp.auditing.neighbours import Pair
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import VIOLATED, Finding
 from hetdp.auditing.samplers import sampler_audit
@@ -80,13 +80,13 @@ def on_grid(steps: NDArray[np.int64]) -> Floats:
     return np.asarray(steps * GRID, dtype=np.float64)
 
 
-def by_statistics(build: Build, neighbors: Sequence[Pair], claimed: Claims) -> Attack:
+def by_statistics(build: Build, adjacent: Sequence[Pair], claimed: Claims) -> Attack:
     """Return the attack by the statistical audit."""
 
     def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001  (the type of an attack)
         return audit(
             build(broken),
-            neighbors=neighbors,
+            adjacent=adjacent,
             claimed=claimed,
             samples=SAMPLES,
             confidence=CONFIDENCE,
@@ -96,13 +96,11 @@ def by_statistics(build: Build, neighbors: Sequence[Pair], claimed: Claims) -> A
     return attack
 
 
-def by_replay(build: Build, neighbors: Sequence[Pair], limits: Claims | None, *, odd_values: bool = True) -> Attack:
+def by_replay(build: Build, adjacent: Sequence[Pair], limits: Claims | None, *, odd_values: bool = True) -> Attack:
     """Return the attack by the replay audit."""
 
     def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001
-        return replay_audit(
-            build(broken), neighbors=neighbors, limits=limits, odd_values=odd_values, random_state=stream
-        )
+        return replay_audit(build(broken), adjacent=adjacent, limits=limits, odd_values=odd_values, random_state=stream)
 
     return attack
 
@@ -116,12 +114,12 @@ def by_sampler(build: Build, scale: float) -> Attack:
     return attack
 
 
-def by_floating_point(build: Build, neighbors: Sequence[Pair], claimed: Claims) -> Attack:
+def by_floating_point(build: Build, adjacent: Sequence[Pair], claimed: Claims) -> Attack:
     """Return the attack by the floating-point audit."""
 
     def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001
         return floating_point_audit(
-            build(broken), neighbors=neighbors, claimed=claimed, confidence=CONFIDENCE, random_state=stream
+            build(broken), adjacent=adjacent, claimed=claimed, confidence=CONFIDENCE, random_state=stream
         )
 
     return attack

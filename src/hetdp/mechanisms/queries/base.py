@@ -54,7 +54,7 @@ class Query(ABC):
     #: How a release of this query rounds: see `hetdp.mechanisms.plan`.
     rounding: ClassVar[str] = "slack"
     #: What may differ between two neighbouring profiles, in words, and how many such steps replacing a value takes.
-    neighbours: str = "replacing one item by any other value of its range"
+    adjacent: str = "replacing one item by any other value of its range"
     steps_to_replace: int = 1
     #: Whether the answer is a vector of cells rather than a number.
     is_vector: ClassVar[bool] = False

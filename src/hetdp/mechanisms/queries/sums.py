@@ -143,7 +143,7 @@ class _Histogram(ItemwiseQuery):
         super().__init__("histogram", domain, cells=cells)
         self.edges = edges
         if cells == 1:
-            self.neighbours = "adding or removing one row"
+            self.adjacent = "adding or removing one row"
             self.steps_to_replace = 2
 
     @property

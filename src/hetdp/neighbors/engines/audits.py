@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.mutants.base import Mutant, by_replay, by_statistics
-from hetdp.auditing.neighbours import Pair
 from hetdp.auditing.registry import CONFIDENCE, Case
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import Finding
@@ -61,7 +61,7 @@ def _pairs(items: Sequence[int]) -> list[Pair]:
 def _statistical(engine: Engine, samples: int, seed: int) -> Finding:
     return audit(
         engine,
-        neighbors=_pairs((0, 1, 2, 3)),
+        adjacent=_pairs((0, 1, 2, 3)),
         claimed=dict(enumerate(WEIGHTS)),
         samples=samples,
         confidence=CONFIDENCE,
@@ -71,7 +71,7 @@ def _statistical(engine: Engine, samples: int, seed: int) -> Finding:
 
 def _replay(engine: Engine, seed: int) -> Finding:
     # The item of weight 0 must leave every bit as it was.
-    return replay_audit(engine, neighbors=_pairs([1]), limits={1: 0.0}, odd_values=False, random_state=seed)
+    return replay_audit(engine, adjacent=_pairs([1]), limits={1: 0.0}, odd_values=False, random_state=seed)
 
 
 def population(profile: Sequence[float], weights: Sequence[float] = WEIGHTS, copies: int = 1) -> CodedProfiles:

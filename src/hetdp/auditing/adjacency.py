@@ -1,8 +1,9 @@
-"""Neighbouring profiles: which item two profiles differ in, and which pair shows an item's influence most."""
+"""Adjacent profiles: which item two profiles differ in, and which pair shows an item's influence most."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeAlias
+from functools import wraps
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,30 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.profiles import Box
 
-__all__ = ["Pair", "differing_item", "search_pair", "worst_pair"]
+__all__ = ["Pair", "checked_pairs", "differing_item", "formerly_neighbors", "search_pair", "worst_pair"]
 
-#: Two neighbouring profiles.
+#: Two adjacent profiles: they differ in one item.
 Pair: TypeAlias = tuple[Any, Any]
 
 _STARTS = 6
 _MOVERS = 48
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def formerly_neighbors(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Let a function take `neighbors`, the former name of its keyword `adjacent`."""
+
+    @wraps(function)
+    def call(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
+        if "neighbors" in keywords:
+            if keywords.get("adjacent") is not None:
+                raise InvalidInput("adjacent must be given once; neighbors is its former name. Got both instead.")
+            keywords["adjacent"] = keywords.pop("neighbors")
+        return function(*arguments, **keywords)
+
+    return call
 
 
 def differing_item(one: object, two: object) -> Hashable:
@@ -39,17 +57,27 @@ def differing_item(one: object, two: object) -> Hashable:
         first, second = list(one), list(two)  # type: ignore[call-overload]
         if len(first) != len(second):
             raise InvalidInput(
-                f"neighbors must be profiles of the same length. Got {len(first)} and {len(second)} items instead."
+                f"adjacent profiles must be of the same length. Got {len(first)} and {len(second)} items instead."
             )
         items = [place for place in range(len(first)) if not _same(first[place], second[place])]
     elif any(isinstance(profile, Sized) and not isinstance(profile, str | bytes) for profile in (one, two)):
         kinds = " and ".join(sorted({type(profile).__name__ for profile in (one, two)}))
-        raise InvalidInput(f"neighbors must be two sequences, two columns, two dicts or two sets. Got {kinds} instead.")
+        raise InvalidInput(
+            f"adjacent profiles must be two sequences, two columns, two dicts or two sets. Got {kinds} instead."
+        )
     else:
         items = [] if _same(one, two) else [0]
     if len(items) != 1:
-        raise InvalidInput(f"neighbors must differ in exactly one item. Got {len(items)} instead.")
+        raise InvalidInput(f"adjacent profiles must differ in exactly one item. Got {len(items)} instead.")
     return items[0]
+
+
+def checked_pairs(adjacent: Sequence[Pair]) -> list[tuple[Hashable, Pair]]:
+    """Return given pairs of profiles, each with the one item in which they differ."""
+    listed = list(adjacent) if isinstance(adjacent, Sequence) else []
+    if not listed or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in listed):  # noqa: PLR2004
+        raise InvalidInput("adjacent must be a list of pairs of profiles. Got something else instead.")
+    return [(differing_item(one, two), (one, two)) for one, two in listed]
 
 
 def worst_pair(query: Query, item: int, shrinkage: Floats) -> tuple[Floats, Floats]:
