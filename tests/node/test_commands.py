@@ -151,7 +151,7 @@ def test_dry_runs_change_nothing(files, home):
     assert planned["would_draw_a_sketch"]
     assert (planned["items_that_count"], planned["largest_loss"]) == (2, 0.3)
     handle = NodeHandle.open(home)
-    assert handle.store.publications() == []
+    assert handle.store.publications.all() == []
     handle.close()
     assert "would start 7 processes" in run(node, "demo", "--nodes", "7", "--dry-run").output
     run(node, "export", "--folder", home, "-o", files / "out.json", "--dry-run")
@@ -193,7 +193,7 @@ def test_costly_networks_are_warned_of_and_the_usual_limit_is_bounded(files):
     assert "403-fold" in output
     assert "spent after 5 h, within a day" in " ".join(output.split())
     handle = NodeHandle.open(files / "much")
-    assert handle.store.default_limit() == 30.0
+    assert handle.store.ledger.default_limit() == 30.0
     handle.close()
     again = run(node, "run", "--folder", files / "much", "--dry-run").output
     assert "Epsilon 6 per epoch is a lot" in again
@@ -207,21 +207,23 @@ def test_the_default_limit_follows_the_settings_until_the_page_sets_it(home):
     text = (home / "node.toml").read_text()
     (home / "node.toml").write_text(text.replace("lifetime_epochs = 10.0", "lifetime_epochs = 2.0"))
     handle = NodeHandle.open(home)
-    assert handle.store.default_limit() == 0.6
+    assert handle.store.ledger.default_limit() == 0.6
     for epoch in range(6):
         publish(
             handle.store, identity=handle.identity, network=handle.network, now_s=handle.network.starts(epoch) + 1.0
         )
-    assert sorted(handle.store.spent().values()) == [0.6, 0.6]
-    assert [item.exhausted for item in handle.store.profile() if item.dial] == [True, True]
-    handle.store.set_default_limit(0.9)
+    assert sorted(handle.store.ledger.spent().values()) == [0.6, 0.6]
+    assert [item.exhausted for item in handle.store.profile.items() if item.dial] == [True, True]
+    handle.store.ledger.set_default_limit(0.9)
     handle.close()
     (home / "node.toml").write_text(text.replace("lifetime_epochs = 10.0", "lifetime_epochs = 20.0"))
     handle = NodeHandle.open(home)
-    assert (handle.store.default_limit(), handle.store.default_limit_chosen()) == (0.9, True)
-    with handle.store.transaction(durable=True) as connection:  # made before this was written down: nothing grows
+    assert (handle.store.ledger.default_limit(), handle.store.ledger.default_limit_chosen()) == (0.9, True)
+    with handle.store.database.transaction(
+        durable=True
+    ) as connection:  # made before this was written down: nothing grows
         connection.execute("DELETE FROM facts WHERE name = 'default_limit_chosen'")
-    assert handle.store.default_limit() == 0.9
+    assert handle.store.ledger.default_limit() == 0.9
     handle.close()
 
 
@@ -281,7 +283,7 @@ def test_a_node_without_a_valid_invitation_does_not_start(files):
     (home / "node.toml").write_text(settings_toml(settings))
     handle = NodeHandle.open(home)
     handle.check_invited()
-    assert handle.store.publications() == [], "nothing was spent"
+    assert handle.store.publications.all() == [], "nothing was spent"
     handle.close()
 
 

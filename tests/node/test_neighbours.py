@@ -18,7 +18,7 @@ from hetdp.node.neighbors import find_neighbors, scores, votes
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.settings import Settings
 from hetdp.node.storage.catalogue import CatalogueItem
-from hetdp.node.storage.store import Store
+from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles
 from hetdp.sketching.bits import unpack
@@ -158,8 +158,8 @@ def test_nodes_find_what_the_sketch_engine_finds():
 @pytest.fixture
 def handle(tmp_path):
     items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(SIZE)]
-    store = Store.make(tmp_path / "node.db", NETWORK, items, default_limit=30.0)
-    store.keep(sketches=[*ALIKE, *STRANGERS], now_s=0.0, first_epoch=0)
+    store = NodeStore.make(tmp_path / "node.db", NETWORK, items, default_limit=30.0)
+    store.peers.keep(sketches=[*ALIKE, *STRANGERS], now_s=0.0, first_epoch=0)
     yield NodeHandle(tmp_path, NETWORK, Settings(neighbours=4), identity_of(50), store)
     store.close()
 
@@ -170,34 +170,34 @@ def view_of(handle):
 
 
 def test_an_item_of_dial_0_has_no_influence_on_the_owner(handle):
-    handle.store.set_dials(dict.fromkeys(MINE, 100))
+    handle.store.profile.set_dials(dict.fromkeys(MINE, 100))
     before = view_of(handle)
     assert before[1]
     top = before[1][0][0]
-    handle.store.set_dials({250: 0, top: 0})
+    handle.store.profile.set_dials({250: 0, top: 0})
     assert view_of(handle) == before
     assert handle.recommendations()[0].in_profile  # shown as such; the page may leave it out
-    handle.store.set_dials({250: 100})
+    handle.store.profile.set_dials({250: 100})
     assert view_of(handle) != before
 
 
 def test_exhausted_items_have_no_influence_either(handle):
-    handle.store.set_dials(dict.fromkeys(MINE, 100))
+    handle.store.profile.set_dials(dict.fromkeys(MINE, 100))
     before = view_of(handle)
-    handle.store.set_dials({250: 100})
-    handle.store.set_limit(250, 0.0)
+    handle.store.profile.set_dials({250: 100})
+    handle.store.ledger.set_limit(250, 0.0)
     assert view_of(handle) == before
 
 
 def test_dismissed_and_added_items_are_not_recommended(handle):
-    handle.store.set_dials(dict.fromkeys(MINE, 100))
+    handle.store.profile.set_dials(dict.fromkeys(MINE, 100))
     first, second = (one.place for one in handle.recommendations(2))
-    handle.store.dismiss(first)
-    handle.store.set_dials({second: 100})
+    handle.store.profile.dismiss(first)
+    handle.store.profile.set_dials({second: 100})
     assert not {first, second} & {one.place for one in handle.recommendations(300)}
-    handle.store.undismiss(first)
+    handle.store.profile.undismiss(first)
     assert first in {one.place for one in handle.recommendations(300)}
-    handle.store.remove(range(SIZE))
+    handle.store.profile.remove(range(SIZE))
     assert handle.recommendations() == handle.neighbours() == ()
 
 

@@ -243,9 +243,9 @@ def _start_page(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> threadin
 
 def _show_next(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> None:
     """Say what the next sketch would cost. Nothing is drawn."""
-    clock, counting = handle.clock(), handle.store.effective_dials()
+    clock, counting = handle.clock(), handle.store.ledger.effective_dials()
     due = clock.epoch >= 0 and (clock.published_epoch is None or clock.published_epoch < clock.epoch)
-    costs = cost_facts(handle.network, handle.store.default_limit())
+    costs = cost_facts(handle.network, handle.store.ledger.default_limit())
     facts = {
         "epoch": clock.epoch,
         "would_draw_a_sketch": due,
@@ -279,8 +279,8 @@ def _export(handle: "NodeHandle") -> dict[str, Any]:
         "epsilon_per_epoch": float(handle.network.epsilon),
         "name": handle.name,
         "key": handle.identity.key.hex(),
-        "default_limit": store.default_limit(),
-        "default_limit_set_on_the_page": store.default_limit_chosen(),
+        "default_limit": store.ledger.default_limit(),
+        "default_limit_set_on_the_page": store.ledger.default_limit_chosen(),
         "profile": [
             {
                 "item": item.item,
@@ -290,13 +290,13 @@ def _export(handle: "NodeHandle") -> dict[str, Any]:
                 "limit": item.limit,
                 "exhausted": item.exhausted,
             }
-            for item in store.profile()
+            for item in store.profile.items()
         ],
         "losses": [
-            {"epoch": epoch, "item": store.catalogue_item(place).item, "loss": loss}
-            for epoch, place, loss in store.all_charges()
+            {"epoch": epoch, "item": store.catalogue.item(place).item, "loss": loss}
+            for epoch, place, loss in store.ledger.all_charges()
         ],
-        "published": [dataclasses.asdict(publication) for publication in store.publications()],
-        "dismissed": sorted(store.catalogue_item(place).item for place in store.dismissed()),
+        "published": [dataclasses.asdict(publication) for publication in store.publications.all()],
+        "dismissed": sorted(store.catalogue.item(place).item for place in store.profile.dismissed()),
         "neighbours": [dataclasses.asdict(neighbour) for neighbour in handle.neighbours()],
     }

@@ -50,7 +50,7 @@ class Daemon:
 
     def __init__(self, handle: NodeHandle, *, ready: Callable[[str], None] = lambda _address: None) -> None:
         self._handle, self._ready = handle, ready
-        self._before = handle.store.traffic()
+        self._before = handle.store.peers.traffic()
         self._pending: Future[SignedSketch | None] | None = None
         self._exchanges_left = 0
 
@@ -85,12 +85,12 @@ class Daemon:
             stream=secure_stream(),
             now_s=now_s,
             invitation=bytes.fromhex(handle.settings.invitation),
-            contacts=handle.store.contacts(
+            contacts=handle.store.peers.contacts(
                 _CONTACTS, own_address=handle.address, most_per_host=handle.settings.most_per_host
             ),
         )
-        node.restore(handle.store.sketches(), now_s=now_s)
-        for key, until_s in handle.store.bans().items():
+        node.restore(handle.store.peers.sketches(), now_s=now_s)
+        for key, until_s in handle.store.peers.bans().items():
             node.gate.ban(key, until_s=until_s)
         node.gate.forget_the_future(now_s)
         return node
@@ -160,7 +160,7 @@ class Daemon:
         peers = [(record, now_s) for record in node.met.values()]
         node.met.clear()
         return worker.submit(
-            self._handle.store.keep,
+            self._handle.store.peers.keep,
             sketches=node.shelf.take_news(),
             peers=peers,
             bans=node.gate.bans(now_s),

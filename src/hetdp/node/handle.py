@@ -14,7 +14,7 @@ from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Bootstrap, Network, read_network
 from hetdp.node.settings import Settings, read_settings
 from hetdp.node.storage.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
-from hetdp.node.storage.store import Store
+from hetdp.node.storage.store import NodeStore
 
 __all__ = ["NodeHandle", "how_to_be_invited"]
 
@@ -32,7 +32,7 @@ class NodeHandle:
     network: Network
     settings: Settings
     identity: Identity
-    store: Store
+    store: NodeStore
     now: Callable[[], float] = time.time
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -52,13 +52,13 @@ class NodeHandle:
         network = read_network(folder / NETWORK)
         settings = read_settings(folder / SETTINGS_FILE)
         identity = Identity.load(folder / IDENTITY)
-        store = Store(folder / STORE)
+        store = NodeStore(folder / STORE)
         try:
             store.check_network(network)
         except BaseException:
             store.close()
             raise
-        store.settings_limit = default_limit(network, settings)
+        store.ledger.settings_limit = default_limit(network, settings)
         return cls(folder, network, settings, identity, store)
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class NodeHandle:
     def alone(self) -> bool:
         """Return whether there is nobody to ask: no other peer is named in the network file, and none was ever met."""
         own = self.identity.key.hex()
-        return all(peer.key == own for peer in self.network.bootstrap) and not self.store.peers()
+        return all(peer.key == own for peer in self.network.bootstrap) and not self.store.peers.known()
 
     def check_invited(self) -> None:
         """Refuse to go on without a valid invitation where the network asks for one.
@@ -107,7 +107,7 @@ class NodeHandle:
         now_s = self.now()
         epoch = self.network.epoch_at(now_s)
         starts_s, ends_s = float(self.network.starts(epoch)), float(self.network.starts(epoch + 1))
-        return EpochClock(now_s, epoch, starts_s, ends_s, self.store.published_epoch())
+        return EpochClock(now_s, epoch, starts_s, ends_s, self.store.publications.newest_epoch())
 
     def neighbours(self) -> tuple[Neighbour, ...]:
         """Return the best neighbours among the sketches held, best first.
@@ -116,7 +116,7 @@ class NodeHandle:
         -------
         Computed locally from the exact profile; items that weigh 0 play no part. Sends nothing.
         """
-        return self._alike(self.store.sketches(), self.store.effective_dials())
+        return self._alike(self.store.peers.sketches(), self.store.ledger.effective_dials())
 
     def recommendations(self, limit: int = 20) -> tuple[Recommendation, ...]:
         """Return items that neighbours seem to have and the owner has not, best first.
@@ -129,18 +129,18 @@ class NodeHandle:
 
     def findings(self, limit: int = 20) -> tuple[tuple[Neighbour, ...], tuple[Recommendation, ...]]:
         """Return neighbours and recommendations together: sketches are read and compared once."""
-        sketches, counting = self.store.sketches(), self.store.effective_dials()
+        sketches, counting = self.store.peers.sketches(), self.store.ledger.effective_dials()
         chosen = self._alike(sketches, counting)
         best = votes(
             sketches,
             chosen,
-            without=set(counting) | self.store.dismissed(),
+            without=set(counting) | self.store.profile.dismissed(),
             epsilon=self.network.epsilon,
             size=self.network.items,
             count=limit,
         )
         places = [vote.place for vote in best]
-        listed = self.store.listed_among(places)
+        listed = self.store.profile.listed_among(places)
         return chosen, tuple(
             Recommendation(
                 place=entry.place,
@@ -155,7 +155,7 @@ class NodeHandle:
                 by_chance=vote.by_chance,
                 in_profile=entry.place in listed,
             )
-            for vote, entry in zip(best, self.store.items_at(places), strict=True)
+            for vote, entry in zip(best, self.store.catalogue.items_at(places), strict=True)
         )
 
     def _alike(self, sketches: Sequence[SignedSketch], counting: Collection[int]) -> tuple[Neighbour, ...]:
@@ -171,7 +171,7 @@ class NodeHandle:
 
     def status(self) -> Status:
         """Return the node at a glance."""
-        clock, counts = self.clock(), self.store.list_counts()
+        clock, counts = self.clock(), self.store.profile.counts()
         return Status(
             name=self.name,
             key_hex=self.identity.key.hex(),
@@ -181,9 +181,9 @@ class NodeHandle:
             epoch=clock.epoch,
             published_epoch=clock.published_epoch,
             next_epoch_s=clock.ends_s,
-            peers=len(self.store.peers()),
-            sketches=self.store.sketch_count(),
-            traffic=self.store.traffic(),
+            peers=len(self.store.peers.known()),
+            sketches=self.store.peers.sketch_count(),
+            traffic=self.store.peers.traffic(),
             items=counts.size,
             exhausted=counts.exhausted,
             clock_behind=clock.published_epoch is not None and clock.published_epoch > clock.epoch,

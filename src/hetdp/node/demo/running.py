@@ -22,7 +22,7 @@ from hetdp.node.protocol.network import Bootstrap, Network, usual_most_items
 from hetdp.node.settings import Settings
 from hetdp.node.storage.catalogue import read_catalogue
 from hetdp.node.storage.folder import free_ports, init_node
-from hetdp.node.storage.store import Store
+from hetdp.node.storage.store import NodeStore
 
 __all__ = ["DemoReport", "run_demo"]
 
@@ -166,10 +166,10 @@ def _converge(
     """Wait until all nodes hold enough sketches; return the seconds since the last start, and the least number held."""
     count = len(plan.folders)
     begin, said, goal = time.monotonic(), 0.0, min(count - 1, int(enough * count))
-    stores = [Store(home / "node.db") for home in plan.folders]
+    stores = [NodeStore(home / "node.db") for home in plan.folders]
     try:
         while True:
-            held = [store.sketch_count() for store in stores]
+            held = [store.peers.sketch_count() for store in stores]
             elapsed = time.monotonic() - begin
             if min(held) >= goal:
                 say(f"{elapsed:5.1f} s: every node holds at least {min(held)} sketches.")
@@ -184,7 +184,7 @@ def _converge(
                 raise DataError(f"every node must hold {goal} sketches. Got another end instead: {what}.")
             if elapsed - said >= _SAY_EVERY_S:
                 said = elapsed
-                up = sum(store.published_epoch() is not None for store in stores)
+                up = sum(store.publications.newest_epoch() is not None for store in stores)
                 say(f"{elapsed:5.1f} s: {_progress(up, held)}")
             time.sleep(0.25)
     finally:

@@ -43,16 +43,16 @@ class ItemsPage:
     def show(self) -> Response:
         """Return the page."""
         view, store, epsilon = self._view, self._node.store, self._node.network.epsilon
-        counts = store.list_counts()
-        rows, fitting = store.listing(view.filtered, limit=_ROWS, offset=view.list_page * _ROWS)
+        counts = store.profile.counts()
+        rows, fitting = store.profile.listing(view.filtered, limit=_ROWS, offset=view.list_page * _ROWS)
         pages = max(1, -(-fitting // _ROWS))
         if view.list_page >= pages:
             view.list_page = pages - 1
-            rows, _ = store.listing(view.filtered, limit=_ROWS, offset=view.list_page * _ROWS)
+            rows, _ = store.profile.listing(view.filtered, limit=_ROWS, offset=view.list_page * _ROWS)
         found = []
         if view.searched is not None:
-            found = store.search(view.searched, limit=_RESULTS + 1, offset=view.search_page * _RESULTS)
-        waiting, changes = store.waiting(_MOST_CHANGES)
+            found = store.catalogue.search(view.searched, limit=_RESULTS + 1, offset=view.search_page * _RESULTS)
+        waiting, changes = store.profile.waiting(_MOST_CHANGES)
         return self._renderer.page(
             "/items",
             "items.html",
@@ -67,7 +67,7 @@ class ItemsPage:
             most=self._node.network.most_items,
             counting=counts.counting,
             exhausted=counts.exhausted,
-            groups=store.group_counts(),
+            groups=store.profile.group_counts(),
             presets=PRESETS,
             changes=[_change(one) for one in waiting],
             all_changes=changes,
@@ -76,7 +76,7 @@ class ItemsPage:
             search_page=view.search_page,
             found=found[:_RESULTS],
             more=len(found) > _RESULTS,
-            listed=store.listed_among(item.place for item in found),
+            listed=store.profile.listed_among(item.place for item in found),
             effects=[[dial_name(dial), dial_effect(dial, epsilon)] for dial in range(FULL_DIAL + 1)],
         )
 
@@ -104,18 +104,18 @@ class ItemsPage:
     def set_dial(self, form: Mapping[str, str]) -> Message | None:
         """Turn the dial of one item."""
         place, dial = whole_in(form, "place"), whole_in(form, "dial")
-        before = self._node.store.on_list(place)
+        before = self._node.store.profile.item(place)
         if before is None:
             return Message("That item is no longer on your list.", bad=True)
         if before.dial == dial:
             return None
-        self._node.store.set_dials({place: dial})
+        self._node.store.profile.set_dials({place: dial})
         return Message(f"{before.title}: {dial_name(dial).lower()} from the next epoch.", undo=True)
 
     def set_group(self, form: Mapping[str, str]) -> Message:
         """Turn the dials of all items of a group, as one step."""
         dial, group = whole_in(form, "dial"), form.get("group")
-        chosen = self._node.store.set_group(group, dial)
+        chosen = self._node.store.profile.set_group(group, dial)
         return Message(f"{counted(chosen, 'item')} set: {dial_name(dial).lower()}.", undo=bool(chosen))
 
     def remove(self, form: Mapping[str, str]) -> Message:
@@ -126,8 +126,8 @@ class ItemsPage:
         Published sketches cannot be called back; the next one is drawn without it.
         """
         place = whole_in(form, "place")
-        title = self._node.store.catalogue_item(place).title
-        self._node.store.remove([place])
+        title = self._node.store.catalogue.item(place).title
+        self._node.store.profile.remove([place])
         return Message(f"{title} is off your list.", undo=True)
 
     def undo(self, _form: Mapping[str, str]) -> Message:
@@ -137,16 +137,16 @@ class ItemsPage:
 
 def add_item(node: NodeHandle, place: int) -> Message:
     """Put an item on the list at full dial; one that is there already keeps its dial."""
-    title = node.store.catalogue_item(place).title
-    if node.store.on_list(place) is not None:
+    title = node.store.catalogue.item(place).title
+    if node.store.profile.item(place) is not None:
         return Message(f"{title} is on your list already.")
-    node.store.set_dials({place: FULL_DIAL})
+    node.store.profile.set_dials({place: FULL_DIAL})
     return Message(f"{title} is on your list.", undo=True)
 
 
 def undo(node: NodeHandle) -> Message:
     """Take the last edit back."""
-    return Message("Taken back.") if node.store.undo() else Message("There is nothing to take back.")
+    return Message("Taken back.") if node.store.profile.undo() else Message("There is nothing to take back.")
 
 
 def _change(item: Waiting) -> Change:

@@ -58,11 +58,11 @@ class NeighboursPage:
     def show(self) -> Response:
         """Return the page."""
         store = self._node.store
-        counting = store.list_counts().counting
+        counting = store.profile.counts().counting
         people, found = self._node.findings()
-        listed = (store.on_list(one.place) for one in found if one.in_profile)
+        listed = (store.profile.item(one.place) for one in found if one.in_profile)
         exhausted = {item.place for item in listed if item is not None and item.exhausted}
-        dismissed = sorted(store.dismissed())
+        dismissed = sorted(store.profile.dismissed())
         return self._renderer.page(
             "/neighbours",
             "neighbours.html",
@@ -71,8 +71,8 @@ class NeighboursPage:
             advice=[_advice(one, exhausted) for one in found if one.by_chance < RARE],
             weak=[_advice(one, exhausted) for one in found if one.by_chance >= RARE][:_MOST_WEAK],
             counting=counting,
-            sketches=store.sketch_count(),
-            dismissed=store.items_at(dismissed[:_MOST_DISMISSED]),
+            sketches=store.peers.sketch_count(),
+            dismissed=store.catalogue.items_at(dismissed[:_MOST_DISMISSED]),
             more_dismissed=max(0, len(dismissed) - _MOST_DISMISSED),
         )
 
@@ -83,15 +83,15 @@ class NeighboursPage:
     def dismiss(self, form: Mapping[str, str]) -> Message:
         """Do not recommend an item any more."""
         place = whole_in(form, "place")
-        title = self._node.store.catalogue_item(place).title
-        self._node.store.dismiss(place)
+        title = self._node.store.catalogue.item(place).title
+        self._node.store.profile.dismiss(place)
         return Message(f"{title} will not be recommended again. It is listed at the end of the page.")
 
     def undismiss(self, form: Mapping[str, str]) -> Message:
         """Recommend an item again."""
         place = whole_in(form, "place")
-        title = self._node.store.catalogue_item(place).title
-        self._node.store.undismiss(place)
+        title = self._node.store.catalogue.item(place).title
+        self._node.store.profile.undismiss(place)
         return Message(f"{title} may be recommended again.")
 
     def undo(self, _form: Mapping[str, str]) -> Message:

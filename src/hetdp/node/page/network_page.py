@@ -28,10 +28,10 @@ class NetworkPage:
         For the owner's eyes: it tells whom the node has talked to.
         """
         store, network, status = self._node.store, self._node.network, self._node.status()
-        history = store.traffic_history()
+        history = store.peers.traffic_history()
         steps = [(later[1] - earlier[1], later[2] - earlier[2]) for earlier, later in pairwise(history)]
         top = max((max(step) for step in steps), default=0)
-        peers = store.peers()
+        peers = store.peers.known()
         return self._renderer.page(
             "/network",
             "network.html",

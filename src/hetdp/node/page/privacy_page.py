@@ -69,10 +69,10 @@ class PrivacyPage:
     def show(self) -> Response:
         """Return the page."""
         store, network = self._node.store, self._node.network
-        spent, profile = store.spent(), store.profile()
-        newest, publications = store.newest_publication(), store.publications()
+        spent, profile = store.ledger.spent(), store.profile.items()
+        newest, publications = store.publications.newest(), store.publications.all()
         titles = {item.place: item.title for item in profile}
-        removed = {place: store.catalogue_item(place).title for place in spent if place not in titles}
+        removed = {place: store.catalogue.item(place).title for place in spent if place not in titles}
         choices = sorted((titles | removed).items(), key=lambda row: row[1].casefold())[:_MOST_CHOICES]
         if self._view.chosen not in titles | removed:
             by_loss = sorted(titles | removed, key=lambda place: -spent.get(place, 0.0))
@@ -80,7 +80,7 @@ class PrivacyPage:
         chart = None
         if publications and spent:
             epochs = [publication.epoch for publication in publications]
-            chart = loss_chart(store.all_charges(), epochs, store.default_limit())
+            chart = loss_chart(store.ledger.all_charges(), epochs, store.ledger.default_limit())
         return self._renderer.page(
             "/privacy",
             "privacy.html",
@@ -88,11 +88,11 @@ class PrivacyPage:
             epsilon=float(network.epsilon),
             most_per_epoch=most_odds_factor(network.epsilon, 1.0),
             length_s=network.epoch_length_s,
-            default_limit=store.default_limit(),
-            limit_chosen=store.default_limit_chosen(),
-            full_epochs=store.default_limit() / float(network.epsilon),
-            huge=store.default_limit() > HUGE_LIMIT,
-            by_then=certainty_words(store.default_limit()),
+            default_limit=store.ledger.default_limit(),
+            limit_chosen=store.ledger.default_limit_chosen(),
+            full_epochs=store.ledger.default_limit() / float(network.epsilon),
+            huge=store.ledger.default_limit() > HUGE_LIMIT,
+            by_then=certainty_words(store.ledger.default_limit()),
             exhausted=[item for item in profile if item.exhausted],
             ending=self._ending(profile),
             publications=publications,
@@ -117,7 +117,7 @@ class PrivacyPage:
     def set_limit(self, form: Mapping[str, str]) -> Message:
         """Set the lifetime limit of one item; an empty field goes back to the default."""
         place, limit = whole_in(form, "place"), amount_in(form, "limit")
-        self._node.store.set_limit(place, limit)
+        self._node.store.ledger.set_limit(place, limit)
         if limit is None:
             return Message("Back to the limit of all items.")
         return Message(f"The limit of this item is set. {certainty_words(limit)}")
@@ -127,7 +127,7 @@ class PrivacyPage:
         limit = amount_in(form, "limit")
         if limit is None:
             raise InvalidInput("limit must be a number of at least 0. Got nothing instead.")
-        self._node.store.set_default_limit(limit)
+        self._node.store.ledger.set_default_limit(limit)
         return Message(f"The limit of all items is set. {certainty_words(limit)}")
 
     def _ending(self, profile: Iterable[ProfileItem]) -> list[tuple[str, int]]:
@@ -144,18 +144,18 @@ class PrivacyPage:
 
     def _disclosure(self, place: int) -> Disclosure:
         store, epsilon = self._node.store, self._node.network.epsilon
-        newest = store.newest_publication()
+        newest = store.publications.newest()
         assert newest is not None  # noqa: S101  (the caller has looked; epochs do not vanish)
         dial, bit = newest.dials.get(place, 0), bool(newest.bits[place])
         weight = dial / FULL_DIAL
         factor, most = odds_factor(epsilon, weight, bit), most_odds_factor(epsilon, weight)
-        charges = store.charges(place)
+        charges = store.ledger.charges(place)
         spent = math.fsum(loss for _, loss in charges)
         lifetime = math.exp(min(700.0, spent))  # losses add up, so odds multiply
-        listed = store.on_list(place)
+        listed = store.profile.item(place)
         return Disclosure(
             place=place,
-            title=store.catalogue_item(place).title,
+            title=store.catalogue.item(place).title,
             dial=dial,
             bit=bit,
             factor=factor,

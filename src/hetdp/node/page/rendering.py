@@ -23,9 +23,9 @@ def state_of(node: NodeHandle) -> dict[str, object]:
     """Return numbers that change when a page is out of date; the browser asks for them now and then."""
     clock, store = node.clock(), node.store
     return {
-        "profile": store.profile_version(),
+        "profile": store.profile.version(),
         "epoch": [clock.epoch, clock.published_epoch],
-        "network": [store.sketch_count(), store.traffic().exchanges],
+        "network": [store.peers.sketch_count(), store.peers.traffic().exchanges],
     }
 
 

@@ -8,8 +8,6 @@ Everything is read and written as arrays as long as the catalogue. Items of dial
 items that count cost the same, so the time of a draw does not tell how many there are (docs/node.md says what may).
 """
 
-import msgspec
-
 from hetdp.core.errors import SimulatedResult
 from hetdp.core.randomness import Stream, secure_stream
 from hetdp.node.dials import draw_bits
@@ -17,13 +15,13 @@ from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Network
 from hetdp.node.protocol.sketches import sign_sketch
-from hetdp.node.storage.store import Store
+from hetdp.node.storage.store import NodeStore
 
 __all__ = ["publish"]
 
 
 def publish(
-    store: Store,
+    store: NodeStore,
     *,
     identity: Identity,
     network: Network,
@@ -63,21 +61,15 @@ def publish(
         )
     store.check_network(network)
     epoch = network.epoch_at(now_s)
-    newest = store.published_epoch()
+    newest = store.publications.newest_epoch()
     if epoch >= 0 and (newest is None or newest < epoch):
         shown = invitation if network.admission == "invite" else b""
         _draw(store, identity=identity, network=network, epoch=epoch, now_s=now_s, invitation=shown, stream=source)
-    return newest_sketch(store)
-
-
-def newest_sketch(store: Store) -> SignedSketch | None:
-    """Return the newest stored sketch of this node, ready to be shown."""
-    rows = store._rows("SELECT sketch FROM publications ORDER BY epoch DESC LIMIT 1")  # noqa: SLF001  (same package)
-    return msgspec.msgpack.decode(rows[0][0], type=SignedSketch) if rows else None
+    return store.publications.newest_signed()
 
 
 def _draw(
-    store: Store,
+    store: NodeStore,
     *,
     identity: Identity,
     network: Network,
@@ -86,15 +78,12 @@ def _draw(
     invitation: bytes,
     stream: Stream,
 ) -> None:
-    with store.transaction(durable=True) as connection:
-        (newest,) = connection.execute("SELECT max(epoch) FROM publications").fetchone()
+    with store.database.transaction(durable=True):
+        newest = store.publications.newest_epoch()
         if newest is not None and newest >= epoch:  # another process was quicker
             return
-        dials = store.standing().effective
-        store.charge(connection, dials)
+        dials = store.ledger.standing().effective
+        store.ledger.charge(dials)
         bits = draw_bits(dials, epsilon=network.epsilon, stream=stream)
         sketch = sign_sketch(bits, epoch=epoch, identity=identity, network=network, invitation=invitation)
-        connection.execute(
-            "INSERT INTO publications VALUES (?, ?, ?, ?, ?)",
-            (epoch, now_s, int(bits.sum()), msgspec.msgpack.encode(sketch), dials.tobytes()),
-        )
+        store.publications.add(sketch, ones=int(bits.sum()), dials=dials, now_s=now_s)

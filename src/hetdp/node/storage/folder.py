@@ -20,7 +20,7 @@ from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import Bootstrap, Network, read_network, split_address
 from hetdp.node.settings import Settings, settings_toml
 from hetdp.node.storage.catalogue import read_catalogue, read_items
-from hetdp.node.storage.store import Store
+from hetdp.node.storage.store import NodeStore
 
 __all__ = [
     "IDENTITY",
@@ -98,8 +98,8 @@ def init_node(
         _write(temporary / SETTINGS_FILE, settings_toml(msgspec.structs.replace(chosen, listen=listen)))
         _write(temporary / _LOCK, "")
         limit = default_limit(network, chosen)
-        with Store.make(temporary / STORE, network, items, default_limit=limit) as store:
-            store.set_dials(dials)
+        with NodeStore.make(temporary / STORE, network, items, default_limit=limit) as store:
+            store.profile.set_dials(dials)
         temporary.rename(folder)
     except (OSError, sqlite3.Error) as error:  # a full disk, above all
         shutil.rmtree(temporary, ignore_errors=True)

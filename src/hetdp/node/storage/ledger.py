@@ -6,10 +6,8 @@ profile: an item that is on the list costs no more than one that is not, and not
 
 import json
 import math
-import sqlite3
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +15,10 @@ from numpy.typing import NDArray
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import FULL_DIAL
-from hetdp.node.storage.base import checked_place, set_fact
-from hetdp.node.storage.catalogue_table import CatalogueStore
+from hetdp.node.storage.catalogue import Catalogue
+from hetdp.node.storage.database import Database
 
-__all__ = ["ABSENT", "MOST_LIMIT", "LedgerStore", "Standing"]
+__all__ = ["ABSENT", "MOST_LIMIT", "LossLedger", "Standing"]
 
 #: Stands where an item is not on the list.
 ABSENT = 255
@@ -30,8 +28,6 @@ MOST_LIMIT = 1e6
 _TOLERANCE = Fraction(1, 10**9)
 #: Losses are kept in 32 bits; so many steps are 20 million epochs at full dial.
 _MOST_STEPS = 2**31 - 1 - FULL_DIAL
-#: Each array and what it is made of: dials, hundredths of epsilon lost so far and at most (below 0: the default).
-_KINDS: dict[str, Any] = {"dials": np.uint8, "lost": np.int32, "limits": np.int32, "page": np.int32, "groups": np.int32}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,8 +71,8 @@ class Standing:
         return np.where(self.listed, self.dials, 0).astype(np.int32)
 
 
-class LedgerStore(CatalogueStore):
-    """Reads and writes losses and limits.
+class LossLedger:
+    """Losses and limits of every item.
 
     Attributes
     ----------
@@ -85,12 +81,14 @@ class LedgerStore(CatalogueStore):
         written, so that looking at a node changes nothing.
     """
 
-    settings_limit: float | None = None
+    def __init__(self, database: Database, catalogue: Catalogue) -> None:
+        self._database, self._catalogue = database, catalogue
+        self.settings_limit: float | None = None
 
     @property
     def epsilon(self) -> Fraction:
         """Loss of an item at full dial per epoch."""
-        return Fraction(self._fact("epsilon"))
+        return Fraction(self._database.fact("epsilon"))
 
     def standing(self) -> Standing:
         """Return how each item of the catalogue stands.
@@ -99,10 +97,12 @@ class LedgerStore(CatalogueStore):
         -------
         For the owner's eyes. The same work for every profile.
         """
-        limits = self._array("limits")
+        limits = self._database.array("limits")
         default = most_steps(self.default_limit(), self.epsilon)
         return Standing(
-            self._array("dials"), self._array("lost"), np.where(limits < 0, default, limits).astype(np.int32)
+            self._database.array("dials"),
+            self._database.array("lost"),
+            np.where(limits < 0, default, limits).astype(np.int32),
         )
 
     def default_limit(self) -> float:
@@ -112,63 +112,65 @@ class LedgerStore(CatalogueStore):
         was made with.
         """
         if self.settings_limit is None or self.default_limit_chosen():
-            return float(self._fact("default_limit"))
+            return float(self._database.fact("default_limit"))
         return self.settings_limit
 
     def default_limit_chosen(self) -> bool:
         """Return whether the owner has set the default limit, so that the settings no longer do."""
-        return bool(self._fact("default_limit_chosen") != 0)  # a store that does not say keeps the limit it has
+        return bool(
+            self._database.fact("default_limit_chosen") != 0
+        )  # a store that does not say keeps the limit it has
 
     def set_default_limit(self, epsilon: float) -> None:
         """Set the lifetime limit of items that have none of their own."""
         limit = checked_limit(epsilon)
-        with self.transaction(durable=True) as connection:
-            set_fact(connection, "default_limit", limit)
-            set_fact(connection, "default_limit_chosen", 1)
-            next_version(connection)
+        with self._database.transaction(durable=True):
+            self._database.set_fact("default_limit", limit)
+            self._database.set_fact("default_limit_chosen", 1)
+            self._database.count_edit()
 
     def set_limit(self, place: int, epsilon: float | None) -> None:
         """Set the lifetime limit of one item; None goes back to the default."""
         limit = None if epsilon is None else checked_limit(epsilon)
-        with self.transaction(durable=True) as connection:
-            checked_place(connection, place)
-            steps = self._array("limits")
+        with self._database.transaction(durable=True):
+            self._catalogue.checked_place(place)
+            steps = self._database.array("limits")
             if limit is None:
                 steps[place] = -1
-                connection.execute("DELETE FROM limits WHERE place = ?", (place,))
+                self._database.execute("DELETE FROM limits WHERE place = ?", place)
             else:
                 steps[place] = most_steps(limit, self.epsilon)
-                connection.execute("INSERT OR REPLACE INTO limits VALUES (?, ?)", (place, limit))
-            put_array(connection, "limits", steps)
-            next_version(connection)
+                self._database.execute("INSERT OR REPLACE INTO limits VALUES (?, ?)", place, limit)
+            self._database.set_array("limits", steps)
+            self._database.count_edit()
 
-    def charge(self, connection: sqlite3.Connection, dials: NDArray[np.uint8]) -> None:
+    def charge(self, dials: NDArray[np.uint8]) -> None:
         """Add one epoch's losses, within the transaction that stores its sketch.
 
         Privacy
         -------
         Must come before the sketch leaves the transaction. The same work for every profile.
         """
-        put_array(connection, "lost", self._array("lost") + dials.astype(np.int32))
+        self._database.set_array("lost", self._database.array("lost") + dials.astype(np.int32))
 
     def charges(self, place: int) -> list[tuple[int, float]]:
         """Return the (epoch, loss) of one item, oldest first."""
         epsilon = self.epsilon
-        rows = self._rows("SELECT epoch, substr(dials, ?, 1) FROM publications ORDER BY epoch", place + 1)
+        rows = self._database.rows("SELECT epoch, substr(dials, ?, 1) FROM publications ORDER BY epoch", place + 1)
         return [(epoch, loss(dial[0], epsilon)) for epoch, dial in rows if dial and dial[0]]
 
     def all_charges(self) -> list[tuple[int, int, float]]:
         """Return every (epoch, place, loss), oldest first."""
         losses = [loss(dial, self.epsilon) for dial in range(FULL_DIAL + 1)]
         found = []
-        for epoch, raw in self._rows("SELECT epoch, dials FROM publications ORDER BY epoch"):
+        for epoch, raw in self._database.rows("SELECT epoch, dials FROM publications ORDER BY epoch"):
             dials = np.frombuffer(raw, dtype=np.uint8)
             found += [(epoch, place, losses[dials[place]]) for place in np.flatnonzero(dials).tolist()]
         return found
 
     def spent(self) -> dict[int, float]:
         """Return the lifetime loss of every item that ever lost anything, removed ones included."""
-        epsilon, lost = self.epsilon, self._array("lost")
+        epsilon, lost = self.epsilon, self._database.array("lost")
         return {place: loss(int(lost[place]), epsilon) for place in np.flatnonzero(lost).tolist()}
 
     def effective_dials(self) -> dict[int, int]:
@@ -176,28 +178,10 @@ class LedgerStore(CatalogueStore):
         dials = self.standing().effective
         return {place: int(dials[place]) for place in np.flatnonzero(dials).tolist()}
 
-    def _limits(self, places: list[int]) -> dict[int, float]:
+    def limits_of(self, places: list[int]) -> dict[int, float]:
         """Return the limits that the owner has set for some items."""
         sql = "SELECT place, epsilon FROM limits WHERE place IN (SELECT value FROM json_each(?))"
-        return dict(self._rows(sql, json.dumps(places)))
-
-    def _array(self, name: str) -> NDArray[Any]:
-        raw = self._one("SELECT value FROM arrays WHERE name = ?", name)
-        return np.frombuffer(raw, dtype=np.dtype(_KINDS[name]).newbyteorder("<")).astype(_KINDS[name])
-
-
-def put_array(connection: sqlite3.Connection, name: str, values: NDArray[Any]) -> None:
-    """Write an array."""
-    raw = values.astype(np.dtype(_KINDS[name]).newbyteorder("<")).tobytes()
-    connection.execute("INSERT OR REPLACE INTO arrays VALUES (?, ?)", (name, raw))
-
-
-def next_version(connection: sqlite3.Connection) -> None:
-    """Count an edit."""
-    (version,) = connection.execute(
-        "SELECT coalesce(max(value), 0) FROM facts WHERE name = 'profile_version'"
-    ).fetchone()
-    set_fact(connection, "profile_version", version + 1)
+        return dict(self._database.rows(sql, json.dumps(places)))
 
 
 def checked_limit(epsilon: float) -> float:

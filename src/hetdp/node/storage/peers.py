@@ -15,18 +15,20 @@ from hetdp.node.protocol.chance import some
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.network import Bootstrap
-from hetdp.node.storage.base import set_fact
-from hetdp.node.storage.profile import ProfileStore
+from hetdp.node.storage.database import Database
 
-__all__ = ["PeerStore"]
+__all__ = ["PeerMemory"]
 
 _TRAFFIC_POINTS = 200
 _MOST_PEERS = 1000
 _sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
 
 
-class PeerStore(ProfileStore):
-    """Reads and writes what others have published."""
+class PeerMemory:
+    """What others have published, and how it went with them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def keep(
         self,
@@ -45,7 +47,7 @@ class PeerStore(ProfileStore):
         Bans, if given, are all there are: those stored before go. What a clock that was ahead has dated later than
         `now_s` would outlive everything else; such peers count as seen now, such traffic goes.
         """
-        with self.transaction(durable=False) as connection:
+        with self._database.transaction(durable=False) as connection:
             connection.executemany(
                 "INSERT INTO sketches VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET epoch = excluded.epoch, "
                 "sketch = excluded.sketch WHERE excluded.epoch > sketches.epoch",
@@ -77,19 +79,21 @@ class PeerStore(ProfileStore):
                     "DELETE FROM traffic WHERE time_s NOT IN (SELECT time_s FROM traffic ORDER BY time_s DESC LIMIT ?)",
                     (_TRAFFIC_POINTS,),
                 )
-                set_fact(connection, "traffic", json.dumps(dataclasses.asdict(traffic)))
+                self._database.set_fact("traffic", json.dumps(dataclasses.asdict(traffic)))
 
     def sketches(self) -> list[SignedSketch]:
         """Return the sketches of peers."""
-        return [_sketch_decoder.decode(raw) for (raw,) in self._rows("SELECT sketch FROM sketches ORDER BY rowid")]
+        return [
+            _sketch_decoder.decode(raw) for (raw,) in self._database.rows("SELECT sketch FROM sketches ORDER BY rowid")
+        ]
 
     def sketch_count(self) -> int:
         """Return how many sketches of peers are held."""
-        return int(self._one("SELECT count(*) FROM sketches"))
+        return int(self._database.one("SELECT count(*) FROM sketches"))
 
-    def peers(self) -> list[PeerInfo]:
+    def known(self) -> list[PeerInfo]:
         """Return the peers talked to, those seen last first."""
-        rows = self._rows(
+        rows = self._database.rows(
             "SELECT peers.key, address, seen_s, epoch FROM peers LEFT JOIN sketches USING (key) ORDER BY seen_s DESC"
         )
         return [PeerInfo(key.hex(), pseudonym(key), address, seen_s, epoch) for key, address, seen_s, epoch in rows]
@@ -107,7 +111,7 @@ class PeerStore(ProfileStore):
         own_address, most_per_host
             As for `hetdp.node.protocol.cyclon.View`.
         """
-        newest = self._rows("SELECT address, key, curve FROM peers ORDER BY seen_s DESC, key")
+        newest = self._database.rows("SELECT address, key, curve FROM peers ORDER BY seen_s DESC, key")
         taken, chosen = Counter[str](), dict[bytes, Bootstrap]()
         for rows, room in ((newest, count - count // 2), (some(newest, len(newest), secure_stream()), count)):
             for address, key, curve in rows:
@@ -120,15 +124,13 @@ class PeerStore(ProfileStore):
 
     def bans(self) -> dict[bytes, float]:
         """Return banned transport and signing keys and until when: as many as a node keeps, those that last longest."""
-        return dict(self._rows("SELECT key, until_s FROM bans ORDER BY until_s DESC LIMIT ?", MOST_BANS))
+        return dict(self._database.rows("SELECT key, until_s FROM bans ORDER BY until_s DESC LIMIT ?", MOST_BANS))
 
     def traffic(self) -> Traffic:
         """Return what went over the wire, all runs together."""
-        stored = self._fact("traffic")
+        stored = self._database.fact("traffic")
         return Traffic() if stored is None else Traffic(**json.loads(stored))
 
     def traffic_history(self) -> list[tuple[float, int, int]]:
         """Return (time, bytes sent, bytes received) so far, one per period, for the last 200."""
-        return [
-            tuple(row) for row in self._rows("SELECT time_s, sent_bytes, received_bytes FROM traffic ORDER BY time_s")
-        ]
+        return self._database.rows("SELECT time_s, sent_bytes, received_bytes FROM traffic ORDER BY time_s")

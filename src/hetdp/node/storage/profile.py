@@ -1,28 +1,151 @@
-"""The profile in the store: what is on the list and at which dial, edits, undo, what was dismissed."""
+"""The profile of a node's owner: what is on the list and at which dial, edits and undo, what was dismissed."""
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import FULL_DIAL
-from hetdp.node.storage.base import checked_place
-from hetdp.node.storage.ledger import ABSENT, next_version, put_array
-from hetdp.node.storage.listing import ListCounts, ListingStore, ProfileItem, Waiting
+from hetdp.node.storage.catalogue import Catalogue
+from hetdp.node.storage.database import Database
+from hetdp.node.storage.ledger import ABSENT, LossLedger, Standing, loss
+from hetdp.node.storage.publications import Publications
 
-__all__ = ["ListCounts", "ProfileItem", "ProfileStore", "Waiting"]
+__all__ = ["ListCounts", "OwnProfile", "ProfileItem", "Waiting"]
 
 _UNDO_STEPS = 100
 
 
-class ProfileStore(ListingStore):
-    """Reads and writes the profile. Edits take effect in the next epoch, never in a published sketch.
+@dataclass(frozen=True, slots=True, repr=False)
+class ProfileItem:
+    """One item of the profile as its owner sees it.
+
+    Attributes
+    ----------
+    dial, effective_dial, published_dial
+        As set; what will count in the next sketch (0 if exhausted); what counted in the newest one (None if nothing).
+    spent, limit
+        Lifetime loss so far and at most, in epsilon.
+    exhausted
+        True if the next loss would exceed the limit; the item then weighs 0.
+    """
+
+    place: int
+    item: str
+    title: str
+    link: str
+    group: str
+    dial: int
+    effective_dial: int
+    published_dial: int | None
+    spent: float
+    limit: float
+    exhausted: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ListCounts:
+    """How many items are on the list, count, and are exhausted."""
+
+    size: int
+    counting: int
+    exhausted: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Waiting:
+    """An item that the next sketch will treat differently from the newest one."""
+
+    place: int
+    title: str
+    before: int
+    after: int
+    listed: bool
+    exhausted: bool
+
+
+class OwnProfile:
+    """The list of the node's owner. Edits take effect in the next epoch, never in a published sketch.
 
     Privacy
     -------
-    Never leaves the file. Edits are on disk when the call returns.
+    For the owner's eyes: it never leaves the file. Edits are on disk when the call returns.
     """
+
+    def __init__(
+        self, database: Database, catalogue: Catalogue, ledger: LossLedger, publications: Publications
+    ) -> None:
+        self._database, self._catalogue, self._ledger, self._publications = database, catalogue, ledger, publications
+
+    def items(self) -> list[ProfileItem]:
+        """Return the whole profile, in the order of the catalogue.
+
+        Privacy
+        -------
+        For the owner's eyes. The work grows with the profile; a page of it is `listing`.
+        """
+        standing = self._ledger.standing()
+        return self._items(np.flatnonzero(standing.listed), standing)
+
+    def listing(self, text: str = "", *, limit: int, offset: int = 0) -> tuple[list[ProfileItem], int]:
+        """Return some of the items whose title, id or group holds every word of a text, and how many there are.
+
+        They are ordered by group and title, those without a group last.
+
+        Privacy
+        -------
+        For the owner's eyes. The work depends on the catalogue and on how many are returned, not on the profile.
+        """
+        standing, page = self._ledger.standing(), self._database.array("page")
+        fits = standing.listed
+        if text.split():
+            found = np.zeros(fits.size, dtype=np.bool_)
+            found[self._catalogue.places_of(text)] = True
+            fits &= found
+        places = page[fits[page]]
+        return self._items(places[offset : offset + limit], standing), places.size
+
+    def item(self, place: int) -> ProfileItem | None:
+        """Return one item of the profile; None if it is not on the list."""
+        standing = self._ledger.standing()
+        if not 0 <= place < standing.dials.size or not standing.listed[place]:
+            return None
+        return self._items(np.array([place]), standing)[0]
+
+    def listed_among(self, places: Iterable[int]) -> set[int]:
+        """Return which of some places of the catalogue are on the list."""
+        listed = self._ledger.standing().listed
+        return {place for place in places if listed[place]}
+
+    def counts(self) -> ListCounts:
+        """Return how many items are on the list, count, and are exhausted."""
+        standing = self._ledger.standing()
+        counts = (standing.listed, standing.effective, standing.exhausted)
+        return ListCounts(*(int(np.count_nonzero(which)) for which in counts))
+
+    def group_counts(self) -> list[tuple[str, int]]:
+        """Return the groups of which there is something on the list, and how much; items without a group come last."""
+        names = json.loads(self._database.fact("group_names"))
+        counts = np.bincount(self._database.array("groups")[self._ledger.standing().listed], minlength=len(names))
+        return [(name, int(count)) for name, count in zip(names, counts, strict=True) if count]
+
+    def waiting(self, most: int) -> tuple[list[Waiting], int]:
+        """Return some of the items that the next sketch will treat differently, and how many there are."""
+        before = self._publications.newest_dials()
+        if before is None:
+            return [], 0
+        standing, page = self._ledger.standing(), self._database.array("page")
+        after, listed, exhausted = standing.effective, standing.listed, standing.exhausted
+        places = page[(before != after)[page]]
+        rows = [
+            Waiting(item.place, item.title, int(before[place]), int(after[place]), bool(listed[place]), bool(gone))
+            for item in self._catalogue.items_at(places[:most].tolist())
+            for place, gone in [(item.place, exhausted[item.place])]
+        ]
+        return rows, places.size
 
     def set_dials(self, dials: Mapping[int, int]) -> None:
         """Add items or change their dials, as one step that can be undone.
@@ -43,9 +166,9 @@ class ProfileStore(ListingStore):
     def set_group(self, group: str | None, dial: int) -> int:
         """Change the dials of what is on the list of one group, or of everything, as one step; return how many."""
         _check_dial(dial)
-        names, chosen = json.loads(self._fact("group_names")), self.standing().listed
+        names, chosen = json.loads(self._database.fact("group_names")), self._ledger.standing().listed
         if group is not None:
-            chosen &= self._array("groups") == (names.index(group) if group in names else -1)
+            chosen &= self._database.array("groups") == (names.index(group) if group in names else -1)
         places = np.flatnonzero(chosen).tolist()
         self._edit(dict.fromkeys(places, dial))
         return len(places)
@@ -66,43 +189,66 @@ class ProfileStore(ListingStore):
         -------
         An edit like any other: takes effect in the next epoch.
         """
-        with self.transaction(durable=True) as connection:
+        with self._database.transaction(durable=True) as connection:
             (step,) = connection.execute("SELECT max(step) FROM edits").fetchone()
             if step is None:
                 return False
-            dials = self._array("dials")
+            dials = self._database.array("dials")
             for place, dial in connection.execute("SELECT place, dial FROM edits WHERE step = ?", (step,)):
                 dials[place] = dial
-            put_array(connection, "dials", dials)
+            self._database.set_array("dials", dials)
             connection.execute("DELETE FROM edits WHERE step = ?", (step,))
-            next_version(connection)
+            self._database.count_edit()
         return True
 
-    def profile_version(self) -> int:
+    def version(self) -> int:
         """Return a number that grows with every edit."""
-        return int(self._fact("profile_version") or 0)
+        return int(self._database.fact("profile_version") or 0)
 
     def dismiss(self, place: int) -> None:
         """Do not recommend an item any more."""
-        with self.transaction(durable=True) as connection:
-            checked_place(connection, place)
-            connection.execute("INSERT OR IGNORE INTO dismissed VALUES (?)", (place,))
+        with self._database.transaction(durable=True):
+            self._catalogue.checked_place(place)
+            self._database.execute("INSERT OR IGNORE INTO dismissed VALUES (?)", place)
 
     def undismiss(self, place: int) -> None:
         """Recommend an item again."""
-        with self.transaction(durable=True) as connection:
-            connection.execute("DELETE FROM dismissed WHERE place = ?", (place,))
+        with self._database.transaction(durable=True):
+            self._database.execute("DELETE FROM dismissed WHERE place = ?", place)
 
     def dismissed(self) -> set[int]:
         """Return the places of dismissed items."""
-        return {place for (place,) in self._rows("SELECT place FROM dismissed")}
+        return {place for (place,) in self._database.rows("SELECT place FROM dismissed")}
+
+    def _items(self, places: NDArray[np.integer], standing: Standing) -> list[ProfileItem]:
+        epsilon, default = self._ledger.epsilon, self._ledger.default_limit()
+        counted = self._publications.newest_dials()
+        effective, exhausted = standing.effective, standing.exhausted
+        wanted = places.tolist()
+        limits = self._ledger.limits_of(wanted)
+        return [
+            ProfileItem(
+                item.place,
+                item.item,
+                item.title,
+                item.link,
+                item.group,
+                dial=int(standing.dials[item.place]),
+                effective_dial=int(effective[item.place]),
+                published_dial=None if counted is None else int(counted[item.place]) or None,
+                spent=loss(int(standing.lost[item.place]), epsilon),
+                limit=limits.get(item.place, default),
+                exhausted=bool(exhausted[item.place]),
+            )
+            for item in self._catalogue.items_at(wanted)
+        ]
 
     def _edit(self, changes: Mapping[int, int]) -> None:
         """Write new dials, `ABSENT` for what goes, and remember the old ones."""
         if not changes:
             return
-        with self.transaction(durable=True) as connection:
-            dials = self._array("dials")
+        with self._database.transaction(durable=True) as connection:
+            dials = self._database.array("dials")
             for place in changes:
                 if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < dials.size:
                     raise InvalidInput("place must be a position in the catalogue. Got another instead.")
@@ -111,11 +257,11 @@ class ProfileStore(ListingStore):
             connection.executemany("INSERT INTO edits VALUES (?, ?, ?)", before)
             connection.execute("DELETE FROM edits WHERE step <= ?", (step - _UNDO_STEPS,))
             dials[list(changes)] = list(changes.values())
-            most = int(self._fact("most_items"))
+            most = int(self._database.fact("most_items"))
             if np.count_nonzero(dials != ABSENT) > most:
                 raise InvalidInput(f"a profile must hold at most {most} items in this network. Got more instead.")
-            put_array(connection, "dials", dials)
-            next_version(connection)
+            self._database.set_array("dials", dials)
+            self._database.count_edit()
 
 
 def _check_dial(dial: object) -> None:

@@ -147,7 +147,7 @@ class Attacked:
 
     def honest_nodes_find_each_other(self):
         self._start(1)
-        return eventually(lambda: all(handle.store.sketch_count() == 1 for handle in self.handles))
+        return eventually(lambda: all(handle.store.peers.sketch_count() == 1 for handle in self.handles))
 
 
 def test_a_peer_that_makes_libzmq_abort_costs_a_moment_and_its_key(tmp_path):
@@ -158,7 +158,7 @@ def test_a_peer_that_makes_libzmq_abort_costs_a_moment_and_its_key(tmp_path):
         caller.send(node.opening(bad, f"tcp://127.0.0.1:{poisoner.port}"))
         assert eventually(lambda: poisoner.calls)
         assert node.honest_nodes_find_each_other()
-        assert eventually(lambda: bad.curve in node.handles[0].store.bans())
+        assert eventually(lambda: bad.curve in node.handles[0].store.peers.bans())
         with pytest.raises((EOFError, OSError)):
             node.caller(bad).receive()
         caller.end.close()

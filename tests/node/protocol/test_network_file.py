@@ -105,8 +105,8 @@ def test_files_of_a_node_are_for_its_owner_only(tmp_path):
     settings = Settings(listen="tcp://127.0.0.1:0")
     init_node(home, network_path=tmp_path / "n.toml", profile_path=tmp_path / "me.csv", settings=settings)
     handle = NodeHandle.open(home)
-    handle.store.set_dials({1: 10})
-    assert [(item.item, item.dial) for item in handle.store.profile()] == [("i1", 10), ("i3", 50), ("i5", 100)]
+    handle.store.profile.set_dials({1: 10})
+    assert [(item.item, item.dial) for item in handle.store.profile.items()] == [("i1", 10), ("i3", 50), ("i5", 100)]
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (home, *home.iterdir())}
     handle.close()
     assert modes.pop("home") == 0o700

@@ -1,7 +1,6 @@
 """The store: edits, undo, limits, the ledger; and publishing once per epoch whatever happens."""
 
 import gc
-import os
 import re
 import signal
 import sqlite3
@@ -11,6 +10,7 @@ import textwrap
 import threading
 import time
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from swarm import START, a_network, identity_of
@@ -23,8 +23,9 @@ from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.publication import publish
 from hetdp.node.settings import Settings
 from hetdp.node.storage.catalogue import CatalogueItem
-from hetdp.node.storage.store import Store
+from hetdp.node.storage.store import NodeStore
 
+HERE = Path(__file__).parent
 EPOCH_S = 100
 NETWORK = a_network(items=40, epoch_length_s=EPOCH_S, most_items=30)
 ITEMS = [CatalogueItem(n, f"i{n}", f"Item {n}", group="even" if n % 2 == 0 else "odd") for n in range(40)]
@@ -33,7 +34,7 @@ WHO = identity_of(1)
 
 @pytest.fixture
 def store(tmp_path):
-    with Store.make(tmp_path / "node.db", NETWORK, ITEMS, default_limit=9.0) as made:
+    with NodeStore.make(tmp_path / "node.db", NETWORK, ITEMS, default_limit=9.0) as made:
         yield made
 
 
@@ -43,26 +44,26 @@ def publish_at(store, epoch, **options):
 
 
 def dials(store):
-    return {item.place: item.dial for item in store.profile()}
+    return {item.place: item.dial for item in store.profile.items()}
 
 
 def test_edits_and_undo(store):
-    store.set_dials({1: 100, 2: 50})
-    store.set_dials({2: 0})
-    store.remove([1])
+    store.profile.set_dials({1: 100, 2: 50})
+    store.profile.set_dials({2: 0})
+    store.profile.remove([1])
     assert dials(store) == {2: 0}
-    version = store.profile_version()
-    assert store.undo()
+    version = store.profile.version()
+    assert store.profile.undo()
     assert dials(store) == {1: 100, 2: 0}
-    assert store.undo()
-    assert store.undo()
+    assert store.profile.undo()
+    assert store.profile.undo()
     assert dials(store) == {}
-    assert not store.undo()
-    assert store.profile_version() > version
+    assert not store.profile.undo()
+    assert store.profile.version() > version
 
 
 def test_bad_edits_change_nothing(store):
-    store.set_dials({1: 100})
+    store.profile.set_dials({1: 100})
     for bad, message in (
         ({2: 101}, "0 to 100"),
         ({2: 1.5}, "0 to 100"),
@@ -70,114 +71,114 @@ def test_bad_edits_change_nothing(store):
         ({40: 5}, "place must be"),
     ):
         with pytest.raises(InvalidInput, match=message):
-            store.set_dials({3: 10, **bad})
+            store.profile.set_dials({3: 10, **bad})
     with pytest.raises(InvalidInput, match="at most 30 items"):
-        store.set_dials(dict.fromkeys(range(31), 100))
+        store.profile.set_dials(dict.fromkeys(range(31), 100))
     assert dials(store) == {1: 100}
-    store.set_dials({})
-    assert store.undo()
+    store.profile.set_dials({})
+    assert store.profile.undo()
     assert dials(store) == {}
 
 
 def test_search_finds_words_and_takes_signs_literally(store):
-    assert [item.place for item in store.search("item 12")] == [12]
-    assert len(store.search("ITEM odd", limit=50)) == 20
-    assert store.search("%") == []
-    assert store.search("' OR 1 --") == []
-    assert len(store.search("", limit=5, offset=38)) == 2
-    assert store.place_of("i7") == 7
-    assert store.place_of("nothing") is None
-    assert store.groups() == ["even", "odd"]
+    assert [item.place for item in store.catalogue.search("item 12")] == [12]
+    assert len(store.catalogue.search("ITEM odd", limit=50)) == 20
+    assert store.catalogue.search("%") == []
+    assert store.catalogue.search("' OR 1 --") == []
+    assert len(store.catalogue.search("", limit=5, offset=38)) == 2
+    assert store.catalogue.place_of("i7") == 7
+    assert store.catalogue.place_of("nothing") is None
+    assert store.catalogue.groups() == ["even", "odd"]
     with pytest.raises(InvalidInput, match="place must be"):
-        store.catalogue_item(99)
+        store.catalogue.item(99)
 
 
 def test_an_epoch_is_charged_and_drawn_once(store):
-    store.set_dials({1: 100, 2: 50, 3: 0})
+    store.profile.set_dials({1: 100, 2: 50, 3: 0})
     first = publish_at(store, 0)
-    assert store.charges(1) == [(0, 3.0)]
-    assert store.spent() == {1: 3.0, 2: 1.5}
-    store.set_dials({1: 100, 4: 100})
+    assert store.ledger.charges(1) == [(0, 3.0)]
+    assert store.ledger.spent() == {1: 3.0, 2: 1.5}
+    store.profile.set_dials({1: 100, 4: 100})
     assert publish_at(store, 0) == first
-    assert store.newest_publication().dials == {1: 100, 2: 50}
-    assert {item.place: item.published_dial for item in store.profile()} == {1: 100, 2: 50, 3: None, 4: None}
+    assert store.publications.newest().dials == {1: 100, 2: 50}
+    assert {item.place: item.published_dial for item in store.profile.items()} == {1: 100, 2: 50, 3: None, 4: None}
     second = publish_at(store, 1)
     assert second.epoch == 1
-    assert store.spent() == {1: 6.0, 2: 3.0, 4: 3.0}
-    assert [one.epoch for one in store.publications()] == [0, 1]
-    assert store.all_charges() == [(0, 1, 3.0), (0, 2, 1.5), (1, 1, 3.0), (1, 2, 1.5), (1, 4, 3.0)]
+    assert store.ledger.spent() == {1: 6.0, 2: 3.0, 4: 3.0}
+    assert [one.epoch for one in store.publications.all()] == [0, 1]
+    assert store.ledger.all_charges() == [(0, 1, 3.0), (0, 2, 1.5), (1, 1, 3.0), (1, 2, 1.5), (1, 4, 3.0)]
 
 
 def test_a_clock_set_back_never_draws_again(store):
-    store.set_dials({1: 100})
+    store.profile.set_dials({1: 100})
     newest = publish_at(store, 5)
     for epoch in (4, 0, 5):
         assert publish_at(store, epoch) == newest
-    assert store.spent() == {1: 3.0}
+    assert store.ledger.spent() == {1: 3.0}
     assert publish(store, identity=WHO, network=NETWORK, now_s=START - 10**5) == newest
 
 
 def test_nothing_is_published_before_the_first_epoch(store):
     assert publish(store, identity=WHO, network=NETWORK, now_s=START - 1) is None
-    assert store.newest_publication() is None
-    assert store.published_epoch() is None
+    assert store.publications.newest() is None
+    assert store.publications.newest_epoch() is None
 
 
 def test_an_unchanged_profile_gets_fresh_bits_every_epoch(tmp_path):
     """Of 2,000 bits, each the same in two draws with probability 0.91: equal by chance once in 10**80."""
     network = a_network(items=2000, epoch_length_s=EPOCH_S)
     items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(2000)]
-    with Store.make(tmp_path / "large.db", network, items, default_limit=9.0) as store:
-        store.set_dials({1: 100})
+    with NodeStore.make(tmp_path / "large.db", network, items, default_limit=9.0) as store:
+        store.profile.set_dials({1: 100})
         drawn = [publish(store, identity=WHO, network=network, now_s=network.starts(epoch)) for epoch in range(3)]
         assert len({sketch.bits for sketch in drawn}) == 3
 
 
 def test_an_item_at_its_limit_weighs_0_from_then_on(store):
-    store.set_dials({1: 100, 2: 50, 3: 100})
-    store.set_limit(3, 2.9)  # not even once
+    store.profile.set_dials({1: 100, 2: 50, 3: 100})
+    store.ledger.set_limit(3, 2.9)  # not even once
     for epoch in range(8):
         publish_at(store, epoch)
-    assert store.spent() == {1: 9.0, 2: 9.0}
-    profile = {item.place: item for item in store.profile()}
+    assert store.ledger.spent() == {1: 9.0, 2: 9.0}
+    profile = {item.place: item for item in store.profile.items()}
     assert [profile[place].exhausted for place in (1, 2, 3)] == [True, True, True]
     assert profile[1].effective_dial == 0
-    assert [epoch for epoch, _ in store.charges(1)] == [0, 1, 2]
-    store.set_limit(1, 12.0)
+    assert [epoch for epoch, _ in store.ledger.charges(1)] == [0, 1, 2]
+    store.ledger.set_limit(1, 12.0)
     publish_at(store, 8)
-    assert store.spent()[1] == 12.0
-    store.set_limit(1, None)
-    assert {item.place: item.limit for item in store.profile()}[1] == 9.0
-    store.set_default_limit(0.0)
+    assert store.ledger.spent()[1] == 12.0
+    store.ledger.set_limit(1, None)
+    assert {item.place: item.limit for item in store.profile.items()}[1] == 9.0
+    store.ledger.set_default_limit(0.0)
     publish_at(store, 9)
-    assert store.spent() == {1: 12.0, 2: 9.0}
+    assert store.ledger.spent() == {1: 12.0, 2: 9.0}
     with pytest.raises(InvalidInput, match="limit must be"):
-        store.set_limit(1, -1.0)
+        store.ledger.set_limit(1, -1.0)
 
 
 def test_removing_and_adding_an_item_does_not_reset_its_losses(store):
-    store.set_dials({1: 100})
+    store.profile.set_dials({1: 100})
     for epoch in range(3):
         publish_at(store, epoch)
-    store.remove([1])
-    store.set_dials({1: 100})
+    store.profile.remove([1])
+    store.profile.set_dials({1: 100})
     publish_at(store, 3)
-    assert store.spent() == {1: 9.0}
+    assert store.ledger.spent() == {1: 9.0}
 
 
 def test_limits_are_exact_in_spite_of_floats(tmp_path):
     network = a_network(items=40, epoch_length_s=EPOCH_S, epsilon=Fraction(1, 10))
-    with Store.make(tmp_path / "x.db", network, ITEMS, default_limit=0.3) as store:
-        store.set_dials({1: 100})
+    with NodeStore.make(tmp_path / "x.db", network, ITEMS, default_limit=0.3) as store:
+        store.profile.set_dials({1: 100})
         for epoch in range(5):
             publish(store, identity=WHO, network=network, now_s=network.starts(epoch))
-        assert [epoch for epoch, _ in store.charges(1)] == [0, 1, 2]
+        assert [epoch for epoch, _ in store.ledger.charges(1)] == [0, 1, 2]
 
 
 def test_seeded_sketches_are_not_published(store):
     with pytest.raises(SimulatedResult):
         publish_at(store, 0, stream=seeded_stream(1))
-    assert store.publications() == []
+    assert store.publications.all() == []
     first = publish_at(store, 0, stream=seeded_stream(1), simulation=True)
     assert first.epoch == 0
 
@@ -188,7 +189,7 @@ def test_a_store_of_another_network_is_refused(store):
 
 
 def test_a_failure_while_drawing_charges_nothing(store, monkeypatch):
-    store.set_dials({1: 100})
+    store.profile.set_dials({1: 100})
 
     def fail(*_args, **_named):
         raise sqlite3.OperationalError("disk full")
@@ -197,19 +198,19 @@ def test_a_failure_while_drawing_charges_nothing(store, monkeypatch):
         patch.setattr("hetdp.node.protocol.publication.sign_sketch", fail)
         with pytest.raises(sqlite3.OperationalError):
             publish_at(store, 0)
-    assert store.spent() == {}
+    assert store.ledger.spent() == {}
     assert publish_at(store, 0).epoch == 0
 
 
 CHILD = """
     import sys, time
     from pathlib import Path
-    sys.path.insert(0, {tests!r})
-    from test_peer_store import NETWORK, WHO
+    sys.path[:0] = {tests!r}
+    from test_store import NETWORK, WHO
     from hetdp.node.protocol.publication import publish
-    from hetdp.node.storage.store import Store
-    store = Store(Path({path!r}))
-    epoch = (store.published_epoch() or 0) + 1
+    from hetdp.node.storage.store import NodeStore
+    store = NodeStore(Path({path!r}))
+    epoch = (store.publications.newest_epoch() or 0) + 1
     print("ready", flush=True)
     while True:
         sketch = publish(store, identity=WHO, network=NETWORK, now_s=NETWORK.starts(epoch) + 1.0)
@@ -220,11 +221,11 @@ CHILD = """
 
 def test_kill_9_at_any_moment_never_draws_an_epoch_twice(store):
     """Whatever had left the process before it was killed is still there afterwards, paid for, bit by bit."""
-    store.set_default_limit(10.0**6)
-    store.set_dials({1: 100, 2: 7})
+    store.ledger.set_default_limit(10.0**6)
+    store.profile.set_dials({1: 100, 2: 7})
     seen = {}
     for turn in range(3):
-        code = textwrap.dedent(CHILD).format(tests=os.path.dirname(__file__), path=str(store.path))  # noqa: PTH120
+        code = textwrap.dedent(CHILD).format(tests=[str(HERE), str(HERE.parent)], path=str(store.path))
         child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "ready\n"
         time.sleep(0.05 + 0.037 * turn)
@@ -237,15 +238,15 @@ def test_kill_9_at_any_moment_never_draws_an_epoch_twice(store):
             assert int(epoch) not in seen
             seen[int(epoch)] = bits
     assert len(seen) > 3
-    stored = {row[0]: row[1] for row in store._rows("SELECT epoch, hex(sketch) FROM publications")}
+    stored = {row[0]: row[1] for row in store.database.rows("SELECT epoch, hex(sketch) FROM publications")}
     for epoch, bits in seen.items():
         assert bits.upper() in stored[epoch]
-    assert {epoch for epoch, _ in store.charges(1)} == stored.keys()
+    assert {epoch for epoch, _ in store.ledger.charges(1)} == stored.keys()
 
 
 def test_threads_and_processes_draw_an_epoch_once(store):
-    store.set_dials({1: 100})
-    other = Store(store.path)
+    store.profile.set_dials({1: 100})
+    other = NodeStore(store.path)
     found = []
 
     def work(which):
@@ -259,46 +260,48 @@ def test_threads_and_processes_draw_an_epoch_once(store):
     other.close()
     assert len(found) == 8
     assert len(set(found)) == 1
-    assert store.spent() == {1: 3.0}
+    assert store.ledger.spent() == {1: 3.0}
 
 
 def test_what_the_protocol_learns_is_kept(store):
     sketch = publish_at(store, 3)
     record = Record(WHO.key, WHO.curve, "tcp://127.0.0.1:9", 5, b"", b"")
     traffic = Traffic(sent_bytes=7)
-    store.keep(sketches=[sketch], peers=[(record, 12.0)], bans={b"c": 50.0}, traffic=traffic, now_s=20.0, first_epoch=2)
-    assert store.sketches() == [sketch]
-    assert [(peer.key_hex, peer.epoch, peer.seen_s) for peer in store.peers()] == [(WHO.key.hex(), 3, 12.0)]
-    assert store.contacts(5, own_address="tcp://127.0.0.1:1", most_per_host=4)[0].curve == WHO.curve.hex()
-    assert store.bans() == {b"c": 50.0}
-    assert store.traffic() == traffic
-    assert store.traffic_history() == [(20.0, 7, 0)]
-    store.keep(now_s=60.0, first_epoch=2, held=())
-    assert store.sketch_count() == 0
-    assert store.bans() == {}
+    store.peers.keep(
+        sketches=[sketch], peers=[(record, 12.0)], bans={b"c": 50.0}, traffic=traffic, now_s=20.0, first_epoch=2
+    )
+    assert store.peers.sketches() == [sketch]
+    assert [(peer.key_hex, peer.epoch, peer.seen_s) for peer in store.peers.known()] == [(WHO.key.hex(), 3, 12.0)]
+    assert store.peers.contacts(5, own_address="tcp://127.0.0.1:1", most_per_host=4)[0].curve == WHO.curve.hex()
+    assert store.peers.bans() == {b"c": 50.0}
+    assert store.peers.traffic() == traffic
+    assert store.peers.traffic_history() == [(20.0, 7, 0)]
+    store.peers.keep(now_s=60.0, first_epoch=2, held=())
+    assert store.peers.sketch_count() == 0
+    assert store.peers.bans() == {}
 
 
 def test_nothing_private_is_shown(store):
-    store.set_dials({1: 37})
+    store.profile.set_dials({1: 37})
     publish_at(store, 0)
-    for shown in (store.profile()[0], store.newest_publication()):
-        assert re.fullmatch(r"<hetdp\.peer\.\w+\.\w+ object at 0x[0-9a-f]+>", repr(shown))
+    for shown in (store.profile.items()[0], store.publications.newest()):
+        assert re.fullmatch(r"<hetdp\.node\.storage\.\w+\.\w+ object at 0x[0-9a-f]+>", repr(shown))
 
 
 def test_foreign_files_are_refused(tmp_path):
     (tmp_path / "node.db").write_text("not a database at all, but long enough to have a header of sixteen bytes")
     with pytest.raises(DataError, match="store of a node"):
-        Store(tmp_path / "node.db")
+        NodeStore(tmp_path / "node.db")
     with pytest.raises(DataError, match="hetdp node init"):
         NodeHandle.open(tmp_path / "elsewhere")
     with pytest.raises(DataError, match="new file"):
-        Store.make(tmp_path / "node.db", NETWORK, ITEMS, default_limit=1.0)
+        NodeStore.make(tmp_path / "node.db", NETWORK, ITEMS, default_limit=1.0)
 
 
 def test_the_owner_sees_clock_and_status(store, tmp_path):
     now = [NETWORK.starts(2) + 10.0]
     handle = NodeHandle(tmp_path, NETWORK, Settings(), WHO, store, now=lambda: now[0])
-    store.set_dials({1: 100})
+    store.profile.set_dials({1: 100})
     publish_at(store, 2)
     clock = handle.clock()
     assert (clock.epoch, clock.published_epoch, clock.ends_s) == (2, 2, NETWORK.starts(3))
@@ -317,10 +320,10 @@ def work_of(tmp_path, name, profile, *, limits=()):
     """Everything that a draw does: each call of a function, in Python and in C, and each statement of SQL."""
     network = a_network(items=2000, epoch_length_s=EPOCH_S, most_items=2000)
     items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(2000)]
-    with Store.make(tmp_path / f"{name}.db", network, items, default_limit=30.0) as store:
-        store.set_dials(profile)
+    with NodeStore.make(tmp_path / f"{name}.db", network, items, default_limit=30.0) as store:
+        store.profile.set_dials(profile)
         for place in limits:
-            store.set_limit(place, 4.5)
+            store.ledger.set_limit(place, 4.5)
 
         def draw(epoch):
             stream = seeded_stream(1, epoch)
@@ -328,7 +331,7 @@ def work_of(tmp_path, name, profile, *, limits=()):
 
         draw(0)  # what is made once and kept is there from now on
         calls, statements = [], []
-        store._connection().set_trace_callback(statements.append)
+        store.database._connection().set_trace_callback(statements.append)
 
         def watch(frame, event, argument):
             calls.append((event, argument.__name__ if event.startswith("c_") else frame.f_code.co_name))
@@ -341,7 +344,7 @@ def work_of(tmp_path, name, profile, *, limits=()):
         finally:
             sys.setprofile(None)
             gc.enable()
-        assert len(store.publications()) == 2
+        assert len(store.publications.all()) == 2
         return calls, [re.split(r"['(]", sql)[0] for sql in statements]  # without the values
 
 
@@ -366,7 +369,7 @@ def test_a_new_sketch_is_shown_a_fixed_number_of_exchanges_after_it_was_ordered(
     from hetdp.node.daemon import Daemon
 
     for done_after in (0, 1, 2):
-        daemon = Daemon(SimpleNamespace(store=SimpleNamespace(traffic=Traffic), network=NETWORK))
+        daemon = Daemon(SimpleNamespace(store=SimpleNamespace(peers=SimpleNamespace(traffic=Traffic)), network=NETWORK))
         shown, turns = [], [0]
         node = SimpleNamespace(shelf=SimpleNamespace(own=None), adopt=lambda sketch, to=shown: to.append(sketch))
         drawn = SimpleNamespace(done=lambda n=done_after, t=turns: t[0] >= n, result=lambda: "sketch")
@@ -383,32 +386,32 @@ def test_a_new_sketch_is_shown_a_fixed_number_of_exchanges_after_it_was_ordered(
 
 
 def test_limits_that_are_no_limits_are_refused_and_large_ones_work(store, tmp_path):
-    store.set_dials({1: 100})
+    store.profile.set_dials({1: 100})
     for limit in (1e308, 1e7, float("inf"), float("nan")):
         with pytest.raises(InvalidInput, match="limit must be"):
-            store.set_default_limit(limit)
+            store.ledger.set_default_limit(limit)
         with pytest.raises(InvalidInput, match="limit must be"):
-            store.set_limit(1, limit)
+            store.ledger.set_limit(1, limit)
     with pytest.raises(InvalidInput, match="limit must be at most 1,000,000"):
-        Store.make(tmp_path / "other.db", NETWORK, ITEMS, default_limit=1e308)
-    store.set_default_limit(1e6)
-    store.set_limit(1, 1e6)
+        NodeStore.make(tmp_path / "other.db", NETWORK, ITEMS, default_limit=1e308)
+    store.ledger.set_default_limit(1e6)
+    store.ledger.set_limit(1, 1e6)
     assert publish_at(store, 0).epoch == 0
-    assert store.profile()[0].limit == 1e6
+    assert store.profile.items()[0].limit == 1e6
     tiny = a_network(items=40, epoch_length_s=EPOCH_S, epsilon=Fraction(1, 10**15))
-    with Store.make(tmp_path / "tiny.db", tiny, ITEMS, default_limit=1e6) as other:
-        other.set_dials({1: 100})
+    with NodeStore.make(tmp_path / "tiny.db", tiny, ITEMS, default_limit=1e6) as other:
+        other.profile.set_dials({1: 100})
         publish(other, identity=WHO, network=tiny, now_s=tiny.starts(0))
-        assert not other.profile()[0].exhausted
+        assert not other.profile.items()[0].exhausted
 
 
 # --- pages of the list -----------------------------------------------------------------------------------------------
 
 
 def test_the_list_comes_in_pages_and_can_be_searched(store):
-    store.set_dials({n: n for n in range(25)})
-    whole = store.profile()
-    pages = [store.listing(limit=10, offset=offset) for offset in (0, 10, 20, 30)]
+    store.profile.set_dials({n: n for n in range(25)})
+    whole = store.profile.items()
+    pages = [store.profile.listing(limit=10, offset=offset) for offset in (0, 10, 20, 30)]
     assert [(len(items), total) for items, total in pages] == [(10, 25), (10, 25), (5, 25), (0, 25)]
     found = [item for items, _ in pages for item in items]
     assert [(item.group, item.title) for item in found] == sorted((item.group, item.title) for item in whole)
@@ -416,59 +419,59 @@ def test_the_list_comes_in_pages_and_can_be_searched(store):
     fields = ("dial", "effective_dial", "published_dial", "spent", "limit", "exhausted", "item", "link")
     for item in found:
         assert [getattr(item, f) for f in fields] == [getattr(by_place[item.place], f) for f in fields]
-    assert [item.place for item in store.listing("item 1 EVEN", limit=50)[0]] == [10, 12, 14, 16, 18]
-    assert store.listing("30", limit=5) == ([], 0), "in the catalogue, not on the list"
-    assert store.on_list(7).dial == 7
-    assert store.on_list(30) is store.on_list(-1) is store.on_list(99) is None
-    assert store.listed_among([3, 30, 24]) == {3, 24}
+    assert [item.place for item in store.profile.listing("item 1 EVEN", limit=50)[0]] == [10, 12, 14, 16, 18]
+    assert store.profile.listing("30", limit=5) == ([], 0), "in the catalogue, not on the list"
+    assert store.profile.item(7).dial == 7
+    assert store.profile.item(30) is store.profile.item(-1) is store.profile.item(99) is None
+    assert store.profile.listed_among([3, 30, 24]) == {3, 24}
 
 
 def test_counts_groups_and_what_waits(store):
-    assert (store.group_counts(), store.waiting(5)) == ([], ([], 0))
-    store.set_dials({0: 100, 1: 0, 2: 50, 4: 100})
-    store.set_limit(4, 1.0)
-    counts = store.list_counts()
+    assert (store.profile.group_counts(), store.profile.waiting(5)) == ([], ([], 0))
+    store.profile.set_dials({0: 100, 1: 0, 2: 50, 4: 100})
+    store.ledger.set_limit(4, 1.0)
+    counts = store.profile.counts()
     assert (counts.size, counts.counting, counts.exhausted) == (4, 2, 1)
-    assert store.group_counts() == [("even", 3), ("odd", 1)]
+    assert store.profile.group_counts() == [("even", 3), ("odd", 1)]
     publish_at(store, 0)
-    assert store.waiting(5) == ([], 0)
-    store.remove([0])
-    store.set_limit(2, 0.0)
-    store.set_dials({4: 20, 6: 10})
-    waiting, total = store.waiting(3)
+    assert store.profile.waiting(5) == ([], 0)
+    store.profile.remove([0])
+    store.ledger.set_limit(2, 0.0)
+    store.profile.set_dials({4: 20, 6: 10})
+    waiting, total = store.profile.waiting(3)
     seen = [(one.place, one.before, one.after, one.listed, one.exhausted) for one in waiting]
     assert seen == [(0, 100, 0, False, False), (2, 50, 0, True, True), (4, 0, 20, True, False)]
     assert total == 4
-    assert store.set_group("even", 30) == 3
+    assert store.profile.set_group("even", 30) == 3
     assert dials(store) == {1: 0, 2: 30, 4: 30, 6: 30}
-    assert store.set_group("nothing", 30) == 0
-    assert store.undo()
+    assert store.profile.set_group("nothing", 30) == 0
+    assert store.profile.undo()
     assert dials(store) == {1: 0, 2: 50, 4: 20, 6: 10}
-    assert store.set_group(None, 0) == 4
+    assert store.profile.set_group(None, 0) == 4
     with pytest.raises(InvalidInput, match="0 to 100"):
-        store.set_group("even", 255)
+        store.profile.set_group("even", 255)
     with pytest.raises(InvalidInput, match="0 to 100"):
-        store.set_dials({1: 255})
+        store.profile.set_dials({1: 255})
 
 
 def test_published_bits_of_one_item(store):
-    store.set_dials({9: 100})
+    store.profile.set_dials({9: 100})
     sketches = [publish_at(store, epoch) for epoch in range(3)]
     expected = [(sketch.epoch, 100, bool(sketch.bits[1] >> 1 & 1)) for sketch in sketches]
-    assert store.published_bits(9) == expected
-    assert [dial for _, dial, _ in store.published_bits(8)] == [0, 0, 0]
+    assert store.publications.bits_of(9) == expected
+    assert [dial for _, dial, _ in store.publications.bits_of(8)] == [0, 0, 0]
 
 
 def test_what_begins_like_the_search_comes_first(tmp_path):
     titles = ["A green tea", "Green", "Green tea", "Tea, green", "Greenhouse"]
     network = a_network(items=len(titles))
     items = [CatalogueItem(n, f"i{n}", title) for n, title in enumerate(titles)]
-    with Store.make(tmp_path / "x.db", network, items, default_limit=1.0) as store:
-        assert [item.title for item in store.search("green")] == [
+    with NodeStore.make(tmp_path / "x.db", network, items, default_limit=1.0) as store:
+        assert [item.title for item in store.catalogue.search("green")] == [
             "Green",
             "Green tea",
             "Greenhouse",
             "A green tea",
             "Tea, green",
         ]
-        assert store.search("GREEN tea")[0].title == "Green tea"
+        assert store.catalogue.search("GREEN tea")[0].title == "Green tea"

@@ -6,7 +6,7 @@ from swarm import START, a_network, address_of
 from hetdp.node.facts import Traffic
 from hetdp.node.protocol.messages import Record
 from hetdp.node.storage.catalogue import CatalogueItem
-from hetdp.node.storage.store import Store
+from hetdp.node.storage.store import NodeStore
 
 NETWORK = a_network()
 OWN = address_of(0)
@@ -15,7 +15,7 @@ OWN = address_of(0)
 @pytest.fixture
 def store(tmp_path):
     items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(100)]
-    with Store.make(tmp_path / "node.db", NETWORK, items, default_limit=30.0) as made:
+    with NodeStore.make(tmp_path / "node.db", NETWORK, items, default_limit=30.0) as made:
         yield made
 
 
@@ -29,21 +29,21 @@ def record(number, address=None):
 
 def test_contacts_are_few_of_a_host_and_not_those_who_called_last(store):
     """200 peers, then 20 keys of one machine; by chance about 1.9 of 20 contacts are of it, and never more than 4."""
-    store.keep(peers=[(record(n), 100.0) for n in range(1, 201)], now_s=100.0, first_epoch=0)
+    store.peers.keep(peers=[(record(n), 100.0) for n in range(1, 201)], now_s=100.0, first_epoch=0)
     crowd = [(record(1000 + n, f"tcp://10.9.9.9:{2000 + n}"), 110.0) for n in range(20)]
-    store.keep(peers=crowd, now_s=110.0, first_epoch=0)
-    draws = [store.contacts(20, own_address=OWN, most_per_host=4) for _ in range(30)]
+    store.peers.keep(peers=crowd, now_s=110.0, first_epoch=0)
+    draws = [store.peers.contacts(20, own_address=OWN, most_per_host=4) for _ in range(30)]
     assert {len(drawn) for drawn in draws} == {20}
     assert max(sum("10.9.9.9" in peer.address for peer in drawn) for drawn in draws) <= 4
     assert len({peer.key for drawn in draws for peer in drawn}) > 100  # 600 draws from 204; never the same 20
 
 
 def test_half_of_the_contacts_are_those_seen_last_for_others_may_be_gone(store):
-    store.keep(peers=[(record(n), 100.0) for n in range(1, 501)], now_s=100.0, first_epoch=0)
-    store.keep(peers=[(record(n), 9000.0) for n in range(501, 531)], now_s=9000.0, first_epoch=0)
+    store.peers.keep(peers=[(record(n), 100.0) for n in range(1, 501)], now_s=100.0, first_epoch=0)
+    store.peers.keep(peers=[(record(n), 9000.0) for n in range(501, 531)], now_s=9000.0, first_epoch=0)
     fresh = {record(n).key.hex() for n in range(501, 531)}
     for _ in range(5):
-        drawn = store.contacts(20, own_address=OWN, most_per_host=4)
+        drawn = store.peers.contacts(20, own_address=OWN, most_per_host=4)
         assert len(drawn) == 20
         assert sum(peer.key in fresh for peer in drawn) >= 10
 
@@ -51,26 +51,26 @@ def test_half_of_the_contacts_are_those_seen_last_for_others_may_be_gone(store):
 def test_the_limit_per_host_is_that_of_the_view(store):
     crowd = [(record(n, f"tcp://10.9.9.9:{2000 + n}"), 1.0) for n in range(20)]
     near = [(record(100 + n, f"tcp://127.0.0.1:{2000 + n}"), 1.0) for n in range(20)]
-    store.keep(peers=[*crowd, *near], now_s=1.0, first_epoch=0)
+    store.peers.keep(peers=[*crowd, *near], now_s=1.0, first_epoch=0)
     for own, most, expected in ((OWN, 4, 8), (OWN, 0, 40), ("tcp://127.0.0.1:1", 4, 24)):
-        assert len(store.contacts(50, own_address=own, most_per_host=most)) == expected
+        assert len(store.peers.contacts(50, own_address=own, most_per_host=most)) == expected
 
 
 # --- bans ------------------------------------------------------------------------------------------------------------
 
 
 def test_stored_bans_are_those_in_force_and_no_others(store):
-    store.keep(bans={b"a": 50.0, b"b": 60.0}, now_s=1.0, first_epoch=0)
-    store.keep(bans={b"b": 60.0, b"c": 70.0}, now_s=2.0, first_epoch=0)  # a was pushed out of memory
-    assert store.bans() == {b"b": 60.0, b"c": 70.0}
-    store.keep(now_s=65.0, first_epoch=0)
-    assert store.bans() == {b"c": 70.0}
+    store.peers.keep(bans={b"a": 50.0, b"b": 60.0}, now_s=1.0, first_epoch=0)
+    store.peers.keep(bans={b"b": 60.0, b"c": 70.0}, now_s=2.0, first_epoch=0)  # a was pushed out of memory
+    assert store.peers.bans() == {b"b": 60.0, b"c": 70.0}
+    store.peers.keep(now_s=65.0, first_epoch=0)
+    assert store.peers.bans() == {b"c": 70.0}
 
 
 def test_no_more_bans_are_loaded_than_a_node_keeps(store):
     many = {number.to_bytes(32, "big"): START + number for number in range(20_000)}
-    store.keep(bans=many, now_s=1.0, first_epoch=0)
-    loaded = store.bans()
+    store.peers.keep(bans=many, now_s=1.0, first_epoch=0)
+    loaded = store.peers.bans()
     assert len(loaded) == 4096
     assert min(loaded.values()) == START + 20_000 - 4096
 
@@ -81,11 +81,11 @@ def test_no_more_bans_are_loaded_than_a_node_keeps(store):
 def test_what_was_dated_in_the_future_does_not_outlive_the_rest(store):
     ahead_s, now_s = START + 10**6, START
     for turn in range(200):
-        store.keep(traffic=Traffic(sent_bytes=turn), now_s=ahead_s + turn, first_epoch=0)
-    store.keep(peers=[(record(n), ahead_s) for n in range(1, 1001)], now_s=ahead_s, first_epoch=0)
-    store.keep(peers=[(record(5000), now_s)], traffic=Traffic(), now_s=now_s, first_epoch=0)
-    assert [time_s for time_s, _, _ in store.traffic_history()] == [now_s]
-    assert max(peer.seen_s for peer in store.peers()) == now_s
+        store.peers.keep(traffic=Traffic(sent_bytes=turn), now_s=ahead_s + turn, first_epoch=0)
+    store.peers.keep(peers=[(record(n), ahead_s) for n in range(1, 1001)], now_s=ahead_s, first_epoch=0)
+    store.peers.keep(peers=[(record(5000), now_s)], traffic=Traffic(), now_s=now_s, first_epoch=0)
+    assert [time_s for time_s, _, _ in store.peers.traffic_history()] == [now_s]
+    assert max(peer.seen_s for peer in store.peers.known()) == now_s
     later = [(record(6000 + n), now_s + 1) for n in range(1000)]
-    store.keep(peers=later, now_s=now_s + 1, first_epoch=0)
-    assert {peer.seen_s for peer in store.peers()} == {now_s + 1}
+    store.peers.keep(peers=later, now_s=now_s + 1, first_epoch=0)
+    assert {peer.seen_s for peer in store.peers.known()} == {now_s + 1}

@@ -101,12 +101,12 @@ def test_an_epoch_is_not_paid_for_where_the_node_cannot_listen(tmp_path):
     with contextlib.closing(handle), socket.create_server(("127.0.0.1", int(port))) as taken:
         with pytest.raises(DataError, match="listen must be a free address"):
             Daemon(handle).run()
-        assert (handle.store.published_epoch(), handle.store.spent()) == (None, {})
+        assert (handle.store.publications.newest_epoch(), handle.store.ledger.spent()) == (None, {})
         taken.close()
         handle.now = stopping_clock(handle, after=20)
         Daemon(handle).run()
-        assert handle.store.published_epoch() == 0
-        assert handle.store.spent()
+        assert handle.store.publications.newest_epoch() == 0
+        assert handle.store.ledger.spent()
 
 
 def test_sockets_go_elsewhere_where_temporary_files_have_too_long_a_path(tmp_path, monkeypatch):
@@ -146,24 +146,24 @@ def test_a_restarted_node_remembers_and_does_not_draw_again(tmp_path):
     try:
         with running(commands):
             deadline = time.monotonic() + 60
-            while handle.store.sketch_count() < 2 and time.monotonic() < deadline:
+            while handle.store.peers.sketch_count() < 2 and time.monotonic() < deadline:
                 time.sleep(0.1)
-            first = handle.store.newest_publication()
+            first = handle.store.publications.newest()
             assert handle.status().running
         assert not handle.status().running
-        assert handle.store.sketch_count() == 2
-        spent, sent = handle.store.spent(), handle.store.traffic().sent_bytes
+        assert handle.store.peers.sketch_count() == 2
+        spent, sent = handle.store.ledger.spent(), handle.store.peers.traffic().sent_bytes
         assert sent > 0
-        assert {peer.key_hex for peer in handle.store.peers()} <= set(plan.keys[1:])
+        assert {peer.key_hex for peer in handle.store.peers.known()} <= set(plan.keys[1:])
         # In this process, with nobody else there: old contacts are asked, the old sketch is kept, traffic adds up.
         handle.stopping.clear()
         daemon = Daemon(handle, ready=lambda _address: None)
         handle.now = stopping_clock(handle, after=200)
         daemon.run()
-        assert handle.store.spent() == spent
-        assert (handle.store.newest_publication().bits == first.bits).all()
-        assert handle.store.traffic().sent_bytes > sent
-        assert handle.store.sketch_count() == 2
+        assert handle.store.ledger.spent() == spent
+        assert (handle.store.publications.newest().bits == first.bits).all()
+        assert handle.store.peers.traffic().sent_bytes > sent
+        assert handle.store.peers.sketch_count() == 2
     finally:
         handle.close()
 
@@ -187,10 +187,10 @@ def test_a_new_epoch_is_published_while_running(tmp_path):
     try:
         handle.now = stopping_clock(handle, after=400)
         Daemon(handle).run()
-        epochs = [one.epoch for one in handle.store.publications()]
+        epochs = [one.epoch for one in handle.store.publications.all()]
         assert len(epochs) >= 4
         assert epochs == sorted(set(epochs))
-        charged = {epoch for epoch, _, _ in handle.store.all_charges()}
+        charged = {epoch for epoch, _, _ in handle.store.ledger.all_charges()}
         assert charged <= set(epochs)
     finally:
         handle.close()

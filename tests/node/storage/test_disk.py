@@ -13,7 +13,7 @@ from hetdp.cli.network import network as network_command
 from hetdp.core.errors import DataError
 from hetdp.node.storage.catalogue import CatalogueItem
 from hetdp.node.storage.folder import init_node
-from hetdp.node.storage.store import Store
+from hetdp.node.storage.store import NodeStore
 
 NETWORK = a_network(items=40, most_items=30)
 ITEMS = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(40)]
@@ -43,10 +43,10 @@ def told_by(action, *, user=None, largest_file=None):
 def test_a_folder_that_cannot_be_written_is_called_that():
     with tempfile.TemporaryDirectory() as name:  # pytest's own is closed to other users
         folder, path = Path(name), Path(name, "node.db")
-        Store.make(path, NETWORK, ITEMS, default_limit=1.0).close()
+        NodeStore.make(path, NETWORK, ITEMS, default_limit=1.0).close()
         path.chmod(0o444)
         folder.chmod(0o555)
-        told = told_by(lambda: Store(path), user=NOBODY)
+        told = told_by(lambda: NodeStore(path), user=NOBODY)
         folder.chmod(0o700)
     assert told.startswith("DataError")
     assert "this user may read and write" in told
@@ -56,10 +56,10 @@ def test_a_folder_that_cannot_be_written_is_called_that():
 def test_a_file_without_read_permission_is_called_that():
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "node.db")
-        Store.make(path, NETWORK, ITEMS, default_limit=1.0).close()
+        NodeStore.make(path, NETWORK, ITEMS, default_limit=1.0).close()
         path.chmod(0)
         Path(name).chmod(0o755)
-        told = told_by(lambda: Store(path), user=NOBODY)
+        told = told_by(lambda: NodeStore(path), user=NOBODY)
     assert "this user may read and write" in told
 
 
@@ -67,12 +67,12 @@ def test_a_file_without_read_permission_is_called_that():
 def test_a_full_disk_is_called_that(tmp_path, largest_file):
     """A limit on the size of files stands for a disk without room."""
     path = tmp_path / "node.db"
-    told = told_by(lambda: Store.make(path, NETWORK, ITEMS, default_limit=1.0), largest_file=largest_file)
+    told = told_by(lambda: NodeStore.make(path, NETWORK, ITEMS, default_limit=1.0), largest_file=largest_file)
     assert told.startswith("DataError")
     assert "on a disk with room" in told
     (tmp_path / "node.db").unlink()
-    Store.make(path, NETWORK, ITEMS, default_limit=1.0).close()
-    told = told_by(lambda: Store(path), largest_file=largest_file)
+    NodeStore.make(path, NETWORK, ITEMS, default_limit=1.0).close()
+    told = told_by(lambda: NodeStore(path), largest_file=largest_file)
     assert told.startswith("DataError")
     assert "on a disk with room" in told
 
@@ -94,4 +94,4 @@ def test_a_node_that_does_not_fit_on_the_disk_leaves_nothing(tmp_path, largest_f
 def test_another_file_is_called_that(tmp_path):
     (tmp_path / "node.db").write_text("not a database at all, but long enough to have a header of sixteen bytes")
     with pytest.raises(DataError, match="Got another file"):
-        Store(tmp_path / "node.db")
+        NodeStore(tmp_path / "node.db")

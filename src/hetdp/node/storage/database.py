@@ -1,0 +1,183 @@
+"""The file of a node's store: its tables, a connection per thread, and changes that are all or nothing."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core import sqlite
+from hetdp.core.errors import DataError
+from hetdp.core.sqlite import Format, WrongFormat
+
+__all__ = ["FORMAT", "Database"]
+
+_SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+-- Public.
+CREATE TABLE catalogue (place INTEGER PRIMARY KEY, item TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
+                        link TEXT NOT NULL, category TEXT NOT NULL);
+-- Private: dials, losses and limits in hundredths, as arrays as long as the catalogue (hetdp.node.storage.ledger).
+CREATE TABLE arrays (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+-- Private: limits as their owner has typed them, how to take an edit back, what was dismissed.
+CREATE TABLE limits (place INTEGER PRIMARY KEY REFERENCES catalogue, epsilon REAL NOT NULL CHECK (epsilon >= 0));
+CREATE TABLE edits (step INTEGER NOT NULL, place INTEGER NOT NULL, dial INTEGER NOT NULL,
+                    PRIMARY KEY (step, place)) WITHOUT ROWID;
+CREATE TABLE dismissed (place INTEGER PRIMARY KEY REFERENCES catalogue);
+-- Own sketches, one per epoch and never another: public once published. The dials that counted in it are private: each
+-- is a loss of epsilon * dial / 100, made before the sketch it pays for left the node.
+CREATE TABLE publications (epoch INTEGER PRIMARY KEY, published_s REAL NOT NULL, ones INTEGER NOT NULL,
+                           sketch BLOB NOT NULL, dials BLOB NOT NULL);
+-- Public: what others published, and how to reach them.
+CREATE TABLE sketches (key BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sketch BLOB NOT NULL);
+CREATE TABLE peers (key BLOB PRIMARY KEY, curve BLOB NOT NULL, address TEXT NOT NULL, seen_s REAL NOT NULL);
+CREATE TABLE bans (key BLOB PRIMARY KEY, until_s REAL NOT NULL);
+CREATE TABLE traffic (time_s REAL PRIMARY KEY, sent_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL);
+"""
+#: Version 1 was of the time before the first release.
+FORMAT = Format("the store of a node", 2, _SCHEMA)
+
+#: Each array and what it is made of: dials, hundredths of epsilon lost so far and at most (below 0: the default), the
+#: places of the catalogue in the order of the owner's list, the number of each item's group.
+_KINDS: dict[str, Any] = {"dials": np.uint8, "lost": np.int32, "limits": np.int32, "page": np.int32, "groups": np.int32}
+
+
+class Database:
+    """A node's store as SQLite sees it; what its tables mean is up to the parts of `NodeStore`.
+
+    Parameters
+    ----------
+    path
+        The file, made by `Database.create`. One of an earlier format is brought forward; any other is refused.
+    file_format
+        What it must look like.
+
+    Privacy
+    -------
+    A file for its owner only, in WAL mode; the log files that SQLite puts beside it get the same permissions.
+    """
+
+    def __init__(self, path: Path, *, file_format: Format = FORMAT) -> None:
+        self.path = path
+        self._format = file_format
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        self._connection()  # refuses a foreign file right away
+
+    @staticmethod
+    def create(path: Path) -> None:
+        """Make an empty store that only its owner can read; an existing file is refused."""
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            raise DataError(
+                f"the store {path} must be a new file in a writable folder. Got: {error.strerror}."
+            ) from None
+        connection = sqlite.connect(path)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            FORMAT.create(connection)
+        except sqlite3.Error as error:
+            raise _unusable(path, error) from None
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        with self._lock:
+            for connection in self._connections:
+                connection.close()
+            self._connections.clear()
+            self._local = threading.local()
+
+    @contextmanager
+    def transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
+        """Write all or nothing; everything that this thread asks of the database meanwhile is part of it.
+
+        Parameters
+        ----------
+        durable
+            As for `hetdp.core.sqlite.transaction`.
+        """
+        with sqlite.transaction(self._connection(), durable=durable) as connection:
+            yield connection
+
+    def execute(self, sql: str, *arguments: object) -> None:
+        """Change something, within a transaction."""
+        self._connection().execute(sql, arguments)
+
+    def rows(self, sql: str, *arguments: object) -> list[Any]:
+        """Return the rows of a query."""
+        return self._connection().execute(sql, arguments).fetchall()
+
+    def one(self, sql: str, *arguments: object) -> Any:  # noqa: ANN401  (a cell of SQLite)
+        """Return the first cell of the first row; None if there is no row."""
+        row = self._connection().execute(sql, arguments).fetchone()
+        return None if row is None else row[0]
+
+    def fact(self, name: str) -> Any:  # noqa: ANN401  (a cell of SQLite)
+        """Return a named value; None if there is none."""
+        return self.one("SELECT value FROM facts WHERE name = ?", name)
+
+    def set_fact(self, name: str, value: object) -> None:
+        """Write a named value."""
+        self._connection().execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return an array as long as the catalogue."""
+        raw = self.one("SELECT value FROM arrays WHERE name = ?", name)
+        return np.frombuffer(raw, dtype=np.dtype(_KINDS[name]).newbyteorder("<")).astype(_KINDS[name])
+
+    def set_array(self, name: str, values: NDArray[Any]) -> None:
+        """Write an array."""
+        raw = values.astype(np.dtype(_KINDS[name]).newbyteorder("<")).tobytes()
+        self._connection().execute("INSERT OR REPLACE INTO arrays VALUES (?, ?)", (name, raw))
+
+    def count_edit(self) -> None:
+        """Let the version of the profile grow: the page looks at it to see whether it is out of date."""
+        self.set_fact("profile_version", int(self.fact("profile_version") or 0) + 1)
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._connected()
+            self._local.connection = connection
+            with self._lock:
+                self._connections.append(connection)
+        return connection
+
+    def _connected(self) -> sqlite3.Connection:
+        path = self.path
+        if not path.is_file():
+            raise DataError(f"there must be a node in {path.parent}. Got no {path.name} there; see `hetdp node init`.")
+        connection = None
+        try:
+            connection = sqlite.connect(path)
+            self._format.bring_forward(connection)
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA cache_size = -2000")
+        except BaseException as error:
+            if connection is not None:
+                connection.close()
+            if isinstance(error, sqlite3.Error):
+                raise _unusable(path, error) from None
+            if isinstance(error, WrongFormat):
+                raise DataError(f"{path} {error}.") from None
+            raise
+        return connection
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> DataError:
+    """Return what to tell about a store that SQLite cannot use: another file, or a file or disk that will not do."""
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+        return DataError(f"{path} must be the store of a node. Got another file instead.")
+    return DataError(
+        f"{path} must be a sound file that this user may read and write, in a folder like that, on a disk with room. "
+        f"Got: {error}."
+    )

@@ -1,0 +1,99 @@
+"""The sketches that a node has published itself, one per epoch, and the dials that counted in each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.node.protocol.messages import SignedSketch
+from hetdp.node.storage.database import Database
+from hetdp.sketching.bits import unpack
+
+__all__ = ["OwnSketch", "Publication", "Publications"]
+
+_decoder = msgspec.msgpack.Decoder(SignedSketch)
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """That a sketch was published in an epoch, when, and how many ones it has."""
+
+    epoch: int
+    published_s: float
+    ones: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OwnSketch:
+    """A published sketch and the dials that counted in it.
+
+    Privacy
+    -------
+    The bits are public; the dials are for the owner's eyes, so `repr` shows nothing.
+    """
+
+    epoch: int
+    published_s: float
+    bits: NDArray[np.bool_]
+    dials: Mapping[int, int]
+
+
+class Publications:
+    """Own sketches so far. What is in them is public, what is beside them is not."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, sketch: SignedSketch, *, ones: int, dials: NDArray[np.uint8], now_s: float) -> None:
+        """Store a sketch and the dials that count in it, within the transaction that charges for it."""
+        row = (sketch.epoch, now_s, ones, msgspec.msgpack.encode(sketch), dials.tobytes())
+        self._database.execute("INSERT INTO publications VALUES (?, ?, ?, ?, ?)", *row)
+
+    def all(self) -> list[Publication]:
+        """Return when sketches were published, oldest first."""
+        rows = self._database.rows("SELECT epoch, published_s, ones FROM publications ORDER BY epoch")
+        return [Publication(*row) for row in rows]
+
+    def newest_epoch(self) -> int | None:
+        """Return the newest epoch for which there is a sketch."""
+        epoch = self._database.one("SELECT max(epoch) FROM publications")
+        return None if epoch is None else int(epoch)
+
+    def newest_signed(self) -> SignedSketch | None:
+        """Return the newest own sketch, ready to be shown."""
+        raw = self._database.one("SELECT sketch FROM publications ORDER BY epoch DESC LIMIT 1")
+        return None if raw is None else _decoder.decode(raw)
+
+    def newest_dials(self) -> NDArray[np.uint8] | None:
+        """Return the dials that counted in the newest own sketch, one per item of the catalogue."""
+        raw = self._database.one("SELECT dials FROM publications ORDER BY epoch DESC LIMIT 1")
+        return None if raw is None else np.frombuffer(raw, dtype=np.uint8)
+
+    def newest(self) -> OwnSketch | None:
+        """Return the newest own sketch and the dials that counted in it."""
+        sql = "SELECT epoch, published_s, sketch, dials FROM publications ORDER BY epoch DESC LIMIT 1"
+        rows = self._database.rows(sql)
+        if not rows:
+            return None
+        epoch, published_s, raw, counted = rows[0]
+        bits = unpack(_decoder.decode(raw).bits, int(self._database.fact("items")))
+        dials = np.frombuffer(counted, dtype=np.uint8)
+        return OwnSketch(
+            epoch, published_s, bits, {place: int(dials[place]) for place in np.flatnonzero(dials).tolist()}
+        )
+
+    def bits_of(self, place: int) -> list[tuple[int, int, bool]]:
+        """Return the (epoch, dial, bit) of one item in every own sketch, oldest first.
+
+        Privacy
+        -------
+        The bits are public; the dials are for the owner's eyes.
+        """
+        sql = "SELECT epoch, sketch, substr(dials, ?, 1) FROM publications ORDER BY epoch"
+        found = []
+        for epoch, raw, dial in self._database.rows(sql, place + 1):
+            byte = _decoder.decode(raw).bits[place // 8]
+            found.append((epoch, dial[0], bool(byte >> place % 8 & 1)))
+        return found
