@@ -5,7 +5,6 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-from fake_node import FakeNode
 
 from hetdp.node.page.application import make_application
 from hetdp.node.page.guard import Guard
@@ -40,10 +39,10 @@ class Client:
 
 
 class Page:
-    """The page of a fake node."""
+    """The page of a node."""
 
-    def __init__(self, node=None):
-        self.node = node or FakeNode()
+    def __init__(self, node):
+        self.node = node
         self.session = Session()
         self.worker = ThreadPoolExecutor(1)
         self.app = Guard(

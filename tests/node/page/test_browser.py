@@ -1,11 +1,10 @@
-"""The page in a real browser, on a node in memory."""
+"""The page in a real browser, on a real node."""
 
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from fake_node import FakeNode, a_lived_in_node
 from page_browser import browser, needs_chromium, opened, served
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install 'hetdp[dev]'")
@@ -19,8 +18,8 @@ def chromium():
 
 
 @pytest.fixture
-def node():
-    return a_lived_in_node()
+def node(nodes):
+    return nodes.lived_in()
 
 
 def wait_until(tab, check):
@@ -32,8 +31,8 @@ def wait_until(tab, check):
     pytest.fail("waited in vain")
 
 
-def test_first_run(chromium):
-    node = FakeNode(items=50_000)
+def test_first_run(chromium, nodes):
+    node = nodes.new(items=50_000)
     with served(node) as address, opened(chromium, address) as tab:
         page = tab.page
         assert page.url == f"{tab.origin}/items", "the token has left the address"
@@ -41,7 +40,7 @@ def test_first_run(chromium):
         page.locator("#search").press_sequentially("amber jaz")
         page.locator("#add-46").click()
         page.locator("#dial-46").wait_for()
-        assert node.store.dials == {46: 100}
+        assert node.dials == {46: 100}
         assert "Amber jazz is on your list." in page.locator("#status").inner_text()
         page.reload()
         assert page.locator("#dial-46").input_value() == "100"
@@ -56,14 +55,16 @@ def test_a_slider_moves_with_the_keyboard_and_keeps_the_focus(chromium, node):
         for _ in range(7):
             tab.page.keyboard.press("PageDown")
         assert tab.page.locator("#name-0").inner_text() == "Counts a little", "words follow at once"
-        wait_until(tab, lambda: node.store.dials[0] == 30)
+        wait_until(tab, lambda: node.dials[0] == 30)
         tab.page.get_by_text("Green tea: counts a little from the next epoch.").wait_for()
         assert tab.page.evaluate("document.activeElement.id") == "dial-0"
         assert slider.get_attribute("aria-valuetext") == "30: Counts a little"
         assert "from the next epoch; 100 until then" in tab.page.locator("#item-0").inner_text()
         tab.page.keyboard.press("Control+z")
-        wait_until(tab, lambda: node.store.dials[0] == 100)
-        assert len(node.store.edits) == 3, "seven steps of the slider were one edit"
+        wait_until(tab, lambda: node.dials[0] == 100)
+        assert node.store.database.one("SELECT count(DISTINCT step) FROM edits") == 3, (
+            "seven steps of the slider were one edit"
+        )
         tab.check()
 
 
@@ -77,9 +78,9 @@ def test_a_slider_moves_with_the_mouse(chromium, node):
         tab.page.mouse.down()
         tab.page.mouse.move(box["x"] + 2, middle, steps=8)
         assert tab.page.locator("#name-0").inner_text() == "Never counts"
-        assert node.store.dials[0] == 100, "nothing is saved while the slider is held"
+        assert node.dials[0] == 100, "nothing is saved while the slider is held"
         tab.page.mouse.up()
-        wait_until(tab, lambda: node.store.dials[0] == 0)
+        wait_until(tab, lambda: node.dials[0] == 0)
         tab.check()
 
 
@@ -95,18 +96,18 @@ def test_search_follows_the_typing_and_keeps_the_caret(chromium, node):
         tab.check()
 
 
-def test_recommendations_appear_by_themselves(chromium):
-    node = FakeNode()
-    node.store.set_dials(dict.fromkeys(range(20), 100))
+def test_recommendations_appear_by_themselves(chromium, nodes):
+    node = nodes.new()
+    node.store.profile.set_dials(dict.fromkeys(range(20), 100))
     with served(node) as address, opened(chromium, address) as tab:
         tab.page.get_by_role("link", name="Neighbours").click()
         assert "Waiting for the first sketches" in tab.page.locator("#advice").inner_text()
         node.meet(30)
         tab.page.locator("#add-301").wait_for()
         tab.page.locator("#add-301").click()
-        wait_until(tab, lambda: node.store.dials.get(301) == 100)
+        wait_until(tab, lambda: node.dials.get(301) == 100)
         tab.page.locator("#dismiss-305").click()
-        wait_until(tab, lambda: node.store.gone == {305})
+        wait_until(tab, lambda: node.store.profile.dismissed() == {305})
         tab.page.locator("#dismissed summary").click()
         tab.page.locator("#undismiss-305").click()
         tab.page.locator("#dismiss-305").wait_for()
@@ -170,15 +171,15 @@ def test_forms_work_without_javascript(chromium, node):
         page.locator("#search-go").click()
         page.locator("#add-46").click()
         page.locator("#dial-46").wait_for()
-        assert node.store.dials[46] == 100
+        assert node.dials[46] == 100
         page.locator("#dial-46").focus()
         page.keyboard.press("Home")
         page.locator("#item-46 button", has_text="Set").click()
-        wait_until(tab, lambda: node.store.dials[46] == 0)
+        wait_until(tab, lambda: node.dials[46] == 0)
         page.locator("#remove-46").click()
-        wait_until(tab, lambda: 46 not in node.store.dials)
+        wait_until(tab, lambda: 46 not in node.dials)
         page.locator("#undo-message").click()
-        wait_until(tab, lambda: node.store.dials.get(46) == 0)
+        wait_until(tab, lambda: node.dials.get(46) == 0)
         page.goto(f"{tab.origin}/privacy")
         page.locator("#choose").select_option(label="Northern tea")
         page.locator("#told button", has_text="Show").click()
@@ -223,7 +224,7 @@ def another_site(html):
 
 def test_another_site_can_neither_read_nor_write_nor_frame(chromium, node):
     with served(node) as address, opened(chromium, address) as tab:
-        before = dict(node.store.dials)
+        before = dict(node.dials)
         fields = '<input name="dial" value="0"><button>Go</button>'
         html = f"""<!doctype html><iframe src="{tab.origin}/items"></iframe>
             <form method="post" action="{tab.origin}/items/group">{fields}</form>"""
@@ -242,7 +243,7 @@ def test_another_site_can_neither_read_nor_write_nor_frame(chromium, node):
             assert "My items" not in attacker.frames[1].content()
             attacker.locator("button").click()
             attacker.get_by_text("Not from there").wait_for()
-        assert node.store.dials == before
+        assert node.dials == before
         assert tab.page.locator("#items").is_visible()
 
 

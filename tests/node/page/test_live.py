@@ -119,7 +119,13 @@ def test_from_an_empty_list_to_a_recommendation(folders):
             assert "This address does not work" in stranger.page.locator("body").inner_text()
     handle = NodeHandle.open(folders[0])
     try:
-        assert {item.place: item.dial for item in handle.store.profile()} == {0: 100, 1: 100, 2: 100, 3: 0, 11: 100}
-        assert handle.store.spent() == {}, "the sketch of this epoch was drawn before anything was added"
+        assert {item.place: item.dial for item in handle.store.profile.items()} == {
+            0: 100,
+            1: 100,
+            2: 100,
+            3: 0,
+            11: 100,
+        }
+        assert handle.store.ledger.spent() == {}, "the sketch of this epoch was drawn before anything was added"
     finally:
         handle.close()

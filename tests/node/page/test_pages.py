@@ -1,23 +1,22 @@
-"""What each page shows and does, on a node in memory."""
+"""What each page shows and does, on a real node."""
 
-import dataclasses
 import re
 from fractions import Fraction
 
 import msgspec
 import pytest
-from fake_node import FakeNode, a_lived_in_node
 from page_client import Page, text_of
+from page_node import LIKED, ONES
 
 from hetdp.node.protocol.network import Bootstrap
 
 
 @pytest.fixture
-def open_page():
+def open_page(nodes):
     opened = []
 
     def enter(node=None):
-        opened.append(Page(node).enter())
+        opened.append(Page(node or nodes.new()).enter())
         return opened[-1]
 
     yield enter
@@ -33,16 +32,16 @@ def message_in(html):
 # --- my items --------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_owner_is_welcomed(open_page):
-    text = text_of(open_page(FakeNode()).get("/items"))
+def test_a_new_owner_is_welcomed(open_page, nodes):
+    text = text_of(open_page(nodes.new()).get("/items"))
     assert "Three steps, and you are in" in text
     assert "Search 600 items" in text
     assert "Your first sketch will be that of an empty list" in text
     assert "is out already" not in text
 
 
-def test_a_new_owner_is_told_that_the_sketch_of_this_epoch_is_out(open_page):
-    node = FakeNode()
+def test_a_new_owner_is_told_that_the_sketch_of_this_epoch_is_out(open_page, nodes):
+    node = nodes.new()
     node.pass_epochs(1)
     text = text_of(open_page(node).get("/items"))
     assert "Three steps, and you are in" in text
@@ -50,15 +49,15 @@ def test_a_new_owner_is_told_that_the_sketch_of_this_epoch_is_out(open_page):
     assert "The sketch of this epoch is out already; one of your new list follows with the next epoch, today" in text
 
 
-def test_what_is_spent_has_a_unit(open_page):
-    assert "spent ε 18 of 30" in text_of(open_page(a_lived_in_node()).get("/items"))
+def test_what_is_spent_has_a_unit(open_page, nodes):
+    assert "spent ε 18 of 30" in text_of(open_page(nodes.lived_in()).get("/items"))
 
 
 def test_search_finds_items_and_leaves_the_address_alone(open_page):
     page = open_page()
     html = page.post("/items/search", text="  AMBER   jazz ")
     found = re.findall(r'id="add-(\d+)"', html)
-    assert [page.node.store.items[int(place)].title for place in found] == [
+    assert [page.node.store.catalogue.item(int(place)).title for place in found] == [
         "Amber jazz",
         "Amber jazz 2",
         "Amber jazz 3",
@@ -69,8 +68,8 @@ def test_search_finds_items_and_leaves_the_address_alone(open_page):
     assert 'id="add-' not in page.post("/items/search", close="1")
 
 
-def test_search_is_paged(open_page):
-    page = open_page(FakeNode(items=50_000))
+def test_search_is_paged(open_page, nodes):
+    page = open_page(nodes.new(items=50_000))
     first = page.post("/items/search", text="tea")
     second = page.post("/items/search", text="tea", to="1")
     places = [set(re.findall(r'id="add-(\d+)"', html)) for html in (first, second)]
@@ -89,11 +88,11 @@ def test_an_empty_search_shows_the_whole_catalogue(open_page):
 def test_items_are_added_once_at_full_dial(open_page):
     page = open_page()
     html = page.post("/items/add", place="46")
-    assert page.node.store.dials == {46: 100}
+    assert page.node.dials == {46: 100}
     assert message_in(html) == "Amber jazz is on your list."
     page.post("/items/dial", place="46", dial="30")
     assert message_in(page.post("/items/add", place="46")) == "Amber jazz is on your list already."
-    assert page.node.store.dials == {46: 30}
+    assert page.node.dials == {46: 30}
     assert "on your list" in text_of(page.post("/items/search", text="amber jazz"))
 
 
@@ -111,9 +110,9 @@ def test_a_dial_is_turned_removed_and_taken_back(open_page):
     assert 'id="dial-46" name="dial" min="0" max="100" step="1" value="0"' in html
     assert "nobody learns anything, and it is not used for you either" in text_of(html)
     page.post("/items/remove", place="46")
-    assert page.node.store.dials == {}
+    assert page.node.dials == {}
     assert message_in(page.post("/items/undo")) == "Taken back."
-    assert page.node.store.dials == {46: 0}
+    assert page.node.dials == {46: 0}
     page.post("/items/undo")
     page.post("/items/undo")
     assert message_in(page.post("/items/undo")) == "There is nothing to take back."
@@ -122,15 +121,15 @@ def test_a_dial_is_turned_removed_and_taken_back(open_page):
 def test_turning_a_dial_to_where_it_is_makes_no_step_to_take_back(open_page):
     page = open_page()
     page.post("/items/add", place="46")
-    version = page.node.store.profile_version()
+    version = page.node.store.profile.version()
     assert message_in(page.post("/items/dial", place="46", dial="100")) is None
-    assert page.node.store.profile_version() == version
+    assert page.node.store.profile.version() == version
 
 
 def test_a_dial_cannot_add_an_item(open_page):
     page = open_page()
     assert message_in(page.post("/items/dial", place="46", dial="50")) == "That item is no longer on your list."
-    assert page.node.store.dials == {}
+    assert page.node.dials == {}
 
 
 @pytest.mark.parametrize(
@@ -153,36 +152,36 @@ def test_a_dial_cannot_add_an_item(open_page):
         ("/neighbours/dismiss", {"place": "600"}, "place must be a position in the catalogue"),
     ],
 )
-def test_odd_fields_are_explained_and_change_nothing(open_page, address, fields, says):
-    page = open_page(a_lived_in_node())
-    before = page.node.store.profile_version()
+def test_odd_fields_are_explained_and_change_nothing(open_page, address, fields, says, nodes):
+    page = open_page(nodes.lived_in())
+    before = page.node.store.profile.version()
     html = page.post(address, **fields)
     assert says in message_in(html)
     assert '<div class="message bad">' in html
-    assert page.node.store.profile_version() == before
+    assert page.node.store.profile.version() == before
 
 
-def test_a_full_list_says_so(open_page):
-    page = open_page(FakeNode(most_items=1))
+def test_a_full_list_says_so(open_page, nodes):
+    page = open_page(nodes.new(most_items=1))
     page.post("/items/add", place="1")
     assert message_in(page.post("/items/add", place="2")).startswith("a profile must hold at most 1 items")
 
 
-def test_a_group_is_set_in_one_step(open_page):
-    page = open_page(a_lived_in_node())
-    before = dict(page.node.store.dials)
-    health = [place for place in before if page.node.store.items[place].group == "Health"]
+def test_a_group_is_set_in_one_step(open_page, nodes):
+    page = open_page(nodes.lived_in())
+    before = dict(page.node.dials)
+    health = [place for place in before if page.node.store.catalogue.item(place).group == "Health"]
     html = page.post("/items/group", group="Health", dial="25")
     assert message_in(html) == f"{len(health)} items set: counts a little."
-    assert page.node.store.dials == before | dict.fromkeys(health, 25)
+    assert page.node.dials == before | dict.fromkeys(health, 25)
     page.post("/items/undo")
-    assert page.node.store.dials == before
+    assert page.node.dials == before
     page.post("/items/group", dial="0")
-    assert set(page.node.store.dials.values()) == {0}
+    assert set(page.node.dials.values()) == {0}
 
 
-def test_what_waits_for_the_next_epoch_is_listed(open_page):
-    html = open_page(a_lived_in_node()).get("/items")
+def test_what_waits_for_the_next_epoch_is_listed(open_page, nodes):
+    html = open_page(nodes.lived_in()).get("/items")
     text = text_of(html)
     assert "From the next epoch today" in text
     assert "4 changes wait. Until then others keep the sketch of epoch 5." in text
@@ -193,27 +192,27 @@ def test_what_waits_for_the_next_epoch_is_listed(open_page):
     assert "from the next epoch; 100 until then" in text
 
 
-def test_nothing_waits_when_nothing_was_changed(open_page):
-    node = FakeNode()
-    node.store.set_dials({1: 100})
+def test_nothing_waits_when_nothing_was_changed(open_page, nodes):
+    node = nodes.new()
+    node.store.profile.set_dials({1: 100})
     node.pass_epochs(1)
     text = text_of(open_page(node).get("/items"))
     assert "Nothing changes: a fresh sketch of the same list is drawn." in text
     assert "in your sketch" in text
 
 
-def test_a_long_list_is_paged(open_page):
-    node = FakeNode()
-    node.store.set_dials(dict.fromkeys(range(100), 100))
+def test_a_long_list_is_paged(open_page, nodes):
+    node = nodes.new()
+    node.store.profile.set_dials(dict.fromkeys(range(100), 100))
     page = open_page(node)
     seen = [set(re.findall(r'id="dial-(\d+)"', page.post("/items/page", to=str(number)))) for number in (0, 1, 2, 9)]
     assert [len(places) for places in seen] == [40, 40, 20, 20]
     assert len(set.union(*seen)) == 100
 
 
-def test_a_long_list_can_be_searched(open_page):
-    node = FakeNode()
-    node.store.set_dials(dict.fromkeys(range(100), 100))
+def test_a_long_list_can_be_searched(open_page, nodes):
+    node = nodes.new()
+    node.store.profile.set_dials(dict.fromkeys(range(100), 100))
     page = open_page(node)
     page.post("/items/page", to="2")
     html = page.post("/items/narrow", text="  AMBER   tea ")
@@ -222,11 +221,11 @@ def test_a_long_list_can_be_searched(open_page):
     assert "100 items" in text_of(html)
     assert "no items fit “nothing like it”." in text_of(page.post("/items/narrow", text="nothing like it"))
     assert len(re.findall(r'id="dial-(\d+)"', page.post("/items/narrow", text="x", close="1"))) == 40
-    assert "Find on your list" not in open_page(a_lived_in_node()).get("/items"), "a short list needs no search"
+    assert "Find on your list" not in open_page(nodes.lived_in()).get("/items"), "a short list needs no search"
 
 
-def test_every_dial_has_words_and_a_true_bound(open_page):
-    html = open_page(a_lived_in_node(epsilon=Fraction(1, 2))).get("/items")
+def test_every_dial_has_words_and_a_true_bound(open_page, nodes):
+    html = open_page(nodes.lived_in(epsilon=Fraction(1, 2))).get("/items")
     assert "at most 1.6-fold" in text_of(html), "exp(1/2)"
     for field in re.findall(r'<input type="range"[^>]*>', html):
         assert 'aria-label="How much ' in field
@@ -236,16 +235,16 @@ def test_every_dial_has_words_and_a_true_bound(open_page):
 # --- my privacy ------------------------------------------------------------------------------------------------------
 
 
-def test_privacy_of_a_new_node(open_page):
-    text = text_of(open_page(FakeNode()).get("/privacy"))
+def test_privacy_of_a_new_node(open_page, nodes):
+    text = text_of(open_page(nodes.new()).get("/privacy"))
     assert "ε 3" in text
     assert "at most 20-fold" in text
     assert "Nothing: your list is empty." in text
     assert "Nothing has been spent yet." in text
 
 
-def test_losses_are_drawn_over_time(open_page):
-    html = open_page(a_lived_in_node()).get("/privacy")
+def test_losses_are_drawn_over_time(open_page, nodes):
+    html = open_page(nodes.lived_in()).get("/privacy")
     assert html.count('class="curve') == 5, "one line per history: dials 100, 60, 35, 25 and 5"
     assert html.count('class="curve chosen"') == 1
     assert "and 18 other items with the same history" in text_of(html)
@@ -255,10 +254,9 @@ def test_losses_are_drawn_over_time(open_page):
     assert len(rows) == 23
 
 
-def test_what_a_curious_peer_learns_is_told_for_the_chosen_item(open_page):
-    node = a_lived_in_node()
-    newest = node.store.newest_publication()
-    newest.bits[[0, 3, 2]] = [True, False, True]
+def test_what_a_curious_peer_learns_is_told_for_the_chosen_item(open_page, nodes):
+    node = nodes.lived_in()
+    node.set_bits({0: True, 3: False, 2: True})
     page = open_page(node)
     set_bit = text_of(page.post("/privacy/choose", place="0"))
     assert (
@@ -273,33 +271,33 @@ def test_what_a_curious_peer_learns_is_told_for_the_chosen_item(open_page):
     assert "How sure would somebody be" not in silent
 
 
-def test_a_removed_item_can_still_be_looked_at(open_page):
-    text = text_of(open_page(a_lived_in_node()).post("/privacy/choose", place="6"))
+def test_a_removed_item_can_still_be_looked_at(open_page, nodes):
+    text = text_of(open_page(nodes.lived_in()).post("/privacy/choose", place="6"))
     assert "Copper tea (removed)" in text
     assert "Lifetime limit of this item" not in text
 
 
-def test_an_unknown_choice_falls_back(open_page):
+def test_an_unknown_choice_falls_back(open_page, nodes):
     assert "What a curious peer could learn" in text_of(
-        open_page(a_lived_in_node()).post("/privacy/choose", place="599")
+        open_page(nodes.lived_in()).post("/privacy/choose", place="599")
     )
 
 
-def test_limits_are_set_and_taken_back(open_page):
-    page = open_page(a_lived_in_node())
+def test_limits_are_set_and_taken_back(open_page, nodes):
+    page = open_page(nodes.lived_in())
     page.post("/privacy/limit", place="0", limit="20.5")
-    assert page.node.store.limits[0] == 20.5
+    assert page.node.store.ledger.limits_of([0]) == {0: 20.5}
     page.post("/privacy/limit", place="0", limit="")
-    assert 0 not in page.node.store.limits
+    assert page.node.store.ledger.limits_of([0]) == {}
     page.post("/privacy/default-limit", limit="21")
-    assert page.node.store.default_limit() == 21.0
+    assert page.node.store.ledger.default_limit() == 21.0
     assert "limit 21" in text_of(page.get("/privacy"))
 
 
-def test_an_item_whose_limit_was_lowered_below_its_loss_has_no_sketches_left_not_fewer(open_page):
-    node = a_lived_in_node()
+def test_an_item_whose_limit_was_lowered_below_its_loss_has_no_sketches_left_not_fewer(open_page, nodes):
+    node = nodes.lived_in()
     page = open_page(node)
-    place = max(node.store.spent(), key=node.store.spent().get)
+    place = max(node.store.ledger.spent(), key=node.store.ledger.spent().get)
     page.post("/privacy/choose", place=str(place))
     page.post("/privacy/limit", place=str(place), limit="0.01")
     shown = text_of(page.get("/privacy"))
@@ -307,17 +305,17 @@ def test_an_item_whose_limit_was_lowered_below_its_loss_has_no_sketches_left_not
     assert not re.search(r"-\d+ more sketch", shown)
 
 
-def test_the_page_says_whether_the_settings_or_the_owner_gave_the_limit_of_all_items(open_page):
-    page = open_page(a_lived_in_node())
+def test_the_page_says_whether_the_settings_or_the_owner_gave_the_limit_of_all_items(open_page, nodes):
+    page = open_page(nodes.lived_in())
     assert "From lifetime_epochs in node.toml, until you set one here." in text_of(page.get("/privacy"))
     page.post("/privacy/default-limit", limit="21")
     assert "Set here; lifetime_epochs in node.toml no longer counts." in text_of(page.get("/privacy"))
 
 
-def test_the_public_sketch_is_shown(open_page):
-    node = a_lived_in_node()
+def test_the_public_sketch_is_shown(open_page, nodes):
+    node = nodes.lived_in()
     html = open_page(node).get("/privacy")
-    ones = int(node.store.newest_publication().bits.sum())
+    ones = int(node.store.publications.newest().bits.sum())
     text = text_of(html)
     assert f"{ones} of 600 bits are set. An empty list would give about 28, by chance alone." in text
     assert html.count('<img src="data:image/png;base64,') == 1
@@ -326,19 +324,19 @@ def test_the_public_sketch_is_shown(open_page):
     assert "Public as well: your key" in text
 
 
-def test_only_one_sketch_is_not_called_the_newest_of_many(open_page):
-    node = FakeNode()
-    node.store.set_dials({1: 100})
+def test_only_one_sketch_is_not_called_the_newest_of_many(open_page, nodes):
+    node = nodes.new()
+    node.store.profile.set_dials({1: 100})
     node.pass_epochs(1)
     text = text_of(open_page(node).get("/privacy"))
     assert "Your newest sketch, that of epoch 0" in text
     assert "the earlier ones" not in text
 
 
-def test_the_limit_is_told_in_words_and_ahead(open_page):
-    node = FakeNode()
-    node.store.set_dials({1: 100, 2: 50, 3: 100})
-    node.store.set_limit(3, 12.0)
+def test_the_limit_is_told_in_words_and_ahead(open_page, nodes):
+    node = nodes.new()
+    node.store.profile.set_dials({1: 100, 2: 50, 3: 100})
+    node.store.ledger.set_limit(3, 12.0)
     node.pass_epochs(3)
     page = open_page(node)
     text = text_of(page.get("/privacy"))
@@ -348,6 +346,7 @@ def test_the_limit_is_told_in_words_and_ahead(open_page):
     assert "ε 9 of 12 spent; at its dial it can count in 1 more sketch." in text_of(
         page.post("/privacy/choose", place="3")
     )
+    node.now_s += node.network.epoch_length_s
     node.pass_epochs(4)
     text = text_of(page.get("/privacy"))
     assert "1 item has reached its limit." in text
@@ -355,9 +354,9 @@ def test_the_limit_is_told_in_words_and_ahead(open_page):
     assert text_of(page.post("/privacy/default-limit", limit="3")).count("17 % sure that you have it") == 2
 
 
-def test_epochs_left_are_those_that_the_store_allows(open_page):
-    node = FakeNode(epsilon=Fraction(1, 10), limit=0.3)
-    node.store.set_dials({1: 100})
+def test_epochs_left_are_those_that_the_store_allows(open_page, nodes):
+    node = nodes.new(epsilon=Fraction(1, 10), lifetime_epochs=3.0)
+    node.store.profile.set_dials({1: 100})
     page = open_page(node)
     for left in (2, 1, 0):
         node.now_s += node.network.epoch_length_s
@@ -367,8 +366,8 @@ def test_epochs_left_are_those_that_the_store_allows(open_page):
         assert ("1 item has reached its limit." in text) == (left == 0)
 
 
-def test_huge_limits_are_called_so(open_page):
-    page = open_page(a_lived_in_node())
+def test_huge_limits_are_called_so(open_page, nodes):
+    page = open_page(nodes.lived_in())
     html = page.post("/privacy/default-limit", limit="99999")
     assert "ε 99,999 is the most" in text_of(html)
     assert "That is as good as no limit." in message_in(html)
@@ -379,26 +378,26 @@ def test_huge_limits_are_called_so(open_page):
 # --- neighbours ------------------------------------------------------------------------------------------------------
 
 
-def test_neighbours_come_with_their_uncertainty(open_page):
-    node = a_lived_in_node()
+def test_neighbours_come_with_their_uncertainty(open_page, nodes):
+    node = nodes.lived_in()
     html = open_page(node).get("/neighbours")
     text = text_of(html)
-    for person in node.people:
+    for person in node.neighbours():
         assert person.name in text
-    assert "shares about 14 of your 22, likely 11 to 16; hardly by chance" in text
+    assert "shares about 14 of your 22, likely 12 to 17; hardly by chance" in text
     assert "may be chance" in text
     assert html.count('class="range"') == html.count('class="mark"') == 10
 
 
-def test_recommendations_come_with_their_reason(open_page):
-    text = text_of(open_page(a_lived_in_node()).get("/neighbours"))
+def test_recommendations_come_with_their_reason(open_page, nodes):
+    text = text_of(open_page(nodes.lived_in()).get("/neighbours"))
     assert "Several of your neighbours seem to have it, about 6 of 8; hardly by chance." in text
-    assert "Several of your neighbours seem to have it, about 3 of 8; probably not by chance." in text
+    assert "Several of your neighbours seem to have it, about 5 of 8; probably not by chance." in text
     assert "One of your 8 neighbours seems to have it; may be chance." in text
 
 
-def test_weak_hints_are_below_a_fold(open_page):
-    node = a_lived_in_node()
+def test_weak_hints_are_below_a_fold(open_page, nodes):
+    node = nodes.lived_in()
     page = open_page(node)
     html = page.get("/neighbours")
     strong, weak = html.split('<details class="card" id="weak">')
@@ -406,25 +405,26 @@ def test_weak_hints_are_below_a_fold(open_page):
     assert re.findall(r'id="dismiss-(\d+)"', weak) == ["325", "329", "333", "337"]
     assert "4 weak hints that may be chance" in text_of(html)
     assert "may be chance" not in text_of(strong.partition('id="people"')[0])
-    node.advice = node.advice[6:]
+    node.meet(38, liked=dict(list(LIKED.items())[6:]))
     text = text_of(page.get("/neighbours"))
     assert "Nothing stands out from chance yet." in text
     assert "4 weak hints that may be chance" in text
 
 
-def test_people_who_share_nothing_are_not_listed(open_page):
-    node = a_lived_in_node()
-    node.people[-1] = dataclasses.replace(node.people[-1], shared=0.4, score=0.36)
+def test_people_who_share_nothing_are_not_listed(open_page, nodes):
+    node = nodes.lived_in()
+    node.meet(38, ones=(*ONES[:-1], 1))
+    *_, before, last = node.neighbours()
     text = text_of(open_page(node).get("/neighbours"))
     assert "shares about 0" not in text
-    assert node.people[-1].name not in text
-    assert node.people[-2].name in text
+    assert last.name not in text
+    assert before.name in text
 
 
-def test_a_recommendation_is_added_dismissed_and_brought_back(open_page):
-    page = open_page(a_lived_in_node())
+def test_a_recommendation_is_added_dismissed_and_brought_back(open_page, nodes):
+    page = open_page(nodes.lived_in())
     html = page.post("/neighbours/add", place="301")
-    assert page.node.store.dials[301] == 100
+    assert page.node.dials[301] == 100
     assert 'id="add-301"' not in html
     assert 'action="/neighbours/undo"' in html
     assert 'id="add-301"' in page.post("/neighbours/undo")
@@ -434,19 +434,19 @@ def test_a_recommendation_is_added_dismissed_and_brought_back(open_page):
     assert 'id="dismiss-305"' in page.post("/neighbours/undismiss", place="305")
 
 
-def test_an_item_that_never_counts_may_be_recommended_and_says_so(open_page):
-    node = a_lived_in_node()
-    node.store.set_dials({301: 0})
+def test_an_item_that_never_counts_may_be_recommended_and_says_so(open_page, nodes):
+    node = nodes.lived_in()
+    node.store.profile.set_dials({301: 0})
     node.meet(20)
     html = open_page(node).get("/neighbours")
     assert "It is on your list, where it never counts." in text_of(html)
     assert 'id="add-301"' not in html
 
 
-def test_an_item_at_its_limit_may_be_recommended_and_says_why(open_page):
-    node = a_lived_in_node()
-    node.store.set_dials({301: 100})
-    node.store.set_limit(301, 1.0)
+def test_an_item_at_its_limit_may_be_recommended_and_says_why(open_page, nodes):
+    node = nodes.lived_in()
+    node.store.profile.set_dials({301: 100})
+    node.store.ledger.set_limit(301, 1.0)
     node.meet(20)
     html = open_page(node).get("/neighbours")
     assert "It is on your list, where it has reached its limit and no longer counts." in text_of(html)
@@ -454,36 +454,36 @@ def test_an_item_at_its_limit_may_be_recommended_and_says_why(open_page):
     assert 'id="add-301"' not in html
 
 
-def test_without_items_or_sketches_the_page_says_what_is_missing(open_page):
-    page = open_page(FakeNode())
+def test_without_items_or_sketches_the_page_says_what_is_missing(open_page, nodes):
+    page = open_page(nodes.new())
     assert "No item on your list counts yet" in text_of(page.get("/neighbours"))
     page.post("/items/add", place="3")
     assert "Waiting for the first sketches" in text_of(page.get("/neighbours"))
-    page.node.store.neighbour_sketches = 4
+    page.node.hear_of_strangers(4)
     assert "Nothing stands out from chance yet." in text_of(page.get("/neighbours"))
 
 
 # --- network ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_network_is_shown(open_page):
-    node = a_lived_in_node()
+def test_the_network_is_shown(open_page, nodes):
+    node = nodes.lived_in()
     text = text_of(open_page(node).get("/network"))
     assert "38 peers known" in text
     assert "38 sketches of others held" in text
     assert "sent 1.8 MB in 4,120 messages" in text
-    assert node.store.known[0].name in text
+    assert node.store.peers.known()[0].name in text
     assert "and 8 more" in text
-    assert node.key_hex in text
+    assert node.identity.key.hex() in text
 
 
-def test_the_network_page_of_a_new_node(open_page):
-    node = FakeNode()
+def test_the_network_page_of_a_new_node(open_page, nodes):
+    node = nodes.new()
     page = open_page(node)
     text = text_of(page.get("/network"))
     assert "the network file of this node names nobody to ask first" in text
-    assert "hetdp network add-peer hetdp-node/network.toml --address tcp://… --key … --curve …" in text
-    own = Bootstrap("tcp://10.0.0.1:7470", node.key_hex, "0" * 64)
+    assert f"hetdp network add-peer {node.folder}/network.toml --address tcp://… --key … --curve …" in text
+    own = Bootstrap("tcp://10.0.0.1:7470", node.identity.key.hex(), "0" * 64)
     node.network = msgspec.structs.replace(node.network, bootstrap=(own,))
     assert "names nobody to ask first" in text_of(page.get("/network")), "to ask oneself does not help"
     other = Bootstrap("tcp://10.0.0.2:7470", "1" * 64, "0" * 64)
@@ -492,30 +492,31 @@ def test_the_network_page_of_a_new_node(open_page):
     assert "None yet. The node asks the first ones named in the network file." in text
 
 
-def test_troubles_are_told(open_page):
-    node = FakeNode()
-    node.running, node.clock_behind = False, True
+def test_troubles_are_told(open_page, nodes):
+    node = nodes.new(running=False)
+    node.pass_epochs(2)
+    node.now_s -= 2 * node.network.epoch_length_s
     text = text_of(open_page(node).get("/network"))
     assert "The node is not running" in text
     assert "The clock of this machine shows an earlier time" in text
 
 
-def test_before_the_first_epoch(open_page):
-    node = FakeNode()
+def test_before_the_first_epoch(open_page, nodes):
+    node = nodes.new()
     node.now_s = node.network.epoch_start_s - 30.0
     page = open_page(node)
     for path in ("/items", "/privacy", "/neighbours", "/network"):
         assert "The first epoch has not begun" in text_of(page.get(path))
 
 
-def test_the_state_changes_with_what_it_stands_for(open_page):
-    page = open_page(a_lived_in_node())
+def test_the_state_changes_with_what_it_stands_for(open_page, nodes):
+    page = open_page(nodes.lived_in())
     states = [page.get("/state")]
     page.post("/items/dial", place="0", dial="1")
     states.append(page.get("/state"))
     page.node.pass_epochs(2)
     states.append(page.get("/state"))
-    page.node.store.neighbour_sketches += 1
+    page.node.hear_of_strangers(1)
     states.append(page.get("/state"))
     assert len(set(states)) == 4
     assert not any("tea" in state for state in states)
@@ -530,15 +531,15 @@ def test_an_address_without_a_page_leads_back(open_page, address, code):
     assert '<link rel="stylesheet" href="/static/page.css">' in answer.text
 
 
-def test_titles_of_pages_name_no_item(open_page):
-    page = open_page(a_lived_in_node())
+def test_titles_of_pages_name_no_item(open_page, nodes):
+    page = open_page(nodes.lived_in())
     page.post("/privacy/choose", place="0")
     titles = {re.search("<title>(.*?)</title>", page.get(path))[1] for path in ("/items", "/privacy", "/neighbours")}
     assert titles == {"My items · hetdp", "My privacy · hetdp", "Neighbours · hetdp"}
 
 
-def test_every_field_has_a_name_for_those_who_cannot_see(open_page):
-    page = open_page(a_lived_in_node())
+def test_every_field_has_a_name_for_those_who_cannot_see(open_page, nodes):
+    page = open_page(nodes.lived_in())
     page.post("/items/search", text="tea")
     for path in ("/items", "/privacy", "/neighbours", "/network"):
         html = page.get(path)

@@ -4,7 +4,6 @@ import logging
 import re
 
 import pytest
-from fake_node import FakeNode, a_lived_in_node
 from page_client import BASE, HOST, Page
 from starlette.routing import Route
 
@@ -20,13 +19,16 @@ CSP = (
 
 
 def routes():
-    found = make_application(FakeNode(), Session(), None).routes
+    found = make_application(None, Session(), None).routes
     return [(route.path, "POST" if "POST" in route.methods else "GET") for route in found if isinstance(route, Route)]
 
 
+FORMS = [path for path, method in routes() if method == "POST"]
+
+
 @pytest.fixture
-def page():
-    opened = Page()
+def page(nodes):
+    opened = Page(nodes.new())
     yield opened
     opened.close()
 
@@ -130,16 +132,16 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize("path", [path for path, method in routes() if method == "POST"])
+@pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize("headers", FOREIGN, ids=str)
 def test_forms_of_other_sites_are_refused(page, path, headers):
     page.enter()
-    before = page.node.store.profile_version()
+    before = page.node.store.profile.version()
     fields = {"form_token": page.session.form_token, "place": "3", "dial": "50", "limit": "1"}
     answer = page.send(path, fields, **headers)
     assert answer.status_code == 403
-    assert page.node.store.profile_version() == before
-    assert page.node.store.dismissed() == set()
+    assert page.node.store.profile.version() == before
+    assert page.node.store.profile.dismissed() == set()
 
 
 def test_a_form_without_any_origin_is_refused(page):
@@ -153,25 +155,25 @@ def test_a_plain_form_of_this_page_is_taken_although_its_origin_is_hidden(page):
     fields = {"form_token": page.session.form_token, "place": "3"}
     answer = page.send("/items/add", fields, Origin="null", **{"Sec-Fetch-Site": "same-origin"})
     assert answer.status_code == 303
-    assert page.node.store.dials == {3: 100}
+    assert page.node.dials == {3: 100}
 
 
-@pytest.mark.parametrize("path", [path for path, method in routes() if method == "POST"])
+@pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize("token", [None, "", "guess"])
 def test_forms_need_their_token(page, path, token):
     page.enter()
     fields = {"place": "3", "dial": "50", "limit": "1"} | ({} if token is None else {"form_token": token})
     answer = page.send(path, fields)
     assert answer.status_code == 403
-    assert page.node.store.profile_version() == 0
+    assert page.node.store.profile.version() == 0
 
 
-@pytest.mark.parametrize("path", [path for path, method in routes() if method == "POST"])
+@pytest.mark.parametrize("path", FORMS)
 def test_nothing_is_changed_by_looking(page, path):
     page.enter()
     query = {"form_token": page.session.form_token, "place": "3", "dial": "50"}
     assert page.client.get(path, params=query).status_code == 405
-    assert page.node.store.profile_version() == 0
+    assert page.node.store.profile.version() == 0
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
@@ -238,8 +240,8 @@ def test_every_answer_has_strict_headers(page):
     assert statuses == {200, 303, 403, 404, 421, 500}
 
 
-def test_pages_obey_their_own_policy():
-    page = Page(a_lived_in_node()).enter()
+def test_pages_obey_their_own_policy(nodes):
+    page = Page(nodes.lived_in()).enter()
     for path in ("/items", "/privacy", "/neighbours", "/network"):
         html = page.get(path)
         assert not re.search(r"\sstyle\s*=|\son\w+\s*=|javascript:|<style", html)
@@ -256,7 +258,7 @@ def test_an_error_is_logged_without_its_text(page, caplog):
     def fails():
         raise RuntimeError("Green tea at dial 40")
 
-    page.node.store.profile = fails
+    page.node.store.profile.counts = fails
     with caplog.at_level(logging.DEBUG):
         answer = page.client.get("/items")
     assert answer.status_code == 500
@@ -278,12 +280,9 @@ def test_logs_hold_no_item_no_weight_and_no_secret(page, caplog):
     assert page.session.token not in "".join(ours)
 
 
-def test_titles_from_the_catalogue_cannot_become_markup():
-    node = a_lived_in_node()
+def test_titles_from_the_catalogue_cannot_become_markup(nodes):
     evil = "\"><script>alert(1)</script><b a='{{ 7 * 7 }}"
-    for number, item in enumerate(node.store.items):
-        node.store.items[number] = type(item)(item.place, item.item, f"{evil} {number}", item.link, evil)
-    node.meet(10)
+    node = nodes.lived_in(title=evil)
     page = Page(node).enter()
     page.post("/items/search", text="alert")
     page.post("/neighbours/dismiss", place="301")
@@ -297,9 +296,9 @@ def test_titles_from_the_catalogue_cannot_become_markup():
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.4", "::", "localhost", "example.org", ""])  # noqa: S104
-def test_the_server_listens_on_loopback_only(host):
+def test_the_server_listens_on_loopback_only(host, nodes):
     with pytest.raises(InvalidInput, match=r"host must be a loopback address such as 127\.0\.0\.1\. Got .* instead\."):
-        serve(FakeNode(), host=host)
+        serve(nodes.new(), host=host)
 
 
 def test_secrets_are_long_different_and_never_shown():

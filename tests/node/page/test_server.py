@@ -8,7 +8,6 @@ import sys
 
 import httpx
 import pytest
-from fake_node import FakeNode
 from page_browser import served
 
 from hetdp.core.errors import InvalidInput
@@ -16,9 +15,9 @@ from hetdp.node.page import serve
 from sockets import hung_up
 
 
-def test_the_page_is_served_until_the_node_stops(caplog, capfd):
+def test_the_page_is_served_until_the_node_stops(caplog, capfd, nodes):
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with caplog.at_level(logging.DEBUG), served(FakeNode()) as address:
+    with caplog.at_level(logging.DEBUG), served(nodes.new()) as address:
         assert address.startswith("http://127.0.0.1:")
         with httpx.Client(follow_redirects=True) as client:
             answer = client.get(address)
@@ -35,31 +34,31 @@ def test_the_page_is_served_until_the_node_stops(caplog, capfd):
     assert capfd.readouterr() == ("", ""), "nothing is written anywhere"
 
 
-def test_two_pages_on_one_machine_do_not_take_each_others_cookie():
-    with served(FakeNode()) as first, served(FakeNode()) as second, httpx.Client(follow_redirects=True) as client:
+def test_two_pages_on_one_machine_do_not_take_each_others_cookie(nodes):
+    with served(nodes.new()) as first, served(nodes.new()) as second, httpx.Client(follow_redirects=True) as client:
         assert client.get(first).status_code == client.get(second).status_code == 200
         assert client.get(first.partition("?")[0]).status_code == 200
         assert len(client.cookies) == 2
 
 
-def test_only_loopback_listens():
-    with served(FakeNode()) as address:
+def test_only_loopback_listens(nodes):
+    with served(nodes.new()) as address:
         port = int(address.partition("/?")[0].rpartition(":")[2])
         with socket.socket() as other:
             other.bind(("127.0.0.2", port))  # would fail if the page listened on every address
 
 
-def test_a_busy_port_is_explained():
+def test_a_busy_port_is_explained(nodes):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(InvalidInput, match=rf"port must be free on 127\.0\.0\.1\. Got {port} instead"):
-            serve(FakeNode(), port=port)
+            serve(nodes.new(), port=port)
 
 
-def test_a_long_header_does_not_fill_the_memory():
-    with served(FakeNode()) as address, socket.socket() as wire:
+def test_a_long_header_does_not_fill_the_memory(nodes):
+    with served(nodes.new()) as address, socket.socket() as wire:
         wire.connect(("127.0.0.1", int(address.partition("/?")[0].rpartition(":")[2])))
         wire.settimeout(30)
         wire.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000)
@@ -76,9 +75,9 @@ def unfinished(port):
     return wire
 
 
-def test_unfinished_requests_of_others_do_not_lock_the_owner_out():
+def test_unfinished_requests_of_others_do_not_lock_the_owner_out(nodes):
     """More connections than there are places, each with half a request: the owner gets in, and stays in."""
-    with served(FakeNode()) as address, httpx.Client(follow_redirects=True) as owner:
+    with served(nodes.new()) as address, httpx.Client(follow_redirects=True) as owner:
         assert owner.get(address).status_code == 200
         crowd = [unfinished(port_of(address)) for _ in range(600)]
         try:
@@ -90,9 +89,9 @@ def test_unfinished_requests_of_others_do_not_lock_the_owner_out():
                 wire.close()
 
 
-def test_who_sends_no_request_is_hung_up_on(monkeypatch):
+def test_who_sends_no_request_is_hung_up_on(monkeypatch, nodes):
     monkeypatch.setattr("hetdp.node.page.server._HEADERS_S", 0.2)
-    with served(FakeNode()) as address:
+    with served(nodes.new()) as address:
         with unfinished(port_of(address)) as slow:
             assert hung_up(slow)
         with socket.create_connection(("127.0.0.1", port_of(address)), timeout=30) as silent:
@@ -101,8 +100,8 @@ def test_who_sends_no_request_is_hung_up_on(monkeypatch):
             assert owner.get(address).status_code == 200
 
 
-def test_a_refused_stranger_keeps_no_connection():
-    with served(FakeNode()) as address, socket.create_connection(("127.0.0.1", port_of(address)), timeout=30) as wire:
+def test_a_refused_stranger_keeps_no_connection(nodes):
+    with served(nodes.new()) as address, socket.create_connection(("127.0.0.1", port_of(address)), timeout=30) as wire:
         wire.sendall(
             f"POST /items/undo HTTP/1.1\r\nHost: 127.0.0.1:{port_of(address)}\r\nContent-Length: 9999\r\n\r\n".encode()
         )

@@ -1,7 +1,6 @@
-"""Words and pictures say what the numbers say; the fake node is as wide as the real one."""
+"""Words and pictures say what the numbers say."""
 
 import base64
-import inspect
 import math
 import struct
 import zlib
@@ -9,27 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from fake_node import FakeNode, FakeStore
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetdp.node.handle import NodeHandle
 from hetdp.node.page import pictures, words
-from hetdp.node.storage.store import Store
 from hetdp.sketching.chance import expected_by_chance
 from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
-
-
-@pytest.mark.parametrize(("fake", "real"), [(FakeNode, NodeHandle), (FakeStore, Store)])
-def test_the_fake_node_has_the_interface_of_the_real_one(fake, real):
-    extra = {"pass_epochs", "meet", "publish"}
-    for name, thing in vars(fake).items():
-        if name.startswith("_") or name in extra:
-            continue
-        assert hasattr(real, name), name
-        if inspect.isfunction(thing):
-            theirs = inspect.signature(getattr(real, name)).parameters
-            assert list(inspect.signature(thing).parameters) == list(theirs), name
 
 
 def test_the_name_of_a_dial_rises_with_it():

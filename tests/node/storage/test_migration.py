@@ -1,0 +1,187 @@
+"""Files of earlier versions open and hold the same; those of later ones are refused; a change of format is whole."""
+
+import dataclasses
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hetdp.core.errors import DataError
+from hetdp.core.sqlite import Format
+from hetdp.node.handle import NodeHandle
+from hetdp.node.storage.database import FORMAT, Database
+
+FORMATS = Path(__file__).parents[2] / "fixtures" / "formats"
+#: A format that does not exist: one more table, which a step fills from what is there.
+NEXT = "CREATE TABLE later (place INTEGER, dial INTEGER)"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return the folder of a node that hetdp 0.1.0 has written."""
+    with tarfile.open(FORMATS / "version-0.1.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tmp_path / "node").chmod(0o700)
+    return tmp_path / "node"
+
+
+def step(connection):
+    connection.execute(NEXT)
+    connection.execute("INSERT INTO later SELECT place, 7 FROM catalogue")
+
+
+def later(change=step):
+    return Format(FORMAT.name, FORMAT.version + 1, NEXT, steps={FORMAT.version: change})
+
+
+def whole_content(path):
+    with sqlite3.connect(path) as connection:
+        return list(connection.iterdump())
+
+
+def plain(value):
+    """Return a value as JSON would give it back."""
+    return json.loads(json.dumps(value, default=dataclasses.asdict))
+
+
+def all_that_is_read(folder):
+    handle = NodeHandle.open(folder)
+    store = handle.store
+    try:
+        newest = store.publications.newest()
+        return {
+            "bans": sorted([key.hex(), until_s] for key, until_s in store.peers.bans().items()),
+            "charges": store.ledger.all_charges(),
+            "default_limit": store.ledger.default_limit(),
+            "default_limit_chosen": store.ledger.default_limit_chosen(),
+            "dismissed": sorted(store.profile.dismissed()),
+            "effective_dials": sorted(store.ledger.effective_dials().items()),
+            "group_counts": store.profile.group_counts(),
+            "groups": store.catalogue.groups(),
+            "newest_bits": np.flatnonzero(newest.bits).tolist(),
+            "newest_dials": sorted(newest.dials.items()),
+            "peers": [dataclasses.asdict(peer) for peer in store.peers.known()],
+            "profile": [dataclasses.asdict(item) for item in store.profile.items()],
+            "profile_version": store.profile.version(),
+            "publications": [dataclasses.astuple(one) for one in store.publications.all()],
+            "sketch_keys": sorted(sketch.key.hex() for sketch in store.peers.sketches()),
+            "spent": sorted(store.ledger.spent().items()),
+            "traffic": dataclasses.asdict(store.peers.traffic()),
+            "traffic_history": store.peers.traffic_history(),
+            "waiting": [dataclasses.asdict(one) for one in store.profile.waiting(100)[0]],
+        }
+    finally:
+        handle.close()
+
+
+def test_a_folder_of_version_0_1_opens_and_holds_the_same(folder):
+    expected = json.loads((FORMATS / "version-0.1.json").read_text())["node"]
+    assert plain(all_that_is_read(folder)) == expected
+    assert plain(all_that_is_read(folder)) == expected, "also the second time"
+
+
+def test_a_later_version_is_refused_and_left_as_it_is(folder):
+    path = folder / "node.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {FORMAT.version + 1}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(DataError, match=rf"has format version {FORMAT.version + 1}, but this hetdp reads up to"):
+        NodeHandle.open(folder)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_version_that_was_never_released_is_refused(folder, version):
+    with sqlite3.connect(folder / "node.db") as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+    with pytest.raises(DataError, match=f"has format version {version}, which no hetdp has written as the store of"):
+        NodeHandle.open(folder)
+
+
+def test_a_database_of_another_application_is_refused(folder):
+    shutil.copy(folder.parent / "ledgers" / "plain.ledger", folder / "node.db")
+    with pytest.raises(DataError, match="is not the store of a node"):
+        NodeHandle.open(folder)
+
+
+def test_an_earlier_version_is_brought_forward_once(folder):
+    path, done = folder / "node.db", []
+
+    def change(connection):
+        done.append(1)
+        step(connection)
+
+    for _ in range(2):
+        database = Database(path, file_format=later(change))
+        assert database.rows("SELECT count(*), min(dial) FROM later") == [(24, 7)]
+        assert database.one("PRAGMA user_version") == FORMAT.version + 1
+        database.close()
+    assert done == [1]
+    with pytest.raises(DataError, match="reads up to"):
+        NodeHandle.open(folder)
+
+
+def test_a_step_that_fails_changes_nothing(folder):
+    path = folder / "node.db"
+    before = whole_content(path)
+
+    def change(connection):
+        step(connection)
+        connection.execute("INSERT INTO nowhere VALUES (1)")
+
+    with pytest.raises(DataError, match="no such table: nowhere"):
+        Database(path, file_format=later(change))
+    assert whole_content(path) == before
+    assert plain(all_that_is_read(folder)) == json.loads((FORMATS / "version-0.1.json").read_text())["node"]
+
+
+CHILD = """
+    import os, signal, sys, time
+    from pathlib import Path
+    sys.path[:0] = [{tests!r}]
+    from test_migration import later, step
+    from hetdp.node.storage.database import Database
+
+    def change(connection):
+        step(connection)
+        print("changing", flush=True)
+        {then}
+
+    Database(Path({path!r}), file_format=later(change)).close()
+    print("done", flush=True)
+"""
+
+
+def start(path, then):
+    code = textwrap.dedent(CHILD).format(tests=str(Path(__file__).parent), path=str(path), then=then)
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+
+
+def test_a_process_killed_in_the_middle_leaves_the_earlier_version(folder):
+    path = folder / "node.db"
+    before = whole_content(path)
+    child = start(path, "os.kill(os.getpid(), signal.SIGKILL)")
+    assert child.communicate()[0] == "changing\n"
+    assert child.returncode == -signal.SIGKILL
+    assert whole_content(path) == before
+    assert plain(all_that_is_read(folder)) == json.loads((FORMATS / "version-0.1.json").read_text())["node"]
+
+
+def test_of_two_processes_at_once_one_changes_and_both_go_on(folder):
+    path = folder / "node.db"
+    children = [start(path, "time.sleep(0.5)") for _ in range(2)]
+    said = sorted(child.communicate()[0] for child in children)
+    assert said == ["changing\ndone\n", "done\n"]
+    database = Database(path, file_format=later())
+    assert database.one("SELECT count(*) FROM later") == 24
+    database.close()
