@@ -471,7 +471,7 @@ def test_the_network_is_shown(open_page, nodes):
     text = text_of(open_page(node).get("/network"))
     assert "38 peers known" in text
     assert "38 sketches of others held" in text
-    assert "sent 1.8 MB in 4,120 messages" in text
+    assert "sent 2 MiB in 4,120 messages" in text
     assert node.store.peers.known()[0].name in text
     assert "and 8 more" in text
     assert node.identity.key.hex() in text

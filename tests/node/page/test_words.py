@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hetdp.core.words import duration, short_number
 from hetdp.node.page import pictures, words
 from hetdp.sketching.chance import expected_by_chance
 from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
@@ -56,7 +57,7 @@ def test_factors_are_never_understated_by_more_than_their_rounding(factor):
 @given(st.integers(0, 10**7))
 def test_durations_are_read_back(seconds):
     sizes = {"day": 86400, "days": 86400, "h": 3600, "min": 60, "s": 1}
-    parts = words.duration_words(seconds).split()
+    parts = duration(seconds).split()
     total = sum(int(count) * sizes[unit] for count, unit in zip(parts[::2], parts[1::2], strict=True))
     assert 0 <= seconds - total < (3600 if seconds >= 86400 else 60 if seconds >= 3600 else 1)
 
@@ -84,12 +85,12 @@ def test_votes_are_told_as_people_would():
 
 @given(st.floats(0.0, 1e12))
 def test_numbers_are_never_in_powers_of_ten_and_large_ones_have_commas(number):
-    text = words.number_words(number)
+    text = short_number(number)
     if number >= 999.5:
         assert "e+" not in text
     if 1000 <= number <= 1e9:
         assert text == f"{number:,.0f}"
-    assert words.number_words(99_999.0) == "99,999"
+    assert short_number(99_999.0) == "99,999"
 
 
 @given(st.floats(0.0, 100.0))
