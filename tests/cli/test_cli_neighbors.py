@@ -16,13 +16,14 @@ from pyarrow import parquet
 
 from hetdp import Profiles
 from hetdp.cli import lists as neighbors_output
-from hetdp.cli import memory as memory_check
 from hetdp.cli import recommend as recommend_command
 from hetdp.cli import search_options as neighbors_inputs
+from hetdp.cli import source as source_module
 from hetdp.neighbors import scoring
 from hetdp.neighbors.engines import registry as engines
 from hetdp.neighbors.estimate import estimate, sketch_items_to_stand_out, users_settled
 from hetdp.neighbors.significance import SIGNIFICANT, sketch_significance
+from hetdp.profiles.reading.pairs import _FIXED_BYTES, open_pairs
 
 HUGE = ("--epsilon", 200)
 GROUPS, MEMBERS = 6, 5
@@ -410,9 +411,9 @@ class TestBadInput:
 @pytest.mark.usefixtures("folder")
 class TestMemory:
     def test_a_file_too_large_is_refused_before_it_is_read(self, run, monkeypatch):
-        monkeypatch.setattr(memory_check, "available_bytes", lambda: 2**20)
+        monkeypatch.setattr(source_module, "available_bytes", lambda: 2**20)
         with monkeypatch.context() as patch:
-            patch.setattr("hetdp.profiles.reading.datasets.read_set", None)
+            patch.setattr("hetdp.profiles.reading.pairs.PairFile.read", None)
             code, out, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv")
         assert (code, out) == (3, "")
         assert "likes.csv must fit in the memory available (1 MiB)" in err
@@ -422,8 +423,8 @@ class TestMemory:
         assert "Going on as told" in err
 
     def test_an_engine_too_large_is_refused_before_it_starts(self, run, monkeypatch):
-        monkeypatch.setattr("hetdp.cli.source.reading_bytes", lambda *_: 0)
-        monkeypatch.setattr(memory_check, "available_bytes", lambda: 2**20)
+        monkeypatch.setattr("hetdp.profiles.reading.pairs.PairFile.memory_bytes", 0)
+        monkeypatch.setattr(source_module, "available_bytes", lambda: 2**20)
         monkeypatch.setattr("hetdp.neighbors.estimator.PrivateNeighbors.fit", None)
         code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2)
         assert code == 3
@@ -435,16 +436,19 @@ class TestMemory:
         Path("big.csv").write_text(text)
         Path("big.csv.gz").write_bytes(gzip.compress(text.encode()))
         parquet.write_table(pa.table({"user": [1] * rows, "item": list(range(rows))}), "big.parquet")
-        fixed = memory_check._FIXED_BYTES
-        assert memory_check.reading_bytes(Path("big.csv")) - fixed == pytest.approx(50 * rows, rel=0.1)
-        assert memory_check.reading_bytes(Path("big.csv"), weight=False) - fixed == pytest.approx(35 * rows, rel=0.1)
-        assert memory_check.reading_bytes(Path("big.parquet")) - fixed == 35 * rows
-        compressed = memory_check.reading_bytes(Path("big.csv.gz")) - fixed
-        assert 50 * rows / 5 < compressed < 50 * rows * 5
+
+        def needed(path, **options):
+            with open_pairs(path, **options) as pairs:
+                return pairs.memory_bytes - _FIXED_BYTES
+
+        assert needed("big.csv") == pytest.approx(50 * rows, rel=0.1)
+        assert needed("big.csv", weight=False) == pytest.approx(35 * rows, rel=0.1)
+        assert needed("big.parquet") == 35 * rows
+        assert 50 * rows / 5 < needed("big.csv.gz") < 50 * rows * 5
 
     def test_what_the_system_does_not_tell_is_no_reason_to_refuse(self, monkeypatch):
-        monkeypatch.setattr(memory_check, "available_bytes", lambda: None)
-        memory_check.require_memory("it", 2**60, check=True, way_through="")
+        monkeypatch.setattr(source_module, "available_bytes", lambda: None)
+        source_module.require_memory("it", 2**60, check=True, way_through="")
 
 
 @pytest.mark.usefixtures("folder")

@@ -12,9 +12,9 @@ import pytest
 
 from hetdp import datasets, errors
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading import batches
+from hetdp.profiles.reading import files
 from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue
-from hetdp.profiles.reading.layouts import recognise
+from hetdp.profiles.reading.files import recognise
 
 SURVEY = Path(__file__).parents[3] / "shared" / "data" / "survey" / "survey.csv.gz"
 
@@ -71,7 +71,7 @@ def test_files_of_ratings(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["ratings.dat", "u.data", "ratings.csv"])
 def test_compressed_and_in_many_batches(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(batches, "_BLOCK", 64)
+    monkeypatch.setattr(files, "_BLOCK", 64)
     zipped, squeezed = tmp_path / f"{name}.gz", tmp_path / f"{name}.bz2"
     zipped.write_bytes(gzip.compress(RATINGS[name].encode()))
     squeezed.write_bytes(bz2.compress(RATINGS[name].encode()))

@@ -20,7 +20,8 @@ from scipy import sparse
 
 from hetdp import errors
 from hetdp.profiles import PrivacyWeights, Profiles
-from hetdp.profiles.reading import batches, loading
+from hetdp.profiles.reading import files
+from hetdp.profiles.reading.pairs import PairCollector
 
 SURVEY = Path(__file__).parents[3] / "shared" / "data" / "survey" / "survey.csv.gz"
 
@@ -336,7 +337,7 @@ EXPECTED = Profiles.from_pairs([10, 10, 2], ["tea", "jazz", "tea"], [0.5, 1.0, 0
 @pytest.mark.parametrize("block", [None, 40])
 def test_text_files(tmp_path, monkeypatch, name, text, block):
     if block:
-        monkeypatch.setattr(batches, "_BLOCK", block)
+        monkeypatch.setattr(files, "_BLOCK", block)
     assert Profiles.read(write(tmp_path / name, text)) == EXPECTED
     assert Profiles.read(str(tmp_path / name)) == EXPECTED
 
@@ -359,7 +360,7 @@ def test_csv_files_survive(tmp_path_factory, pairs, block):
     frame = pd.DataFrame(dict(zip(("user", "item", "weight"), columns(pairs), strict=True)))
     frame.to_csv(path, index=False, quoting=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "_BLOCK", block)
+        patch.setattr(files, "_BLOCK", block)
         profiles = Profiles.read(path, user_ids=sorted(set(frame["user"])), item_ids=sorted(set(frame["item"])))
     assert profiles == built(pairs)
 
@@ -380,7 +381,7 @@ def test_csv_files_survive(tmp_path_factory, pairs, block):
 @pytest.mark.parametrize("block", [None, 12])
 def test_ids_in_text_files_are_numbers_only_if_nothing_is_lost(tmp_path, monkeypatch, ids, expected, block):
     if block:  # so small that each line is a batch: what looked like numbers may turn out to be text later
-        monkeypatch.setattr(batches, "_BLOCK", block)
+        monkeypatch.setattr(files, "_BLOCK", block)
     profiles = Profiles.read(write(tmp_path / "x.txt", "".join(f"{user} a\n" for user in ids)))
     assert profiles.user_ids.tolist() == expected
     assert profiles.sizes.tolist() == [1] * len(ids)
@@ -458,7 +459,7 @@ def test_a_file_whose_pairs_do_not_fit_says_so(tmp_path, monkeypatch):
     def full(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(loading.PairCollector, "add", full)
+    monkeypatch.setattr(PairCollector, "add", full)
     with pytest.raises(errors.DataError, match=r"x\.txt must fit in memory as profiles"):
         Profiles.read(write(tmp_path / "x.txt", "1 1\n"))
 

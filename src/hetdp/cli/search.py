@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hetdp.cli.lists import SHOWN, Lists, guarantee_facts, plain
-from hetdp.cli.memory import require_memory
 from hetdp.cli.output import note, print_facts, print_json
 from hetdp.cli.search_options import DEFAULT_CYCLES, Asked, check_size, compiles, progress_bar
-from hetdp.cli.source import Source, as_remarks
+from hetdp.cli.source import Source, as_remarks, require_memory
 from hetdp.core.words import byte_size, counted, rough_duration
 
 if TYPE_CHECKING:

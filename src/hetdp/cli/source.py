@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import click
 
-from hetdp.cli.memory import reading_bytes, require_memory
 from hetdp.cli.output import note
 from hetdp.core.checks import finite
-from hetdp.core.errors import HetdpWarning
+from hetdp.core.errors import DataError, HetdpWarning
+from hetdp.core.words import byte_size
+from hetdp.profiles.reading.files import available_bytes
 
 if TYPE_CHECKING:
     from hetdp.profiles import Profiles
 
-__all__ = ["Data", "Source", "as_remarks", "column_options", "data_options"]
+__all__ = ["Data", "Source", "as_remarks", "column_options", "data_options", "require_memory"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -94,55 +95,40 @@ class Source:
         drawn
             In words, how weights will be drawn; then those in the file are not read.
         """
-        from hetdp.profiles.reading.catalogues import on_catalogue
-        from hetdp.profiles.reading.datasets import read_set, the_file
+        from hetdp.profiles import Profiles
+        from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue
+        from hetdp.profiles.reading.pairs import open_pairs
 
-        items = self._catalogue()
         weight: str | Literal[False] | None = False if self.no_weights or drawn is not None else self.weight_column
-        file = the_file(self.path)
-        if file.is_file():
+        with open_pairs(
+            self.path,
+            user=self.user_column,
+            item=self.item_column,
+            weight=weight,
+            default_weight=self.default_weight,
+            min_rating=self.min_rating,
+        ) as pairs:
+            # The catalogue is small, and a mistake in its name is found before data are read.
+            items = None if self.catalogue is None else read_catalogue(self.catalogue, item=pairs.item_column)
             require_memory(
-                f"{file.name}",
-                reading_bytes(file, weight),
+                pairs.name,
+                pairs.memory_bytes,
                 check=not self.no_memory_check,
                 way_through="Use a machine with more memory, or write fewer users to the file.",
             )
-        with as_remarks(quiet=self.quiet):
-            profiles, found = read_set(
-                file,
-                min_rating=self.min_rating,
-                user=self.user_column,
-                item=self.item_column,
-                weight=weight,
-                default_weight=self.default_weight,
-            )
-        if self.catalogue is not None:
+            with as_remarks(quiet=self.quiet):
+                profiles = Profiles.from_rows(*pairs.read())
+        if self.catalogue is not None and items is not None:
             profiles = on_catalogue(profiles, items, self.catalogue.name)
-        weights = drawn or self._weights(found)
+        weights = drawn or self._weights(pairs.weights)
         counts = f"{profiles.n_users:,} users, {profiles.n_items:,} items, {profiles.n_pairs:,} pairs"
-        note(f"Read {file.name}: {counts}; {weights}.", quiet=self.quiet)
+        note(f"Read {pairs.name}: {counts}; {weights}.", quiet=self.quiet)
         return Data(profiles, weights)
 
     @property
     def listed(self) -> str:
         """What a model is told about the catalogue."""
         return "observed" if self.catalogue is None else "given"
-
-    def _catalogue(self) -> Any:  # noqa: ANN401  (ids, or nothing)
-        """Read the catalogue, first of all: it is small, and a mistake in its name is found before data are read."""
-        if self.catalogue is None:
-            return None
-        from hetdp.profiles.reading.catalogues import read_catalogue
-        from hetdp.profiles.reading.datasets import the_file
-        from hetdp.profiles.reading.layouts import recognise
-        from hetdp.profiles.reading.loading import first_line
-
-        column = self.item_column
-        if column is None and self.user_column is None:
-            file = the_file(self.path)
-            layout = recognise(first_line(file), file.name)
-            column = None if layout is None else layout.item
-        return read_catalogue(self.catalogue, item=column or "item")
 
     def _weights(self, found: str | None) -> str:
         if self.no_weights:
@@ -164,3 +150,16 @@ def as_remarks(*, quiet: bool) -> Iterator[None]:
             note(f"Note: {warning.message}", quiet=quiet)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def require_memory(what: str, needed: int, *, check: bool, way_through: str) -> None:
+    """Refuse work that needs more bytes than there are, and say what to do instead; without `check`, only remark."""
+    available = available_bytes()
+    if available is None or needed <= available:
+        return
+    text = f"{what} must fit in the memory available ({byte_size(available)}). Got about {byte_size(needed)} instead."
+    if check:
+        raise DataError(
+            f"{text} {way_through} --no-memory-check goes on all the same. See docs/neighbors.md, Large data."
+        )
+    click.echo(f"Going on as told: {text}", err=True)

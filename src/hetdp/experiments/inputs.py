@@ -11,7 +11,7 @@ from hetdp.experiments import datasets
 from hetdp.experiments.configurations import fingerprint
 from hetdp.experiments.settings import BUILT_IN
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading.datasets import read_set
+from hetdp.profiles.reading.pairs import open_pairs
 
 __all__ = ["DataSet", "check_folder", "check_profiles", "prepare_data"]
 
@@ -71,7 +71,8 @@ def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
             if not path.exists():
                 listed = ", ".join(BUILT_IN)
                 raise DataError(f"--data must be a file, or one of {listed}. Got {name!r} instead.")
-            (profiles, weights), label = read_set(path), _label(path)
+            with open_pairs(path) as pairs:
+                profiles, label, weights = Profiles.from_rows(*pairs.read()), _label(path), pairs.weights
         check_profiles(label, profiles, k=k)
         built_in = name in BUILT_IN
         # A file is never called as a built-in set is: published points belong to those alone.

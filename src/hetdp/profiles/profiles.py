@@ -3,15 +3,22 @@
 import dataclasses
 import os
 import warnings
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import HetdpWarning, InvalidInput
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
-from hetdp.profiles.reading.matrices import matrix_pairs, matrix_weights
-from hetdp.profiles.reading.pairs import PairCollector, Rows, Weights, merge_pairs, weight_vector
+from hetdp.profiles.reading.pairs import (
+    PairCollector,
+    Rows,
+    WeightColumn,
+    Weights,
+    merge_pairs,
+    open_pairs,
+    weight_vector,
+)
 
 __all__ = ["Profiles"]
 
@@ -83,10 +90,15 @@ class Profiles:
             object.__setattr__(self, field.name, value)
 
     @classmethod
-    def _trusted(cls, rows: Rows, user_ids: Ids, item_ids: Ids, guessed: bool = False) -> Self:  # noqa: FBT001, FBT002
+    def from_rows(cls, rows: Rows, user_ids: Ids, item_ids: Ids, guessed: bool = False) -> Self:  # noqa: FBT001, FBT002
         """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time."""
         self = object.__new__(cls)
         self._set(rows.indptr, rows.indices, rows.weights, user_ids, item_ids, guessed)
+        return self
+
+    @classmethod
+    def _merged(cls, rows: Rows, user_ids: Ids, item_ids: Ids) -> Self:
+        """Return profiles of pairs that may have been repeated, and say so if they were."""
         if rows.merged:
             warnings.warn(
                 f"{rows.merged} repeated pair{'s were' if rows.merged != 1 else ' was'} merged; "
@@ -94,7 +106,7 @@ class Profiles:
                 HetdpWarning,
                 stacklevel=3,
             )
-        return self
+        return cls.from_rows(rows, user_ids, item_ids)
 
     @classmethod
     def from_pairs(
@@ -124,7 +136,7 @@ class Profiles:
         """
         collector = PairCollector()
         collector.add(users, items, weights)
-        return cls._trusted(*collector.finish(user_ids, item_ids))
+        return cls._merged(*collector.finish(user_ids, item_ids))
 
     @classmethod
     def from_frame(
@@ -133,7 +145,7 @@ class Profiles:
         *,
         user: str = "user",
         item: str = "item",
-        weight: str | Literal[False] | None = None,
+        weight: WeightColumn = None,
         default_weight: float | None = None,
         user_ids: object = None,
         item_ids: object = None,
@@ -158,11 +170,11 @@ class Profiles:
         >>> Profiles.from_frame(pd.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "b"]}))
         Profiles(2 users, 2 items, 3 pairs)
         """
-        from hetdp.profiles.reading.loading import frame_columns
+        from hetdp.profiles.reading.frames import frame_columns
 
         collector = PairCollector()
         collector.add(*frame_columns(frame, user=user, item=item, weight=weight, default_weight=default_weight))
-        return cls._trusted(*collector.finish(user_ids, item_ids))
+        return cls._merged(*collector.finish(user_ids, item_ids))
 
     @classmethod
     def from_csr(cls, matrix: object, weights: object = None, user_ids: object = None, item_ids: object = None) -> Self:
@@ -184,6 +196,8 @@ class Profiles:
         >>> Profiles.from_csr(csr_array([[1, 0, 4], [0, 0, 0]]), item_ids=["a", "b", "c"]).profile(0)
         {'a': 1.0, 'c': 1.0}
         """
+        from hetdp.profiles.reading.frames import matrix_pairs
+
         keys, shape = matrix_pairs(matrix)
         ids = (
             as_ids(name, np.arange(size, dtype=np.int64) if given is None else given)
@@ -195,7 +209,7 @@ class Profiles:
                 f"user_ids and item_ids must fit the matrix ({shape[0]} x {shape[1]}). "
                 f"Got {known_users.size} and {known_items.size} instead."
             )
-        profiles = cls._trusted(merge_pairs(keys, None, shape), known_users, known_items)
+        profiles = cls._merged(merge_pairs(keys, None, shape), known_users, known_items)
         return profiles if weights is None else profiles.with_weights(weights)
 
     @classmethod
@@ -203,50 +217,61 @@ class Profiles:
         cls,
         path: str | os.PathLike[str],
         *,
-        user: str = "user",
-        item: str = "item",
-        weight: str | Literal[False] | None = None,
+        user: str | None = None,
+        item: str | None = None,
+        weight: WeightColumn = None,
         default_weight: float | None = None,
+        min_rating: float | None = None,
         user_ids: object = None,
         item_ids: object = None,
     ) -> Self:
-        r"""Return the profiles in a .csv, .tsv, .parquet or plain text file, compressed (.gz, .bz2, .zst) or not.
+        r"""Return the profiles in a file, whatever common format it has; also called `hetdp.datasets.load`.
 
         Parameters
         ----------
         path
-            CSV and TSV files start with a line of column names. Other text files (.txt, .dat, .pairs or no ending) hold
-            a line `user item` or `user item weight` per pair, between spaces or tabs, after an optional first line
-            `dims 120 200`: so many users and items, numbered from 0 if there is a 0, else from 1.
-        user, item, weight, default_weight, user_ids, item_ids
-            As in `from_frame`; names of columns do not matter in a plain file.
+            One of
+
+            - .csv, .tsv or .parquet with the columns user, item and perhaps weight;
+            - other text (.txt, .dat, .pairs or no ending) with a line `user item` or `user item weight` per pair,
+              between spaces or tabs, after an optional first line `dims 120 200`: so many users and items, numbered
+              from 0 if there is a 0, else from 1;
+            - MovieLens: `ratings.dat`, `u.data`, `ratings.csv`, `tags.csv`;
+            - HetRec 2011: `user_taggedbookmarks.dat`, `user_artists.dat`, `user_ratedmovies.dat` and the like;
+            - any .csv or tab-separated file whose columns are named like theirs (userId, user_id; movieId, ...);
+            - a folder with exactly one of these public files under its usual name.
+
+            Text may be compressed (.gz, .bz2, .zst).
+        user, item
+            Names of the columns, where they are others. Then nothing is guessed. They do not matter in plain text.
+        weight, default_weight
+            As in `from_frame`. The "weight" in `user_artists.dat` is a number of plays, and is not taken for one.
+        min_rating
+            The smallest rating that makes an item part of a profile, in files with ratings (for `user_artists.dat`: the
+            smallest number of plays). Default: every rated item counts, whatever the rating; the paper's profiles hold
+            what people liked, so for five stars 4 is a common choice.
+        user_ids, item_ids
+            As in `from_pairs`.
 
         Privacy
         -------
-        As `from_pairs`. The file is read in batches, so memory follows the number of pairs, not the size of the file:
-        the result takes 8 bytes a pair (12 with weights), reading it about 35 (50) and a few hundred MB for batches.
+        Nothing is released. Errors name files, formats and columns, never a cell. The file is read once, in batches, so
+        memory follows the number of pairs, not the size of the file: the result takes 8 bytes a pair (12 with weights),
+        reading it about 35 (50) and a few hundred MB for batches.
 
         Examples
         --------
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = pathlib.Path(folder, "likes.csv")
-        ...     _ = path.write_text("user,item,weight\nann,tea,0.5\nbob,tea,1\n")
-        ...     Profiles.read(path)
-        Profiles(2 users, 1 item, 2 pairs)
+        ...     path = pathlib.Path(folder, "ratings.dat")
+        ...     _ = path.write_text("1::1193::5::978300760\n1::661::3::978302109\n2::1193::4::978298413\n")
+        ...     Profiles.read(path), Profiles.read(folder, min_rating=4)
+        (Profiles(2 users, 2 items, 3 pairs), Profiles(2 users, 1 item, 2 pairs))
         """
-        from hetdp.profiles.reading.loading import read_pairs
-
-        loaded = read_pairs(
-            path,
-            user=user,
-            item=item,
-            weight=weight,
-            default_weight=default_weight,
-            user_ids=user_ids,
-            item_ids=item_ids,
-        )
-        return cls._trusted(loaded.rows, loaded.user_ids, loaded.item_ids, loaded.guessed)
+        with open_pairs(
+            path, user=user, item=item, weight=weight, default_weight=default_weight, min_rating=min_rating
+        ) as pairs:
+            return cls.from_rows(*pairs.read(user_ids, item_ids))
 
     def __repr__(self) -> str:
         counts = {"user": self.n_users, "item": self.n_items, "pair": self.n_pairs}
@@ -336,11 +361,13 @@ class Profiles:
         {'a': 0.5, 'b': 0.0}
         """
         if hasattr(weights, "tocoo"):
+            from hetdp.profiles.reading.frames import matrix_weights
+
             pairs = self.owners.astype(np.int64) * self.n_items + self.indices
             vector = matrix_weights(weights, pairs, (self.n_users, self.n_items))
         else:
             vector = weight_vector(weights, self.n_pairs)
-        return self._trusted(Rows(self.indptr, self.indices, vector, 0), self.user_ids, self.item_ids, self.guessed)
+        return self.from_rows(Rows(self.indptr, self.indices, vector, 0), self.user_ids, self.item_ids, self.guessed)
 
     def keep(self, chosen: NDArray[np.bool_]) -> Self:
         """Return the profiles with only the pairs where `chosen`, a vector of one bool per pair, is true.
@@ -364,7 +391,7 @@ class Profiles:
         indices, weights = self.indices[mask], self.weights[mask]
         for array in (indptr, indices, weights):
             array.flags.writeable = False
-        return self._trusted(Rows(indptr, indices, weights, 0), self.user_ids, self.item_ids, self.guessed)
+        return self.from_rows(Rows(indptr, indices, weights, 0), self.user_ids, self.item_ids, self.guessed)
 
     def to_pairs(self) -> tuple[Ids, Ids, Weights]:
         """Return ids of users, ids of items and weights, one of each per pair: what `from_pairs` takes.

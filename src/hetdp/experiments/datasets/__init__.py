@@ -3,7 +3,7 @@
 from hetdp.experiments.datasets.builtin import BUILT_IN, delicious_like, digg_like, survey_like
 from hetdp.experiments.datasets.description import Statistics, describe
 from hetdp.experiments.datasets.public import PUBLIC, PublicSet
-from hetdp.profiles.reading.datasets import load
+from hetdp.profiles import Profiles
 
 __all__ = [
     "BUILT_IN",
@@ -16,3 +16,6 @@ __all__ = [
     "load",
     "survey_like",
 ]
+
+#: `Profiles.read` under the name that goes with data sets.
+load = Profiles.read

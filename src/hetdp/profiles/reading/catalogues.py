@@ -1,18 +1,22 @@
 """A public list of all items, from a file; profiles on it, so that no name of an item depends on who has what."""
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.errors import DataError
 from hetdp.profiles.profiles import Profiles
+from hetdp.profiles.reading.files import FORMATS, DataFile, Format, open_file
 from hetdp.profiles.reading.identifiers import IdEncoder, Ids, positions
-from hetdp.profiles.reading.loading import first_line, open_text
 from hetdp.profiles.reading.pairs import rename_items
 
 __all__ = ["on_catalogue", "read_catalogue"]
+
+_FORM = "catalogue: .parquet, .csv or .tsv with a column of items, or text (UTF-8) with one item per line"
 
 
 def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
@@ -39,30 +43,15 @@ def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
     ...     read_catalogue(path)
     array(['jazz', 'tea'], dtype=object)
     """
-    file = Path(path)
-    if not file.is_file():
-        raise DataError(f"the catalogue must be a file. Got {str(file)!r}, which is none, instead.")
-    parts = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in (".gz", ".bz2", ".zst")]
-    kind = parts[-1] if parts else ""
-    try:
-        if kind == ".parquet":
-            column = _parquet_column(file, item)
-        elif kind in (".csv", ".tsv"):
-            column = _csv_column(file, item, "\t" if kind == ".tsv" else ",")
-        else:
-            column = _lines(file)
-        encoder = IdEncoder("item")
-        encoder.encode(column, read_as_text=kind != ".parquet")
+    if not Path(path).is_file():
+        raise DataError(f"the catalogue must be a file. Got {str(path)!r}, which is none, instead.")
+    encoder = IdEncoder("item")
+    with open_file(path) as file, file.explaining(_FORM):
+        form = FORMATS.get(file.ending, _LINES)
+        columns = [] if file.empty else [_the_column(file.name, form.columns(file), item)]
+        for (column,) in form.batches(file, columns) if columns else ():
+            encoder.encode(column, read_as_text=not form.typed)
         ids, _ = encoder.finish()
-    except DataError:
-        raise
-    except InvalidInput as error:
-        raise DataError(f"{file.name}: {error}") from None
-    except (OSError, EOFError, ValueError, NotImplementedError):
-        raise DataError(
-            f"{file.name} must be a readable catalogue: .parquet, .csv or .tsv with a column of items, or text (UTF-8) "
-            "with one item per line. Got something else instead."
-        ) from None
     if not ids.size:
         raise DataError(f"{file.name} must list at least one item. Got none instead.")
     return ids
@@ -102,39 +91,27 @@ def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") ->
     return Profiles(indptr, indices, weights, profiles.user_ids, items)
 
 
-def _parquet_column(file: Path, item: str) -> Any:  # noqa: ANN401  (pyarrow has no types)
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(file) as source:
-        name = _the_column(file, list(source.schema_arrow.names), item)
-        return source.read(columns=[name]).column(name)
-
-
-def _csv_column(file: Path, item: str, delimiter: str) -> Any:  # noqa: ANN401
-    import pyarrow as pa
-    from pyarrow import csv
-
-    if not first_line(file):
-        return []
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    with open_text(file) as stream, csv.open_csv(stream, parse_options=parse) as reader:
-        name = _the_column(file, reader.schema.names, item)
-    # Read as text, like data: a type guessed from the first block might change an id in a later one.
-    convert = csv.ConvertOptions(include_columns=[name], column_types={name: pa.string()})
-    with open_text(file) as stream:
-        return csv.read_csv(stream, parse_options=parse, convert_options=convert).column(name)
-
-
-def _the_column(file: Path, names: list[str], item: str) -> str:
+def _the_column(source: str, names: list[str], item: str) -> str:
     if item in names:
         return item
     if len(names) == 1:
         return names[0]
     columns = ", ".join(repr(name) for name in names)
-    raise DataError(f"{file.name} must have a column {item!r}, or one column only. Got the columns {columns} instead.")
+    raise DataError(f"{source} must have a column {item!r}, or one column only. Got the columns {columns} instead.")
 
 
-def _lines(file: Path) -> list[str]:
-    with open_text(file) as stream:
-        text = stream.read().decode("utf-8-sig")
-    return [line.strip() for line in text.split("\n") if line.strip()]
+@dataclass(frozen=True)
+class _Lines(Format):
+    """One item per line."""
+
+    described: str = "text"
+
+    def columns(self, _: DataFile) -> list[str]:
+        return ["item"]
+
+    def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
+        text = file.stream().read().decode("utf-8-sig")
+        yield [[line.strip() for line in text.split("\n") if line.strip()] for _ in names]
+
+
+_LINES = _Lines()

@@ -1,19 +1,421 @@
-"""Collect (user, item, weight) triples batch by batch and merge them into compressed sparse rows."""
+"""Pairs of users and items with their privacy weights: which columns hold them, read in batches, merged into rows."""
 
+import contextlib
 import dataclasses
-from typing import Any
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.errors import InvalidInput
+from hetdp.core.checks import finite
+from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
+from hetdp.profiles.reading.files import (
+    BETWEEN_BLANKS,
+    FORMATS,
+    PLAIN_ENDINGS,
+    DataFile,
+    Format,
+    check_columns,
+    find_file,
+    open_file,
+    recognise,
+)
 from hetdp.profiles.reading.identifiers import IdEncoder, Ids
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = ["PairCollector", "Rows", "Weights", "merge_pairs", "rename_items", "weight_vector"]
+__all__ = [
+    "PairCollector",
+    "PairColumns",
+    "PairFile",
+    "Rows",
+    "WeightColumn",
+    "Weights",
+    "checked_default",
+    "choose_columns",
+    "finish_batch",
+    "merge_pairs",
+    "open_pairs",
+    "rename_items",
+    "weight_vector",
+]
 
+#: Name of the column of weights; None for the usual one if it is there; False for none at all.
+WeightColumn = str | Literal[False] | None
 #: Weights are kept in the precision they come in: rounding one up would break the promise made for its item.
 Weights = NDArray[np.float32] | NDArray[np.float64]
+
+#: Memory of a pair while a file is read, and of its weight; batches and libraries come on top.
+_PAIR_BYTES = 35
+_WEIGHT_BYTES = 15
+_FIXED_BYTES = 400 * 2**20
+
+
+class PairColumns(NamedTuple):
+    """Which columns of a table hold pairs.
+
+    Attributes
+    ----------
+    names
+        User, item, then the weight and the rating where wanted.
+    weight
+        Where weights come from, in words, such as "column 'weight'"; None if every weight is 1.
+    guessed_by
+        What the column was taken for weights by, its "name" or its "place"; None if somebody said that it holds them.
+    rated
+        Whether the last column holds ratings.
+    text
+        Whether cells are texts, to be made numbers.
+    """
+
+    names: list[str]
+    weight: str | None = None
+    guessed_by: str | None = None
+    rated: bool = False
+    text: bool = True
+
+
+def choose_columns(
+    source: str,
+    present: list[str],
+    *,
+    user: str,
+    item: str,
+    weight: WeightColumn = None,
+    usual_weight: str | None = "weight",
+    rating: str | None = None,
+    text: bool = True,
+) -> PairColumns:
+    """Return the columns to read of those present, or explain which one is missing.
+
+    Parameters
+    ----------
+    source
+        The table, for messages.
+    present
+        Names of its columns.
+    user, item, weight
+        Columns wanted.
+    usual_weight
+        Column of weights where none is named; None where a column of that name would mean something else.
+    rating
+        Column that decides which rows count.
+    text
+        Whether all cells are texts.
+
+    Examples
+    --------
+    >>> choose_columns("likes.csv", ["age", "user", "item", "weight"], user="user", item="item").names
+    ['user', 'item', 'weight']
+    """
+    guessed = weight is None and usual_weight in present
+    column = usual_weight if guessed else weight or None
+    wanted = [name for name in (user, item, column, rating) if name is not None]
+    check_columns(source, present, wanted)
+    if len(set(wanted)) != len(wanted):
+        raise DataError("user, item and weight must be different columns. Got one of them twice instead.")
+    described = None if column is None else f"column {column!r}"
+    return PairColumns(wanted, described, "name" if guessed else None, rated=rating is not None, text=text)
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class PairFile:
+    """A file of pairs that is open: its first lines were looked at, the rest was not read yet.
+
+    Attributes
+    ----------
+    file, format
+        The file, and how it keeps columns.
+    columns
+        Which of them count.
+    min_rating, default_weight
+        The smallest rating that counts, and the weight of empty cells.
+    repeats
+        Whether repeated pairs are no mistake.
+    """
+
+    file: DataFile
+    format: Format
+    columns: PairColumns
+    min_rating: float | None
+    default_weight: float | None
+    repeats: bool
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return self.file.name
+
+    @property
+    def weights(self) -> str | None:
+        """Where weights come from, in words; None if every weight is 1."""
+        return self.columns.weight
+
+    @property
+    def item_column(self) -> str:
+        """The column of items."""
+        return self.columns.names[1]
+
+    @property
+    def memory_bytes(self) -> int:
+        """Roughly how much memory reading takes, from the size of the file and its first lines."""
+        pair = _PAIR_BYTES + _WEIGHT_BYTES * (self.columns.weight is not None)
+        return _FIXED_BYTES + self.format.rows(self.file) * pair
+
+    def read(self, user_ids: object = None, item_ids: object = None) -> "tuple[Rows, Ids, Ids, bool]":
+        """Return the rows, the ids of users and of items, and whether those of items were guessed to be numbers or not.
+
+        Parameters
+        ----------
+        user_ids, item_ids
+            All ids in the order wanted. Default: those of a dims line, else those in the file, sorted.
+        """
+        collector = PairCollector(read_as_text=not self.format.typed)
+        with self.file.explaining(self.format.described):
+            try:
+                for batch in self.format.batches(self.file, self.columns.names):
+                    collector.add(*finish_batch(batch, self.columns, self.min_rating, self.default_weight))
+                if not collector.n_pairs:
+                    raise _no_pairs(self.file, self.min_rating)
+                dims = BETWEEN_BLANKS.dims(self.file) if self.format is BETWEEN_BLANKS else None
+                if dims is not None:
+                    first = 0 if collector.counts_zero() else 1
+                    user_ids = np.arange(first, first + dims[0]) if user_ids is None else user_ids
+                    item_ids = np.arange(first, first + dims[1]) if item_ids is None else item_ids
+                guessed = not self.format.typed and item_ids is None
+                rows, users, items = collector.finish(user_ids, item_ids)
+            except MemoryError:
+                raise DataError(
+                    f"{self.name} must fit in memory as profiles (about {_PAIR_BYTES} bytes a pair while reading, "
+                    f"{_PAIR_BYTES + _WEIGHT_BYTES} with weights). Got more than there is instead. Read fewer users, "
+                    "or use a machine with more memory."
+                ) from None
+        if rows.merged and not self.repeats:
+            kept = "" if self.weights is None else ", with its largest weight"
+            warnings.warn(
+                f"{self.name} repeats {rows.merged} of its pairs; each counts once{kept}.", HetdpWarning, stacklevel=3
+            )
+        return rows, users, items, guessed
+
+
+@contextlib.contextmanager
+def open_pairs(
+    path: str | os.PathLike[str],
+    *,
+    user: str | None = None,
+    item: str | None = None,
+    weight: WeightColumn = None,
+    default_weight: float | None = None,
+    min_rating: float | None = None,
+) -> Iterator[PairFile]:
+    r"""Open a file of pairs, and find out from its first lines what is in it: the one way in.
+
+    Parameters
+    ----------
+    path, user, item, weight, default_weight, min_rating
+        As in `Profiles.read`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "ratings.csv")
+    ...     _ = path.write_text("userId,movieId,rating\n1,1193,5\n")
+    ...     with open_pairs(path) as pairs:
+    ...         pairs.item_column, pairs.weights
+    ('movieId', None)
+    """
+    least = None if min_rating is None else finite("min_rating", min_rating)
+    default = checked_default(default_weight, weight)
+    with open_file(find_file(path)) as file:
+        layout = recognise(file.first_line, file.name) if user is None and item is None else None
+        form = _format(file) if layout is None else layout.format
+        if file.empty:
+            raise _no_pairs(file)
+        with file.explaining(form.described):
+            present = form.columns(file)
+        if form is BETWEEN_BLANKS:
+            columns = _by_place(file, present, weight)
+            rating = None
+        else:
+            rating = "rating" if layout is None else layout.rating
+            columns = choose_columns(
+                file.name,
+                present,
+                user=layout.user if layout else user or "user",
+                item=layout.item if layout else item or "item",
+                weight=weight,
+                usual_weight=layout.weight if layout else "weight",
+                rating=None if least is None else rating,
+                text=not form.typed,
+            )
+        if least is not None and rating is None:
+            raise DataError(f"{file.name} must have a column of ratings for min_rating to count. Got none instead.")
+        if default is not None and columns.weight is None:
+            raise no_weights(file.name)
+        yield PairFile(file, form, columns, least, default, layout is not None and layout.repeats)
+
+
+def _format(file: DataFile) -> Format:
+    """Return the format that the name of a file tells."""
+    if file.ending in PLAIN_ENDINGS:
+        return BETWEEN_BLANKS
+    form = FORMATS.get(file.ending)
+    if form is None or (form.typed and file.compression):
+        raise DataError(
+            f"the name of the data file must end in {', '.join(FORMATS)}, or for plain text .txt, .dat, .pairs or "
+            f"none; text may be compressed (.gz, .bz2, .zst). Got {file.name!r} instead."
+        )
+    return form
+
+
+def _by_place(file: DataFile, present: list[str], weight: WeightColumn) -> PairColumns:
+    """Return the columns of a file without names: the third holds weights, unless they are not wanted."""
+    if not present:
+        raise _no_pairs(file)
+    with file.explaining(BETWEEN_BLANKS.described):
+        user, item, *third = present  # a line of one word is none of a pair
+    if weight is False or not third:
+        return PairColumns([user, item])
+    return PairColumns(present, "the third column", "place")
+
+
+def no_weights(source: str) -> DataError:
+    """Return the error about a default weight that nothing needs."""
+    return DataError(f"{source} must have a column of weights for default_weight to count. Got none instead.")
+
+
+def _no_pairs(file: DataFile, min_rating: float | None = None) -> DataError:
+    what = "pair" if min_rating is None else f"rating of {min_rating:g} or more"
+    return DataError(f"{file.name} must hold at least one {what}. Got none instead.")
+
+
+def checked_default(default_weight: float | None, weight: WeightColumn) -> float | None:
+    """Return the weight of empty cells, or explain what is wrong with it.
+
+    Examples
+    --------
+    >>> checked_default(0.5, None)
+    0.5
+    """
+    if default_weight is None:
+        return None
+    default = finite("default_weight", default_weight)
+    if not 0.0 <= default <= 1.0:
+        raise InvalidInput(f"default_weight must lie in [0, 1]. Got {default:g} instead.")
+    if weight is False:
+        raise InvalidInput("default_weight must come with a column of weights. Got weight=False instead.")
+    return default
+
+
+def finish_batch(
+    columns: list[Any], chosen: PairColumns, min_rating: float | None = None, default_weight: float | None = None
+) -> list[Any]:
+    """Return user, item and weight columns, weights as numbers, without the rows whose rating is too small.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> columns = [pa.array(["ann", "bob"]), pa.array(["tea", "tea"]), pa.array(["4.5", "2"])]
+    >>> kept = finish_batch(columns, PairColumns(["user", "item", "rating"], rated=True), 3.0)
+    >>> [column.to_pylist() for column in kept]
+    [['ann'], ['tea']]
+    """
+    import pyarrow.compute as pc
+
+    columns = list(columns)
+    if chosen.rated:
+        ratings = _numbers(columns.pop())
+        if ratings is None:
+            raise InvalidInput("ratings must be numbers. Got something that is not a number instead.")
+        mask = pc.greater_equal(ratings, min_rating)
+        columns = [column.filter(mask) for column in columns]  # a missing rating is no reason to keep a row
+    if chosen.weight is not None:
+        columns[2] = _weights(columns[2], chosen, default_weight)
+    return columns
+
+
+def _weights(column: Any, chosen: PairColumns, default: float | None) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    """Return a column of weights as numbers, empty cells filled, or say what is wrong and with which column."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if _is_text(column):
+        column = _parsed(column, chosen, default)
+    kind = column.type
+    if pa.types.is_float16(kind):
+        column = column.cast(pa.float32())
+    missing = pc.is_null(column, nan_is_null=pa.types.is_floating(kind))
+    if pc.any(missing).as_py():
+        if default is None:
+            raise _missing(chosen, _count(missing), len(column))
+        column = pc.if_else(missing, pa.scalar(default, pa.float64()), column.cast(pa.float64()))
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return column  # whoever uses it knows what to make of it, or refuses
+    ends = pc.min_max(column).as_py()
+    if ends["min"] is not None and (ends["min"] < 0 or ends["max"] > 1):
+        outside = _count(pc.or_(pc.less(column, 0), pc.greater(column, 1)))
+        raise _bad(chosen, "lie in [0, 1]", f"{outside:,} of {len(column):,} outside")
+    return column
+
+
+def _parsed(column: Any, chosen: PairColumns, default: float | None) -> Any:  # noqa: ANN401
+    """Return weights that were read as texts as numbers; empty cells are missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not chosen.text:
+        raise _bad(chosen, "be numbers in [0, 1]", "texts")
+    numbers = _numbers(column)
+    if numbers is None:  # looking for empty cells takes time, and most files have none
+        empty = pc.equal(pc.binary_length(column), 0)
+        if default is None and pc.any(empty).as_py():
+            raise _missing(chosen, _count(empty), len(column))
+        numbers = _numbers(pc.if_else(empty, pa.scalar(None, column.type), column))
+    if numbers is None:
+        raise _bad(chosen, "be numbers in [0, 1]", "something that is not a number")
+    return numbers
+
+
+def _bad(chosen: PairColumns, must: str, got: str) -> InvalidInput:
+    way_out = ""
+    if chosen.guessed_by is not None:
+        way_out = (
+            f" It was taken for privacy weights by its {chosen.guessed_by}; if it holds something else, ignore it with "
+            "weight=False (--no-weights)."
+        )
+    return InvalidInput(f"weights must {must}. Got {got} in {chosen.weight} instead.{way_out}")
+
+
+def _missing(chosen: PairColumns, count: int, rows: int) -> InvalidInput:
+    error = _bad(chosen, "not be missing", f"{count:,} of {rows:,} empty")
+    return InvalidInput(f"{error} default_weight=... (--default-weight) gives them a weight.")
+
+
+def _count(mask: Any) -> int:  # noqa: ANN401
+    import pyarrow.compute as pc
+
+    return int(pc.sum(mask).as_py() or 0)
+
+
+def _is_text(column: Any) -> bool:  # noqa: ANN401
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+
+
+def _numbers(column: Any) -> Any:  # noqa: ANN401
+    """Return texts as numbers, or None if one of them is no number; whatever is no text stays what it is."""
+    import pyarrow as pa
+
+    if not _is_text(column):
+        return column  # a number already, or something that whoever uses it refuses
+    try:
+        return column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import DataError
+from hetdp.profiles.reading.files import CSV, FORMATS, check_columns, open_file
 
 __all__ = ["Table", "read_table"]
+
+_FORM = "CSV file (UTF-8, commas, rows as long as the header) or parquet file"
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,59 +56,18 @@ class Table:
 
 
 def read_table(path: Path, names: list[str]) -> Table:
-    """Read the named columns of a .csv, .csv.gz, .tsv or .parquet file."""
-    if not path.is_file():
-        raise DataError(f"the data file must exist. Got {str(path)!r}, which is not a file, instead.")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    try:
-        columns = (
-            _read_parquet(path, names) if ".parquet" in suffixes else _read_csv(path, names, tab=".tsv" in suffixes)
-        )
-    except (OSError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        # The reader's own message may quote a row; it stays out.
-        raise DataError(
-            f"{path.name} must be a readable CSV file (UTF-8, commas, rows as long as the header) or parquet file. "
-            "Got something else instead."
-        ) from None
+    """Read the named columns of a .csv, .tsv or .parquet file; text may be compressed (.gz, .bz2, .zst)."""
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    with open_file(path) as file, file.explaining(_FORM):
+        form = FORMATS.get(file.ending, CSV)
+        check_columns(file.name, form.columns(file), names)
+        for batch in form.batches(file, names):
+            for cells, column in zip(columns.values(), batch, strict=True):
+                cells.extend(column.to_pylist())
     table = Table(path, columns)
     if table.rows == 0:
         raise DataError(f"{path.name} must hold at least one row. Got none instead.")
     return table
-
-
-def _read_csv(path: Path, names: list[str], *, tab: bool) -> dict[str, list[Any]]:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    parse = csv.ParseOptions(delimiter="\t" if tab else ",", newlines_in_values=True)
-    with pa.input_stream(str(path)) as stream, csv.open_csv(stream, parse_options=parse) as reader:
-        present = reader.schema.names
-    _require(path, names, present)
-    # Everything is read as text: a type guessed from the values would depend on them, and so would its errors.
-    convert = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
-    with pa.input_stream(str(path)) as stream:
-        table = csv.read_csv(stream, parse_options=parse, convert_options=convert)
-    return {name: table.column(name).to_pylist() for name in names}
-
-
-def _read_parquet(path: Path, names: list[str]) -> dict[str, list[Any]]:
-    from pyarrow import parquet
-
-    _require(path, names, parquet.read_schema(path).names)
-    table = parquet.read_table(path, columns=names)
-    return {name: table.column(name).to_pylist() for name in names}
-
-
-def _require(path: Path, names: list[str], present: list[str]) -> None:
-    for name in names:
-        if name not in present:
-            hint = " Is its separator a semicolon?" if any(";" in column for column in present) else ""
-            columns = ", ".join(repr(column) for column in present)
-            raise DataError(f"{path.name} must have a column {name!r}. Got the columns {columns} instead.{hint}")
-        if present.count(name) > 1:
-            raise DataError(f"{path.name} must have one column {name!r}. Got {present.count(name)} instead.")
 
 
 def _number(cell: object) -> float:

@@ -1,0 +1,473 @@
+"""Files of columns: opened once, known by their first lines, then read a few rows at a time.
+
+A `Format` tells the columns of a file and yields them in batches, so that memory does not follow the size of the file.
+No message quotes a cell: what a library says about a bad row stays out.
+"""
+
+import contextlib
+import csv
+import io
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hetdp.core.errors import DataError, InvalidInput
+
+__all__ = [
+    "BETWEEN_BLANKS",
+    "CSV",
+    "FORMATS",
+    "PLAIN_ENDINGS",
+    "DataFile",
+    "Delimited",
+    "Format",
+    "Layout",
+    "available_bytes",
+    "check_columns",
+    "find_file",
+    "open_file",
+    "recognise",
+]
+
+_BLOCK = 2**25  # bytes at a time: large enough for arrow to be fast, small beside any result that needs care
+_ROWS = 2**20
+_HEAD = 2**16
+_LONGEST_HEAD = 2**24
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+#: How much text a compressed byte stands for, roughly: pairs of ids repeat themselves.
+_EXPANSION = 5
+
+_MARK = b"\xef\xbb\xbf"
+_BLANKS = bytes.maketrans(b"\t\r", b"  ")
+_DIMS = re.compile(rb"[#%]?\s*dims\s*[:=]?\s*(\d+)[\s,x]+(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DataFile:
+    """A file that is open, and its first lines.
+
+    Attributes
+    ----------
+    path
+        Where it is.
+    raw
+        The open file, of pyarrow.
+    compression
+        What arrow calls its compression; None for none.
+    head
+        Its first bytes, decompressed: at least a whole line after comments, if it is text.
+    """
+
+    path: Path
+    raw: Any
+    compression: str | None
+    head: bytes
+
+    @property
+    def name(self) -> str:
+        """Its name, for messages."""
+        return self.path.name
+
+    @property
+    def ending(self) -> str:
+        """The ending that tells the format, without that of the compression."""
+        return (self.path.with_suffix("") if self.compression else self.path).suffix.lower()
+
+    @property
+    def first_line(self) -> str:
+        """The first line that is not empty. It may hold private data: for recognising a format, not for messages."""
+        lines = self.head.decode("utf-8-sig", errors="replace").lstrip().splitlines()
+        return lines[0] if lines else ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing inside."""
+        return not self.head.strip()
+
+    def stream(self) -> Any:  # noqa: ANN401  (pyarrow has no types)
+        """Return its contents from the beginning, decompressed; only one such stream lives at a time."""
+        import pyarrow as pa
+
+        self.raw.seek(0)
+        return self.raw if self.compression is None else pa.CompressedInputStream(self.raw, self.compression)
+
+    @contextlib.contextmanager
+    def explaining(self, form: str) -> Iterator[None]:
+        """Turn whatever goes wrong while reading into an error that names the file and quotes no row.
+
+        Parameters
+        ----------
+        form
+            What the file must be a readable one of, in words.
+        """
+        try:
+            yield
+        except DataError:
+            raise
+        except InvalidInput as error:
+            raise DataError(f"{self.name}: {error}") from None
+        except (OSError, EOFError, ValueError, KeyError, NotImplementedError) as error:
+            # Arrow reports what it cannot decompress as OSError, what it cannot understand as ValueError.
+            broken = isinstance(error, OSError | EOFError)
+            raise _unreadable(self.path, self.compression if broken else None, form) from None
+
+
+@contextlib.contextmanager
+def open_file(path: str | os.PathLike[str]) -> Iterator[DataFile]:
+    """Open a file, compressed (.gz, .bz2, .zst) or not, and look at its first lines.
+
+    Examples
+    --------
+    >>> with open_file(__file__) as file:
+    ...     file.ending, file.compression, file.first_line[3:19]
+    ('.py', None, 'Files of columns')
+    """
+    import pyarrow as pa
+
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"the data file must exist. Got {str(path)!r}, which is not a file, instead.")
+    compression = _COMPRESSIONS.get(path.suffix.lower())
+    with contextlib.ExitStack() as stack:
+        try:
+            raw = stack.enter_context(pa.OSFile(str(path)))
+            # Kept until the end: a stream of arrow that goes takes the file below it along.
+            first = raw if compression is None else pa.CompressedInputStream(raw, compression)
+            head = first.read(_HEAD)
+            while b"\n" not in head[_heading(head)[0] :] and len(head) < _LONGEST_HEAD:
+                more = first.read(_HEAD)
+                if not more:
+                    break
+                head += more
+        except (OSError, EOFError):
+            raise _unreadable(path, compression, "file") from None
+        yield DataFile(path, raw, compression, head)
+
+
+def _unreadable(path: Path, compression: str | None, form: str) -> DataError:
+    if compression is None:
+        return DataError(f"{path.name} must be a readable {form}. Got something else instead.")
+    return DataError(
+        f"{path.name} must be a whole {compression} file. Got one that is damaged, cut short or not compressed instead."
+    )
+
+
+class Format(ABC):
+    """A way to keep columns in a file. A new one is a class here and a line in `FORMATS`.
+
+    Attributes
+    ----------
+    described
+        What a file of it is, in words.
+    typed
+        Whether cells are numbers or texts; else all are texts, whatever they look like.
+    """
+
+    described: str
+    typed: ClassVar[bool] = False
+
+    @abstractmethod
+    def columns(self, file: DataFile) -> list[str]:
+        """Return the names of the columns."""
+
+    @abstractmethod
+    def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
+        """Yield the named columns as arrow arrays, some rows at a time. Errors may quote a row: see `explaining`."""
+
+    def rows(self, file: DataFile) -> int:
+        """Return about how many rows there are, without reading them."""
+        size = file.raw.size() * (1 if file.compression is None else _EXPANSION)
+        return int(size * file.head.count(b"\n") // max(1, len(file.head)))
+
+
+@dataclass(frozen=True)
+class Delimited(Format):
+    """Rows of texts with a character between columns, after a line of names unless `names` are given."""
+
+    delimiter: str
+    described: str
+    names: tuple[str, ...] = ()
+
+    def columns(self, file: DataFile) -> list[str]:
+        """Return the names given, or those in the first line."""
+        text = io.StringIO(file.head.decode("utf-8-sig", errors="replace"), newline="")
+        return list(self.names) or next(filter(None, csv.reader(text, delimiter=self.delimiter)), [])
+
+    def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
+        """Yield columns of texts: a type guessed from the first block might change an id in a later one."""
+        import pyarrow as pa
+        from pyarrow import csv
+
+        parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=not self.names)
+        read = csv.ReadOptions(block_size=_BLOCK, column_names=self.names or None)
+        convert = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
+        with file.stream() as stream, csv.open_csv(stream, read, parse, convert) as reader:
+            for batch in reader:
+                yield [batch.column(name) for name in names]
+
+
+@dataclass(frozen=True)
+class Parquet(Format):
+    """Columns with a type each."""
+
+    described: str = "parquet file"
+    typed: ClassVar[bool] = True
+
+    def columns(self, file: DataFile) -> list[str]:
+        """Return the names of the columns."""
+        return list(self._open(file).schema_arrow.names)
+
+    def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
+        """Yield the named columns; others are not read."""
+        for batch in self._open(file).iter_batches(batch_size=_ROWS, columns=names):
+            yield [batch.column(name) for name in names]
+
+    def rows(self, file: DataFile) -> int:
+        """Return how many rows there are."""
+        return int(self._open(file).metadata.num_rows)
+
+    @staticmethod
+    def _open(file: DataFile) -> Any:  # noqa: ANN401
+        from pyarrow import parquet
+
+        return parquet.ParquetFile(file.raw)
+
+
+@dataclass(frozen=True)
+class BetweenBlanks(Format):
+    """Lines `user item` or `user item weight`, after comments, perhaps names, and perhaps a line `dims 120 200`."""
+
+    described: str = "text file (UTF-8, a line 'user item' or 'user item weight' per pair)"
+
+    def columns(self, file: DataFile) -> list[str]:
+        """Return what the columns of the first pair must be."""
+        line = file.head[_heading(file.head)[0] :].partition(b"\n")[0]
+        return ["user", "item", "weight"][: len(line.translate(_BLANKS).split())]
+
+    def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
+        """Yield columns of texts."""
+        present = self.columns(file)
+        rest = b""
+        with file.stream() as stream:
+            stream.read(_heading(file.head)[0])
+            while True:
+                block = stream.read(_BLOCK)
+                text = rest + block
+                cut = text.rfind(b"\n") + 1 if block else len(text)
+                lines, rest = text[:cut].translate(_BLANKS), text[cut:]
+                if lines.strip():
+                    table = _split(lines, present)
+                    yield [table.column(name) for name in names]
+                if not block:
+                    return
+
+    @staticmethod
+    def dims(file: DataFile) -> tuple[int, int] | None:
+        """Return how many users and items a file declares; None if it does not."""
+        return _heading(file.head)[1]
+
+
+def _heading(head: bytes) -> tuple[int, tuple[int, int] | None]:
+    """Return where comments, names of columns and the dims line end, and what that line says."""
+    begin, dims = len(_MARK) * head.startswith(_MARK), None
+    while begin < len(head):
+        end = head.find(b"\n", begin) + 1 or len(head)
+        line = head[begin:end].translate(_BLANKS).strip()
+        found = _DIMS.fullmatch(line)
+        if found and dims is None:
+            dims = int(found[1]), int(found[2])
+        elif line and not line.startswith((b"#", b"%")) and line.lower().split()[:2] != [b"user", b"item"]:
+            break
+        begin = end
+    return begin, dims
+
+
+def _split(lines: bytes, names: list[str]) -> Any:  # noqa: ANN401
+    import pyarrow as pa
+    from pyarrow import csv
+
+    while b"  " in lines:  # arrow splits at single blanks only
+        lines = lines.replace(b"  ", b" ")
+    lines = lines.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip()
+    return csv.read_csv(
+        pa.BufferReader(lines),
+        csv.ReadOptions(column_names=names, block_size=_BLOCK),
+        csv.ParseOptions(delimiter=" ", quote_char=False),
+        csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )
+
+
+CSV = Delimited(",", ".csv file (UTF-8, rows as long as the header)")
+BETWEEN_BLANKS = BetweenBlanks()
+#: Endings of files that name their columns.
+FORMATS: dict[str, Format] = {
+    ".csv": CSV,
+    ".tsv": Delimited("\t", ".tsv file (UTF-8, rows as long as the header)"),
+    ".parquet": Parquet(),
+}
+#: Endings of text that does not.
+PLAIN_ENDINGS = ("", ".txt", ".dat", ".pairs")
+
+
+def check_columns(source: str, present: list[str], wanted: list[str]) -> None:
+    """Explain which column of a table is missing, or there more than once."""
+    for name in wanted:
+        if name not in present:
+            hint = " Is its separator a semicolon?" if any(";" in str(column) for column in present) else ""
+            columns = ", ".join(repr(column) for column in present) or "no column at all"
+            raise DataError(f"{source} must have a column {name!r}. Got the columns {columns} instead.{hint}")
+        if present.count(name) > 1:
+            raise DataError(f"{source} must have one column {name!r}. Got {present.count(name)} instead.")
+
+
+# Public data sets, recognised by their first line: MovieLens, HetRec 2011 and files with columns named like theirs.
+
+#: Names under which they keep who has what, for those who give a folder.
+_KNOWN_FILES = (
+    "ratings.dat",
+    "ratings.csv",
+    "u.data",
+    "user_taggedbookmarks.dat",
+    "user_artists.dat",
+    "user_ratedmovies.dat",
+)
+_USERS = ("userid", "user_id")
+_ITEMS = ("movieid", "bookmarkid", "artistid", "itemid", "movie_id", "book_id", "artist_id", "item_id")
+_TAGS = ("tag", "tagid", "tag_id")
+#: The columns of user_artists.dat. Its weight is how often an artist was played, not a wish for privacy.
+_PLAYS = ["userID", "artistID", "weight"]
+_COLONS = re.compile(r"\d+::\d+::\d+(\.\d+)?(::\d+)?")
+_TABS = re.compile(r"\d+\t\d+\t\d+(\.\d+)?\t\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a public data set is laid out.
+
+    Attributes
+    ----------
+    format
+        Its columns, and what it is.
+    user, item
+        Columns of ids.
+    rating, weight
+        Columns of ratings or counts, and of privacy weights, if there are any.
+    repeats
+        Whether a pair comes once for each tag, so that repeated ones are no mistake.
+    """
+
+    format: Delimited
+    user: str
+    item: str
+    rating: str | None
+    weight: str | None = None
+    repeats: bool = False
+
+
+def recognise(first_line: str, file_name: str) -> Layout | None:
+    r"""Return the layout of a public data set by its first line, or None for any other file.
+
+    Examples
+    --------
+    >>> recognise("196\t242\t3\t881250949", "u.data").format.described
+    'file of MovieLens u.data (rows as long as the first)'
+    >>> recognise("userID\tartistID\tweight", "user_artists.dat").rating
+    'weight'
+    >>> recognise("user,item", "likes.csv") is None
+    True
+    """
+    line = first_line.strip()
+    if _COLONS.fullmatch(line):
+        # Arrow takes one character between columns: between two colons there is an empty column.
+        names = ("user", "_1", "item", "_2", "rating", "_3", "time")[: 2 * line.count("::") + 1]
+        return Layout(_rows_of("MovieLens ratings.dat", ":", names), "user", "item", "rating")
+    if _TABS.fullmatch(line):
+        names = ("user", "item", "rating", "time")
+        return Layout(_rows_of("MovieLens u.data", "\t", names), "user", "item", "rating")
+    for delimiter in ("\t", ","):
+        columns = [column.strip().strip('"') for column in line.split(delimiter)]
+        if columns[0].lower() in _USERS and not {"user", "item"} <= set(columns):
+            return _by_names(columns, delimiter, file_name)
+    return None
+
+
+def _by_names(columns: list[str], delimiter: str, file_name: str) -> Layout:
+    """Return the layout of a file whose first column is named like users in public data sets."""
+
+    def first(*wanted: str) -> str | None:
+        return next((column for column in columns if column.lower() in wanted), None)
+
+    item = first(*_ITEMS)
+    if item is None:
+        listed = ", ".join(repr(column) for column in columns)
+        raise DataError(
+            f"{file_name} must have a column of items, such as 'movieId', 'bookmarkID' or 'artistID'. "
+            f"Got the columns {listed} instead. Columns of other names can be given: user=..., item=... "
+            "(--user-column, --item-column)."
+        )
+    rating, weight = first("rating"), first("weight")
+    if columns == _PLAYS:
+        rating, weight = weight, None
+    form = _rows_of("ratings or tags", delimiter)
+    return Layout(form, columns[0], item, rating, weight, repeats=first(*_TAGS) is not None)
+
+
+def _rows_of(name: str, delimiter: str, names: tuple[str, ...] = ()) -> Delimited:
+    return Delimited(delimiter, f"file of {name} (rows as long as the first)", names)
+
+
+def find_file(path: str | os.PathLike[str]) -> Path:
+    """Return the file itself, or the one in a folder that is known by its name.
+
+    Examples
+    --------
+    >>> find_file("likes.csv").name
+    'likes.csv'
+    """
+    path = Path(path)
+    if not path.is_dir():
+        return path
+    found = [name for name in _KNOWN_FILES if (path / name).is_file()]
+    if len(found) != 1:
+        names = ", ".join(repr(name) for name in found) or "none"
+        raise DataError(
+            f"the folder {str(path)!r} must hold one of {', '.join(_KNOWN_FILES)}. Got {names} instead. "
+            "Give the path of the file."
+        )
+    return path / found[0]
+
+
+def available_bytes() -> int | None:
+    """Return how much memory may be had without swapping, or None where the system does not tell.
+
+    Examples
+    --------
+    >>> available = available_bytes()
+    >>> available is None or available > 0
+    True
+    """
+    found = [size for size in (_of_machine(), _of_container()) if size is not None]
+    return max(1, min(found)) if found else None
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return None
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
+
+
+def _of_container() -> int | None:
+    """Return what a container still allows: files that were read count as used until the room is needed."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        kept = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return limit - used + int(kept["inactive_file"])
+    except (OSError, ValueError, KeyError):  # no container, or no limit
+        return None
