@@ -110,7 +110,7 @@ class DataFile:
             raise
         except InvalidInput as error:
             raise DataError(f"{self.name}: {error}") from None
-        except (OSError, EOFError, ValueError, KeyError, NotImplementedError) as error:
+        except (OSError, EOFError, ValueError, KeyError, NotImplementedError, csv.Error) as error:
             # Arrow reports what it cannot decompress as OSError, what it cannot understand as ValueError.
             broken = isinstance(error, OSError | EOFError)
             raise _unreadable(self.path, self.compression if broken else None, form) from None
@@ -194,8 +194,13 @@ class Delimited(Format):
 
     def columns(self, file: DataFile) -> list[str]:
         """Return the names given, or those in the first line."""
+        if self.names:
+            return list(self.names)
         text = io.StringIO(file.head.decode("utf-8-sig", errors="replace"), newline="")
-        return list(self.names) or next(filter(None, csv.reader(text, delimiter=self.delimiter)), [])
+        for row in csv.reader(text, delimiter=self.delimiter):
+            if row:
+                return row
+        raise EOFError  # nothing but empty lines
 
     def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
         """Yield columns of texts: a type guessed from the first block might change an id in a later one."""
