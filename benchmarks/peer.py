@@ -28,10 +28,10 @@ from hetdp.node.protocol.network import Bootstrap, Network
 from hetdp.node.protocol.node import Dial, HangUp, Node, Reply
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.settings import Settings
-from hetdp.node.storage.catalogue import read_catalogue
 from hetdp.node.storage.folder import init_node
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 LARGE = 50_000
 START = 1_000_000
@@ -96,7 +96,7 @@ def at_rest(seconds: float) -> None:
         folder = Path(name)
         lines = ["item,title", *(f"i{number},Item number {number}" for number in range(LARGE))]
         (folder / "items.csv").write_text("\n".join(lines) + "\n")
-        _, digest = read_catalogue(folder / "items.csv")
+        _, digest = read_network_catalogue(folder / "items.csv")
         network = network_of(LARGE, catalogue_sha256=digest, epoch_start_s=int(time.time()))
         (folder / "network.toml").write_text(network.to_toml())
         listen = Settings(listen="tcp://127.0.0.1:0")

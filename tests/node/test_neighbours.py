@@ -17,10 +17,10 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.neighbors import find_neighbors, scores, votes
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.settings import Settings
-from hetdp.node.storage.catalogue import CatalogueItem
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import unpack
 from hetdp.sketching.chance import RARE, binomial_tail, expected_by_chance
 from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor

@@ -86,9 +86,9 @@ def create(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.node.protocol.identity import Identity
     from hetdp.node.protocol.network import Network, exact_number, usual_most_items
-    from hetdp.node.storage.catalogue import read_catalogue
+    from hetdp.profiles.reading.catalogues import read_network_catalogue
 
-    items, digest = read_catalogue(catalogue)
+    items, digest = read_network_catalogue(catalogue)
     check_writable(file, keep=(catalogue,), name="FILE")
     _check_epoch(epoch_length, _period(period))
     key_file = file.with_name(file.name + ".key")

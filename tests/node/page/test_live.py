@@ -15,8 +15,8 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import Bootstrap, Network
 from hetdp.node.settings import Settings
-from hetdp.node.storage.catalogue import read_catalogue
 from hetdp.node.storage.folder import free_ports, init_node
+from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install 'hetdp[dev]'")
 pytestmark = needs_chromium
@@ -33,7 +33,7 @@ def folders(tmp_path):
     rows = [f"i{place},Piece {place},,{'Music' if place % 2 else 'Books'}" for place in range(ITEMS)]
     (tmp_path / "items.csv").write_text("\n".join(["item,title,link,group", *rows]) + "\n")
     (tmp_path / "theirs.csv").write_text("\n".join(["item", *(f"i{place}" for place in THEIRS)]) + "\n")
-    items, digest = read_catalogue(tmp_path / "items.csv")
+    items, digest = read_network_catalogue(tmp_path / "items.csv")
     who = [Identity.generate() for _ in range(3)]
     addresses = [f"tcp://127.0.0.1:{port}" for port in free_ports(3)]
     network = Network(

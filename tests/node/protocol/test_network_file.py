@@ -14,8 +14,8 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym, sign_invitation
 from hetdp.node.protocol.network import read_network, split_address
 from hetdp.node.settings import Settings
-from hetdp.node.storage.catalogue import read_catalogue, read_items
 from hetdp.node.storage.folder import init_node, is_running, locked
+from hetdp.profiles.reading.catalogues import read_network_catalogue, read_profile_items
 
 
 def test_a_network_survives_its_file(tmp_path):
@@ -77,7 +77,7 @@ def test_bad_addresses_are_refused(address):
 def test_bad_catalogues_are_refused(tmp_path, text, message):
     (tmp_path / "c.csv").write_text(text)
     with pytest.raises(DataError, match=message):
-        read_catalogue(tmp_path / "c.csv")
+        read_network_catalogue(tmp_path / "c.csv")
 
 
 def test_errors_about_a_profile_do_not_repeat_it(tmp_path):
@@ -89,12 +89,12 @@ def test_errors_about_a_profile_do_not_repeat_it(tmp_path):
         assert not any(secret in str(caught.value) for secret in ("secretive", "7.25", "i1"))
         assert not home.exists()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-    assert read_items(tmp_path / "me.csv") == [("i1", ""), ("i1", "")]
+    assert read_profile_items(tmp_path / "me.csv") == [("i1", ""), ("i1", "")]
 
 
 def arrange(tmp_path, items=20):
     (tmp_path / "items.csv").write_text("item,title\n" + "".join(f"i{n},Item {n}\n" for n in range(items)))
-    digest = read_catalogue(tmp_path / "items.csv")[1]
+    digest = read_network_catalogue(tmp_path / "items.csv")[1]
     (tmp_path / "n.toml").write_text(a_network(items=items, catalogue_sha256=digest).to_toml())
     return tmp_path / "home"
 

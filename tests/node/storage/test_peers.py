@@ -5,8 +5,8 @@ from swarm import START, a_network, address_of
 
 from hetdp.node.facts import Traffic
 from hetdp.node.protocol.messages import Record
-from hetdp.node.storage.catalogue import CatalogueItem
 from hetdp.node.storage.store import NodeStore
+from hetdp.profiles.reading.catalogues import CatalogueItem
 
 NETWORK = a_network()
 OWN = address_of(0)

@@ -22,8 +22,8 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.publication import publish
 from hetdp.node.settings import Settings
-from hetdp.node.storage.catalogue import CatalogueItem
 from hetdp.node.storage.store import NodeStore
+from hetdp.profiles.reading.catalogues import CatalogueItem
 
 HERE = Path(__file__).parent
 EPOCH_S = 100

@@ -20,9 +20,9 @@ from hetdp.node.protocol.chance import some
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import Bootstrap, Network, usual_most_items
 from hetdp.node.settings import Settings
-from hetdp.node.storage.catalogue import read_catalogue
 from hetdp.node.storage.folder import free_ports, init_node
 from hetdp.node.storage.store import NodeStore
+from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 __all__ = ["DemoReport", "run_demo"]
 
@@ -67,7 +67,7 @@ def arrange(folder: Path, people: People, *, epsilon: Fraction, period_s: float,
     addresses = [f"tcp://127.0.0.1:{port}" for port in free_ports(count)]
     lines = ["item,title,link,group", *(f"{item},{title},,{group}" for item, title, group in people.items)]
     (folder / "items.csv").write_text("\n".join(lines) + "\n")
-    items, digest = read_catalogue(folder / "items.csv")
+    items, digest = read_network_catalogue(folder / "items.csv")
     network = Network(
         name="demo",
         catalogue="items.csv",

@@ -19,8 +19,8 @@ from hetdp.node.protocol.addresses import check_own_address
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import Bootstrap, Network, read_network, split_address
 from hetdp.node.settings import Settings, settings_toml
-from hetdp.node.storage.catalogue import read_catalogue, read_items
 from hetdp.node.storage.store import NodeStore
+from hetdp.profiles.reading.catalogues import read_network_catalogue, read_profile_items
 
 __all__ = [
     "IDENTITY",
@@ -69,7 +69,7 @@ def init_node(
     the profile name rows, not items.
     """
     network = read_network(network_path)
-    items, digest = read_catalogue(network_path.parent / network.catalogue)
+    items, digest = read_network_catalogue(network_path.parent / network.catalogue)
     if digest != network.catalogue_sha256 or len(items) != network.items:
         raise DataError(
             f"the catalogue {network.catalogue!r} must be the one the network names. Got another file instead."
@@ -177,7 +177,7 @@ def _listen(address: str) -> str:
 
 def _dials(path: Path | None, places: dict[str, int]) -> dict[int, int]:
     dials: dict[int, int] = {}
-    for number, (item, weight) in enumerate([] if path is None else read_items(path), start=1):
+    for number, (item, weight) in enumerate([] if path is None else read_profile_items(path), start=1):
         if item not in places:
             raise DataError(f"items of the profile must be in the catalogue. Got another in row {number}.")
         if places[item] in dials:

@@ -9,12 +9,13 @@ import numpy as np
 
 from hetdp.core.errors import DataError
 from hetdp.node.protocol.network import Network
-from hetdp.node.storage.catalogue import Catalogue, CatalogueItem
+from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit
 from hetdp.node.storage.peers import PeerMemory
 from hetdp.node.storage.profile import OwnProfile
 from hetdp.node.storage.publications import Publications
+from hetdp.profiles.reading.catalogues import CatalogueItem
 
 __all__ = ["NodeStore"]
 
