@@ -10,7 +10,6 @@ import hetdp
 from catalogue import CATALOGUE, UNIT, extreme_points
 from hetdp import Box, errors, queries
 from hetdp.core.randomness import seeded_stream
-from hetdp.mechanisms.plan import plan_stretched
 from statistics_helpers import loss_lower_bound
 
 every_query = pytest.mark.parametrize("query", CATALOGUE.values(), ids=CATALOGUE.keys())
@@ -62,7 +61,7 @@ def test_the_promise_is_kept_in_exact_arithmetic(query):
         weights = weights_for(query, turn)
         stretched = hetdp.stretch(query, weights)
         epsilon = Fraction(rng.random() + 0.1)
-        plan = plan_stretched(stretched, noise="laplace", amount=epsilon)
+        plan = stretched.plan(noise="laplace", amount=epsilon)
         keep = np.ones(query.size, dtype=bool)
         steps = [plan._exact_steps(point, keep) for point in (one, two)]
         apart = sum(abs(a - b) for a, b in zip(*steps, strict=True))
@@ -85,7 +84,7 @@ def test_each_weight_is_protected_with_epsilon_in_exact_arithmetic(query, multip
         other = weights.copy()
         other[item] = rng.choice([0.0, 1.0, rng.random()])
         plans = [
-            plan_stretched(hetdp.stretch(query, dials, multiplier=multiplier), noise="laplace", amount=1.0)
+            hetdp.stretch(query, dials, multiplier=multiplier).plan(noise="laplace", amount=1.0)
             for dials in (weights, other)
         ]
         assert plans[0].spread == plans[1].spread
@@ -100,7 +99,7 @@ def test_measured_loss_stays_below_the_promise(query):
     item = 1
     weights = np.full(query.size, 0.8)
     stretched = hetdp.stretch(query, weights)
-    plan = plan_stretched(stretched, noise="laplace", amount=1.0)
+    plan = stretched.plan(noise="laplace", amount=1.0)
     keep = np.ones(query.size, dtype=bool)
     low, high = query.domain.center.copy(), query.domain.center.copy()
     low[item], high[item] = query.domain.lower[item], query.domain.upper[item]
@@ -112,7 +111,7 @@ def test_measured_loss_stays_below_the_promise(query):
 
 def test_the_measurement_would_catch_too_little_noise():
     query = queries.total(UNIT)
-    plan = plan_stretched(hetdp.stretch(query, np.full(6, 0.8)), noise="laplace", amount=1.6)  # twice the claim below
+    plan = hetdp.stretch(query, np.full(6, 0.8)).plan(noise="laplace", amount=1.6)  # twice the claim below
     keep = np.ones(6, dtype=bool)
     one = plan.answers(np.zeros(6), keep, seeded_stream(1), count=60_000)[:, 0]
     two = plan.answers(np.eye(6)[1], keep, seeded_stream(2), count=60_000)[:, 0]
@@ -123,8 +122,8 @@ def test_scale_used_as_standard_deviation_would_be_caught():
     """Trap 2: noise of standard deviation S / epsilon breaks the promise by sqrt(2)."""
     query = queries.total(Box([0], [1]))
     keep = np.ones(1, dtype=bool)
-    wrong = plan_stretched(hetdp.stretch(query, [1.0]), noise="laplace", amount=2**0.5)
-    right = plan_stretched(hetdp.stretch(query, [1.0]), noise="laplace", amount=1.0)
+    wrong = hetdp.stretch(query, [1.0]).plan(noise="laplace", amount=2**0.5)
+    right = hetdp.stretch(query, [1.0]).plan(noise="laplace", amount=1.0)
     losses = [
         loss_lower_bound(
             plan.answers([0], keep, seeded_stream(3), count=100_000)[:, 0],
@@ -140,7 +139,7 @@ def test_rounding_slack_cannot_break_a_small_weight():
     box = Box.uniform(0, 1, size=2)
     keep = np.ones(2, dtype=bool)
     for query in (queries.total(box), queries.norm(box), queries.maximum(box), queries.squared_norm(box)):
-        plan = plan_stretched(hetdp.stretch(query, [1.0, 0.01]), noise="laplace", amount=1.0, grid=1 / 16)
+        plan = hetdp.stretch(query, [1.0, 0.01]).plan(noise="laplace", amount=1.0, grid=1 / 16)
         for other in np.linspace(0, 1, 41):
             (low,), (high,) = plan._exact_steps([other, 0], keep), plan._exact_steps([other, 1], keep)
             assert abs(high - low) / plan.spread <= Fraction(0.01)
@@ -152,7 +151,7 @@ def test_rounding_slack_cannot_break_a_small_weight():
 
 def test_slack_queries_lower_the_target_by_the_grid():
     query = queries.norm(Box.uniform(-1, 1, size=3))
-    plan = plan_stretched(hetdp.stretch(query, [1.0, 0.5, 0.1]), noise="laplace", amount=1.0, grid=1 / 16)
+    plan = hetdp.stretch(query, [1.0, 0.5, 0.1]).plan(noise="laplace", amount=1.0, grid=1 / 16)
     assert plan.shrinkage == pytest.approx([1 - 2 / 16, 0.5 - 2 / 16, 0.0], abs=1e-9)
 
 

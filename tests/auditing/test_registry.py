@@ -9,7 +9,7 @@ from hetdp.auditing import all_mutants, battery, run_battery
 from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
 from hetdp.mechanisms.examples import example_queries, examples
-from hetdp.mechanisms.mechanism import Mechanism
+from hetdp.mechanisms.plan import Mechanism
 from hetdp.neighbors.engines.registry import ENGINES
 
 

@@ -58,6 +58,7 @@ def test_multiplier_reaches_the_noise():
     assert plan.losses == pytest.approx(np.full(1000, 0.25), rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::hetdp.core.errors.StretchingWarning")  # of a maximum
 def test_estimate_is_relative_to_the_centre_and_only_for_totals():
     box = Box.uniform(20, 80, size=400)  # centre 50
     weights = np.full(400, 0.5)
@@ -95,6 +96,18 @@ def test_stretching_l0_warns_and_names_what_works():
     assert stretched.shrinkage.tolist() == [1, 0, 0]
 
 
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_stretching_an_extreme_warns_about_its_noise_and_names_what_works(name):
+    box = Box.uniform(20, 80, size=5)
+    query, better = getattr(queries, name)(box), getattr(hetdp.mechanisms, name)
+    words = f"noise as large as the range.* Use hetdp.mechanisms.{name}"
+    with pytest.warns(errors.StretchingWarning, match=words):
+        stretched = hetdp.stretch(query, np.ones(5))
+    assert hetdp.plan(stretched, epsilon=1.0).scale == 60
+    assert better(box, np.ones(5)).name == name
+    assert f"use `hetdp.mechanisms.{name}` instead" in getattr(queries, name).__doc__.splitlines()[0]
+
+
 def test_weights_must_match_the_query():
     with pytest.raises(errors.InvalidInput, match=r"weights must be one per item \(1000\). Got 3"):
         hetdp.stretch(MEAN, [1, 1, 1])
@@ -115,6 +128,7 @@ def test_published_distortion_depends_on_weights_only_and_the_weights_pay():
     assert ledger.weights_spent == 0.5
 
 
+@pytest.mark.filterwarnings("ignore::hetdp.core.errors.StretchingWarning")  # of a maximum
 def test_one_weight_cannot_move_the_published_distortion_further_than_its_noise_allows():
     for query in (
         queries.total(Box([0, 0], [1, 5])),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hetdp.accounting.composition import add_up, group_loss
 from hetdp.core.checks import one_of, positive, whole
 from hetdp.core.errors import InvalidInput
-from hetdp.mechanisms.rounding import product_up
+from hetdp.mechanisms.plan import product_up
 from hetdp.profiles import PrivacyWeights
 
 __all__ = ["Guarantee", "Recipients", "in_digits"]

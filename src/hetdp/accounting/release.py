@@ -14,7 +14,7 @@ from hetdp.core.checks import Real, one_of
 from hetdp.core.errors import InvalidInput, SimulatedResult
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.mechanisms.distortion import plan_distortion
-from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.plan import Mechanism, Plan
 from hetdp.mechanisms.stretching import Stretched
 
 __all__ = ["Release", "plan", "release", "release_distortion_bound"]

@@ -14,8 +14,8 @@ from hetdp.auditing.outputs import OutputReader, Outputs
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
-from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, Plan
-from hetdp.mechanisms.plan import StretchedPlan
+from hetdp.mechanisms.plan import FullPricePlan, Mechanism, Plan
+from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.profiles import Box
 
 __all__ = [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from hetdp.mechanisms.mechanism import Mechanism, Plan
+    from hetdp.mechanisms.plan import Mechanism, Plan
     from hetdp.profiles.reading.tables import Table
 
 __all__ = ["release"]

@@ -13,7 +13,7 @@ from hetdp.cli.output import note
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.estimation import best_multiplier
-from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.plan import Mechanism, Plan
 from hetdp.mechanisms.stretching import stretch
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 from hetdp.profiles.reading.tables import Table, read_table
@@ -22,8 +22,8 @@ __all__ = ["DEFAULT_LIMITS", "QUERIES", "SELECTED", "ReleaseOptions", "parse_wes
 
 #: Chosen among 1,001 values of the range by a personalised exponential mechanism: noise as large as the range, which
 #: stretching needs for an extreme, would drown them.
-SELECTED = {"median": selection.median, "maximum": selection.maximum, "minimum": selection.minimum}
-QUERIES = ("mean", "total", "count", "histogram", "variance", *SELECTED)
+SELECTED = selection.SELECTED_BY_NAME
+QUERIES = (*queries.RELEASED_BY_NAME, *SELECTED)
 DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
 
 
@@ -92,7 +92,7 @@ class ReleaseOptions:
         if self.query_name == "histogram":
             query = queries.histogram(domain, np.linspace(self.lower, self.upper, self.bins + 1))
         else:
-            query = getattr(queries, self.query_name)(domain)
+            query = queries.RELEASED_BY_NAME[self.query_name](domain)
         return self._stretched(query, table), values
 
     def _selected(self, domain: Box, table: Table) -> Mechanism:

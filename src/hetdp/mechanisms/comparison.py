@@ -14,7 +14,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.estimation import best_multiplier
-from hetdp.mechanisms.mechanism import Mechanism
+from hetdp.mechanisms.plan import Mechanism
 from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.mechanisms.queries.sums import LinearQuery
 from hetdp.mechanisms.sampling import sample
@@ -28,7 +28,7 @@ __all__ = ["QUERY_NAMES", "Comparison", "Contender", "compare"]
 Maker = Callable[[PrivacyWeights], Mechanism]
 
 #: Questions that can be compared by name alone, about values in [0, 1].
-QUERY_NAMES = ("mean", "total", "count", "median", "maximum", "minimum", "l0", "squared_norm", "variance")
+QUERY_NAMES = (*queries.COMPARED_BY_NAME, "median")
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def compare(
     Parameters
     ----------
     query
-        A query of `hetdp.queries`, or one of the names mean, total, count, median, maximum, minimum, l0, squared_norm
-        and variance, which stand for values in [0, 1].
+        A query of `hetdp.queries`, or one of the names mean, total, count, maximum, minimum, l0, squared_norm, variance
+        and median, which stand for values in [0, 1].
     weight_prior
         What weights one expects, from public knowledge: a `WeightPrior`, or what makes one.
     epsilon
@@ -194,14 +194,14 @@ def _question(
         box = Box.uniform(0, 1, size=whole("n", size, minimum=2))
         if query == "median":
             return query, box, lambda crowd: float(np.median(crowd)), partial(_rank_makers, query, box)
-        asked = getattr(queries, query)(box)
-    rank = partial(_rank_makers, asked.name, asked.domain) if asked.name in ("maximum", "minimum") else None
+        asked = queries.COMPARED_BY_NAME[query](box)
+    rank = partial(_rank_makers, asked.name, asked.domain) if asked.name in selection.SELECTED_BY_NAME else None
     makers = partial(_query_makers, asked, rank, plausible)
     return asked.name, asked.domain, lambda crowd: float(asked(crowd)), makers
 
 
 def _rank_makers(name: str, box: Box, prior: WeightPrior, epsilon: float) -> Makers:  # noqa: ARG001
-    chosen = getattr(selection, name)
+    chosen = selection.SELECTED_BY_NAME[name]
     yield "personalised exponential", "lets every item vote with its weight", partial(chosen, box)
     yield (
         "sampling + exponential",

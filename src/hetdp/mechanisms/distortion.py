@@ -9,8 +9,8 @@ import numpy as np
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
+from hetdp.mechanisms.plan import choose_grid
 from hetdp.mechanisms.queries.base import exact_sum
-from hetdp.mechanisms.rounding import choose_grid
 from hetdp.mechanisms.stretching import Stretched
 from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hetdp.mechanisms.mechanism import Mechanism
+from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import Box
 
 if TYPE_CHECKING:

@@ -1,209 +1,272 @@
-"""A release, planned down to the last grid step before any private value is touched.
+"""What every mechanism is: secret weights, and a way to plan a release before any private value is touched.
 
-All noise is drawn on integers. The plan fixes the public grid, the exact scale of the noise in grid steps, and for
-every item the number of steps its contribution may span: never more than v_i times the steps of the sensitivity. Two
-kinds of rounding lead there.
-
-- *Per item*: each contribution is rounded to the grid and kept inside its span by itself; sums, maxima and counts of
-  integers are exact. The span is floor(v_i * m * S) in steps.
-- *With slack*: the answer is evaluated in floating point and rounded down as a whole. That can move two neighbours
-  apart by one step and twice the evaluation error, so shrinking aims at v_i * m * S minus that much.
+A plan is exact: answers live on a public grid, and where a promise meets rounding, the few operations at the end of
+this file decide for the promise.
 """
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.mechanism import Plan
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery
-from hetdp.mechanisms.rounding import choose_grid, float_up, floor_product, product_up
-from hetdp.noise.gaussian import gaussian_integers
-from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
+from hetdp.profiles import Box, PrivacyWeights
 
-if TYPE_CHECKING:
-    from hetdp.mechanisms.stretching import Stretched
+__all__ = [
+    "FullPricePlan",
+    "Mechanism",
+    "Plan",
+    "choose_grid",
+    "float_up",
+    "floor_product",
+    "product_up",
+    "require_plain_epsilon",
+]
 
-__all__ = ["StretchedPlan", "plan_stretched"]
+_STEPS_PER_SCALE = 40
+_STEPS_PER_REACH = 50
+_SPLIT = 2.0**27 + 1
+_EXACT_FLOATS = 2**53
+_LARGEST_STEPS = 2.0**52
+_SAFE_PRODUCT = 2.0**-900
 
-_LARGEST_SCALE = 2**1000
-_SMALLEST_SENSITIVITY = 1e-290
 
-
-@dataclass(frozen=True, repr=False, eq=False)
-class StretchedPlan(Plan):
-    """What a release of a stretched query will do: public parameters, and the spans of the items, the owner's.
+class Plan(ABC):
+    """A release, planned: its public parameters and what every item will pay.
 
     Attributes
     ----------
-    stretched
-        What is released.
-    noise, level
-        "laplace" with its epsilon, or "gaussian" with its rho, exactly.
-    grid
-        The step of the public grid.
-    spread
-        Of the noise, in steps: the scale of the Laplace, the variance of the Gaussian noise. Exact.
-    shrinkage, spans
-        Per item: the factor, and the most steps it can move each cell of the answer. The owner's.
-    """
-
-    stretched: "Stretched"
-    noise: str
-    level: Fraction
-    grid: float
-    spread: Fraction
-    shrinkage: Floats
-    spans: NDArray[np.int64]
-
-    @property
-    def amount(self) -> float:  # type: ignore[override]
-        """Epsilon or rho as a float, rounded up."""
-        return float_up(self.level)
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        """What is spent: "epsilon" or "rho"."""
-        return "epsilon" if self.noise == "laplace" else "rho"
-
-    @property
-    def is_vector(self) -> bool:  # type: ignore[override]
-        """Whether the answer has several cells."""
-        return self.stretched.query.is_vector
-
-    @property
-    def scale(self) -> float:
-        """Scale of the Laplace noise, or standard deviation of the Gaussian, in the unit of the answer. Public."""
-        steps = float(self.spread) if self.noise == "laplace" else math.sqrt(self.spread)
-        return steps * self.grid
-
-    @property
-    def losses(self) -> Floats:
-        """What each item pays: its span over the scale of the noise, rounded up. The owner's."""
-        cells, weights = self.stretched.query.cells, self.stretched.weights.values
-        level = self.level
-        spans = self.spans.astype(np.float64)
-        if self.noise == "laplace":
-            paid, promised = product_up(spans, cells / self.spread), product_up(weights, level)
-        else:
-            paid = product_up(spans**2, cells / (2 * self.spread) * (1 + Fraction(1, 2**50)))
-            promised = np.nextafter(product_up(weights, level) * weights, np.inf)
-        return np.where(self.spans > 0, np.minimum(paid, promised), 0.0)
-
-    def estimate(self, value: float) -> float | None:
-        """Return a released total, mean or count with the expected shrinkage divided out, if there is a prior."""
-        return self.stretched.estimate(value)
-
-    def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
-        """Return `count` independent noisy answers, one per row.
-
-        Privacy
-        -------
-        Each row costs as much as a release; they add up.
-        """
-        exact = self._exact_steps(values, keep)
-        draw = laplace_integers if self.noise == "laplace" else gaussian_integers
-        noise = draw(self.spread, count * len(exact), stream).reshape(count, len(exact))
-        # Python's integers do not overflow, and their product with a power of two stays on the grid.
-        steps = noise.astype(object) + np.array(exact, dtype=object)
-        answers: Floats = (steps * self.grid).astype(np.float64)
-        return answers
-
-    def _exact_steps(self, values: ArrayLike, keep: NDArray[np.bool_]) -> list[int]:
-        """Return the stretched answer in grid steps: the only place where private values meet the answer."""
-        query = self.stretched.query
-        clamped = query.domain.clamp(values)
-        with np.errstate(all="ignore"):  # a warning, or an error where warnings are errors, would depend on values
-            return self._steps_of(clamped, keep)
-
-    def _steps_of(self, clamped: Floats, keep: NDArray[np.bool_]) -> list[int]:
-        query = self.stretched.query
-        shrinkage, spans = np.where(keep, self.shrinkage, 0.0), np.where(keep, self.spans, 0)
-        if isinstance(query, ItemwiseQuery):
-            lowest = _steps(query.lowest_contributions(shrinkage) / self.grid)
-            own = _steps(query.contributed(clamped, shrinkage) / self.grid)
-            cells = query.combine_integers(np.clip(own, lowest, lowest + spans), clamped)
-            offset = math.floor(query.offset / self.grid)
-            return [cell + offset for cell in cells]
-        return [math.floor(float(query.stretched(clamped, shrinkage)) / self.grid)]
-
-
-def plan_stretched(stretched: "Stretched", *, noise: str, amount: object, grid: float | None = None) -> StretchedPlan:
-    """Plan a release of a stretched query.
-
-    Parameters
-    ----------
-    stretched
-        From `stretch`.
-    noise
-        "laplace" or "gaussian".
-    amount
-        Epsilon or rho. A `fractions.Fraction` is taken exactly.
-    grid
-        A public power of two; default: about 2**-40 of the noise scale.
+    noise, amount
+        What kind of randomness, and its epsilon or rho.
+    unit
+        What is spent: "epsilon" or "rho".
+    grid, scale
+        Step of the public grid and scale of the noise; None where the answer is not a noisy number.
+    is_vector
+        Whether the answer is a vector rather than a number.
 
     Privacy
     -------
-    Reads weights, not values. The losses it announces are what the release costs.
+    Made from weights and public numbers only. `losses` are the owner's, the rest is public.
+    """
+
+    noise: str
+    amount: float
+    unit: str = "epsilon"
+    grid: float | None
+    is_vector: bool = False
+
+    @property
+    def scale(self) -> float | None:
+        """Scale of the Laplace noise, or standard deviation of the Gaussian, in the unit of the answer. Public."""
+        return None
+
+    @property
+    @abstractmethod
+    def losses(self) -> NDArray[np.float64]:
+        """What each item pays. The owner's."""
+
+    @abstractmethod
+    def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
+        """Return `count` independent answers, one per row; items that are not kept count as if their weight were 0.
+
+        Privacy
+        -------
+        Each row costs as much as a release, and they add up: this is for audits and simulations.
+        """
+
+    def answer(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream) -> float | NDArray[np.float64]:
+        """Return one answer.
+
+        Privacy
+        -------
+        Costs `losses`. How many random words are drawn does not depend on the values.
+        """
+        (answer,) = self.answers(values, keep, stream, count=1)
+        return answer if self.is_vector else float(answer[0])
+
+    def estimate(self, value: float) -> float | None:  # noqa: ARG002  (most plans have nothing to correct)
+        """Return a released value with the public part of its bias removed, or None where there is none."""
+        return None
+
+
+class Mechanism(ABC):
+    """A way to answer a question about a profile so that every item's weight is respected.
+
+    Attributes
+    ----------
+    name
+        What is asked; shown in releases.
+    domain
+        The box of admissible values.
+    weights
+        The owner's.
+    adjacent
+        What may differ between two profiles that must not be told apart, in words.
+
+    Privacy
+    -------
+    `hetdp.release` turns a mechanism and private values into a public answer; nothing else does.
+    """
+
+    weights: PrivacyWeights
+    adjacent: str = "replacing one item by any other value of its range"
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What is asked."""
+
+    @property
+    @abstractmethod
+    def domain(self) -> Box:
+        """The box of admissible values."""
+
+    @abstractmethod
+    def plan(self, *, noise: str, amount: object, grid: float | None = None) -> Plan:
+        """Return what a release would do and cost; see `hetdp.plan`."""
+
+
+class FullPricePlan(Plan):
+    """A plan in which every item pays exactly what it is promised: epsilon * v_i.
+
+    Attributes
+    ----------
+    mechanism
+        What is released.
+    level
+        Epsilon, exactly.
+    """
+
+    mechanism: Mechanism
+    level: Fraction
+
+    @property
+    def amount(self) -> float:  # type: ignore[override]
+        """Epsilon, rounded up to a float."""
+        return float_up(self.level)
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """What each item pays: epsilon * v_i. The owner's."""
+        return product_up(self.mechanism.weights.values, self.level)
+
+
+def require_plain_epsilon(noise: str, grid: float | None, what: str) -> None:
+    """Refuse noise and grid for a mechanism that adds no noise to a number."""
+    if noise != "laplace" or grid is not None:
+        raise InvalidInput(f"noise and grid must be left alone, and epsilon given, for a {what}. Got more instead.")
+
+
+# -- exact arithmetic -------------------------------------------------------------------------------------------------
+
+
+def choose_grid(*, scale: float, reach: float, error: float, requested: float | None) -> float:
+    """Return the grid step: a power of two, about 2**-40 of the noise scale.
+
+    Parameters
+    ----------
+    scale
+        Scale of the noise, in the unit of the answer.
+    reach
+        Largest number the steps must count; keeps them within 51 bits, where floats are exact.
+    error
+        Rounding error of the evaluation; a finer grid would only pretend.
+    requested
+        A step of the user's own; must be a power of two.
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries, stretching
-    >>> from hetdp.profiles import Box
-    >>> stretched = stretching.stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.0])
-    >>> plan_stretched(stretched, noise="laplace", amount=1.0).losses
-    array([0.5, 0. ])
+    >>> choose_grid(scale=1.0, reach=1.0, error=0.0, requested=None) == 2.0**-40
+    True
     """
-    query = stretched.query
-    if not (math.isfinite(query.sensitivity) and query.sensitivity > _SMALLEST_SENSITIVITY):
-        raise InvalidInput(
-            f"the sensitivity of the query must be a finite number above 1e-290. Got {query.sensitivity:g} instead."
-        )
-    name = "epsilon" if noise == "laplace" else "rho"
-    level = fraction(name, amount)
-    multiplier = Fraction(stretched.multiplier)
-    per_cell = query.sensitivity / query.cells
-    steepness = level if noise == "laplace" else _root_below(2 * level)
-    rough = multiplier * Fraction(query.sensitivity) / steepness
-    if rough > _LARGEST_SCALE:
-        raise InvalidInput(f"{name} must be large enough for finite noise. Got {amount!r} instead.")
-    reach = per_cell
-    if isinstance(query, ItemwiseQuery):
-        reach += float(np.abs(query.lowest_contributions(np.ones(query.size))).max())
-    step = choose_grid(scale=float(rough), reach=reach, error=query.evaluation_error, requested=grid)
-    steps = math.ceil(per_cell / step)
-    if noise == "laplace":
-        spread, largest = multiplier * steps * query.cells / level, MAXIMUM_SCALE
-    else:
-        spread, largest = (multiplier * steps) ** 2 * query.cells / (2 * level), MAXIMUM_SCALE**2
-    if spread >= largest:
-        raise InvalidInput(
-            f"{name} must be large enough, and the multiplier small enough, for noise below 2**52 steps. "
-            f"Got {amount!r} and {stretched.multiplier:g} instead."
-        )
-    if isinstance(query, ItemwiseQuery):
-        shrinkage = stretched.shrinkage
-        allowed = floor_product(stretched.weights.values, multiplier * steps, limit=steps)
-        used = np.ceil(query.modular_sensitivities(shrinkage) / query.cells / step).astype(np.int64)
-        spans = np.minimum(used, allowed)
-    else:
-        error = query.evaluation_error
-        shrinkage = stretched.shrinkage_with(slack=2 * step + 2 * error)
-        bounds = np.floor((query.modular_sensitivities(shrinkage) + 2 * error) / step) + 1
-        spans = np.where(shrinkage > 0, bounds, 0.0).astype(np.int64)
-    return StretchedPlan(stretched, noise, level, step, spread, shrinkage, spans)
+    if requested is not None:
+        if not (math.isfinite(requested) and requested > 0 and math.frexp(requested)[0] == 0.5):  # noqa: PLR2004
+            raise InvalidInput(f"grid must be a power of two. Got {requested!r} instead.")
+        finest = max(scale / _LARGEST_STEPS, 2 * reach / _LARGEST_STEPS, error)
+        if requested < finest:
+            raise InvalidInput(
+                f"grid must be at least {finest:.3g} for this query and noise. Got {requested!r} instead."
+            )
+        return requested
+    scale_exponent, reach_exponent = math.frexp(scale)[1] - 1, math.frexp(reach)[1] - 1
+    exponent = max(
+        # Where the noise dwarfs the answer, finer steps keep the answer from being rounded away.
+        min(scale_exponent - _STEPS_PER_SCALE, reach_exponent - 20),
+        scale_exponent - 50,
+        reach_exponent - _STEPS_PER_REACH,
+        math.frexp(error)[1] if error > 0 else -1100,
+        -1022,  # the smallest normal number
+    )
+    return math.ldexp(1.0, exponent)
 
 
-def _steps(ratio: Floats) -> NDArray[np.int64]:
-    return np.rint(ratio).astype(np.int64)
+def floor_product(weights: NDArray[np.float64], cap: Fraction, *, limit: int) -> NDArray[np.int64]:
+    """Return min(limit, floor(weight * floor(cap))) exactly, for weights in [0, 1] and 0 <= limit <= 2**52.
+
+    The product of two floats is split into its rounded value and its rounding error (Dekker); only where the rounded
+    value is a whole number can the error decide, and then only downward. A cap too large for a float to hold exactly is
+    multiplied in fractions instead.
+
+    Privacy
+    -------
+    Rounding up here would break the promise to the item, so the floor is exact and not merely accurate.
+
+    Examples
+    --------
+    >>> floor_product(np.array([1.0, 0.1, 1 / 3]), Fraction(2**40), limit=2**40)
+    array([1099511627776,  109951162777,  366503875925])
+    """
+    whole = math.floor(cap)
+    if whole >= _EXACT_FLOATS:
+        kinds, kind = np.unique(weights, return_inverse=True)
+        floors = [min(limit, math.floor(Fraction(float(weight)) * whole)) for weight in kinds]
+        return np.array(floors, dtype=np.int64)[kind]
+    product = weights * float(whole)
+    steps = np.floor(product)
+    steps -= (steps == product) & (_product_error(weights, float(whole), product) < 0)
+    # Below 2**-900 the error itself might underflow; such a weight cannot pay for a single step anyway.
+    steps = np.where(weights < 2.0**-900, 0.0, np.maximum(steps, 0.0))
+    return np.minimum(steps, float(limit)).astype(np.int64)
 
 
-def _root_below(value: Fraction) -> Fraction:
-    """Return a square root to 60 bits, rounded down; it only picks the grid."""
-    return Fraction(math.isqrt(value.numerator * value.denominator << 120), value.denominator << 60)
+def product_up(left: NDArray[np.float64], right: Fraction) -> NDArray[np.float64]:
+    """Return an upper bound on left * right, for left >= 0: the exact product where a float can hold it.
+
+    Examples
+    --------
+    >>> product_up(np.array([0.5, 0.1]), Fraction(1, 2))
+    array([0.25, 0.05])
+    """
+    factor = float_up(right)
+    product = left * factor
+    # Where the error itself might underflow, one step up is always enough.
+    short = (_product_error(left, factor, product) > 0) | ((product < _SAFE_PRODUCT) & (left > 0))
+    return np.where(short, np.nextafter(product, np.inf), product)
+
+
+def float_up(value: Fraction) -> float:
+    """Return the smallest float that is not below a fraction.
+
+    Examples
+    --------
+    >>> Fraction(float_up(Fraction(2, 3))) >= Fraction(2, 3)
+    True
+    """
+    nearest = float(value)
+    return math.nextafter(nearest, math.inf) if Fraction(nearest) < value else nearest
+
+
+def _product_error(left: NDArray[np.float64], right: float, product: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return left * right - product, exactly (Dekker), barring overflow and underflow."""
+    left_high = _SPLIT * left - (_SPLIT * left - left)
+    left_low = left - left_high
+    right_high = _SPLIT * right - (_SPLIT * right - right)
+    right_low = right - right_high
+    error: NDArray[np.float64] = left_low * right_low - (
+        ((product - left_high * right_high) - left_low * right_high) - left_high * right_low
+    )
+    return error

@@ -18,7 +18,7 @@ from hetdp.core.randomness import Stream
 from hetdp.mechanisms import queries
 from hetdp.mechanisms.estimation import undo_dropping
 from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, mechanism_examples
-from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, Plan
+from hetdp.mechanisms.plan import FullPricePlan, Mechanism, Plan
 from hetdp.mechanisms.queries.base import Query
 from hetdp.mechanisms.selection import median
 from hetdp.mechanisms.stretching import Stretched, as_weights

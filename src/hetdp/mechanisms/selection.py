@@ -7,7 +7,7 @@ exponential mechanism and never less accurate). All coins are exact, and their n
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,13 +18,13 @@ from hetdp.core.checks import finite, float_vector, fraction, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, mechanism_examples
-from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
+from hetdp.mechanisms.plan import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.queries.base import Floats
 from hetdp.mechanisms.stretching import as_weights
 from hetdp.noise.coins import choose_one, survive
 from hetdp.profiles import Box, PrivacyWeights
 
-__all__ = ["Selection", "maximum", "median", "minimum", "mode", "quantile"]
+__all__ = ["SELECTED_BY_NAME", "Selection", "maximum", "median", "minimum", "mode", "quantile"]
 
 Steps = NDArray[np.int64]
 
@@ -269,6 +269,14 @@ def _checked(domain: Box, weights: PrivacyWeights | ArrayLike) -> PrivacyWeights
             f"domain must have at most {_LARGEST_SIZE} items for a selection. Got {domain.size} instead."
         )
     return as_weights(weights, domain.size)
+
+
+#: What `hetdp release` can choose for a column by name.
+SELECTED_BY_NAME: Mapping[str, Callable[[Box, PrivacyWeights], Selection]] = {
+    "median": median,
+    "maximum": maximum,
+    "minimum": minimum,
+}
 
 
 @mechanism_examples

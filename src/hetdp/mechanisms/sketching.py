@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import fraction, whole
 from hetdp.core.randomness import Stream
 from hetdp.mechanisms.examples import WEIGHTS, Example, mechanism_examples
-from hetdp.mechanisms.mechanism import FullPricePlan, Mechanism, require_plain_epsilon
+from hetdp.mechanisms.plan import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.stretching import as_weights
 from hetdp.profiles import Box, PrivacyWeights
 from hetdp.profiles.weights import weight_codes

@@ -24,12 +24,15 @@ else's promise. "With slack": the target v_i S is lowered by the rounding of the
 would be negative is dropped. Either way no item pays more than epsilon v_i, however small v_i is.
 """
 
+from collections.abc import Callable, Mapping
+
 from hetdp.mechanisms.queries.base import Query
 from hetdp.mechanisms.queries.declared import custom, exhaustive
 from hetdp.mechanisms.queries.extremes import maximum, minimum
 from hetdp.mechanisms.queries.norms import l0, norm, power, squared_norm
 from hetdp.mechanisms.queries.statistics import logistic, variance
 from hetdp.mechanisms.queries.sums import count, histogram, linear, mean, scalar_product, total
+from hetdp.profiles import Box
 
 __all__ = [
     "Query",
@@ -50,3 +53,23 @@ __all__ = [
     "total",
     "variance",
 ]
+
+#: What `hetdp release` can ask of a column by name: from its domain (and for a histogram its edges) to a query.
+RELEASED_BY_NAME: Mapping[str, Callable[..., Query]] = {
+    "mean": mean,
+    "total": total,
+    "count": count,
+    "histogram": histogram,
+    "variance": variance,
+}
+#: What `hetdp.compare` can simulate by name: queries that need nothing but a domain and answer with a number.
+COMPARED_BY_NAME: Mapping[str, Callable[[Box], Query]] = {
+    "mean": mean,
+    "total": total,
+    "count": count,
+    "maximum": maximum,
+    "minimum": minimum,
+    "l0": l0,
+    "squared_norm": squared_norm,
+    "variance": variance,
+}

@@ -51,9 +51,11 @@ class Query(ABC):
     Everything about a query is public. What it is asked on is not.
     """
 
-    #: How a release of this query rounds: see `hetdp.mechanisms.plan`.
+    #: How a release of this query rounds: see `hetdp.mechanisms.stretching`.
     rounding: ClassVar[str] = "slack"
-    #: What may differ between two neighbouring profiles, in words, and how many such steps replacing a value takes.
+    #: Why another mechanism serves better than stretching, and which one; `stretch` warns with it.
+    better_than_stretching: str | None = None
+    #: What may differ between two adjacent profiles, in words, and how many such steps replacing a value takes.
     adjacent: str = "replacing one item by any other value of its range"
     steps_to_replace: int = 1
     #: Whether the answer is a vector of cells rather than a number.

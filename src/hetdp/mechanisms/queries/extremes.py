@@ -1,4 +1,4 @@
-"""The largest and the smallest value."""
+"""The largest and the smallest value, with noise as large as the range; `hetdp.mechanisms` has better ones."""
 
 from typing import ClassVar
 
@@ -24,6 +24,11 @@ class _Extreme(ItemwiseQuery):
 
     def __init__(self, name: str, domain: Box) -> None:
         self._largest = name == "maximum"
+        self.better_than_stretching = (
+            f"the {name} is released with noise as large as the range of the values divided by epsilon, however many "
+            f"items there are. Use hetdp.mechanisms.{name}, which chooses a value that about 20 / epsilon items lie "
+            "beyond, however wide the range is."
+        )
         super().__init__(name, domain.recentered(domain.lower if self._largest else domain.upper))
 
     @property
@@ -69,11 +74,15 @@ class _Extreme(ItemwiseQuery):
 
 
 def maximum(domain: Box) -> Query:
-    """Return the largest value. Items shrink toward their lower end, whatever the centre of the domain is.
+    """Return the largest value. Its noise is as large as the range: use `hetdp.mechanisms.maximum` instead.
+
+    Items shrink toward their lower end, whatever the centre of the domain is.
 
     Privacy
     -------
-    S_i(w) = w r_i, so w_i = min(1, v_i S / r_i). Rounded per item.
+    S_i(w) = w r_i, so w_i = min(1, v_i S / r_i), and S is the widest range: the scale of the noise is the range divided
+    by epsilon, however many items there are, and `stretch` warns. `hetdp.mechanisms.maximum` chooses a value that about
+    20 / epsilon items lie beyond. Rounded per item.
 
     Examples
     --------
@@ -84,11 +93,15 @@ def maximum(domain: Box) -> Query:
 
 
 def minimum(domain: Box) -> Query:
-    """Return the smallest value. Items shrink toward their upper end, whatever the centre of the domain is.
+    """Return the smallest value. Its noise is as large as the range: use `hetdp.mechanisms.minimum` instead.
+
+    Items shrink toward their upper end, whatever the centre of the domain is.
 
     Privacy
     -------
-    S_i(w) = w r_i, so w_i = min(1, v_i S / r_i). Rounded per item.
+    S_i(w) = w r_i, so w_i = min(1, v_i S / r_i), and S is the widest range: the scale of the noise is the range divided
+    by epsilon, however many items there are, and `stretch` warns. `hetdp.mechanisms.minimum` chooses a value that about
+    20 / epsilon items lie beyond. Rounded per item.
 
     Examples
     --------

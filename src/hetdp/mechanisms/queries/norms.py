@@ -168,8 +168,7 @@ def norm(domain: Box, order: int = 2) -> Query:
 class _NonZero(ItemwiseQuery):
     """The number of items that are not 0; S_i(w) = 1 for every w > 0, so shrinking is all or nothing."""
 
-    #: Read by `stretch`, which warns with it when some weight is strictly between 0 and 1.
-    all_or_nothing = (
+    better_than_stretching = (
         "l0 counts an item fully however little is left of it, so stretching drops every item whose weight is below 1. "
         "Use hetdp.queries.count on indicators (1 where the item is not 0): there an item counts v_i."
     )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hetdp.mechanisms.plan import choose_grid, float_up, floor_product, product_up
 from hetdp.mechanisms.queries.base import exact_sum
-from hetdp.mechanisms.rounding import choose_grid, float_up, floor_product, product_up
 
 
 @settings(max_examples=500)
