@@ -1,5 +1,6 @@
 """Recommendations from sketches agree with a dense computation, and shrinking votes finds more than votes alone."""
 
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hetdp import Profiles, errors
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
-from hetdp.neighbors.engines.sketch.recommending import item_shares, sketch_recommendations
+from hetdp.neighbors.engines.sketch.recommending import popularity, sketch_recommendations
 from hetdp.profiles.coded import code_profiles
 from hetdp.profiles.splitting import split
 
@@ -35,9 +36,14 @@ def all_bits(sketches):
     return np.unpackbits(np.array(packed), axis=1, bitorder="little")[:, : sketches.n_items].astype(float)
 
 
+def shares_of(sketches, threads=1):
+    with ThreadPoolExecutor(threads) as pool:
+        return popularity(sketches, pool)
+
+
 def naive_scores(coded, sketches, neighbours, weights, spread):
     """The formula of the documentation, user by user."""
-    bits, shares = all_bits(sketches), item_shares(sketches)
+    bits, shares = all_bits(sketches), shares_of(sketches)
     chance, contrast = sketches.chance_of_one, sketches.contrast
     scores = np.tile(shares, (coded.n_users, 1))
     own = shares * (1 - shares)
@@ -122,7 +128,7 @@ def test_item_shares_estimate_the_popularity():
     truth = profiles.popularity / N_USERS
     sketches = found.sketches
     error = np.sqrt(sketches.chance_of_one * (1 - sketches.chance_of_one) / N_USERS) / sketches.contrast
-    assert np.abs(item_shares(sketches, threads=2) - truth).max() < 6 * error
+    assert np.abs(shares_of(sketches, threads=2) - truth).max() < 6 * error
 
 
 @pytest.mark.parametrize("epsilon", [1, 3])

@@ -57,10 +57,10 @@ class Neighbour:
         Estimated number of the owner's items that they have too, and one standard deviation of it.
     share
         `shared` over the number of the owner's items, within [0, 1].
-    significance
+    deviations
         Standard deviations above what chance gives.
     by_chance
-        How many of the sketches held would look as much alike by chance alone, on average; exact.
+        How likely the best of all sketches held looks as much alike by chance alone; exact.
 
     Privacy
     -------
@@ -73,7 +73,7 @@ class Neighbour:
     shared: float
     shared_error: float
     share: float
-    significance: float
+    deviations: float
     by_chance: float
     epoch: int
 
@@ -88,10 +88,10 @@ class Recommendation:
         Estimated number of neighbours who have it.
     voters, asked
         Neighbours whose bit is set, and how many were asked: those who stand out from chance.
-    significance
+    deviations
         Standard deviations above what chance gives.
     by_chance
-        How many items of the catalogue would get so many voters by chance alone, on average; exact.
+        How likely the best of all items of the catalogue gets so many voters by chance alone; exact.
     in_profile
         True only for an item of dial 0 or one at its limit: it has no influence, so it may turn up.
 
@@ -108,7 +108,7 @@ class Recommendation:
     votes: float
     voters: int
     asked: int
-    significance: float
+    deviations: float
     by_chance: float
     in_profile: bool
 

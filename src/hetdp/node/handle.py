@@ -151,7 +151,7 @@ class NodeHandle:
                 votes=vote.votes,
                 voters=vote.voters,
                 asked=vote.asked,
-                significance=vote.significance,
+                deviations=vote.deviations,
                 by_chance=vote.by_chance,
                 in_profile=entry.place in listed,
             )

@@ -1,10 +1,8 @@
 """Neighbours and recommendations, computed at home from the exact profile and the sketches that came by. Sends nothing.
 
-The score of a sketch b for a profile X is sum over X of (b_i - q). Someone who shares nothing scores 0 on average, with
-variance |X| q (1 - q); someone who has a share s of X at full weight scores s |X| (1 - 2q).
-
-The number of ones that such a stranger shows among X is binomial, and so is the number of neighbours without an item
-who show a one there: whether something stands out from chance is told by the exact tail, times how many were tried.
+The score of a sketch b for a profile X is sum over X of (b_i - q). The number of ones that a stranger shows among X is
+binomial, and so is the number of neighbours without an item who show a one there: whether something stands out from
+chance is told by the exact tail and how many were compared (`sketching.chance`).
 """
 
 import math
@@ -13,16 +11,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hetdp.node.facts import Neighbour
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.sketching.bits import pack, unpack
-from hetdp.sketching.chance import RARE, expected_by_chance
+from hetdp.sketching.bits import unpack
+from hetdp.sketching.chance import RARE, best_by_chance, binomial_tail
+from hetdp.sketching.estimate import items_behind, items_behind_error, ones_among
 from hetdp.sketching.law import chance_of_one
 
-__all__ = ["Vote", "find_neighbors", "scores", "votes"]
+__all__ = ["Vote", "find_neighbors", "votes"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,10 +35,10 @@ class Vote:
         Estimated number of voting neighbours who have it.
     voters, asked
         How many of the voting neighbours have its bit set, and how many vote.
-    significance
+    deviations
         Standard deviations above chance, closer neighbours counting for more: decides among equal numbers of voters.
     by_chance
-        How many items of the catalogue would get so many voters by chance alone, on average.
+        How likely the best of all items of the catalogue gets so many voters by chance alone.
 
     Privacy
     -------
@@ -51,49 +49,8 @@ class Vote:
     votes: float
     voters: int
     asked: int
-    significance: float
+    deviations: float
     by_chance: float
-
-
-def scores(
-    sketches: Sequence[SignedSketch], items: Collection[int], *, epsilon: Fraction, size: int
-) -> NDArray[np.float64]:
-    r"""Return the score of each sketch against a set of items.
-
-    Parameters
-    ----------
-    sketches
-        Those of others.
-    items
-        Places of the owner's items that count; items of dial 0 must not be among them.
-    epsilon, size
-        Public: level of the network and number of catalogue items.
-
-    Privacy
-    -------
-    Reads the exact profile; the result must not leave the node. The work depends on the number of sketches and the
-    catalogue only, not on the profile.
-
-    Examples
-    --------
-    >>> mine, other = SignedSketch(bytes(32), 0, b"\x03", b"", b""), SignedSketch(bytes(32), 0, b"\x0c", b"", b"")
-    >>> scores([mine, other], {0, 1}, epsilon=Fraction(9), size=8).round(2)
-    array([ 2., -0.])
-    """
-    counts = _counts(sketches, items, size=size).astype(np.float64)
-    return counts - chance_of_one(epsilon) * len(items)
-
-
-def _counts(sketches: Sequence[SignedSketch], items: Collection[int], *, size: int) -> NDArray[np.int64]:
-    """Return how many of a set of items each sketch has set."""
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[list(items)] = True
-    packed = np.frombuffer(pack(mask), dtype=np.uint8)
-    counts = np.empty(len(sketches), dtype=np.int64)
-    for place, sketch in enumerate(sketches):
-        common = np.frombuffer(sketch.bits, dtype=np.uint8) & packed
-        counts[place] = np.bitwise_count(common).sum(dtype=np.int64)
-    return counts
 
 
 def find_neighbors(
@@ -101,29 +58,45 @@ def find_neighbors(
 ) -> list[Neighbour]:
     """Return the `count` best neighbours, best first; none for an empty profile.
 
-    Those who may be there by chance alone are among them, and `by_chance` tells: compare it with `RARE`.
+    Parameters
+    ----------
+    sketches
+        Those of others.
+    items
+        Places of the owner's items that count; items of dial 0 must not be among them.
+    epsilon, size, count
+        Public: level of the network and number of catalogue items; how many to return at most.
+
+    Returns
+    -------
+    list of Neighbour
+        Those who may be there by chance alone are among them, and `by_chance` tells: compare it with `RARE`.
+
+    Privacy
+    -------
+    Reads the exact profile; the result must not leave the node. The work depends on the number of sketches and the
+    catalogue only, not on the profile.
     """
     if not items:
         return []
-    q = chance_of_one(epsilon)
-    full = 1.0 - 2.0 * q
-    deviation = math.sqrt(len(items) * q * (1.0 - q))
-    counts = _counts(sketches, items, size=size)
-    found = counts - q * len(items)
-    best = sorted(range(len(sketches)), key=lambda place: (-found[place], sketches[place].key))[:count]
+    ones = ones_among([sketch.bits for sketch in sketches], items, size=size)
+    best = sorted(range(len(sketches)), key=lambda place: (-ones[place], sketches[place].key))[:count]
+    q, error = chance_of_one(epsilon), items_behind_error(len(items), epsilon)
+    shared = items_behind(ones[best], len(items), epsilon).tolist()
+    by_chance = best_by_chance(binomial_tail(ones[best], len(items), q), len(sketches)).tolist()
     return [
         Neighbour(
             name=pseudonym(sketches[place].key),
             key_hex=sketches[place].key.hex(),
-            score=float(found[place]),
-            shared=float(found[place]) / full,
-            shared_error=deviation / full,
-            share=min(1.0, max(0.0, float(found[place]) / full / len(items))),
-            significance=float(found[place]) / deviation,
-            by_chance=expected_by_chance(int(counts[place]), len(items), q, candidates=len(sketches)),
+            score=float(ones[place] - q * len(items)),
+            shared=common,
+            shared_error=error,
+            share=min(1.0, max(0.0, common / len(items))),
+            deviations=common / error,
+            by_chance=lucky,
             epoch=sketches[place].epoch,
         )
-        for place in best
+        for place, common, lucky in zip(best, shared, by_chance, strict=True)
     ]
 
 
@@ -165,16 +138,18 @@ def votes(
     strength = weights @ (bits - q) / math.sqrt(float((weights**2).sum()) * q * (1.0 - q))
     voters = bits.sum(axis=0)
     voters[list(without)] = 0
-    rare = [expected_by_chance(number, len(chosen), q, candidates=size) for number in range(len(chosen) + 1)]
+    numbers = np.arange(len(chosen) + 1)
+    votes_for = items_behind(numbers, len(chosen), epsilon).tolist()
+    by_chance = best_by_chance(binomial_tail(numbers, len(chosen), q), size).tolist()
     ranked = np.lexsort((np.arange(size), -strength, -voters))[:count]
     return [
         Vote(
             place=int(place),
-            votes=float((voters[place] - len(chosen) * q) / (1.0 - 2.0 * q)),
+            votes=votes_for[voters[place]],
             voters=int(voters[place]),
             asked=len(chosen),
-            significance=float(strength[place]),
-            by_chance=rare[voters[place]],
+            deviations=float(strength[place]),
+            by_chance=by_chance[voters[place]],
         )
         for place in ranked
         if voters[place] > 0

@@ -1,73 +1,85 @@
-"""How often chance alone gives so many ones: the exact tail of a binomial law, without scipy."""
+"""Does it stand out from noise? The one meaning of significance, for neighbours, sketches and votes alike.
+
+The best of many strangers looks good by luck. So something stands out only if hardly ever *the best of all candidates
+compared* gets as far by noise alone. If one candidate does with probability t, the best of n does with probability
+1 - (1 - t)**n. The significance is 1 minus that.
+"""
 
 import math
 
-__all__ = ["RARE", "binomial_tail", "expected_by_chance"]
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-#: What chance gives less often than this, over all candidates together, counts as standing out.
+__all__ = ["RARE", "SIGNIFICANT", "best_by_chance", "binomial_tail", "rare_tail", "significance"]
+
+#: What noise alone gives less often than this, to the best of all candidates, counts as standing out.
 RARE = 0.05
-_NEGLIGIBLE = 1e-17
+#: The same, said of the significance: from here on it is more than chance.
+SIGNIFICANT = 1.0 - RARE
 
 
-def binomial_tail(count: int, trials: int, chance: float) -> float:
-    """Return the probability of at least `count` successes in so many independent trials.
+def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> NDArray[np.float64]:
+    """Return the probability of at least so many successes in so many independent trials; nan stays nan.
 
     Parameters
     ----------
-    count, trials
-        Successes and trials.
+    counts, trials
+        Whole numbers, or arrays of them.
     chance
-        Of one success, strictly between 0 and 1.
+        Of one success.
 
     Returns
     -------
-    float
-        The sum of the law itself, not a normal approximation, which is far too small for rare ones.
-
-    Privacy
-    -------
-    Arithmetic; what is done with the result is up to the caller.
+    array
+        The law itself, not a normal approximation, which is far too small for rare successes.
 
     Examples
     --------
-    >>> binomial_tail(2, 2, 0.5), round(binomial_tail(1, 3, 0.1), 6), binomial_tail(0, 5, 0.1), binomial_tail(6, 5, 0.1)
-    (0.25, 0.271, 1.0, 0.0)
+    >>> binomial_tail([0, 1, 3, 4], 3, 0.1).round(6).tolist()
+    [1.0, 0.271, 0.001, 0.0]
     """
-    if count <= 0:
-        return 1.0
-    if count > trials:
-        return 0.0
-    odds = chance / (1.0 - chance)
-    # Sum away from the mean, where terms only get smaller: upwards above it, downwards (and take the rest) below it.
-    upwards = count > trials * chance
-    place = count if upwards else count - 1
-    term = total = _probability(place, trials, chance)
-    while term > _NEGLIGIBLE * total and 0 <= place <= trials:
-        if upwards:
-            term *= (trials - place) / (place + 1) * odds
-            place += 1
-        else:
-            term *= place / (trials - place + 1) / odds
-            place -= 1
-        total += term
-    return min(1.0, total) if upwards else max(0.0, 1.0 - total)
+    from scipy.special import betainc
+
+    wanted, size = np.broadcast_arrays(np.asarray(counts, dtype=np.float64), np.asarray(trials, dtype=np.float64))
+    inside = np.clip(wanted, 1.0, np.maximum(size, 1.0))
+    tails = betainc(inside, np.maximum(size, 1.0) - inside + 1.0, chance)
+    return np.where(wanted <= 0.0, 1.0, np.where(wanted > size, 0.0, np.where(np.isnan(wanted), np.nan, tails)))
 
 
-def expected_by_chance(count: int, trials: int, chance: float, *, candidates: int) -> float:
-    """Return how many of so many candidates would do at least as well by chance alone, on average.
-
-    The best of many strangers looks good, so the tail is multiplied by how many were tried. It also bounds the
-    probability that any of them does.
+def best_by_chance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
+    """Return how likely the best of so many candidates gets there by noise alone; each does with probability `tails`.
 
     Examples
     --------
-    >>> round(expected_by_chance(2, 3, 0.0474, candidates=11), 3)
-    0.072
+    >>> best_by_chance([1e-6, 0.001, 1.0], 1000).round(3).tolist()
+    [0.001, 0.632, 1.0]
     """
-    return candidates * binomial_tail(count, trials, chance)
+    return -np.expm1(_log_of_nobody(tails, candidates))
 
 
-def _probability(count: int, trials: int, chance: float) -> float:
-    """Return the probability of exactly so many successes."""
-    ways = math.lgamma(trials + 1) - math.lgamma(count + 1) - math.lgamma(trials - count + 1)
-    return math.exp(ways + count * math.log(chance) + (trials - count) * math.log1p(-chance))
+def significance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
+    """Return how likely none of so many candidates gets there by noise alone: 1 - `best_by_chance`, as exactly.
+
+    Examples
+    --------
+    >>> significance([1e-6, 0.001, 1.0], 1000).round(3).tolist()
+    [0.999, 0.368, 0.0]
+    """
+    return np.exp(_log_of_nobody(tails, candidates))
+
+
+def rare_tail(candidates: int) -> float:
+    """Return the probability of one candidate at which the best of so many just stands out.
+
+    Examples
+    --------
+    >>> bool(np.isclose(best_by_chance(rare_tail(1000), 1000), RARE))
+    True
+    """
+    return -math.expm1(math.log1p(-RARE) / candidates)
+
+
+def _log_of_nobody(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
+    """Return the logarithm of (1 - tails)**candidates."""
+    with np.errstate(divide="ignore"):  # a tail of 1 gives minus infinity, and that is right
+        return candidates * np.log1p(-np.asarray(tails, dtype=np.float64))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hetdp.core.words import duration, short_number
 from hetdp.node.page import pictures, words
-from hetdp.sketching.chance import expected_by_chance
+from hetdp.sketching.chance import best_by_chance, binomial_tail
 from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
 
 
@@ -64,7 +64,7 @@ def test_durations_are_read_back(seconds):
 
 def test_the_best_of_many_strangers_may_be_chance():
     """3 ones of 3 at epsilon 3 among 5, 400 and 2000 strangers; the normal tail would call all of them sure."""
-    by_chance = [expected_by_chance(3, 3, chance_of_one(Fraction(3)), candidates=count) for count in (5, 400, 2000)]
+    by_chance = [best_by_chance(binomial_tail(3, 3, chance_of_one(3)), count) for count in (5, 400, 2000)]
     assert [words.chance_words(one) for one in by_chance] == [
         "hardly by chance",
         "probably not by chance",

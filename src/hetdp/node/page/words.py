@@ -147,7 +147,7 @@ def certainty_words(limit: float) -> str:
 
 
 def chance_words(by_chance: float) -> str:
-    """Say whether something may be chance, from how many candidates would do as well by chance alone.
+    """Say whether something may be chance, from how likely the best of all candidates does as well by chance alone.
 
     Examples
     --------

@@ -20,6 +20,7 @@ from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.neighbors.lists import NeighborLists
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.sketching.bits import GROUP_USERS, Sketches
+from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import GROUP_WORDS
 
 __all__ = ["MEMORY_BYTES", "Progress", "SketchResult", "portions", "sketch_neighbors"]
@@ -119,7 +120,7 @@ def sketch_neighbors(
             if progress is not None:
                 seen = min(coded.n_users, first_group * GROUP_USERS + 64 * bits.shape[1])
                 progress(coded.n_users * seen, coded.n_users**2)
-    scores = (search.counts - coded.sizes[:, None] * sketches.chance_of_one) / sketches.contrast
+    scores = items_behind(search.counts, coded.sizes[:, None], epsilon)
     return SketchResult(NeighborLists(search.neighbours, scores), sketches)
 
 

@@ -23,14 +23,14 @@ from hetdp.core.errors import InvalidInput
 from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES, Progress, portions
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.sketching.bits import Sketches
+from hetdp.sketching.estimate import item_shares
 from hetdp.sketching.law import GROUP_WORDS
 
-__all__ = ["item_shares", "sketch_recommendations"]
+__all__ = ["popularity", "sketch_recommendations"]
 
 #: Level and spread are learned from this many items.
 _LEARNED_FROM = 1024
 _LARGEST_SPREAD = 1e100
-_SMALLEST_SHARE = 1e-6
 
 
 def sketch_recommendations(
@@ -124,7 +124,7 @@ class _Voting:
         self._votes = (neighbours, weights)
         self._own = (coded.indptr, coded.items)
         self._words = sketches.n_groups * GROUP_WORDS
-        self._shares = _shares(sketches, pool)
+        self._shares = popularity(sketches, pool)
         self._noise = (sketches.chance_of_one, sketches.contrast)
         self._fits = np.empty((coded.n_users, 3))
 
@@ -171,45 +171,17 @@ class _Voting:
         return columns
 
 
-def item_shares(sketches: Sketches, *, threads: int | None = None) -> NDArray[np.float64]:
-    """Return an estimate of the share of users who have each item, from the number of bits set in all sketches.
-
-    The estimate of an item is moved toward the mean over all items, the more the noisier they are (Stein), and kept
-    above 0. An item that its owners weigh below 1 counts for less.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> from hetdp import Profiles
-    >>> from hetdp.profiles.coded import code_profiles
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 2], ["a", "b", "a", "a"]))
-    >>> item_shares(Sketches(coded, epsilon=Fraction(20), stream=seeded_stream(1))).round(3).tolist()
-    [1.0, 0.333]
-    """
-    with ThreadPoolExecutor(1 if threads is None else threads) as pool:
-        return _shares(sketches, pool)
-
-
-def _shares(sketches: Sketches, pool: ThreadPoolExecutor) -> NDArray[np.float64]:
-    set_bits = np.empty(sketches.n_items, dtype=np.int64)
+def popularity(sketches: Sketches, pool: ThreadPoolExecutor) -> NDArray[np.float64]:
+    """Return an estimate of the share of users who have each item, from all sketches."""
+    ones = np.empty(sketches.n_items, dtype=np.int64)
 
     def count(portion: tuple[int, int]) -> None:
         rows = np.empty((portion[1] - portion[0], sketches.n_groups * GROUP_WORDS), dtype=np.uint64)
         sketches.rows(np.arange(*portion), rows)
-        set_bits[slice(*portion)] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+        ones[slice(*portion)] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
 
     list(pool.map(count, portions(sketches.n_items)))
-    if not set_bits.size:
-        return np.empty(0)
-    means = set_bits / sketches.n_users
-    plain = (means - sketches.chance_of_one) / sketches.contrast
-    noise = sketches.chance_of_one * (1.0 - sketches.chance_of_one) / sketches.n_users / sketches.contrast**2
-    centre = plain.mean()
-    variance = max(float(plain.var()) - noise, 0.0)
-    trust = variance / (variance + noise) if variance > 0.0 else 0.0
-    shares: NDArray[np.float64] = np.clip(centre + trust * (plain - centre), _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE)
-    return shares
+    return item_shares(ones, sketches.n_users, sketches.epsilon)
 
 
 def _checked_weights(weights: NDArray[np.float64] | None, neighbours: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -1,0 +1,75 @@
+"""The law of a sketch: one table of probabilities, said in two ways, and what a bit may tell."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hetdp.noise.coins import binary_digits, exponential
+from hetdp.profiles.weights import WEIGHT_STEPS
+from hetdp.sketching.law import (
+    ROUNDS,
+    chance_of_one,
+    coins,
+    contrast,
+    exact_chance_of_one,
+    most_odds_factor,
+    odds_factor,
+    sketch_tables,
+)
+
+EPSILON = Fraction(3)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1), Fraction(7, 2), Fraction(40), Fraction(200)])
+def test_rounded_tables_keep_the_promise_exactly(epsilon):
+    """With the digits the kernels use, in rational arithmetic: no ratio exceeds exp(epsilon v), not by a hair."""
+    tables = sketch_tables(epsilon)
+    head = sum(int(word & np.uint64(1)) << (ROUNDS - 1 - place) for place, word in enumerate(tables.head))
+    base = Fraction((head << 128) + (int(tables.tail[0]) << 64) + int(tables.tail[1]), 1 << (ROUNDS + 128))
+    assert abs(base - Fraction(binary_digits(exact_chance_of_one(epsilon, Fraction(0)), 300), 1 << 300)) <= Fraction(
+        1, 1 << 136
+    )
+    for code in (1, 2, 100, 254, 255):
+        extra = Fraction((int(tables.extra[code, 0]) << 64) + int(tables.extra[code, 1]), 1 << 128)
+        one = base + (1 - base) * extra
+        # exp(-epsilon v) from below: an upper bound on exp(epsilon v) is its inverse.
+        bits = 600
+        lower, upper = (Fraction(value, 1 << bits) for value in exponential(epsilon * code / WEIGHT_STEPS)(bits))
+        assert one * lower <= base
+        assert (1 - base) * lower <= 1 - one
+        assert upper - lower < Fraction(1, 1 << 590)
+        assert abs(
+            one - Fraction(binary_digits(exact_chance_of_one(epsilon, Fraction(code, WEIGHT_STEPS)), 300), 1 << 300)
+        ) < Fraction(1, 1 << 127)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5)])
+def test_coins_of_one_profile_and_tables_of_many_are_the_same_probabilities(epsilon):
+    tables = sketch_tables(epsilon)
+    head = sum(int(word & np.uint64(1)) << (ROUNDS - 1 - place) for place, word in enumerate(tables.head))
+    base = Fraction((head << 128) + (int(tables.tail[0]) << 64) + int(tables.tail[1]), 1 << (ROUNDS + 128))
+    assert len(coins(epsilon)) == len(tables.extra) == WEIGHT_STEPS + 1
+    for code, coin in enumerate(coins(epsilon)):
+        extra = Fraction((int(tables.extra[code, 0]) << 64) + int(tables.extra[code, 1]), 1 << 128)
+        of_tables = base + (1 - base) * extra
+        assert abs(of_tables - Fraction(binary_digits(coin, 200), 1 << 200)) < Fraction(1, 1 << 126)
+        assert float(of_tables) == pytest.approx(chance_of_one(epsilon, code / WEIGHT_STEPS), rel=1e-12)
+
+
+def test_contrast_is_what_a_whole_item_adds():
+    for epsilon in (0.1, 1, 3, 30):
+        assert contrast(epsilon) == pytest.approx(1 - 2 * chance_of_one(epsilon))
+        assert contrast(epsilon) == pytest.approx(chance_of_one(epsilon, 1.0) - chance_of_one(epsilon))
+
+
+def test_odds_stay_within_the_promise():
+    for weight in (0, 0.01, 0.37, 0.5, 0.99, 1):
+        most = most_odds_factor(EPSILON, weight)
+        assert most == pytest.approx(math.exp(3 * weight))
+        for bit in (True, False):
+            assert 1 / most - 1e-12 <= odds_factor(EPSILON, weight, bit) <= most + 1e-12
+    assert odds_factor(EPSILON, 1.0, bit=True) == pytest.approx(math.exp(3))
+    assert most_odds_factor(EPSILON, 0.5, epochs=2) == pytest.approx(odds_factor(EPSILON, 0.5, bit=True) ** 2)
+    assert np.isfinite(most_odds_factor(EPSILON, 1.0, epochs=10**6))
