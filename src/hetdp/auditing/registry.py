@@ -38,6 +38,7 @@ __all__ = [
 PROVIDERS = (
     "hetdp.auditing.cases",
     "hetdp.neighbors.engines.audits",
+    "hetdp.node.audits",
 )
 
 CONFIDENCE = 1 - 1e-9
