@@ -9,7 +9,6 @@ import pytest
 
 import hetdp
 from hetdp import Box, errors, mechanisms, queries
-from hetdp.accounting.ledger.view import LedgerView
 from hetdp.core.randomness import seeded_stream
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import laplace_integers
@@ -149,7 +148,7 @@ def test_losses_are_never_counted_too_small():
 def test_a_view_with_a_repeated_item_is_refused():
     ledger = hetdp.Ledger(limits=[1.0], items=["ann"])
     with pytest.raises(errors.InvalidInput, match="items must be all different"):
-        LedgerView(ledger, ["ann", "ann"])
+        ledger.view(["ann", "ann"])
 
 
 def test_absurd_weights_are_refused_like_others():

@@ -356,13 +356,13 @@ def test_a_forked_child_cannot_charge_a_ledger_in_memory():
 
 def test_the_ledger_needs_numpy_and_the_standard_library_only():
     folder = Path(hetdp.accounting.ledger.ledger.__file__).parent
-    files = [file for file in folder.glob("*.py") if file.stem not in ("__init__", "view")]
+    files = [file for file in folder.glob("*.py") if file.stem != "__init__"]
     for file in (*files, folder.parent / "composition.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             modules = [node.module] if isinstance(node, ast.ImportFrom) else []
             modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             ours = [module for module in modules if module.startswith("hetdp")]
-            own = ("hetdp.core.", "hetdp.accounting.ledger.", "hetdp.accounting.composition")
+            own = ("hetdp.core", "hetdp.accounting.ledger.", "hetdp.accounting.composition")
             assert all(module.startswith(own) for module in ours)
             foreign = {module.partition(".")[0] for module in modules} - {"hetdp", "numpy"}
             assert foreign <= set(sys.stdlib_module_names)
@@ -373,3 +373,58 @@ def test_extending_with_one_text_instead_of_labels_is_refused():
     with pytest.raises(InvalidInput, match="items must be a sequence of labels"):
         ledger.extend([1.0, 1.0], items="xy")
     assert ledger.size == 1
+
+
+def test_a_description_of_ones_own_is_only_a_description():
+    ledger = Ledger(limits=[1.0])
+    ledger.charge([0.1], description="my survey (dropping)")
+    assert not ledger.drops
+    assert (ledger.history[0].description, ledger.history[0].dropping) == ("my survey (dropping)", False)
+    dropping = Ledger(limits=[1.0], on_exhausted="drop")
+    assert not dropping.drops
+    dropping.charge([0.1], description="mean")
+    assert dropping.drops
+    assert (dropping.history[0].description, dropping.history[0].dropping) == ("mean", True)
+
+
+def test_a_view_charges_the_items_it_names():
+    ledger = Ledger(limits=[1.0, 1.0, 1.0], items=["ann", "bob", "cem"])
+    view = ledger.view(["cem", "ann"])
+    assert view.charge([0.5, 0.25], description="mean", amount=0.5, weights_loss=0.5).tolist() == [True, True]
+    assert ledger.spent.tolist() == [0.25, 0.0, 0.5]
+    assert (ledger.history[0].description, ledger.weights_spent, view.new) == ("mean", 0.5, 0)
+    assert view.preview([0.75, 0.75]).tolist() == [False, True]
+    with pytest.raises(InvalidInput, match=r"losses must hold one loss per item \(2\)\. Got 3 instead"):
+        view.charge([0.1, 0.1, 0.1])
+
+
+def test_a_view_adds_and_charges_new_items_or_does_nothing():
+    ledger = Ledger(limits=[1.0], items=["ann"])
+    with pytest.raises(InvalidInput, match=r"items must be known to the ledger\. Got 2 unknown ones instead"):
+        ledger.view(["ann", "dee", "eve"])
+    view = ledger.view(["dee", "ann"], limit=0.25)
+    assert (view.new, ledger.size, view.active.tolist()) == (1, 1, [True, True])
+    assert view.preview([0.5, 0.5]).tolist() == [False, True]
+    for losses in ([0.5, 0.5], [0.125, 2.0]):
+        with pytest.raises(BudgetExhausted):
+            view.charge(losses)
+        assert (ledger.items, ledger.spent.tolist(), ledger.history) == (("ann",), [0.0], ())
+    assert view.charge([0.25, 0.5]).tolist() == [True, True]
+    assert (ledger.items, ledger.limits.tolist(), ledger.spent.tolist()) == (("ann", "dee"), [1.0, 0.25], [0.5, 0.25])
+    assert view.new == 0
+
+
+def test_a_view_of_a_dropping_ledger_drops():
+    ledger = Ledger(limits=[1.0, 0.1], items=[1, 2], on_exhausted="drop")
+    view = ledger.view([3, 2, 1], limit=0.25)
+    assert view.charge([0.5, 0.5, 0.5]).tolist() == [False, False, True]
+    assert (ledger.active.tolist(), view.active.tolist()) == ([True, False, False], [False, False, True])
+    assert view.drops
+
+
+def test_a_view_needs_labels():
+    ledger = Ledger(limits=[1.0])
+    with pytest.raises(InvalidInput, match="items must be omitted, as when the ledger was made"):
+        ledger.view(["ann"], limit=1.0)
+    with pytest.raises(InvalidInput, match="limits must be >= 0"):
+        Ledger(limits=[1.0], items=["ann"]).view(["bob"], limit=-1.0)

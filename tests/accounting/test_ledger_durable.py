@@ -18,8 +18,8 @@ import pytest
 
 import hetdp.accounting.ledger.ledger
 from hetdp.accounting.ledger import file as ledger_file
-from hetdp.accounting.ledger import format as ledger_format
 from hetdp.accounting.ledger.ledger import Charge, Ledger
+from hetdp.core import sqlite
 from hetdp.core.errors import BudgetExhausted, InvalidInput, LedgerError
 
 SOURCE = Path(hetdp.accounting.ledger.ledger.__file__).parents[3]
@@ -183,6 +183,34 @@ def test_any_text_can_be_a_description(path):
         assert [entry.description for entry in ledger.history][1:3] == ["naïve \N{SNOWMAN}", "a\0b"]
 
 
+def test_a_lazy_ledger_is_made_by_its_first_charge(path):
+    with Ledger(limits=[1.0, 0.5], path=path, items=["ann", "bob"], lazy=True) as ledger:
+        assert (ledger.spent.tolist(), ledger.history, ledger.size) == ([0.0, 0.0], (), 2)
+        assert repr(ledger) == "Ledger(2 items, unit epsilon, no charges, file ledger.db)"
+        with pytest.raises(BudgetExhausted):
+            ledger.charge([1.0, 1.0])
+        assert ledger.preview([1.0, 1.0]).tolist() == [True, False]
+        assert list(path.parent.iterdir()) == []
+        ledger.charge([0.25, 0.25], description="mean")
+        ledger.charge([0.25, 0.0], description="total")
+    with Ledger.open(path) as ledger:
+        assert ledger.spent.tolist() == [0.5, 0.25]
+        assert [entry.description for entry in ledger.history] == ["mean", "total"]
+    with Ledger(limits=[1.0, 0.5], path=path, items=["ann", "bob"], lazy=True) as ledger:
+        assert ledger.spent.tolist() == [0.5, 0.25]
+
+
+def test_a_lazy_ledger_that_another_process_has_made_is_not_charged(path):
+    with Ledger(limits=[1.0], path=path, lazy=True) as ledger:
+        with Ledger(limits=[1.0], path=path) as faster:
+            faster.charge([0.5])
+        with pytest.raises(LedgerError, match=r"was made by another process meanwhile\. Nothing was charged"):
+            ledger.charge([0.25])
+    with Ledger.open(path) as ledger:
+        assert ledger.spent.tolist() == [0.5]
+    assert [file.name for file in path.parent.iterdir()] == ["ledger.db"]
+
+
 # --- Crashes ----------------------------------------------------------------------------------------------
 
 CHARGE_FOREVER = """
@@ -238,7 +266,7 @@ def test_a_failure_before_the_commit_spends_nothing(path, monkeypatch):
         raise OSError
 
     with Ledger(limits=[1.0], path=path) as ledger:
-        monkeypatch.setattr(ledger_file, "write_state", fail)
+        monkeypatch.setattr(ledger_file, "_write_state", fail)
         with pytest.raises(OSError, match=r"^$"):
             ledger.charge([0.5])
         monkeypatch.undo()
@@ -329,7 +357,7 @@ def test_opening_a_ledger_keeps_the_locks_of_another_one_in_the_same_process(cha
 
 
 def test_a_locked_ledger_gives_up_after_the_timeout(charged, monkeypatch):
-    monkeypatch.setattr(ledger_format, "_BUSY_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(sqlite, "BUSY_S", 0.01)
     with Ledger.open(charged) as ledger:
         with closing(sqlite3.connect(charged, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -478,8 +506,8 @@ def test_a_database_in_use_by_another_application_is_refused(path):
 
 def test_a_newer_format_is_refused(charged):
     with closing(sqlite3.connect(charged)) as connection:
-        connection.execute("PRAGMA user_version = 2")
-    assert_refused(charged, "has format version 2, but this hetdp reads 1 only")
+        connection.execute("PRAGMA user_version = 3")
+    assert_refused(charged, "has format version 3, but this hetdp reads up to 2")
 
 
 def test_what_is_no_file_is_refused(tmp_path):
@@ -541,8 +569,10 @@ def test_a_flipped_byte_is_refused_or_harmless(charged):
         "DROP TABLE state",
         "DELETE FROM history WHERE id = 2",
         "UPDATE history SET amount = 0.0 WHERE id = 1",
+        "UPDATE history SET dropping = 1 WHERE id = 1",
+        "UPDATE state SET dropping = 1",
         "UPDATE history SET description = x'ff' WHERE id = 1",
-        "INSERT INTO history VALUES (NULL, 't', 'd', 'epsilon', 0.0, 0.0)",
+        "INSERT INTO history VALUES (NULL, 't', 'd', 'epsilon', 0.0, 0.0, 0)",
     ],
 )
 def test_a_doctored_ledger_is_refused(charged, damage):

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 import hetdp
 from hetdp.cli import release as release_command
-from hetdp.cli import release_inputs
+from hetdp.mechanisms.named import QUERIES, SELECTED
 
 MEAN = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80")
 
@@ -42,7 +42,7 @@ class TestRelease:
             weights = np.array([float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]])
             assert ledger.spent == pytest.approx(weights)
 
-    @pytest.mark.parametrize("query", release_inputs.QUERIES)
+    @pytest.mark.parametrize("query", QUERIES)
     def test_every_query_is_close_to_the_truth_at_a_huge_epsilon(self, run, query):
         options = ("--column", "hours", "--lower", 0, "--upper", 80, "--bins", 4, "--epsilon", 1e6, "--json", "--quiet")
         code, out, err = run("release", "people.csv", "--query", query, *options)
@@ -58,7 +58,7 @@ class TestRelease:
             "maximum": hours.max(),
             "minimum": hours.min(),
         }[query]
-        apart = 1.0 if query in release_inputs.SELECTED else 0.05  # any value between two people's is as good
+        apart = 1.0 if query in SELECTED else 0.05  # any value between two people's is as good
         assert json.loads(out)["value"] == pytest.approx(truth, abs=apart)
 
     def test_parquet_and_compressed_csv(self, run):
@@ -331,6 +331,17 @@ class TestBudget:
         assert code == 0
         assert "p199" in out
 
+    def test_releases_that_drop_and_charges_without_a_level_are_shown(self, run):
+        with hetdp.Ledger(limits=[1.0], path="ledger.db") as ledger:
+            ledger.charge([0.1], description="by hand")
+        with hetdp.Ledger.open("ledger.db", on_exhausted="drop") as ledger:
+            ledger.charge([0.1], description="mean", amount=0.1)
+        shown = json.loads(run("budget", "ledger.db", "--json")[1])
+        assert [entry["dropping"] for entry in shown["history"]] == [False, True]
+        code, out, _ = run("budget", "ledger.db")
+        assert code == 0
+        assert [line.split()[-1] for line in out.splitlines() if "+00:00" in line] == ["hand", "dropping"]
+
     def test_gaussian_ledgers_have_no_pure_epsilon(self, run):
         run("release", "people.csv", *MEAN, "--rho", 0.1, "--ledger", "ledger.db")
         shown = json.loads(run("budget", "ledger.db", "--json")[1])
@@ -374,14 +385,14 @@ def test_interruption_is_exit_code_130(run, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hetdp.cli.release_inputs.read_table", interrupted)
+    monkeypatch.setattr("hetdp.cli.release.read_table", interrupted)
     code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1)
     assert code == 130
     assert "Interrupted" in err
 
 
 def test_the_help_tells_the_default_limits():
-    assert "epsilon {epsilon:g}, rho {rho:g}".format(**release_inputs.DEFAULT_LIMITS) in str(
+    assert "epsilon {epsilon:g}, rho {rho:g}".format(**release_command.DEFAULT_LIMITS) in str(
         [option.help for option in release_command.release.params if isinstance(option, click.Option)]
     )
 

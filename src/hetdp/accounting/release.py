@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp._version import __version__
 from hetdp.accounting.guarantee import Guarantee
-from hetdp.accounting.ledger.view import Chargeable
+from hetdp.accounting.ledger.ledger import Chargeable
 from hetdp.core.checks import Real, one_of
 from hetdp.core.errors import InvalidInput, SimulatedResult
 from hetdp.core.randomness import RandomState, as_stream

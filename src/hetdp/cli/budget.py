@@ -1,10 +1,14 @@
 """`hetdp budget`: what a ledger has recorded."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from hetdp.cli.output import note, output_options, print_facts, print_json, print_rows
+
+if TYPE_CHECKING:
+    from hetdp.accounting.ledger.ledger import Entry
 
 __all__ = ["budget"]
 
@@ -53,20 +57,29 @@ def budget(ledger: Path, *, delta: float, items: bool, as_json: bool, quiet: boo
                 for label, limit, loss, left in zip(labels, limits, spent, remaining, strict=True)
             ]
         summary["history"] = [
-            {"time": entry.time, "query": entry.description, entry.unit: entry.amount} for entry in history
+            {"time": entry.time, "query": entry.description, entry.unit: entry.amount, "dropping": entry.dropping}
+            for entry in history
         ]
         print_json(summary)
         return
     print_facts("Privacy budget", {name.replace("_", " "): value for name, value in summary.items()})
     if history:
-        rows = [(entry.time, entry.description, f"{entry.unit} = {entry.amount:g}") for entry in history[-20:]]
-        print_rows("Releases (the last 20)", ("time", "query", "level"), rows)
+        rows = [(entry.time, entry.description, _level(entry), _dropping(entry)) for entry in history[-20:]]
+        print_rows("Releases (the last 20)", ("time", "query", "level", ""), rows)
     if items:
         listed = [
             (str(label), f"{limit:.6g}", f"{loss:.6g}", f"{left:.6g}")
             for label, limit, loss, left in zip(labels, limits, spent, remaining, strict=True)
         ]
         print_rows("Items", ("item", "limit", "spent", "remaining"), listed)
+
+
+def _level(entry: "Entry") -> str:
+    return "" if entry.amount is None else f"{entry.unit} = {entry.amount:g}"
+
+
+def _dropping(entry: "Entry") -> str:
+    return "dropping" if entry.dropping else ""
 
 
 def _number(value: float) -> float | None:

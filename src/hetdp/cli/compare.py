@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows
-from hetdp.cli.release_inputs import parse_westin
+from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows, westin_option
 from hetdp.core.files import write_whole
 from hetdp.mechanisms.comparison import QUERY_NAMES
 from hetdp.mechanisms.comparison import compare as simulate
+from hetdp.profiles import WeightPrior
 
 __all__ = ["compare"]
 
@@ -17,12 +17,7 @@ __all__ = ["compare"]
 @click.option("--query", "query_name", type=click.Choice(QUERY_NAMES), required=True, help="What will be asked.")
 @click.option("--items", "-n", type=click.IntRange(min=2), default=1000, show_default=True, help="Number of items.")
 @click.option("--epsilon", type=float, required=True, help="Privacy level of the release to come.")
-@click.option(
-    "--westin",
-    default="0.34,0.43,0.23",
-    show_default=True,
-    help="Public prior of weights: shares of the three groups.",
-)
+@westin_option(default="0.34,0.43,0.23", show_default=True, help="Public prior of weights: shares of the three groups.")
 @click.option("--values", help="Public sample of plausible values in [0, 1], such as 0,0,1.  [default: uniform]")
 @click.option("--runs", type=click.IntRange(min=2), default=1000, show_default=True, help="Simulated crowds.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the chart to an SVG file.")
@@ -32,7 +27,7 @@ def compare(
     query_name: str,
     items: int,
     epsilon: float,
-    westin: str,
+    westin: WeightPrior,
     values: str | None,
     runs: int,
     output: Path | None,
@@ -44,7 +39,6 @@ def compare(
 
     Values lie in [0, 1] and are independent of the weights. Nothing private goes in and nothing is spent.
     """
-    prior = parse_westin(westin)
     try:
         plausible = None if values is None else [float(value) for value in values.split(",")]
     except ValueError:
@@ -60,7 +54,7 @@ def compare(
         )
         return
     note(f"Simulating {runs} crowds of {items} items ...", quiet=quiet)
-    result = simulate(query_name, prior, epsilon, items, values=plausible, runs=runs)
+    result = simulate(query_name, westin, epsilon, items, values=plausible, runs=runs)
     if output is not None:
         write_whole(output, result.svg())
         note(f"Wrote {output}.", quiet=quiet)

@@ -4,11 +4,14 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hetdp.core.errors import DataError
+from hetdp.core.errors import DataError, InvalidInput
+
+if TYPE_CHECKING:
+    from hetdp.profiles import WeightPrior
 
 #: Bytes that must be free before anything is spent on an answer that goes to a file.
 _ROOM = 64 * 1024
@@ -20,6 +23,7 @@ __all__ = [
     "print_facts",
     "print_json",
     "print_rows",
+    "westin_option",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -34,6 +38,25 @@ def output_options(function: Command) -> Command:
     ):
         function = option(function)
     return function
+
+
+def westin_option(**settings: Any) -> Callable[[Command], Command]:  # noqa: ANN401  (those of click.option)
+    """Give a command `--westin`: shares such as 0.34,0.43,0.23, handed over as a `WeightPrior`."""
+    return click.option("--westin", callback=_prior, **settings)
+
+
+def _prior(_context: click.Context, _option: click.Parameter, text: str | None) -> "WeightPrior | None":
+    from hetdp.profiles import WeightPrior
+
+    if text is None:
+        return None
+    try:
+        return WeightPrior.westin(*(float(share) for share in text.replace("/", ",").split(",")))
+    except (TypeError, ValueError) as error:
+        reason = f" ({error})" if isinstance(error, InvalidInput) else ""
+        raise click.UsageError(
+            f"--westin must be three shares that sum to 1, such as 0.34,0.43,0.23{reason}."
+        ) from None
 
 
 def note(message: str, *, quiet: bool) -> None:

@@ -2,11 +2,16 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import numpy as np
 
+from hetdp.accounting import Ledger, plan
+from hetdp.accounting import release as release_answer
+from hetdp.accounting.ledger import LedgerView
 from hetdp.cli.output import (
     check_writable,
     note,
@@ -14,25 +19,30 @@ from hetdp.cli.output import (
     print_facts,
     print_json,
     print_rows,
+    westin_option,
 )
-from hetdp.cli.release_inputs import DEFAULT_LIMITS, QUERIES, SELECTED, ReleaseOptions
+from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from hetdp.mechanisms.plan import Mechanism, Plan
-    from hetdp.profiles.reading.tables import Table
+from hetdp.mechanisms.named import QUERIES, SELECTED, mechanism_named
+from hetdp.mechanisms.plan import Plan
+from hetdp.profiles.reading.tables import Table, read_table
 
 __all__ = ["release"]
 
+DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
 _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
+
+
+def _number_or_best(_context: click.Context, _option: click.Parameter, text: str) -> float | str:
+    try:
+        return text if text == "best" else float(text)
+    except ValueError:
+        raise click.UsageError(f"--multiplier must be a number >= 1 or 'best', not {text!r}.") from None
 
 
 @click.command(short_help="Release one private answer from a table.")
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--query", "query_name", type=click.Choice(QUERIES), required=True, help="What to ask.")
+@click.option("--query", type=click.Choice(QUERIES), required=True, help="What to ask.")
 @click.option("--column", required=True, help="Column of private values.")
 @click.option("--lower", type=float, help="Public lower end of the values.")
 @click.option("--upper", type=float, help="Public upper end of the values.")
@@ -42,8 +52,14 @@ _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items(
 @click.option("--default-weight", type=float, default=1.0, show_default=True, help="Weight where none is set.")
 @click.option("--epsilon", type=float, help="Privacy level of a release with Laplace noise.")
 @click.option("--rho", type=float, help="Instead of --epsilon: level of a release with Gaussian noise.")
-@click.option("--multiplier", default="1", show_default=True, help="Public factor >= 1, or 'best' (needs --westin).")
-@click.option("--westin", help="Public prior of weights: shares of the three groups, such as 0.34,0.43,0.23.")
+@click.option(
+    "--multiplier",
+    default="1",
+    show_default=True,
+    callback=_number_or_best,
+    help="Public factor >= 1, or 'best' (needs --westin).",
+)
+@westin_option(help="Public prior of weights: shares of the three groups, such as 0.34,0.43,0.23.")
 @click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), help="Ledger to charge; made if missing.")
 @click.option("--limit", type=float, help=f"Lifetime limit of rows new to the ledger.  [default: {_LIMITS}]")
 @click.option("--id-column", help="Column that identifies rows in the ledger; without it, by position.")
@@ -59,6 +75,10 @@ _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items(
 def release(
     data: Path,
     *,
+    query: str,
+    column: str,
+    weight_column: str | None,
+    default_weight: float,
     output: Path | None,
     as_json: bool,
     quiet: bool,
@@ -74,43 +94,100 @@ def release(
     Cells outside the range are moved to its nearest end, and cells that are no number ("n/a", "1,000") count as the
     centre, without a word: an error would tell about a person.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    from hetdp.accounting import plan
-    from hetdp.accounting import release as release_answer
-
-    wanted = ReleaseOptions(**options, quiet=quiet)
-    noise = wanted.noise
-    table = wanted.read(data)
-    mechanism, values = wanted.mechanism(table)
+    _check(query, default_weight, options)
+    names = (column, weight_column, options["id_column"])
+    table = read_table(data, list(dict.fromkeys(name for name in names if name is not None)))
+    if weight_column is not None and table.missing(weight_column):
+        empty = f"{table.missing(weight_column)} rows set no weight and take --default-weight {default_weight:g}."
+        note(empty, quiet=quiet)
+    weights = table.weights(weight_column, default=default_weight)
+    asked = {name: options[name] for name in ("lower", "upper", "center", "bins", "multiplier", "epsilon")}
+    mechanism = mechanism_named(query, weights, prior=options["westin"], **asked)
+    if options["multiplier"] == "best":
+        note(f"The best multiplier for this prior is {mechanism.multiplier:g}.", quiet=quiet)  # type: ignore[attr-defined]
+    lower, upper = options["lower"], options["upper"]
+    values = table.indicators(column, lower, upper) if query == "count" else table.numbers(column)
     if output is not None:
-        check_writable(output, keep=(data, wanted.ledger_path))
-    prepared = plan(mechanism, **noise)  # type: ignore[arg-type]
-    if dry_run:
-        _show_plan(wanted, prepared, mechanism, table, as_json=as_json)
-        return
-    ledger = wanted.open_ledger(table, prepared)
-    try:
-        answer = release_answer(mechanism, values, ledger=wanted.charged(ledger, table), **noise)  # type: ignore[arg-type]
+        check_writable(output, keep=(data, options["ledger_path"]))
+    level = {"epsilon": options["epsilon"], "rho": options["rho"]}
+    with _ledger(table, options, quiet=quiet or dry_run) as ledger:
+        if dry_run:
+            _show_plan(plan(mechanism, **level), query, table, ledger, options["on_exhausted"], as_json=as_json)
+            return
+        answer = release_answer(mechanism, values, ledger=ledger, **level)
         dropping = ledger is not None and ledger.drops
-    finally:
-        if ledger is not None:
-            ledger.close()
-    public = {**answer.public(), "rows": table.rows, "lower": wanted.lower, "upper": wanted.upper}
-    if dropping:
-        public["on_exhausted"] = "drop"
     edges = getattr(getattr(mechanism, "query", None), "edges", None)
-    if edges is not None:
-        public["edges"] = edges.tolist()
+    public = {
+        **answer.public(),
+        "rows": table.rows,
+        "lower": lower,
+        "upper": upper,
+        **({"on_exhausted": "drop"} if dropping else {}),
+        **({"edges": edges.tolist()} if edges is not None else {}),
+    }
     unwritten = None if output is None else _written(output, public, quiet=quiet)
     if as_json:
         print_json(public)
     else:
-        _show(public, edges)
+        _show(public)
     if unwritten is not None:
         raise unwritten
-    for remark in _remarks(wanted, public, dropping=dropping):
+    for remark in _remarks(public, dropping=dropping, weighted=weight_column is not None):
         note(remark, quiet=quiet)
     if ledger is None:
         note("No --ledger was given: nobody keeps count of what these people have lost so far.", quiet=quiet)
+
+
+def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
+    """Refuse options that do not go together, in the words of the command line."""
+    if (options["epsilon"] is None) == (options["rho"] is None):
+        raise click.UsageError("exactly one of --epsilon and --rho must be given.")
+    if query != "count" and (options["lower"] is None or options["upper"] is None):
+        raise click.UsageError(f"--lower and --upper must be given for --query {query}: the range is public.")
+    for name, usual in (("rho", None), ("westin", None), ("multiplier", 1.0)):
+        if query in SELECTED and options[name] != usual:
+            raise click.UsageError(f"--{name} must not be given for --query {query}: nothing is stretched.")
+    if options["multiplier"] == "best" and (options["westin"] is None or options["epsilon"] is None):
+        raise click.UsageError("--multiplier best needs --westin and --epsilon.")
+    if not 0 <= default_weight <= 1:
+        raise click.UsageError(f"--default-weight must lie in [0, 1], not {default_weight:g}.")
+
+
+@contextmanager
+def _ledger(table: Table, options: dict[str, Any], *, quiet: bool) -> Iterator[Ledger | LedgerView | None]:
+    """Give the ledger as this table's rows see it, made by its first charge if there is none; say what became of it."""
+    path, id_column, on_exhausted = (options[name] for name in ("ledger_path", "id_column", "on_exhausted"))
+    if path is None:
+        yield None
+        return
+    labels = None if id_column is None else table.labels(id_column)
+    unit = "epsilon" if options["rho"] is None else "rho"
+    limit = DEFAULT_LIMITS[unit] if options["limit"] is None else options["limit"]
+    if not path.exists():
+        limits = np.full(table.rows, limit)
+        with Ledger(limits, path, unit=unit, on_exhausted=on_exhausted, items=labels, lazy=True) as ledger:
+            yield ledger
+        note(f"Making {path.name}: every row may lose {unit} = {limit:g} in its lifetime.", quiet=quiet)
+        return
+    with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
+        if (labels is None) != (ledger.items is None):
+            have = "without" if ledger.items is None else "with"
+            raise DataError(
+                f"--id-column must be used as when the ledger was made. Got a ledger {have} identifiers instead."
+            )
+        if labels is None and ledger.size != table.rows:
+            raise DataError(
+                f"{table.path.name} must have as many rows as the ledger ({ledger.size}). "
+                f"Got {table.rows} instead. A ledger made with --id-column lets rows come and go."
+            )
+        limit = DEFAULT_LIMITS[ledger.unit] if options["limit"] is None else options["limit"]
+        view = None if labels is None else ledger.view(labels, limit=limit)
+        new = 0 if view is None else view.new
+        yield ledger if view is None else view
+    if new:
+        note(f"Added {new} new rows to {path.name}.", quiet=quiet)
+    elif options["limit"] is not None:
+        note("--limit is for rows new to the ledger; there are none.", quiet=quiet)
 
 
 def _written(output: Path, public: dict[str, Any], *, quiet: bool) -> OSError | None:
@@ -123,7 +200,7 @@ def _written(output: Path, public: dict[str, Any], *, quiet: bool) -> OSError | 
     return None
 
 
-def _remarks(wanted: ReleaseOptions, public: dict[str, Any], *, dropping: bool) -> Iterator[str]:
+def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Iterator[str]:
     """Yield what to keep in mind; none of it depends on a value or a weight."""
     if dropping and public["query"] in SELECTED:
         yield "Rows that cannot pay do not count any more. How many there are is private."
@@ -132,7 +209,7 @@ def _remarks(wanted: ReleaseOptions, public: dict[str, Any], *, dropping: bool) 
             "Rows that cannot pay count as the centre, and the answer is still about all rows. How many there are is "
             "private, so nothing can correct for them."
         )
-    elif public["estimate"] is None and wanted.weight_column is not None:
+    elif public["estimate"] is None and weighted:
         if public["query"] in ("mean", "total", "count"):
             yield "Items with small weights pull this answer toward the centre; --westin adds an estimate."
         elif public["query"] == "histogram":
@@ -148,7 +225,8 @@ def _remarks(wanted: ReleaseOptions, public: dict[str, Any], *, dropping: bool) 
         )
 
 
-def _show(public: dict[str, Any], edges: "NDArray[np.float64] | None") -> None:
+def _show(public: dict[str, Any]) -> None:
+    edges = public.get("edges")
     if edges is None:
         facts = {public["query"]: public["value"], "estimate": public["estimate"]}
     else:
@@ -163,13 +241,16 @@ def _show(public: dict[str, Any], edges: "NDArray[np.float64] | None") -> None:
 
 
 def _show_plan(
-    wanted: ReleaseOptions, prepared: "Plan", mechanism: "Mechanism", table: "Table", *, as_json: bool
+    prepared: Plan, query: str, table: Table, ledger: Ledger | LedgerView | None, on_exhausted: str, *, as_json: bool
 ) -> None:
     """Say what a release would cost. Nothing is spent, nothing is written."""
-    unable = wanted.rows_that_cannot_pay(prepared, table)
+    unable = dropped = 0
+    if ledger is not None:
+        dropped = int((~ledger.active).sum())
+        unable = int((~ledger.preview(prepared.losses, unit=prepared.unit)).sum()) - dropped
     facts = {
         "dry_run": True,
-        "query": mechanism.name,
+        "query": query,
         "rows": table.rows,
         prepared.unit: prepared.amount,
         "noise_scale": prepared.scale,
@@ -177,8 +258,8 @@ def _show_plan(
         "largest_loss": float(prepared.losses.max()),
         "mean_loss": float(prepared.losses.mean()),
         "rows_that_cannot_pay": unable,
-        "rows_dropped_before": wanted.rows_dropped(table),
-        "would": "release" if unable == 0 or wanted.on_exhausted == "drop" else "be refused (exit code 4)",
+        "rows_dropped_before": dropped,
+        "would": "release" if unable == 0 or on_exhausted == "drop" else "be refused (exit code 4)",
     }
     if as_json:
         print_json(facts)

@@ -4,9 +4,10 @@ A store declares its `Format` once: the tables of today, and a step from each ea
 earlier versions are brought forward when they are opened for writing; files of later ones are refused and left alone.
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -107,6 +108,8 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[sqlite3.Connection]:
     """Write all or nothing.
 
+    A process that is forked in the middle leaves the transaction to its parent.
+
     Parameters
     ----------
     connection
@@ -114,6 +117,7 @@ def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[sq
     durable
         True for what must survive a power failure the moment this returns. A killed process loses nothing either way.
     """
+    process = os.getpid()
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
     connection.execute(f"PRAGMA fullfsync = {'ON' if durable else 'OFF'}")
     connection.execute("BEGIN IMMEDIATE")
@@ -121,6 +125,8 @@ def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[sq
         yield connection
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        if os.getpid() == process:
+            with suppress(sqlite3.ProgrammingError):  # closed meanwhile
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
         raise

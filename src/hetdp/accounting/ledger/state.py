@@ -1,7 +1,11 @@
-"""The state of a ledger and how one charge changes it, without any storage: values in, new values out."""
+"""The state of a ledger and how one charge changes it, without any storage: values in, new values out.
 
-from collections.abc import Callable
+Everything that callers hand in is checked here, before anything is spent.
+"""
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TypeVar
 
 import numpy as np
@@ -11,7 +15,7 @@ from hetdp.accounting.composition import UNITS, add_up, rho_of_epsilon
 from hetdp.core.checks import float_vector, not_negative, one_of
 from hetdp.core.errors import BudgetExhausted, InvalidInput
 
-__all__ = ["Change", "Charge", "Entry", "State", "read_only_copy"]
+__all__ = ["Change", "Charge", "Entry", "State", "checked_items", "checked_limits", "read_only_copy"]
 
 #: Sums are rounded up and 0.1 is no binary fraction, so ten charges of 0.1 come to a little over 1.0. A limit
 #: gives way by one part in a billion so that they fit; exp(1e-9) is nothing in terms of privacy.
@@ -46,11 +50,13 @@ class Entry:
         When, in UTC, as ISO 8601.
     description, unit, amount, weights_loss
         As they were given to `Ledger.charge`.
+    dropping
+        Whether items that could not pay were dropped. That they may have been is public, which they are is not.
 
     Examples
     --------
-    >>> Entry("2026-01-01T00:00:00+00:00", "mean", "epsilon", 0.5, 0.5).amount
-    0.5
+    >>> Entry.of(Charge([0.25, 0.05], description="mean", amount=1), dropping=False).amount
+    1.0
     """
 
     time: str
@@ -58,6 +64,26 @@ class Entry:
     unit: str
     amount: float | None
     weights_loss: float
+    dropping: bool
+
+    @classmethod
+    def of(cls, charge: Charge, *, dropping: bool) -> "Entry":
+        """Return what the history keeps of a charge made now, or explain why it is not a charge."""
+        if not isinstance(charge, Charge):
+            raise InvalidInput(f"charges must be of type Charge. Got {type(charge).__name__} instead.")
+        try:
+            charge.description.encode()
+        except (AttributeError, UnicodeEncodeError):
+            kind = type(charge.description).__name__
+            raise InvalidInput(f"description must be a valid text. Got {kind} instead.") from None
+        return cls(
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
+            description=charge.description,
+            unit=charge.unit,
+            amount=None if charge.amount is None else not_negative("amount", charge.amount),
+            weights_loss=not_negative("weights_loss", charge.weights_loss),
+            dropping=dropping,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -66,7 +92,6 @@ class State:
 
     Examples
     --------
-    >>> import numpy as np
     >>> State.fresh("epsilon", None, np.array([1.0, 0.25])).remaining
     array([1.  , 0.25])
     """
@@ -79,6 +104,7 @@ class State:
     active: NDArray[np.bool_]
     weights_spent: float
     charges: int
+    dropping: bool
 
     def __post_init__(self) -> None:
         for vector in (self.limits, self.epsilon, self.rho, self.active):
@@ -86,16 +112,10 @@ class State:
 
     @classmethod
     def fresh(cls, unit: str, items: tuple[str | int, ...] | None, limits: NDArray[np.float64]) -> "State":
-        """Return the state of a ledger that was never charged.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> State.fresh("rho", ("diary",), np.array([1.0])).rho
-        array([0.])
-        """
+        """Return the state of a ledger that was never charged."""
         nothing = np.zeros(limits.size)
-        return cls(unit, items, limits, nothing, nothing, np.ones(limits.size, dtype=np.bool_), 0.0, 0)
+        active = np.ones(limits.size, dtype=np.bool_)
+        return cls(unit, items, limits, nothing, nothing, active, weights_spent=0.0, charges=0, dropping=False)
 
     @property
     def spent(self) -> NDArray[np.float64]:
@@ -110,13 +130,8 @@ class State:
     def affordable(self, losses: ArrayLike, unit: str) -> NDArray[np.bool_]:
         """Return which items could pay `losses`.
 
-        Privacy
-        -------
-        An item can pay as long as its total stays within its limit, give or take one part in a billion.
-
         Examples
         --------
-        >>> import numpy as np
         >>> State.fresh("epsilon", None, np.array([1.0, 0.25])).affordable([0.5, 0.5], "epsilon")
         array([ True, False])
         """
@@ -126,13 +141,10 @@ class State:
     def pay(self, charge: Charge, *, drop: bool) -> "State":
         """Return the state after one charge, without (`drop`) or with an error about items that cannot pay.
 
-        Privacy
-        -------
         Inactive items pay nothing, because a release gives them weight 0.
 
         Examples
         --------
-        >>> import numpy as np
         >>> state = State.fresh("epsilon", None, np.array([1.0, 0.25]))
         >>> state.pay(Charge([0.5, 0.5]), drop=True).spent
         array([0.5, 0. ])
@@ -147,31 +159,46 @@ class State:
             if not drop:
                 raise self._exhausted(self._in_unit(losses, charge.unit), fits)
             paid, active = self._after(np.where(fits, losses, 0.0), charge.unit), active & fits
-        weights_spent = float(add_up(self.weights_spent, weights_loss))
-        return replace(paid, active=active, weights_spent=weights_spent, charges=self.charges + 1)
+        return replace(
+            paid,
+            active=active,
+            weights_spent=float(add_up(self.weights_spent, weights_loss)),
+            charges=self.charges + 1,
+            dropping=self.dropping or drop,
+        )
 
-    def extended(self, limits: NDArray[np.float64], items: tuple[str | int, ...] | None) -> "State":
-        """Return the state with items added at the end; `items` are the labels of all, old and new.
-
-        Privacy
-        -------
-        The new items have spent nothing, the old ones what they had.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> State.fresh("epsilon", None, np.array([1.0])).extended(np.array([2.0]), None).limits
-        array([1., 2.])
-        """
-        added = State.fresh(self.unit, items, limits)
+    def extended(self, limits: NDArray[np.float64], items: Iterable[str | int] | None) -> "State":
+        """Return the state with unspent items added at the end, labelled if the others are."""
+        if (items is None) != (self.items is None):
+            wanted, got = ("omitted", "labels") if self.items is None else ("given", "None")
+            raise InvalidInput(f"items must be {wanted}, as when the ledger was made. Got {got} instead.")
+        labels = None if items is None else (*(self.items or ()), *(checked_items(items, limits.size) or ()))
+        added = State.fresh(self.unit, None, limits)
         return replace(
             self,
-            items=items,
+            items=checked_items(labels, self.limits.size + limits.size),
             limits=np.concatenate([self.limits, added.limits]),
             epsilon=np.concatenate([self.epsilon, added.epsilon]),
             rho=np.concatenate([self.rho, added.rho]),
             active=np.concatenate([self.active, added.active]),
         )
+
+    def admitting(self, items: tuple[str | int, ...], limit: float | None) -> tuple["State", NDArray[np.intp]]:
+        """Return the state with the unknown ones among some items added at the end, and the place of each item.
+
+        Examples
+        --------
+        >>> state, places = State.fresh("epsilon", ("ann",), np.array([1.0])).admitting(("bob", "ann"), 3.0)
+        >>> state.items, state.limits, places
+        (('ann', 'bob'), array([1., 3.]), array([1, 0]))
+        """
+        places = {label: place for place, label in enumerate(self.items or ())}
+        new = [label for label in items if label not in places]
+        if new and limit is None:
+            raise InvalidInput(f"items must be known to the ledger. Got {len(new)} unknown ones instead.")
+        places |= {label: place for place, label in enumerate(new, self.limits.size)}
+        state = self.extended(checked_limits(np.full(len(new), limit)), new) if new else self
+        return state, np.array([places[label] for label in items], dtype=np.intp)
 
     def _after(self, losses: NDArray[np.float64], unit: str) -> "State":
         if unit == "epsilon":
@@ -215,18 +242,46 @@ class State:
 Change = Callable[[State], tuple[State, list[Entry]]]
 
 
-def read_only_copy(vector: NDArray[_Scalar]) -> NDArray[_Scalar]:
-    """Return a copy to hand out.
+def checked_limits(limits: ArrayLike) -> NDArray[np.float64]:
+    """Return limits as a read-only vector, or explain what is wrong with them.
 
-    Privacy
-    -------
-    Whatever is done to the copy, the ledger keeps what it has recorded.
+    A single number is refused: it would be a ledger of one item where many may have been meant.
+    """
+    if np.isscalar(limits) or (isinstance(limits, np.ndarray) and limits.ndim == 0):
+        raise InvalidInput("limits must be a vector with one limit per item. Got a single value instead.")
+    vector = float_vector("limits", limits)
+    if vector.min() < 0.0:
+        raise InvalidInput("limits must be >= 0. Got a negative limit instead.")
+    return vector
+
+
+def checked_items(items: Iterable[str | int] | None, size: int | None = None) -> tuple[str | int, ...] | None:
+    """Return labels of items, `size` of them if given, or explain what is wrong with them.
+
+    Labels may be secret, so errors do not show them. Two items under one label could be mistaken for each other, and
+    one of them charged in place of the other.
 
     Examples
     --------
-    >>> read_only_copy(np.array([0.5])).flags.writeable
-    False
+    >>> checked_items(["diary", "clinic"], 2)
+    ('diary', 'clinic')
     """
+    if items is None:
+        return None
+    if isinstance(items, str):
+        raise InvalidInput("items must be a sequence of labels. Got a single text instead.")
+    labels = tuple(item.item() if isinstance(item, np.generic) else item for item in items)
+    if any(isinstance(label, bool) or not isinstance(label, str | int) for label in labels):
+        raise InvalidInput("items must be labels of type str or int. Got another type instead.")
+    if size is not None and len(labels) != size:
+        raise InvalidInput(f"items must hold one label per item ({size}). Got {len(labels)} instead.")
+    if len(set(labels)) != len(labels):
+        raise InvalidInput(f"items must be all different. Got {len(labels) - len(set(labels))} repeated instead.")
+    return labels
+
+
+def read_only_copy(vector: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """Return a copy to hand out: whatever is done to it, the ledger keeps what it has recorded."""
     copied = vector.copy()
     copied.flags.writeable = False
     return copied

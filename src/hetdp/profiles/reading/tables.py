@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.errors import DataError
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.profiles.reading.files import CSV, FORMATS, check_columns, open_file
+from hetdp.profiles.weights import PrivacyWeights
 
 __all__ = ["Table", "read_table"]
 
@@ -41,6 +42,30 @@ class Table:
         if present.any() and np.isnan(numbers[present]).all():
             raise DataError(f"column {name!r} of {self.path.name} must be numeric. Got no number at all instead.")
         return numbers
+
+    def missing(self, name: str) -> int:
+        """Return how many cells of a column are empty."""
+        return sum(cell in (None, "") for cell in self.columns[name])
+
+    def weights(self, name: str | None, *, default: float) -> PrivacyWeights:
+        """Return a column as privacy weights; empty cells, or all where no column is named, take the default."""
+        if name is None:
+            return PrivacyWeights(np.full(self.rows, default))
+        absent = np.array([cell in (None, "") for cell in self.columns[name]])
+        try:
+            return PrivacyWeights(np.where(absent, default, self.numbers(name)))
+        except DataError:
+            raise
+        except InvalidInput as error:
+            raise DataError(f"column {name!r} of {self.path.name}: {error}") from None
+
+    def indicators(self, name: str, lower: float | None, upper: float | None) -> NDArray[np.float64]:
+        """Return 1 for every row that has a value, inside the range if there is one, and 0 for the others."""
+        if lower is None and upper is None:
+            return np.array([cell not in (None, "") for cell in self.columns[name]], dtype=np.float64)
+        values = self.numbers(name)
+        low, high = -np.inf if lower is None else lower, np.inf if upper is None else upper
+        return ((values >= low) & (values <= high)).astype(np.float64)
 
     def labels(self, name: str) -> list[str]:
         """Return a column of identifiers, each different."""

@@ -1,0 +1,202 @@
+"""Ledger files of version 1 open, hold what they held, and go on; files of later versions are left alone."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import textwrap
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hetdp
+from hetdp.accounting.ledger import file as ledger_file
+from hetdp.accounting.ledger.ledger import Ledger
+from hetdp.core.errors import BudgetExhausted, LedgerError
+
+FORMATS = Path(__file__).parents[1] / "fixtures" / "formats"
+HELD = json.loads((FORMATS / "version-0.1.json").read_text())["ledgers"]
+SOURCE = Path(hetdp.__file__).parents[1]
+
+
+@pytest.fixture
+def old(tmp_path):
+    """Return a folder with ledgers as version 1 wrote them."""
+    with tarfile.open(FORMATS / "version-0.1.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "ledgers"
+
+
+def version_of(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+def held(ledger):
+    """Return what a ledger holds, in the words of the fixtures."""
+    return {
+        "active": ledger.active.tolist(),
+        "drops": ledger.drops,
+        "history": [
+            [entry.time, entry.description, entry.unit, entry.amount, entry.weights_loss] for entry in ledger.history
+        ],
+        "items": None if ledger.items is None else list(ledger.items),
+        "limits": ledger.limits.tolist(),
+        "spent": ledger.spent.tolist(),
+        "unit": ledger.unit,
+        "weights_spent": ledger.weights_spent,
+    }
+
+
+def start(script, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(script), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("name", sorted(HELD))
+def test_an_old_file_holds_what_it_held(old, name):
+    path = old / name
+    assert version_of(path) == 1
+    for _ in range(2):
+        with Ledger.open(path) as ledger:
+            assert held(ledger) == HELD[name]
+        assert version_of(path) == 2
+    assert [entry.name for entry in old.iterdir() if entry.name.startswith(name)] == [name]
+
+
+def test_old_marks_count_as_dropping_and_descriptions_stay(old):
+    with Ledger.open(old / "plain.ledger") as ledger:
+        assert [(entry.description, entry.dropping) for entry in ledger.history] == [
+            ("mean", False),
+            ("total (dropping)", True),
+        ]
+
+
+@pytest.mark.parametrize("name", sorted(HELD))
+def test_charges_go_on(old, name):
+    with Ledger.open(old / name) as ledger:
+        before, charges = ledger.spent, len(ledger.history)
+        ledger.charge(np.full(ledger.size, 2**-10), unit=ledger.unit, description="more", amount=2**-10)
+        assert (ledger.spent - before == np.where(ledger.active, 2**-10, 0)).all()
+        with pytest.raises(BudgetExhausted):
+            ledger.charge(np.full(ledger.size, 99.0), unit=ledger.unit)
+    with Ledger.open(old / name) as ledger:
+        assert len(ledger.history) == charges + 1
+        assert (ledger.history[-1].description, ledger.history[-1].dropping) == ("more", False)
+        assert ledger.drops == HELD[name]["drops"]
+
+
+def test_the_command_line_shows_an_old_ledger(old, run):
+    code, out, _ = run("budget", old / "dropping.ledger", "--json", "--items")
+    shown = json.loads(out)
+    assert (code, shown["releases"], shown["dropped_items"]) == (0, 1, 1)
+    assert [item["spent"] for item in shown["per_item"]] == HELD["dropping.ledger"]["spent"]
+
+
+def test_a_later_version_is_refused_and_left_byte_for_byte(old):
+    path = old / "plain.ledger"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA user_version = 3")
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match=r"has format version 3, but this hetdp reads up to 2\. .*left untouched"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+    assert not Path(f"{path}-wal").exists()
+
+
+def test_a_version_that_never_was_is_refused(old):
+    path = old / "plain.ledger"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA user_version = 0")
+    with pytest.raises(LedgerError, match="has format version 0, which no hetdp has written as a ledger"):
+        Ledger.open(path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE state SET epsilon = zeroblob(24)",
+        "UPDATE state SET weights_spent = 0.0",
+        "DELETE FROM history WHERE id = 2",
+        "UPDATE history SET description = 'total' WHERE id = 2",
+    ],
+)
+def test_a_doctored_old_file_is_not_brought_forward(old, damage):
+    path = old / "plain.ledger"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(damage)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="is damaged"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_failure_in_the_middle_changes_nothing(old, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    path = old / "plain.ledger"
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger_file, "_write_state", fail)
+        with pytest.raises(OSError, match="No space left"):
+            Ledger.open(path)
+    assert version_of(path) == 1
+    with Ledger.open(path) as ledger:
+        assert held(ledger) == HELD["plain.ledger"]
+
+
+@pytest.mark.parametrize("moment", ["_write_history", "_write_state"])
+def test_a_kill_between_the_steps_leaves_a_file_that_opens(old, moment):
+    script = """
+        import os, signal, sys
+        from hetdp.accounting.ledger import file
+        whole = getattr(file, sys.argv[2])
+        def killed(*arguments):
+            whole(*arguments)
+            os.kill(os.getpid(), signal.SIGKILL)
+        setattr(file, sys.argv[2], killed)
+        from hetdp.accounting.ledger.ledger import Ledger
+        Ledger.open(sys.argv[1])
+    """
+    path = old / "plain.ledger"
+    with start(script, path, moment) as process:
+        assert process.wait() == -signal.SIGKILL, process.stderr.read()
+    with Ledger.open(path) as ledger:
+        assert held(ledger) == HELD["plain.ledger"]
+        assert ledger.charge([0.01, 0.01, 0.01]).all()
+
+
+def test_processes_bring_a_file_forward_at_once(old):
+    script = """
+        import sys
+        from hetdp.accounting.ledger.ledger import Ledger
+        print("ready", flush=True)
+        with Ledger.open(sys.argv[1]) as ledger:
+            for _ in range(2):
+                ledger.charge([0.0625, 0.0, 0.0], description="more")
+    """
+    path = old / "dropping.ledger"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")  # all of them see version 1 and wait
+        processes = [start(script, path) for _ in range(3)]
+        assert all(process.stdout.readline() == "ready\n" for process in processes)
+        time.sleep(0.5)
+        connection.execute("ROLLBACK")
+    for process in processes:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+    with Ledger.open(path) as ledger:
+        assert len(ledger.history) == 1 + 6
+        assert ledger.spent.tolist() == [0.5 + 6 * 0.0625, 0.0, 0.0]
+        assert held(ledger)["history"][0] == HELD["dropping.ledger"]["history"][0]
