@@ -24,10 +24,10 @@ from hetdp.node.demo.running import run_demo
 from hetdp.node.dials import draw_bits
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.memory_network import MemoryNetwork
-from hetdp.node.protocol.network import Bootstrap, Network
-from hetdp.node.protocol.node import Dial, HangUp, Node, Reply
+from hetdp.node.protocol.network import Bootstrap, NetworkParameters
+from hetdp.node.protocol.node import Call, HangUp, Node, Reply
 from hetdp.node.protocol.sketches import sign_sketch
-from hetdp.node.settings import Settings
+from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles
@@ -37,7 +37,7 @@ LARGE = 50_000
 START = 1_000_000
 
 
-def network_of(items: int, **changes: object) -> Network:
+def network_of(items: int, **changes: object) -> NetworkParameters:
     given = {
         "name": "bench",
         "catalogue": "items.csv",
@@ -47,7 +47,7 @@ def network_of(items: int, **changes: object) -> Network:
         "epoch_start_s": START,
         "epoch_length_s": 10**6,
     }
-    return Network(**{**given, **changes})  # type: ignore[arg-type]
+    return NetworkParameters(**{**given, **changes})  # type: ignore[arg-type]
 
 
 def one_sketch() -> None:
@@ -75,7 +75,9 @@ def in_memory(members: int, cycles: int) -> None:
     nodes = []
     for number, who in enumerate(whos):
         stream = seeded_stream(2, number)
-        node = Node(who, address=home(number), network=network, settings=Settings(), stream=stream, now_s=wire.now_s)
+        node = Node(
+            who, address=home(number), network=network, settings=NodeSettings(), stream=stream, now_s=wire.now_s
+        )
         bits = draw_bits(np.zeros(network.items, dtype=np.uint8), epsilon=network.epsilon, stream=stream)
         node.adopt(sign_sketch(bits, epoch=0, identity=who, network=network))
         wire.add(node, address=home(number), curve=who.curve)
@@ -99,7 +101,7 @@ def at_rest(seconds: float) -> None:
         _, digest = read_network_catalogue(folder / "items.csv")
         network = network_of(LARGE, catalogue_sha256=digest, epoch_start_s=int(time.time()))
         (folder / "network.toml").write_text(network.to_toml())
-        listen = Settings(listen="tcp://127.0.0.1:0")
+        listen = NodeSettings(listen="tcp://127.0.0.1:0")
         contact = init_node(folder / "0", network_path=folder / "network.toml", settings=listen)
         joined = msgspec.structs.replace(network, bootstrap=(contact,))
         (folder / "network.toml").write_text(joined.to_toml())
@@ -158,7 +160,7 @@ def fuzz(seconds: float) -> None:
             one,
             address=f"tcp://10.0.0.{number}:7470",
             network=network,
-            settings=Settings(messages_per_period=1e6, message_burst=10**6, strikes=10**6),
+            settings=NodeSettings(messages_per_period=1e6, message_burst=10**6, strikes=10**6),
             stream=stream,
             now_s=float(START),
             contacts=(contact,),
@@ -181,7 +183,7 @@ def fuzz(seconds: float) -> None:
                 count += 1
             answers = target.receive(link, curve, action.raw, now_s=now_s)
             back = pair[0] if target is pair[1] else pair[1]
-            started = action.link if isinstance(action, Dial) else link
+            started = action.link if isinstance(action, Call) else link
             waiting += [(back, Reply(started, one.raw)) for one in answers if isinstance(one, Reply)]
     print(f"fuzzing for {seconds:.0f} s: {count:,} broken messages, no crash")
 

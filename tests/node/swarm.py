@@ -9,10 +9,10 @@ from hetdp.node import dials as node_dials
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.memory_network import MemoryNetwork
 from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, encode
-from hetdp.node.protocol.network import Bootstrap, Network
-from hetdp.node.protocol.node import Dial, Node, Reply
+from hetdp.node.protocol.network import Bootstrap, NetworkParameters
+from hetdp.node.protocol.node import Call, Node, Reply
 from hetdp.node.protocol.sketches import sign_sketch
-from hetdp.node.settings import Settings
+from hetdp.node.settings import NodeSettings
 
 START = 1_000_000.0
 
@@ -27,7 +27,7 @@ def a_network(**changes):
         "epoch_start_s": int(START),
         "epoch_length_s": 100_000,
     }
-    return Network(**(given | changes))
+    return NetworkParameters(**(given | changes))
 
 
 def address_of(number):
@@ -57,7 +57,7 @@ class Swarm:
         self, count, *, seed=1, dials=lambda _number: {}, settings=None, conditions=None, bootstrap=1, **changes
     ):
         self.network = a_network(bootstrap=tuple(contact_of(number) for number in range(bootstrap)), **changes)
-        self.settings = settings or Settings()
+        self.settings = settings or NodeSettings()
         self.seed = seed
         self.dials = dials
         self.wire = MemoryNetwork(seed=seed, now_s=START, conditions=conditions)
@@ -128,7 +128,7 @@ class BadPeer:
                 "oversized": lambda: bytes(self.swarm.network.largest_message + 1),
                 "replaying": lambda: self.captured[-1] if self.captured else self.opening(now_s),
             }.get(self.kind, lambda: self.opening(now_s))()
-            actions.append(Dial(self.turn, address_of(victim), b"", raw))
+            actions.append(Call(self.turn, address_of(victim), b"", raw))
         return actions
 
     def receive(self, link, _curve, raw, **_):

@@ -17,9 +17,9 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.messages import Refused
 from hetdp.node.protocol.network import read_network, usual_most_items
-from hetdp.node.protocol.publication import publish
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
-from hetdp.node.settings import SETTINGS, Settings, read_settings, settings_toml
+from hetdp.node.publication import publish
+from hetdp.node.settings import SETTINGS, NodeSettings, read_settings, settings_toml
 from hetdp.node.storage.folder import locked
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "node.md"
@@ -313,13 +313,13 @@ def test_a_missing_extra_is_named(files, monkeypatch):
 
 
 def test_settings_survive_their_file(tmp_path):
-    settings = Settings(neighbours=3, advertise="tcp://a:1")
+    settings = NodeSettings(neighbors=3, advertise="tcp://a:1")
     (tmp_path / "node.toml").write_text(settings_toml(settings))
     assert read_settings(tmp_path / "node.toml") == settings
-    assert SETTINGS.keys() == set(Settings.__struct_fields__)
+    assert SETTINGS.keys() == set(NodeSettings.__struct_encode_fields__)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_is_documented_with_its_default(name):
-    default = json.dumps(getattr(Settings(), name))
+    default = json.dumps(msgspec.to_builtins(NodeSettings())[name])
     assert f"| `{name}` | `{default}` | {SETTINGS[name]} |" in DOCUMENTED.read_text()

@@ -15,19 +15,19 @@ from hetdp.cli import node_demo as node_demo_command
 from hetdp.cli.node import node
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.demo import running as demo
-from hetdp.node.demo.leash import leashed
-from hetdp.node.demo.people import Recall, exact_neighbours, invent_people, list_length, recall, taste_count
+from hetdp.node.demo.people import Recall, exact_neighbors, invent_people, list_length, recall, taste_count
+from hetdp.node.demo.processes import stopping_with_parent
 from hetdp.node.neighbors import find_neighbors, votes
 from hetdp.node.protocol.network import usual_most_items
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.sketching.chance import RARE
 
-#: Starts a process on a leash, says so, and waits to be killed.
+#: Starts a process that stops with its parent, says so, and waits to be killed.
 HOLDER = """
 import sys, time
 from hetdp.node.demo.processes import running
-from hetdp.node.demo.leash import leashed
-with running([leashed([sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "0"])]):
+from hetdp.node.demo.processes import stopping_with_parent
+with running([stopping_with_parent([sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "0"])]):
     print("started", flush=True)
     time.sleep(600)
 """
@@ -72,11 +72,11 @@ def test_signals_stop_everything_and_remove_the_folder(tmp_path, number, at_the_
         assert process.returncode != 0
 
 
-def test_a_leash_leaves_the_command_alone():
-    assert leashed(["py", "-m", "hetdp", "node", "run"]) == [
+def test_stopping_with_the_parent_leaves_the_command_alone():
+    assert stopping_with_parent(["py", "-m", "hetdp", "node", "run"]) == [
         "py",
         "-m",
-        "hetdp.node.demo.leash",
+        "hetdp.node.demo.processes",
         "hetdp",
         "node",
         "run",
@@ -134,7 +134,7 @@ def test_most_invented_people_get_a_recommendation_of_their_taste(count):
 
 def test_recall_has_an_honest_error():
     people = invent_people(40, seed=3)
-    best = [exact_neighbours(people, person)[: list_length(40)] for person in range(40)]
+    best = [exact_neighbors(people, person)[: list_length(40)] for person in range(40)]
     shares = [
         sum(any(item in people.full(other) for other in chosen) for item in hidden) / len(hidden)
         for hidden, chosen in zip(people.hidden, best, strict=True)

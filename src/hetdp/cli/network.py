@@ -4,20 +4,16 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
-from hetdp.core.words import duration
-
-if TYPE_CHECKING:
-    from hetdp.node.protocol.network import Network
 
 __all__ = ["need_extra", "network"]
 
@@ -84,8 +80,9 @@ def create(
     \b
     hetdp network create mynet.toml --catalogue items.csv --epsilon 3
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    from hetdp.node.costs import network_warnings
     from hetdp.node.protocol.identity import Identity
-    from hetdp.node.protocol.network import Network, exact_number, usual_most_items
+    from hetdp.node.protocol.network import NetworkParameters, exact_number, usual_most_items
     from hetdp.profiles.reading.catalogues import read_network_catalogue
 
     items, digest = read_network_catalogue(catalogue)
@@ -96,7 +93,7 @@ def create(
         if path.exists():
             raise DataError(f"a new network must not replace a file. Got {str(path)!r}, which exists, instead.")
     key = Identity.generate() if invite_only else None
-    made = Network(
+    made = NetworkParameters(
         name=name or file.stem,
         catalogue=os.path.relpath(catalogue, file.parent),
         catalogue_sha256=digest,
@@ -115,7 +112,7 @@ def create(
             note(f"Wrote {key_file}: it signs invitations. Keep it to yourself.", quiet=quiet)
         write_whole(file, made.to_toml(), mode=_PUBLIC)
         note(f"Wrote {file}. Next: hetdp node init --network {file} --profile me.csv", quiet=quiet)
-    for hint in _hints(made):
+    for hint in network_warnings(made):
         note(hint, quiet=quiet)
     facts = {
         "network": made.name,
@@ -183,22 +180,6 @@ def invite(file: Path, *, key: str, secret: Path | None, as_json: bool, quiet: b
         return
     invitation = sign_invitation(holder.signing_secret, known.id, bytes.fromhex(key)).hex()
     print_json({"invitation": invitation}) if as_json else click.echo(invitation)
-
-
-def _hints(made: "Network") -> Iterator[str]:
-    """Yield what whoever makes a network should know about its parameters."""
-    from hetdp.node.protocol.sketches import plausible_ones
-
-    if plausible_ones(made.epsilon, made.items, made.most_items)[1] >= made.items:
-        yield (
-            "So small a catalogue, so large a profile or so small an epsilon that a sketch of ones cannot be told from "
-            "an honest one: whoever publishes one looks like everybody's neighbour. Profiles stay as private."
-        )
-    if made.epoch_length_s < _UNITS["d"]:
-        yield (
-            f"An epoch lasts {duration(made.epoch_length_s)}. Every epoch costs epsilon again, and after ten at "
-            "full weight an item no longer counts: short epochs are for trying things out."
-        )
 
 
 def _show(facts: Mapping[str, Any], *, as_json: bool, dry_run: bool) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.network import need_extra
-from hetdp.cli.node_costs import cost_facts, cost_warnings
 from hetdp.cli.node_demo import demo
 from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json
 from hetdp.core.errors import DataError, HetdpError
@@ -69,12 +68,13 @@ def init(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     import tempfile
 
+    from hetdp.node.costs import cost_facts
     from hetdp.node.handle import how_to_be_invited
     from hetdp.node.protocol.network import read_network
-    from hetdp.node.settings import Settings
+    from hetdp.node.settings import NodeSettings
     from hetdp.node.storage.folder import default_limit, init_node
 
-    settings = Settings(listen=listen, advertise=advertise)
+    settings = NodeSettings(listen=listen, advertise=advertise)
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch, "node") if dry_run else folder
         contact = init_node(place, network_path=network_path, profile_path=profile, settings=settings)
@@ -92,8 +92,7 @@ def init(
     else:
         shown = {name.replace("_", " "): fact for name, fact in facts.items() if name != "dry_run"}
         print_facts("", shown | _cost_words(costs))
-    for line in cost_warnings(costs):
-        note(f"Warning: {line}", quiet=quiet)
+    _warn_of(costs, quiet=quiet)
     if dry_run:
         note("--dry-run: nothing was kept.", quiet=quiet)
         return
@@ -189,7 +188,7 @@ def export(*, folder: Path, output: Path | None, as_json: bool, quiet: bool, dry
         check_writable(output)
     handle = NodeHandle.open(folder)
     try:
-        data = _export(handle)
+        data = handle.export()
     finally:
         handle.close()
     if dry_run:
@@ -243,20 +242,20 @@ def _start_page(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> threadin
 
 def _show_next(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> None:
     """Say what the next sketch would cost. Nothing is drawn."""
-    clock, counting = handle.clock(), handle.store.ledger.effective_dials()
-    due = clock.epoch >= 0 and (clock.published_epoch is None or clock.published_epoch < clock.epoch)
-    costs = cost_facts(handle.network, handle.store.ledger.default_limit())
-    facts = {
-        "epoch": clock.epoch,
-        "would_draw_a_sketch": due,
-        "items_that_count": len(counting),
-        "largest_loss": float(handle.network.epsilon) * max(counting.values(), default=0) / 100 if due else 0.0,
-    }
+    from hetdp.node.costs import cost_facts
+
+    facts, costs = handle.next_sketch(), cost_facts(handle.network, handle.store.ledger.default_limit())
     if as_json:
         print_json({"dry_run": True} | facts | costs)
     else:
         shown = {name.replace("_", " "): fact for name, fact in facts.items()}
         print_facts("Dry run: nothing was spent", shown | _cost_words(costs))
+    _warn_of(costs, quiet=quiet)
+
+
+def _warn_of(costs: dict[str, Any], *, quiet: bool) -> None:
+    from hetdp.node.costs import cost_warnings
+
     for line in cost_warnings(costs):
         note(f"Warning: {line}", quiet=quiet)
 
@@ -269,34 +268,4 @@ def _cost_words(costs: dict[str, Any]) -> dict[str, Any]:
         "epoch length": duration(costs["epoch_length_s"]),
         "lifetime limit of an item": costs["lifetime_limit"],
         "spent at full weight after": after,
-    }
-
-
-def _export(handle: "NodeHandle") -> dict[str, Any]:
-    store = handle.store
-    return {
-        "network": handle.network.name,
-        "epsilon_per_epoch": float(handle.network.epsilon),
-        "name": handle.name,
-        "key": handle.identity.key.hex(),
-        "default_limit": store.ledger.default_limit(),
-        "default_limit_set_on_the_page": store.ledger.default_limit_chosen(),
-        "profile": [
-            {
-                "item": item.item,
-                "title": item.title,
-                "weight": item.dial / 100,
-                "spent": item.spent,
-                "limit": item.limit,
-                "exhausted": item.exhausted,
-            }
-            for item in store.profile.items()
-        ],
-        "losses": [
-            {"epoch": epoch, "item": store.catalogue.item(place).item, "loss": loss}
-            for epoch, place, loss in store.ledger.all_charges()
-        ],
-        "published": [dataclasses.asdict(publication) for publication in store.publications.all()],
-        "dismissed": sorted(store.catalogue.item(place).item for place in store.profile.dismissed()),
-        "neighbours": [dataclasses.asdict(neighbour) for neighbour in handle.neighbours()],
     }

@@ -1,6 +1,7 @@
 """A node that publishes once per epoch, gossips blindly and chooses locally.
 
-`network` and `catalogue` are public; `identity`, `store` and `publication` keep what is one person's; `node` is the
-protocol without I/O (`cyclon`, `exchange`, `admission` are its parts), `transport` and `daemon` put it on the wire,
-`memory_network` on a fake one. `neighbours` computes at home, from the exact profile, and sends nothing.
+`protocol` is what nodes say to each other, as state machines without I/O; `storage` is the folder and the store of one
+person's node; `wire` is the transport, in a process of its own. `publication` draws and pays for an epoch's sketch,
+`neighbors` computes at home from the exact profile and sends nothing, `handle` is the node as its owner sees it,
+`daemon` runs it, `page` shows it in the browser, `demo` runs a whole network of them.
 """

@@ -14,11 +14,10 @@ from contextlib import closing
 
 from hetdp.core.errors import LedgerError
 from hetdp.core.randomness import secure_stream
-from hetdp.node.facts import Traffic
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.node.protocol.node import Action, Node
-from hetdp.node.protocol.publication import publish
+from hetdp.node.protocol.node import Action, Node, Traffic
+from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked
 from hetdp.node.wire.transport import Arrived, Lost, Transport
 

@@ -1,22 +1,61 @@
 """One node as its owner sees it: clock, neighbours, recommendations, status. All of it stays at home."""
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hetdp.core.errors import DataError
-from hetdp.node.facts import EpochClock, Neighbour, Recommendation, Status
-from hetdp.node.neighbors import find_neighbors, votes
+from hetdp.node.dials import FULL_DIAL
+from hetdp.node.neighbors import Neighbor, Recommendation, find_neighbors, votes
 from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.node.protocol.network import Bootstrap, Network, read_network
-from hetdp.node.settings import Settings, read_settings
+from hetdp.node.protocol.network import Bootstrap, NetworkParameters, read_network
+from hetdp.node.protocol.node import Traffic
+from hetdp.node.settings import NodeSettings, read_settings
 from hetdp.node.storage.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["NodeHandle", "how_to_be_invited"]
+__all__ = ["EpochClock", "NodeHandle", "Status", "how_to_be_invited"]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochClock:
+    """Where time stands in the public schedule; times are Unix seconds.
+
+    Privacy
+    -------
+    Public, except that `published_epoch` tells whether this node was running.
+    """
+
+    now_s: float
+    epoch: int
+    starts_s: float
+    ends_s: float
+    published_epoch: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A node at a glance; `items` and `exhausted` are for the owner's eyes."""
+
+    name: str
+    key_hex: str
+    network: str
+    address: str
+    running: bool
+    epoch: int
+    published_epoch: int | None
+    next_epoch_s: float
+    peers: int
+    sketches: int
+    traffic: Traffic
+    items: int
+    exhausted: int
+    clock_behind: bool
 
 
 @dataclass(repr=False)
@@ -29,8 +68,8 @@ class NodeHandle:
     """
 
     folder: Path
-    network: Network
-    settings: Settings
+    network: NetworkParameters
+    settings: NodeSettings
     identity: Identity
     store: NodeStore
     now: Callable[[], float] = time.time
@@ -109,7 +148,7 @@ class NodeHandle:
         starts_s, ends_s = float(self.network.starts(epoch)), float(self.network.starts(epoch + 1))
         return EpochClock(now_s, epoch, starts_s, ends_s, self.store.publications.newest_epoch())
 
-    def neighbours(self) -> tuple[Neighbour, ...]:
+    def neighbors(self) -> tuple[Neighbor, ...]:
         """Return the best neighbours among the sketches held, best first.
 
         Privacy
@@ -127,7 +166,7 @@ class NodeHandle:
         """
         return self.findings(limit)[1]
 
-    def findings(self, limit: int = 20) -> tuple[tuple[Neighbour, ...], tuple[Recommendation, ...]]:
+    def findings(self, limit: int = 20) -> tuple[tuple[Neighbor, ...], tuple[Recommendation, ...]]:
         """Return neighbours and recommendations together: sketches are read and compared once."""
         sketches, counting = self.store.peers.sketches(), self.store.ledger.effective_dials()
         chosen = self._alike(sketches, counting)
@@ -158,14 +197,14 @@ class NodeHandle:
             for vote, entry in zip(best, self.store.catalogue.items_at(places), strict=True)
         )
 
-    def _alike(self, sketches: Sequence[SignedSketch], counting: Collection[int]) -> tuple[Neighbour, ...]:
+    def _alike(self, sketches: Sequence[SignedSketch], counting: Collection[int]) -> tuple[Neighbor, ...]:
         return tuple(
             find_neighbors(
                 sketches,
                 counting,
                 epsilon=self.network.epsilon,
                 size=self.network.items,
-                count=self.settings.neighbours,
+                count=self.settings.neighbors,
             )
         )
 
@@ -188,6 +227,53 @@ class NodeHandle:
             exhausted=counts.exhausted,
             clock_behind=clock.published_epoch is not None and clock.published_epoch > clock.epoch,
         )
+
+    def next_sketch(self) -> dict[str, Any]:
+        """Return whether a sketch is due, and what it would cost. Nothing is drawn."""
+        clock, counting = self.clock(), self.store.ledger.effective_dials()
+        due = clock.epoch >= 0 and (clock.published_epoch is None or clock.published_epoch < clock.epoch)
+        loss = float(self.network.epsilon) * max(counting.values(), default=0) / FULL_DIAL
+        return {
+            "epoch": clock.epoch,
+            "would_draw_a_sketch": due,
+            "items_that_count": len(counting),
+            "largest_loss": loss if due else 0.0,
+        }
+
+    def export(self) -> dict[str, Any]:
+        """Return everything the node knows about its owner, ready for JSON; keys are left out.
+
+        Privacy
+        -------
+        For the owner's eyes: profile, dials, limits, losses, neighbours.
+        """
+        store = self.store
+        return {
+            "network": self.network.name,
+            "epsilon_per_epoch": float(self.network.epsilon),
+            "name": self.name,
+            "key": self.identity.key.hex(),
+            "default_limit": store.ledger.default_limit(),
+            "default_limit_set_on_the_page": store.ledger.default_limit_chosen(),
+            "profile": [
+                {
+                    "item": item.item,
+                    "title": item.title,
+                    "weight": item.dial / FULL_DIAL,
+                    "spent": item.spent,
+                    "limit": item.limit,
+                    "exhausted": item.exhausted,
+                }
+                for item in store.profile.items()
+            ],
+            "losses": [
+                {"epoch": epoch, "item": store.catalogue.item(place).item, "loss": loss}
+                for epoch, place, loss in store.ledger.all_charges()
+            ],
+            "published": [dataclasses.asdict(publication) for publication in store.publications.all()],
+            "dismissed": sorted(store.catalogue.item(place).item for place in store.profile.dismissed()),
+            "neighbours": [dataclasses.asdict(neighbor) for neighbor in self.neighbors()],
+        }
 
 
 def how_to_be_invited(key_hex: str, folder: Path) -> str:

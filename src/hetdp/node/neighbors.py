@@ -12,7 +12,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from hetdp.node.facts import Neighbour
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.sketching.bits import unpack
@@ -20,7 +19,40 @@ from hetdp.sketching.chance import RARE, best_by_chance, binomial_tail
 from hetdp.sketching.estimate import items_behind, items_behind_error, ones_among
 from hetdp.sketching.law import chance_of_one
 
-__all__ = ["Vote", "find_neighbors", "votes"]
+__all__ = ["Neighbor", "Recommendation", "Vote", "find_neighbors", "votes"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Neighbor:
+    """Someone whose sketch fits the owner's profile.
+
+    Attributes
+    ----------
+    score
+        Sum over the owner's items of (bit - q).
+    shared, shared_error
+        Estimated number of the owner's items that they have too, and one standard deviation of it.
+    share
+        `shared` over the number of the owner's items, within [0, 1].
+    deviations
+        Standard deviations above what chance gives.
+    by_chance
+        How likely the best of all sketches held looks as much alike by chance alone; exact.
+
+    Privacy
+    -------
+    Computed from the exact profile: for the owner's eyes, and `repr` shows nothing.
+    """
+
+    name: str
+    key_hex: str
+    score: float
+    shared: float
+    shared_error: float
+    share: float
+    deviations: float
+    by_chance: float
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,9 +85,44 @@ class Vote:
     by_chance: float
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Recommendation:
+    """An item that neighbours seem to have.
+
+    Attributes
+    ----------
+    votes
+        Estimated number of neighbours who have it.
+    voters, asked
+        Neighbours whose bit is set, and how many were asked: those who stand out from chance.
+    deviations
+        Standard deviations above what chance gives.
+    by_chance
+        How likely the best of all items of the catalogue gets so many voters by chance alone; exact.
+    in_profile
+        True only for an item of dial 0 or one at its limit: it has no influence, so it may turn up.
+
+    Privacy
+    -------
+    Computed from the exact profile: for the owner's eyes, and `repr` shows nothing.
+    """
+
+    place: int
+    item: str
+    title: str
+    link: str
+    group: str
+    votes: float
+    voters: int
+    asked: int
+    deviations: float
+    by_chance: float
+    in_profile: bool
+
+
 def find_neighbors(
     sketches: Sequence[SignedSketch], items: Collection[int], *, epsilon: Fraction, size: int, count: int
-) -> list[Neighbour]:
+) -> list[Neighbor]:
     """Return the `count` best neighbours, best first; none for an empty profile.
 
     Parameters
@@ -85,7 +152,7 @@ def find_neighbors(
     shared = items_behind(ones[best], len(items), epsilon).tolist()
     by_chance = best_by_chance(binomial_tail(ones[best], len(items), q), len(sketches)).tolist()
     return [
-        Neighbour(
+        Neighbor(
             name=pseudonym(sketches[place].key),
             key_hex=sketches[place].key.hex(),
             score=float(ones[place] - q * len(items)),
@@ -102,7 +169,7 @@ def find_neighbors(
 
 def votes(
     sketches: Sequence[SignedSketch],
-    neighbours: Sequence[Neighbour],
+    neighbors: Sequence[Neighbor],
     *,
     without: Collection[int],
     epsilon: Fraction,
@@ -115,7 +182,7 @@ def votes(
 
     Parameters
     ----------
-    sketches, neighbours
+    sketches, neighbors
         Those of others, and who of them was chosen.
     without
         Places not to recommend: what counts in the profile, what was dismissed.
@@ -129,12 +196,12 @@ def votes(
         voters is binomial and `by_chance` is exact.
     """
     by_key = {sketch.key.hex(): sketch for sketch in sketches}
-    chosen = [neighbour for neighbour in neighbours if neighbour.by_chance < RARE]
+    chosen = [neighbor for neighbor in neighbors if neighbor.by_chance < RARE]
     if not chosen:
         return []
     q = chance_of_one(epsilon)
-    bits = np.stack([unpack(by_key[neighbour.key_hex].bits, size) for neighbour in chosen])
-    weights = np.array([neighbour.score for neighbour in chosen]) / max(neighbour.score for neighbour in chosen)
+    bits = np.stack([unpack(by_key[neighbor.key_hex].bits, size) for neighbor in chosen])
+    weights = np.array([neighbor.score for neighbor in chosen]) / max(neighbor.score for neighbor in chosen)
     strength = weights @ (bits - q) / math.sqrt(float((weights**2).sum()) * q * (1.0 - q))
     voters = bits.sum(axis=0)
     voters[list(without)] = 0

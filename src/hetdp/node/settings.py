@@ -13,13 +13,13 @@ from msgspec import Meta
 
 from hetdp.core.errors import DataError
 
-__all__ = ["SETTINGS", "Settings", "read_settings", "settings_toml"]
+__all__ = ["SETTINGS", "NodeSettings", "read_settings", "settings_toml"]
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NodeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of one node; `SETTINGS` says what each does.
 
     Privacy
@@ -28,7 +28,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     Examples
     --------
-    >>> Settings().neighbours
+    >>> NodeSettings().neighbors
     10
     """
 
@@ -37,7 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     invitation: Annotated[str, Meta(pattern=r"^([0-9a-f]{128})?$")] = ""
     page: bool = True
     page_port: Annotated[int, Meta(ge=0, le=65535)] = 0
-    neighbours: Count = 10
+    neighbors: Count = msgspec.field(default=10, name="neighbours")
     lifetime_epochs: Annotated[float, Meta(gt=0, le=1e6)] = 10.0
     most_sketches: Count = 1000
     keep_epochs: Annotated[int, Meta(ge=1, le=1000)] = 2
@@ -79,10 +79,10 @@ SETTINGS: dict[str, str] = {
 }
 
 
-def read_settings(path: Path) -> Settings:
+def read_settings(path: Path) -> NodeSettings:
     """Read settings from a TOML file; what it leaves out has its default."""
     try:
-        return msgspec.convert(tomllib.loads(path.read_bytes().decode()), Settings)
+        return msgspec.convert(tomllib.loads(path.read_bytes().decode()), NodeSettings)
     except OSError as error:
         raise DataError(f"the settings file {path} must be readable. Got: {error.strerror}.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
@@ -94,12 +94,12 @@ def read_settings(path: Path) -> Settings:
         raise DataError(f"the settings file {path.name} must hold known settings. Got: {error}.") from None
 
 
-def settings_toml(settings: Settings) -> str:
+def settings_toml(settings: NodeSettings) -> str:
     """Return settings as the text of a TOML file, each with its explanation.
 
     Examples
     --------
-    >>> settings_toml(Settings()).splitlines()[-1]
+    >>> settings_toml(NodeSettings()).splitlines()[-1]
     'most_per_host = 4'
     """
     plain: dict[str, Any] = msgspec.to_builtins(settings)

@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.facts import Traffic
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import Record, SignedSketch
-from hetdp.node.protocol.network import Network
-from hetdp.node.protocol.publication import publish
-from hetdp.node.settings import Settings
+from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.protocol.node import Traffic
+from hetdp.node.publication import publish
+from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node, locked
 from hetdp.sketching.bits import pack
 
@@ -161,7 +161,7 @@ class PageNodes:
                 link = f"https://example.org/{place}" if place % 7 == 0 else ""
                 shown = (f"{title} {place}", title) if title else (usual, GROUPS[place % 5])
                 rows.writerow([f"i{place}", shown[0], link, shown[1]])
-        network = Network(
+        network = NetworkParameters(
             name="test-net",
             catalogue="items.csv",
             catalogue_sha256=hashlib.sha256((folder / "items.csv").read_bytes()).hexdigest(),
@@ -175,7 +175,7 @@ class PageNodes:
         init_node(
             folder / "node",
             network_path=folder / "network.toml",
-            settings=Settings(lifetime_epochs=lifetime_epochs),
+            settings=NodeSettings(lifetime_epochs=lifetime_epochs),
             identity=Identity.generate(seeded_stream(31, 0)),
         )
         node = PageNode.open(folder / "node").begin()

@@ -13,8 +13,8 @@ from page_browser import browser, needs_chromium, opened
 
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.network import Bootstrap, Network
-from hetdp.node.settings import Settings
+from hetdp.node.protocol.network import Bootstrap, NetworkParameters
+from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import free_ports, init_node
 from hetdp.profiles.reading.catalogues import read_network_catalogue
 
@@ -36,7 +36,7 @@ def folders(tmp_path):
     items, digest = read_network_catalogue(tmp_path / "items.csv")
     who = [Identity.generate() for _ in range(3)]
     addresses = [f"tcp://127.0.0.1:{port}" for port in free_ports(3)]
-    network = Network(
+    network = NetworkParameters(
         name="three",
         catalogue="items.csv",
         catalogue_sha256=digest,
@@ -55,7 +55,7 @@ def folders(tmp_path):
             made[-1],
             network_path=tmp_path / "net.toml",
             profile_path=tmp_path / "theirs.csv" if number else None,
-            settings=Settings(listen=addresses[number], page=number == 0),
+            settings=NodeSettings(listen=addresses[number], page=number == 0),
             identity=identity,
         )
     return made

@@ -382,7 +382,7 @@ def test_neighbours_come_with_their_uncertainty(open_page, nodes):
     node = nodes.lived_in()
     html = open_page(node).get("/neighbours")
     text = text_of(html)
-    for person in node.neighbours():
+    for person in node.neighbors():
         assert person.name in text
     assert "shares about 14 of your 22, likely 12 to 17; hardly by chance" in text
     assert "may be chance" in text
@@ -414,7 +414,7 @@ def test_weak_hints_are_below_a_fold(open_page, nodes):
 def test_people_who_share_nothing_are_not_listed(open_page, nodes):
     node = nodes.lived_in()
     node.meet(38, ones=(*ONES[:-1], 1))
-    *_, before, last = node.neighbours()
+    *_, before, last = node.neighbors()
     text = text_of(open_page(node).get("/neighbours"))
     assert "shares about 0" not in text
     assert last.name not in text

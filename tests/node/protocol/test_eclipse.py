@@ -6,11 +6,10 @@ import pytest
 from swarm import START, Swarm, a_network, address_of, identity_of
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.protocol.cyclon import View
 from hetdp.node.protocol.messages import Opening, Record, encode
-from hetdp.node.protocol.node import Dial, Node
-from hetdp.node.protocol.reached import Reached
-from hetdp.node.settings import Settings
+from hetdp.node.protocol.node import Call, Node
+from hetdp.node.protocol.peer_view import PeerView, Reachability
+from hetdp.node.settings import NodeSettings
 
 NETWORK = a_network()
 FAKE = "10.77."
@@ -22,7 +21,7 @@ def record(number, *, issued_ms=1000, address=None):
 
 def a_view(size=8, most_per_host=0):
     own = "tcp://10.0.0.0:1"
-    return View(bytes(32), own, size=size, shuffle_size=4, most_per_host=most_per_host, stream=seeded_stream(1))
+    return PeerView(bytes(32), own, size=size, shuffle_size=4, most_per_host=most_per_host, stream=seeded_stream(1))
 
 
 def keys(view):
@@ -35,7 +34,7 @@ def calls(view, one):
 
 def a_node(number):
     who, stream = identity_of(number), seeded_stream(1 + number)
-    return Node(who, address=address_of(number), network=NETWORK, settings=Settings(), stream=stream, now_s=START)
+    return Node(who, address=address_of(number), network=NETWORK, settings=NodeSettings(), stream=stream, now_s=START)
 
 
 def signed(number, address, now_s, *, network_id=NETWORK.id):
@@ -109,7 +108,7 @@ def test_addresses_that_change_after_an_answer_do_not_get_around_the_quarter():
 
 
 def test_what_is_remembered_of_answers_is_bounded_and_the_last_counts():
-    reached = Reached()
+    reached = Reachability()
     for number in range(3000):
         for answered in (True, False):
             reached.note(number.to_bytes(4, "big"), address_of(number), answered=answered)
@@ -171,7 +170,7 @@ def test_a_victim_that_answers_is_not_kept_out_by_one_who_claims_its_address():
             node.receive((number, turn), identity_of(number).curve, encode(NETWORK.id, opening), now_s=now_s)
         seen.append(identity_of(1).key in {one.key for one in node.view.records()})
         for action in node.tick(now_s + 5):
-            if isinstance(action, Dial) and action.curve == identity_of(1).curve:
+            if isinstance(action, Call) and action.curve == identity_of(1).curve:
                 for reply in victim.receive(b"in", identity_of(0).curve, action.raw, now_s=now_s + 5):
                     node.receive(action.link, identity_of(1).curve, reply.raw, now_s=now_s + 5)
     assert sum(seen[-30:]) == 30

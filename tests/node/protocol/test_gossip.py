@@ -4,11 +4,11 @@ from swarm import START, a_network, address_of, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.admission import Gate
-from hetdp.node.protocol.cyclon import View
 from hetdp.node.protocol.identity import sign_invitation
 from hetdp.node.protocol.messages import Record, Refused, SignedSketch, Slip
+from hetdp.node.protocol.peer_view import PeerView
 from hetdp.node.protocol.shelf import Shelf
-from hetdp.node.settings import Settings
+from hetdp.node.settings import NodeSettings
 
 OWN = "tcp://10.0.0.0:1"
 
@@ -18,7 +18,7 @@ def record(number, *, issued_ms=1000, address=None):
 
 
 def a_view(size=10, shuffle_size=4, most_per_host=0, own="tcp://10.0.0.0:1"):
-    return View(
+    return PeerView(
         bytes(32),
         own,
         size=size,
@@ -179,7 +179,7 @@ def refused(gate, one, now_s=START):
 
 def test_records_are_checked():
     network = a_network()
-    gate = Gate(network, Settings(record_periods=10, clock_skew_s=5), own_address=OWN)
+    gate = Gate(network, NodeSettings(record_periods=10, clock_skew_s=5), own_address=OWN)
     good = signed(1, network, issued_ms=int(START * 1000))
     assert refused(gate, good) == ""
     assert "signature" in refused(
@@ -194,20 +194,20 @@ def test_records_are_checked():
 def test_admission_by_list_and_by_invitation():
     host = identity_of(99)
     network = a_network(admission="invite", network_key=host.key.hex())
-    gate = Gate(network, Settings(), own_address=OWN)
+    gate = Gate(network, NodeSettings(), own_address=OWN)
     invitation = sign_invitation(host.signing_secret, network.id, identity_of(1).key)
     now_ms = int(START * 1000)
     assert refused(gate, signed(1, network, issued_ms=now_ms, invitation=invitation)) == ""
     assert "admitted" in refused(gate, signed(2, network, issued_ms=now_ms, invitation=invitation))
     assert "admitted" in refused(gate, signed(1, network, issued_ms=now_ms))
-    listed = Gate(a_network(admission="allow", allow=(identity_of(1).key.hex(),)), Settings(), own_address=OWN)
+    listed = Gate(a_network(admission="allow", allow=(identity_of(1).key.hex(),)), NodeSettings(), own_address=OWN)
     assert listed.admits(identity_of(1).key, b"")
     assert not listed.admits(identity_of(2).key, b"")
 
 
 def test_floods_are_cut_and_banned_and_bans_end():
     network = a_network(period_s=10.0)
-    gate = Gate(network, Settings(message_burst=5, messages_per_period=10, strikes=3, ban_s=100), own_address=OWN)
+    gate = Gate(network, NodeSettings(message_burst=5, messages_per_period=10, strikes=3, ban_s=100), own_address=OWN)
     passed = [gate.lets_through(b"k", now_s=0.0) for _ in range(10)]
     assert passed == [True] * 5 + [False] * 5
     assert gate.banned(b"k", now_s=99.0)
@@ -220,7 +220,7 @@ def test_floods_are_cut_and_banned_and_bans_end():
 
 
 def test_memory_about_strangers_is_bounded():
-    gate = Gate(a_network(), Settings(), own_address=OWN)
+    gate = Gate(a_network(), NodeSettings(), own_address=OWN)
     for number in range(10_000):
         gate.lets_through(number.to_bytes(32, "big"), now_s=0.0)
     assert len(gate._conduct) <= 4096

@@ -8,15 +8,15 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.addresses import address_kind
 from hetdp.node.protocol.admission import Gate
-from hetdp.node.protocol.cyclon import View
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import check_signature
 from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, Refused, SignedSketch, Slip, decode, encode
 from hetdp.node.protocol.network import Bootstrap
-from hetdp.node.protocol.node import Dial, HangUp, Node, Reply
+from hetdp.node.protocol.node import Call, HangUp, Node, Reply
+from hetdp.node.protocol.peer_view import PeerView
 from hetdp.node.protocol.shelf import Shelf
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
-from hetdp.node.settings import Settings
+from hetdp.node.settings import NodeSettings
 
 NETWORK = a_network()
 ME, VICTIM, CROOK, FRIEND = 0, 1, 2, 3
@@ -33,7 +33,7 @@ def a_node(number=ME, *, now_s=START, settings=None, network=NETWORK):
         identity_of(number),
         address=address_of(number),
         network=network,
-        settings=settings or Settings(),
+        settings=settings or NodeSettings(),
         stream=seeded_stream(9, number),
         now_s=now_s,
     )
@@ -55,7 +55,7 @@ def known(node):
 
 
 def test_who_was_asked_is_not_asked_again_before_the_others_however_old_it_looks():
-    view = View(bytes(32), "tcp://10.0.0.1:1", size=10, shuffle_size=8, most_per_host=0, stream=seeded_stream(1))
+    view = PeerView(bytes(32), "tcp://10.0.0.1:1", size=10, shuffle_size=8, most_per_host=0, stream=seeded_stream(1))
     others = [Record(bytes([n]) * 32, bytes(32), address_of(n), 1000 * n, b"", b"") for n in range(5, 9)]
     old = Record(b"\1" * 32, bytes(32), address_of(1), 7, b"", b"")
     view.merge([*others, old], sent=[], source=b"x")
@@ -71,7 +71,7 @@ def test_who_was_asked_is_not_asked_again_before_the_others_however_old_it_looks
 
 
 def test_what_is_remembered_of_asking_is_bounded():
-    view = View(bytes(32), "tcp://10.0.0.1:1", size=10, shuffle_size=8, most_per_host=0, stream=seeded_stream(1))
+    view = PeerView(bytes(32), "tcp://10.0.0.1:1", size=10, shuffle_size=8, most_per_host=0, stream=seeded_stream(1))
     for number in range(5000):
         view.note_asked(number.to_bytes(32, "big"), float(number))
     assert len(view._asked_ms) == 1024
@@ -79,7 +79,7 @@ def test_what_is_remembered_of_asking_is_bounded():
 
 def test_a_sender_must_show_a_fresh_record_of_itself():
     now_s = START + 10_000.0
-    period_s, skew_s = NETWORK.period_s, Settings().clock_skew_s
+    period_s, skew_s = NETWORK.period_s, NodeSettings().clock_skew_s
     for age_s, heard in ((0.0, True), (2 * period_s + skew_s, True), (4 * period_s + skew_s, False)):
         node = a_node(now_s=now_s)
         answered = hear(node, CROOK, opening(CROOK, now_s=now_s - age_s), now_s=now_s)
@@ -99,7 +99,7 @@ def test_one_key_does_not_take_the_outgoing_exchanges():
         now_s, number = node.next_exchange_s, 10 + turn % 8
         old = signed(CROOK, now_s=max(START, now_s - 55 * NETWORK.period_s))
         hear(node, number, opening(number, now_s=now_s, entries=[old]), now_s=now_s)
-        dialled = [action for action in node.tick(now_s) if isinstance(action, Dial)]
+        dialled = [action for action in node.tick(now_s) if isinstance(action, Call)]
         asked += [action.curve == identity_of(CROOK).curve for action in dialled]
     assert len(asked) == 90
     assert sum(asked) / len(asked) <= 0.2
@@ -118,7 +118,7 @@ def test_a_record_that_names_anothers_transport_key_gets_nobody_banned():
         hear(node, FRIEND, opening(FRIEND, now_s=now_s - 1, entries=[evil]), now_s=now_s - 0.5)
         node.view.remove(identity_of(FRIEND).key)
         for action in node.tick(now_s):
-            if isinstance(action, Dial) and action.curve == identity_of(VICTIM).curve:
+            if isinstance(action, Call) and action.curve == identity_of(VICTIM).curve:
                 led += 1
                 (reply,) = victim.receive(b"in", identity_of(ME).curve, action.raw, now_s=now_s)
                 after = node.receive(action.link, identity_of(VICTIM).curve, reply.raw, now_s=now_s)
@@ -139,7 +139,7 @@ def test_a_second_record_under_the_senders_key_does_not_count():
 
 
 def test_a_known_peer_changes_its_transport_key_only_itself_and_its_address_only_to_a_free_one():
-    view = View(bytes(32), "tcp://10.0.0.1:1", size=10, shuffle_size=8, most_per_host=2, stream=seeded_stream(1))
+    view = PeerView(bytes(32), "tcp://10.0.0.1:1", size=10, shuffle_size=8, most_per_host=2, stream=seeded_stream(1))
 
     def record(number, issued_ms, *, curve=bytes(32), address=None):
         return Record(bytes([number]) * 32, curve, address or f"tcp://6.6.6.{number}:1", issued_ms, b"", b"")
@@ -160,7 +160,7 @@ def test_a_known_peer_changes_its_transport_key_only_itself_and_its_address_only
 
 
 def test_strikes_are_forgiven_one_per_period():
-    gate = Gate(NETWORK, Settings(strikes=20), own_address=address_of(ME))
+    gate = Gate(NETWORK, NodeSettings(strikes=20), own_address=address_of(ME))
     for turn in range(100):
         now_s = START + turn * 5 * NETWORK.period_s
         gate.strike(b"k" * 32, now_s=now_s, count=5)
@@ -182,7 +182,7 @@ def test_a_record_signed_in_the_future_is_signed_anew():
 
 
 def test_bans_made_in_the_future_end_like_others():
-    gate = Gate(NETWORK, Settings(ban_s=100), own_address=address_of(ME))
+    gate = Gate(NETWORK, NodeSettings(ban_s=100), own_address=address_of(ME))
     gate.ban(b"b" * 32, until_s=START + 10**6)
     gate.ban(b"c" * 32, until_s=START + 50)
     gate.forget_the_future(START)
@@ -200,7 +200,7 @@ def test_exchanges_noted_in_the_future_are_given_up_in_time():
 
 
 def test_records_from_the_future_are_forgotten_and_who_was_asked_then_was_asked_now():
-    view = View(bytes(32), "tcp://10.0.0.1:1", size=10, shuffle_size=8, most_per_host=0, stream=seeded_stream(1))
+    view = PeerView(bytes(32), "tcp://10.0.0.1:1", size=10, shuffle_size=8, most_per_host=0, stream=seeded_stream(1))
     early, late = (Record(bytes([n]) * 32, bytes(32), address_of(n), 10**6 * n, b"", b"") for n in (1, 9))
     view.merge([early, late], sent=[], source=b"x")
     view.note_asked(early.key, 9e6)
@@ -214,7 +214,7 @@ def test_records_from_the_future_are_forgotten_and_who_was_asked_then_was_asked_
 
 def test_a_signing_key_has_a_rate_and_strikes_of_its_own():
     """Fresh transport keys do not help: after its burst the signing key is cut off, then banned."""
-    node = a_node(settings=Settings(message_burst=5, strikes=4))
+    node = a_node(settings=NodeSettings(message_burst=5, strikes=4))
     answered = []
     for turn in range(12):
         fresh = identity_of(1000 + turn).curve
@@ -242,7 +242,7 @@ def test_bad_sketches_are_held_against_the_signing_key_too():
         assert node.gate._of(key, START).strikes == 5
 
 
-def test_a_dialled_peer_that_delivers_rubbish_is_hung_up_on():
+def test_a_called_peer_that_delivers_rubbish_is_hung_up_on():
     network = a_network(bootstrap=(Bootstrap(address_of(CROOK), identity_of(CROOK).key.hex(), "ab" * 32),))
     node = a_node(network=network)
     (dial,) = node.tick(node.next_exchange_s)
@@ -260,7 +260,7 @@ def test_a_dialled_peer_that_delivers_rubbish_is_hung_up_on():
 
 
 def test_bans_are_not_washed_off_by_fresh_keys():
-    gate = Gate(NETWORK, Settings(), own_address=address_of(ME))
+    gate = Gate(NETWORK, NodeSettings(), own_address=address_of(ME))
     gate.strike(b"b" * 32, now_s=START, count=20)
     for number in range(10_000):
         gate.lets_through(number.to_bytes(32, "big"), now_s=START)
@@ -268,7 +268,7 @@ def test_bans_are_not_washed_off_by_fresh_keys():
 
 
 def test_the_list_of_bans_is_bounded_and_the_longest_stay():
-    gate = Gate(NETWORK, Settings(), own_address=address_of(ME))
+    gate = Gate(NETWORK, NodeSettings(), own_address=address_of(ME))
     gate.ban(b"b" * 32, until_s=START + 10**6)
     for number in range(5000):
         gate.ban(number.to_bytes(32, "big"), until_s=START + 1 + number)
@@ -279,11 +279,11 @@ def test_the_list_of_bans_is_bounded_and_the_longest_stay():
 
 
 def test_all_peers_together_have_one_bucket_but_answers_come_through():
-    node = a_node(settings=Settings(messages_per_s=1.0))
+    node = a_node(settings=NodeSettings(messages_per_s=1.0))
     heard = [bool(hear(node, 100 + n, opening(100 + n))) for n in range(15)]
     assert heard == [True] * 10 + [False] * 5
     assert not node.gate.bans(START)
-    (dial,) = (action for action in node.tick(node.next_exchange_s) if isinstance(action, Dial))
+    (dial,) = (action for action in node.tick(node.next_exchange_s) if isinstance(action, Call))
     now_s = node.next_exchange_s - NETWORK.period_s
     while node.gate.has_room(now_s=now_s):
         pass
@@ -311,7 +311,7 @@ def test_one_key_has_two_exchanges_open_at_most():
 
 def test_a_crowd_of_callers_keeps_no_sketch_from_the_disk():
     """An honest sketch comes, then 2,100 keys call before the next period: more than are remembered."""
-    node = a_node(settings=Settings(messages_per_s=1e6))
+    node = a_node(settings=NodeSettings(messages_per_s=1e6))
     bits = draw_bits({}, epsilon=NETWORK.epsilon, size=NETWORK.items, stream=seeded_stream(3))
     good = sign_sketch(bits, epoch=0, identity=identity_of(VICTIM), network=NETWORK)
     hear(node, VICTIM, opening(VICTIM, have=(Slip(good.key, 0),)))
@@ -336,7 +336,7 @@ def test_a_crowd_of_callers_keeps_no_sketch_from_the_disk():
     ],
 )
 def test_records_do_not_lead_into_networks_that_only_the_node_can_reach(own, believed):
-    gate = Gate(NETWORK, Settings(), own_address=f"tcp://{own}:1")
+    gate = Gate(NETWORK, NodeSettings(), own_address=f"tcp://{own}:1")
     tried = ["9.9.9.9", "192.168.1.1", "[fd00::1]", "100.64.0.9", "127.0.0.2", "[::1]", "[::ffff:7f00:2]"]
     tried += ["169.254.3.4", "[fe80::7]", "0.0.0.0", "224.0.0.1", "240.0.0.1", "[2002:7f00:1::]", "[64:ff9b::a00:1]"]  # noqa: S104
     found = set()
@@ -355,7 +355,7 @@ def test_who_sits_behind_a_router_may_ask_but_is_not_told_of():
         identity_of(ME),
         address="tcp://8.8.8.8:1",
         network=NETWORK,
-        settings=Settings(),
+        settings=NodeSettings(),
         stream=seeded_stream(1),
         now_s=START,
     )
@@ -369,11 +369,11 @@ def test_who_sits_behind_a_router_may_ask_but_is_not_told_of():
 @pytest.mark.parametrize("host", ["localhost", "evil.example", "127.evil.example", "6.6.6.06", "127.1", "2130706433"])
 def test_names_do_not_travel_by_gossip(host):
     assert address_kind(f"tcp://{host}:1") == "name"
-    gate = Gate(NETWORK, Settings(), own_address="tcp://127.0.0.1:1")
+    gate = Gate(NETWORK, NodeSettings(), own_address="tcp://127.0.0.1:1")
     with pytest.raises(Refused, match="an IP address"):
         gate.check_record(signed(5, address=f"tcp://{host}:1"), now_s=START)
     with pytest.raises(InvalidInput, match="names are for"):
-        Gate(NETWORK, Settings(), own_address=f"tcp://{host}:1")
+        Gate(NETWORK, NodeSettings(), own_address=f"tcp://{host}:1")
 
 
 # --- invitations, signatures, the shelf ------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ def test_nothing_can_be_hung_on_a_signed_sketch():
     tagged = msgspec.structs.replace(good, invitation=b"handed to peer 17".ljust(64, b"."))
     with pytest.raises(Refused, match="signed"):
         check_sketch(tagged, network=NETWORK, network_id=NETWORK.id)
-    gate = Gate(NETWORK, Settings(), own_address=address_of(ME))
+    gate = Gate(NETWORK, NodeSettings(), own_address=address_of(ME))
     assert gate.admits(good.key, b"")
     assert not gate.admits(good.key, tagged.invitation)
     shifted = msgspec.structs.replace(good, invitation=good.bits[:1], bits=good.bits[1:])
@@ -397,7 +397,7 @@ def test_an_invitation_is_not_shown_where_nobody_asks_for_it():
         identity_of(ME),
         address=address_of(ME),
         network=NETWORK,
-        settings=Settings(),
+        settings=NodeSettings(),
         stream=seeded_stream(1),
         now_s=START,
         invitation=bytes(64),

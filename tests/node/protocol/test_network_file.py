@@ -13,7 +13,7 @@ from hetdp.core.errors import DataError, InvalidInput
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym, sign_invitation
 from hetdp.node.protocol.network import read_network, split_address
-from hetdp.node.settings import Settings
+from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node, is_running, locked
 from hetdp.profiles.reading.catalogues import read_network_catalogue, read_profile_items
 
@@ -102,7 +102,7 @@ def arrange(tmp_path, items=20):
 def test_files_of_a_node_are_for_its_owner_only(tmp_path):
     home = arrange(tmp_path)
     (tmp_path / "me.csv").write_text("item,weight\ni3,0.5\ni5,\n")
-    settings = Settings(listen="tcp://127.0.0.1:0")
+    settings = NodeSettings(listen="tcp://127.0.0.1:0")
     init_node(home, network_path=tmp_path / "n.toml", profile_path=tmp_path / "me.csv", settings=settings)
     handle = NodeHandle.open(home)
     handle.store.profile.set_dials({1: 10})

@@ -6,7 +6,7 @@ import pytest
 from swarm import BadPeer, Swarm, address_of, identity_of
 
 from hetdp.node.protocol.memory_network import Conditions
-from hetdp.node.settings import Settings
+from hetdp.node.settings import NodeSettings
 
 
 def everybody_has(swarm, share=1.0):
@@ -144,7 +144,7 @@ def test_a_tenth_of_bad_peers_does_not_stop_convergence(kind):
 
 
 def test_a_new_epoch_replaces_old_sketches():
-    swarm = Swarm(15, epoch_length_s=200, settings=Settings(keep_epochs=1, clock_skew_s=1))
+    swarm = Swarm(15, epoch_length_s=200, settings=NodeSettings(keep_epochs=1, clock_skew_s=1))
     swarm.cycles(10)
     swarm.wire.run(until_s=swarm.network.starts(1) + 1.0)
     for number, node in swarm.nodes.items():

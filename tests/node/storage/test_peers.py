@@ -3,8 +3,8 @@
 import pytest
 from swarm import START, a_network, address_of
 
-from hetdp.node.facts import Traffic
 from hetdp.node.protocol.messages import Record
+from hetdp.node.protocol.node import Traffic
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem
 

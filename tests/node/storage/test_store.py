@@ -17,11 +17,11 @@ from swarm import START, a_network, identity_of
 
 from hetdp.core.errors import DataError, InvalidInput, SimulatedResult
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.facts import Traffic
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.messages import Record
-from hetdp.node.protocol.publication import publish
-from hetdp.node.settings import Settings
+from hetdp.node.protocol.node import Traffic
+from hetdp.node.publication import publish
+from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem
 
@@ -195,7 +195,7 @@ def test_a_failure_while_drawing_charges_nothing(store, monkeypatch):
         raise sqlite3.OperationalError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("hetdp.node.protocol.publication.sign_sketch", fail)
+        patch.setattr("hetdp.node.publication.sign_sketch", fail)
         with pytest.raises(sqlite3.OperationalError):
             publish_at(store, 0)
     assert store.ledger.spent() == {}
@@ -207,7 +207,7 @@ CHILD = """
     from pathlib import Path
     sys.path[:0] = {tests!r}
     from test_store import NETWORK, WHO
-    from hetdp.node.protocol.publication import publish
+    from hetdp.node.publication import publish
     from hetdp.node.storage.store import NodeStore
     store = NodeStore(Path({path!r}))
     epoch = (store.publications.newest_epoch() or 0) + 1
@@ -300,7 +300,7 @@ def test_foreign_files_are_refused(tmp_path):
 
 def test_the_owner_sees_clock_and_status(store, tmp_path):
     now = [NETWORK.starts(2) + 10.0]
-    handle = NodeHandle(tmp_path, NETWORK, Settings(), WHO, store, now=lambda: now[0])
+    handle = NodeHandle(tmp_path, NETWORK, NodeSettings(), WHO, store, now=lambda: now[0])
     store.profile.set_dials({1: 100})
     publish_at(store, 2)
     clock = handle.clock()

@@ -21,10 +21,10 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import Opening, Record, encode
 from hetdp.node.protocol.network import split_address
-from hetdp.node.protocol.node import Dial, Reply
+from hetdp.node.protocol.node import Call, Reply
 from hetdp.node.wire.child import Poll
 from hetdp.node.wire.frames import Broken, Kind, Pipe
-from hetdp.node.wire.names import Names
+from hetdp.node.wire.outgoing import Connector
 from hetdp.node.wire.transport import Arrived, Lost, Transport
 from sockets import hung_up
 
@@ -151,7 +151,7 @@ class Attacked:
 
 
 def test_a_peer_that_makes_libzmq_abort_costs_a_moment_and_its_key(tmp_path):
-    """The key of a WELCOME is zero: libzmq's assertion ends the process that dialled."""
+    """The key of a WELCOME is zero: libzmq's assertion ends the process that called."""
     bad = Identity.generate()
     with Poisoner(bad) as poisoner, Attacked(tmp_path) as node:
         caller = node.caller(bad)
@@ -217,7 +217,7 @@ def test_who_talks_over_the_wire_proves_its_key():
 
 def crashed(number, *, answered):
     with transports(SERVER, CLIENT) as (server, client):
-        client.perform(Dial(1, server.address, SERVER.curve, b"hello"))
+        client.perform(Call(1, server.address, SERVER.curve, b"hello"))
         (asked,) = events(server, client)
         if answered:
             server.perform(Reply(asked.link, b"welcome"))
@@ -225,14 +225,14 @@ def crashed(number, *, answered):
         os.kill(client.process_id, number)
         (lost,) = events(client)
         # The next process works as the first did, also for callers, at the same address.
-        client.perform(Dial(2, server.address, SERVER.curve, b"again"))
+        client.perform(Call(2, server.address, SERVER.curve, b"again"))
         again = [event for event in events(client, count=1, seconds=0.1) if isinstance(event, Lost)]
         if again:  # it had not started yet
             assert again == [Lost(2, SERVER.curve, suspect=False)]
             events(client, seconds=0.3)
-            client.perform(Dial(3, server.address, SERVER.curve, b"again"))
+            client.perform(Call(3, server.address, SERVER.curve, b"again"))
         assert [event.raw for event in events(server, client)] == [b"again"]
-        server.perform(Dial(4, client.address, CLIENT.curve, b"and back"))
+        server.perform(Call(4, client.address, CLIENT.curve, b"and back"))
         assert [event.raw for event in events(client, server)] == [b"and back"]
         return lost
 
@@ -268,7 +268,7 @@ def test_connections_end_after_their_time():
 @LINUX
 def test_the_process_is_small_bounded_and_holds_no_secret_in_sight():
     with transports(SERVER, CLIENT) as (server, client):
-        client.perform(Dial(1, server.address, SERVER.curve, b"hello"))
+        client.perform(Call(1, server.address, SERVER.curve, b"hello"))
         assert events(server, client)
         pid = server.process_id
         about = b"".join(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
@@ -319,13 +319,13 @@ def test_a_slow_name_server_holds_up_nobody_else(monkeypatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     poll, found = Poll(), {}
-    names = Names(poll)
+    connector = Connector(poll)
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
         for number in range(6):
-            names.dial(f"tcp://slow.example:{port}", lambda end, number=number: found.update({number: end}))
-        names.dial(f"tcp://127.0.0.1:{port}", lambda end: found.update(literal=end))
-        names.dial("tcp://nowhere", lambda end: found.update(nowhere=end))
+            connector.connect(f"tcp://slow.example:{port}", lambda end, number=number: found.update({number: end}))
+        connector.connect(f"tcp://127.0.0.1:{port}", lambda end: found.update(literal=end))
+        connector.connect("tcp://nowhere", lambda end: found.update(nowhere=end))
         # More lookups than there are threads for are given up at once.
         assert set(found) == {4, 5, "literal", "nowhere"}
         assert found["literal"] is not None
@@ -336,7 +336,7 @@ def test_a_slow_name_server_holds_up_nobody_else(monkeypatch):
         for number in (0, 1, 2, 3, "literal"):
             assert found[number].getpeername()[1] == port
             found[number].close()
-    for end in (names._bell, names._ringer):
+    for end in (connector._bell, connector._ringer):
         end.close()
 
 

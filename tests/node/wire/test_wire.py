@@ -18,8 +18,7 @@ from hetdp.node.demo.people import invent_people
 from hetdp.node.demo.processes import running
 from hetdp.node.demo.running import arrange, run_demo
 from hetdp.node.handle import NodeHandle
-from hetdp.node.protocol.node import Dial, HangUp, Reply
-from hetdp.node.wire import process as transport_process
+from hetdp.node.protocol.node import Call, HangUp, Reply
 from hetdp.node.wire.transport import Transport
 
 SERVER, CLIENT = identity_of(1), identity_of(2)
@@ -53,7 +52,7 @@ class Pair:
 
 def test_messages_go_both_ways_and_prove_who_sends():
     with Pair() as pair:
-        pair.client.perform(Dial(1, pair.server.address, SERVER.curve, b"hello"))
+        pair.client.perform(Call(1, pair.server.address, SERVER.curve, b"hello"))
         (asked,) = pair.collect(pair.server, seconds=20)
         assert (asked.raw, asked.curve) == (b"hello", CLIENT.curve)
         pair.server.perform(Reply(asked.link, b"welcome"))
@@ -68,13 +67,13 @@ def test_messages_go_both_ways_and_prove_who_sends():
 def test_the_wrong_server_gets_nothing():
     """Whoever answers at the address must hold the key that was expected there."""
     with Pair() as pair:
-        pair.client.perform(Dial(1, pair.server.address, identity_of(3).curve, b"secret"))
+        pair.client.perform(Call(1, pair.server.address, identity_of(3).curve, b"secret"))
         assert pair.collect(pair.server, seconds=1) == []
 
 
 def test_banned_keys_plain_connections_and_large_messages_are_cut_off():
     with Pair(banned={CLIENT.curve}) as pair:
-        pair.client.perform(Dial(1, pair.server.address, SERVER.curve, b"hello"))
+        pair.client.perform(Call(1, pair.server.address, SERVER.curve, b"hello"))
         assert pair.collect(pair.server, seconds=1) == []
         context = zmq.Context()
         plain = context.socket(zmq.DEALER)
@@ -83,9 +82,9 @@ def test_banned_keys_plain_connections_and_large_messages_are_cut_off():
         assert pair.collect(pair.server, seconds=0.5) == []
         context.destroy(linger=0)
         pair.banned.clear()
-        pair.client.perform(Dial(2, pair.server.address, SERVER.curve, bytes(LARGEST + 100)))
+        pair.client.perform(Call(2, pair.server.address, SERVER.curve, bytes(LARGEST + 100)))
         assert pair.collect(pair.server, seconds=0.5) == []
-        pair.client.perform(Dial(3, pair.server.address, SERVER.curve, bytes(LARGEST)))
+        pair.client.perform(Call(3, pair.server.address, SERVER.curve, bytes(LARGEST)))
         assert len(pair.collect(pair.server, seconds=20)) == 1
 
 
@@ -114,10 +113,10 @@ def test_sockets_go_elsewhere_where_temporary_files_have_too_long_a_path(tmp_pat
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
     with Pair() as pair:
-        pair.client.perform(Dial(1, pair.server.address, SERVER.curve, b"hello"))
+        pair.client.perform(Call(1, pair.server.address, SERVER.curve, b"hello"))
         assert len(pair.collect(pair.server, seconds=20)) == 1
     assert list(deep.iterdir()) == []
-    monkeypatch.setattr(transport_process, "_SHORT_PLACES", (str(tmp_path / "nowhere"),))
+    monkeypatch.setattr("hetdp.node.wire.transport._SHORT_PLACES", (str(tmp_path / "nowhere"),))
     with pytest.raises(DataError, match="TMPDIR must be a writable folder whose path is short"):
         Pair()
     assert list(deep.iterdir()) == []
@@ -125,8 +124,8 @@ def test_sockets_go_elsewhere_where_temporary_files_have_too_long_a_path(tmp_pat
 
 def test_nowhere_is_not_an_error():
     with Pair() as pair:
-        pair.client.perform(Dial(1, "tcp://127.0.0.1:1", SERVER.curve, b"hello"))
-        pair.client.perform(Dial(2, "tcp://no-such-host.invalid:1", SERVER.curve, b"hello"))
+        pair.client.perform(Call(1, "tcp://127.0.0.1:1", SERVER.curve, b"hello"))
+        pair.client.perform(Call(2, "tcp://no-such-host.invalid:1", SERVER.curve, b"hello"))
         assert pair.collect(pair.client, seconds=0.2) == []
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from hetdp.core.checks import whole
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.settings import Settings
+from hetdp.node.settings import NodeSettings
 
-__all__ = ["People", "Recall", "exact_neighbours", "invent_people", "list_length", "recall", "taste_count"]
+__all__ = ["People", "Recall", "exact_neighbors", "invent_people", "list_length", "recall", "taste_count"]
 
 _TASTES = ("jazz", "cooking", "hiking", "chess", "gardening", "film", "knitting", "astronomy")
 _PER_TASTE, _POPULAR = 60, 36
@@ -82,7 +82,7 @@ def invent_people(count: int, *, seed: int) -> People:
     return People(tuple(profiles), tuple(hidden), items)
 
 
-def exact_neighbours(people: People, person: int) -> list[int]:
+def exact_neighbors(people: People, person: int) -> list[int]:
     """Return everybody else, those with most items in common first: what no private system can do."""
     mine = set(people.profiles[person])
     others = [other for other in range(len(people.profiles)) if other != person]
@@ -97,7 +97,7 @@ def list_length(count: int) -> int:
     >>> list_length(50), list_length(2)
     (6, 1)
     """
-    return min(Settings().neighbours, max(1, count // taste_count(count) - 1))
+    return min(NodeSettings().neighbors, max(1, count // taste_count(count) - 1))
 
 
 def recall(people: People, chosen: Sequence[Sequence[int]]) -> Recall:
@@ -110,8 +110,8 @@ def recall(people: People, chosen: Sequence[Sequence[int]]) -> Recall:
     Recall(mean=1.0, error=0.0)
     """
     shares = [
-        _found(people, hidden, neighbours) / len(hidden)
-        for hidden, neighbours in zip(people.hidden, chosen, strict=True)
+        _found(people, hidden, neighbors) / len(hidden)
+        for hidden, neighbors in zip(people.hidden, chosen, strict=True)
         if hidden
     ]
     if not shares:
@@ -121,5 +121,5 @@ def recall(people: People, chosen: Sequence[Sequence[int]]) -> Recall:
     return Recall(mean, math.sqrt(spread / len(shares)))
 
 
-def _found(people: People, hidden: frozenset[int], neighbours: Sequence[int]) -> int:
-    return sum(any(item in people.full(other) for other in neighbours) for item in hidden)
+def _found(people: People, hidden: frozenset[int], neighbors: Sequence[int]) -> int:
+    return sum(any(item in people.full(other) for other in neighbors) for item in hidden)

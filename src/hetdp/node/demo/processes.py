@@ -1,8 +1,15 @@
-"""Processes that are stopped together, whatever ends the program that started them."""
+"""Processes that are stopped together, whatever ends the program that started them.
+
+`python -m hetdp.node.demo.processes MODULE ARGUMENTS...` runs a module and stops when whoever started it is gone:
+standard input is a pipe that the parent holds open. It closes when the parent ends, in whatever way, `kill -9`
+included; then the process tells itself to stop, as if with SIGTERM.
+"""
 
 import os
+import runpy
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +17,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import IO
 
-__all__ = ["interrupted_by_signals", "running"]
+__all__ = ["interrupted_by_signals", "running", "stopping_with_parent"]
 
 _STOP_S = 20.0
 
@@ -24,16 +31,16 @@ def running(
     Parameters
     ----------
     commands
-        Command lines. Standard input of each is a pipe that closes when this process ends: see `hetdp.node.demo.leash`.
+        Command lines. Standard input of each is a pipe that closes when this process ends: see `stopping_with_parent`.
     heard
         Gets the lines that the first process prints, from a thread.
     """
     processes: list[subprocess.Popen[bytes]] = []
-    leash, held = os.pipe()
+    read_end, write_end = os.pipe()
     try:
         for number, command in enumerate(commands):
             told = subprocess.PIPE if heard is not None and number == 0 else None
-            processes.append(subprocess.Popen(command, stdin=leash, stdout=told))  # noqa: S603  (our own)
+            processes.append(subprocess.Popen(command, stdin=read_end, stdout=told))  # noqa: S603  (our own)
         if heard is not None and processes[0].stdout is not None:
             threading.Thread(target=_hear, args=(processes[0].stdout, heard), daemon=True).start()
         yield processes
@@ -48,8 +55,8 @@ def running(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        os.close(leash)
-        os.close(held)
+        os.close(read_end)
+        os.close(write_end)
 
 
 def _hear(stream: IO[bytes], heard: Callable[[str], None]) -> None:
@@ -78,3 +85,37 @@ def interrupted_by_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def stopping_with_parent(command: Sequence[str]) -> list[str]:
+    """Return a command "python -m MODULE ..." that stops with its parent.
+
+    Examples
+    --------
+    >>> stopping_with_parent(["python", "-m", "hetdp.node", "folder"])
+    ['python', '-m', 'hetdp.node.demo.processes', 'hetdp.node', 'folder']
+    """
+    python, option, *rest = command
+    return [python, option, "hetdp.node.demo.processes", *rest]
+
+
+def _run(module: str, arguments: Sequence[str]) -> None:
+    """Run a module as a program until it ends or standard input does.
+
+    Privacy
+    -------
+    Reads and drops whatever comes on standard input; nothing should.
+    """
+    threading.Thread(target=_stop_when_input_ends, name="parent", daemon=True).start()
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def _stop_when_input_ends() -> None:
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    _run(sys.argv[1], sys.argv[2:])

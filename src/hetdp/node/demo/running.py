@@ -12,14 +12,13 @@ from pathlib import Path
 from hetdp.core.checks import whole
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.demo.leash import leashed
-from hetdp.node.demo.people import People, Recall, exact_neighbours, invent_people, list_length, recall
-from hetdp.node.demo.processes import interrupted_by_signals, running
+from hetdp.node.demo.people import People, Recall, exact_neighbors, invent_people, list_length, recall
+from hetdp.node.demo.processes import interrupted_by_signals, running, stopping_with_parent
 from hetdp.node.handle import NodeHandle
-from hetdp.node.protocol.chance import some
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.network import Bootstrap, Network, usual_most_items
-from hetdp.node.settings import Settings
+from hetdp.node.protocol.network import Bootstrap, NetworkParameters, usual_most_items
+from hetdp.node.protocol.random_choice import choose_some
+from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import free_ports, init_node
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import read_network_catalogue
@@ -55,7 +54,7 @@ class DemoReport:
 class Arrangement:
     """The folders of a demo, ready to start."""
 
-    network: Network
+    network: NetworkParameters
     folders: tuple[Path, ...]
     keys: tuple[str, ...]
 
@@ -68,7 +67,7 @@ def arrange(folder: Path, people: People, *, epsilon: Fraction, period_s: float,
     lines = ["item,title,link,group", *(f"{item},{title},,{group}" for item, title, group in people.items)]
     (folder / "items.csv").write_text("\n".join(lines) + "\n")
     items, digest = read_network_catalogue(folder / "items.csv")
-    network = Network(
+    network = NetworkParameters(
         name="demo",
         catalogue="items.csv",
         catalogue_sha256=digest,
@@ -93,7 +92,7 @@ def arrange(folder: Path, people: People, *, epsilon: Fraction, period_s: float,
             home,
             network_path=folder / "network.toml",
             profile_path=profile,
-            settings=Settings(listen=addresses[number]),
+            settings=NodeSettings(listen=addresses[number]),
             identity=identities[number],
         )
     return Arrangement(network, folders, tuple(who.key.hex() for who in identities))
@@ -144,9 +143,9 @@ def run_demo(
     people = invent_people(whole("count", count, minimum=2), seed=seed)
     with interrupted_by_signals(), tempfile.TemporaryDirectory(prefix="hetdp-demo-") as name:
         plan = arrange(Path(name), people, epsilon=epsilon, period_s=period_s, epoch_length_s=epoch_length_s)
-        commands = [leashed([sys.executable, "-m", "hetdp.node", str(home)]) for home in plan.folders]
+        commands = [stopping_with_parent([sys.executable, "-m", "hetdp.node", str(home)]) for home in plan.folders]
         if first is not None:
-            commands[0] = leashed(first(plan.folders[0]))
+            commands[0] = stopping_with_parent(first(plan.folders[0]))
         say(f"Starting {count} nodes; epsilon {float(epsilon):g} per epoch, an exchange every {period_s:g} s.")
         with running(commands, heard=None if first is None else heard) as processes:
             converged_s, least = _converge(plan, processes, enough=enough, timeout_s=timeout_s, say=say)
@@ -207,12 +206,12 @@ def _measure(plan: Arrangement, people: People, converged_s: float, least: int, 
     for person, home in enumerate(plan.folders):
         handle = NodeHandle.open(home)
         try:
-            private.append([number_of[neighbour.key_hex] for neighbour in handle.neighbours()])
+            private.append([number_of[neighbor.key_hex] for neighbor in handle.neighbors()])
         finally:
             handle.close()
         others = [other for other in range(count) if other != person]
-        exact.append(exact_neighbours(people, person))
-        random.append(some(others, count, stream))
+        exact.append(exact_neighbors(people, person))
+        random.append(choose_some(others, count, stream))
     size = list_length(count)
     private_recall, exact_recall, random_recall = (
         recall(people, [one[:size] for one in chosen]) for chosen in (private, exact, random)

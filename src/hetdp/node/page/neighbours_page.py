@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from hetdp.node.facts import Neighbour, Recommendation
 from hetdp.node.handle import NodeHandle
+from hetdp.node.neighbors import Neighbor, Recommendation
 from hetdp.node.page.fields import whole_in
 from hetdp.node.page.items_page import add_item, undo
 from hetdp.node.page.pictures import Face, Interval, face, interval
@@ -25,7 +25,7 @@ _MOST_WEAK = 8
 class Person:
     """A neighbour with picture, bar and words."""
 
-    neighbour: Neighbour
+    neighbour: Neighbor
     face: Face
     bar: Interval
     low: int
@@ -107,7 +107,7 @@ def _advice(found: Recommendation, exhausted: Collection[int]) -> Advice:
     return Advice(found, votes_words(about, found.asked), chance_words(found.by_chance), listed)
 
 
-def _person(found: Neighbour, counting: int) -> Person:
+def _person(found: Neighbor, counting: int) -> Person:
     low, middle, high = (
         min(counting, max(0, round(found.shared + shift * found.shared_error))) for shift in (-2, 0, 2)
     )

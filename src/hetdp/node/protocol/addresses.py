@@ -6,19 +6,35 @@ sender of the record chose. And it may not send a node into networks that only t
 
 import ipaddress
 import math
+import re
 from functools import lru_cache
 
 from hetdp.core.errors import InvalidInput
-from hetdp.node.protocol.network import split_address
 
-__all__ = ["address_kind", "check_own_address", "endpoint_of", "host_of", "most_at_host"]
+__all__ = ["address_kind", "check_own_address", "endpoint_of", "host_of", "most_at_host", "split_address"]
 
+_ADDRESS = re.compile(r"tcp://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]{1,253}):([0-9]{1,5})")
 _Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 #: Who has one IPv6 address has all that share its first 64 bits.
 _ONE_HOST_BITS = 64
 #: Neither public nor private by the book: carriers and virtual private networks give them out.
 _SHARED = ipaddress.ip_network("100.64.0.0/10")
+
+
+@lru_cache(maxsize=4096)
+def split_address(address: str) -> tuple[str, int]:
+    """Return host and port of "tcp://host:port", or refuse it.
+
+    Examples
+    --------
+    >>> split_address("tcp://127.0.0.1:7470")
+    ('127.0.0.1', 7470)
+    """
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 1 <= int(found[2]) <= 65535:  # noqa: PLR2004  (the largest port)
+        raise InvalidInput(f"an address must be tcp://host:port. Got {address[:100]!r} instead.")
+    return found[1], int(found[2])
 
 
 @lru_cache(maxsize=4096)

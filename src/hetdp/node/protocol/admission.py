@@ -13,9 +13,9 @@ from hetdp.core.errors import InvalidInput
 from hetdp.node.protocol.addresses import address_kind, check_own_address
 from hetdp.node.protocol.identity import check_invitation, check_signature
 from hetdp.node.protocol.messages import Record, Refused, SignedSketch
-from hetdp.node.protocol.network import Network
+from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.sketches import check_sketch
-from hetdp.node.settings import Settings
+from hetdp.node.settings import NodeSettings
 
 __all__ = ["MOST_BANS", "Gate"]
 
@@ -54,16 +54,16 @@ class Gate:
     Examples
     --------
     >>> from fractions import Fraction
-    >>> network = Network(name="tea", catalogue="t", catalogue_sha256="0" * 64, items=8, epsilon=Fraction(1),
+    >>> network = NetworkParameters(name="tea", catalogue="t", catalogue_sha256="0" * 64, items=8, epsilon=Fraction(1),
     ...                   epoch_start_s=0, epoch_length_s=60, admission="allow", allow=("01" * 32,))
-    >>> gate = Gate(network, Settings(message_burst=2), own_address="tcp://127.0.0.1:7470")
+    >>> gate = Gate(network, NodeSettings(message_burst=2), own_address="tcp://127.0.0.1:7470")
     >>> gate.admits(bytes([1] * 32), b""), gate.admits(bytes(32), b"")
     (True, False)
     >>> [gate.lets_through(bytes(32), now_s=0.0) for _ in range(3)]
     [True, True, False]
     """
 
-    def __init__(self, network: Network, settings: Settings, *, own_address: str) -> None:
+    def __init__(self, network: NetworkParameters, settings: NodeSettings, *, own_address: str) -> None:
         self._network, self._settings = network, settings
         self._network_id = network.id
         self._network_key = bytes.fromhex(network.network_key)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hetdp.core.randomness import Stream, seeded_stream
-from hetdp.node.protocol.node import Action, Dial, HangUp, Reply
+from hetdp.node.protocol.node import Action, Call, HangUp, Reply
 
 __all__ = ["Conditions", "MemoryNetwork", "Observed", "Participant"]
 
@@ -115,7 +115,7 @@ class MemoryNetwork:
 
     def inject(self, sender: str, receiver: str, link: Hashable, raw: bytes) -> None:
         """Send bytes from one address to another over a new connection."""
-        self._act(self._members[sender], [Dial(link, receiver, b"", raw)])
+        self._act(self._members[sender], [Call(link, receiver, b"", raw)])
 
     def _wake(self, member: _Member) -> None:
         def event() -> None:
@@ -140,11 +140,11 @@ class MemoryNetwork:
                 if there is not None:
                     self._links.pop(there, None)
                 continue
-            if isinstance(action, Dial):
+            if isinstance(action, Call):
                 there = (action.address, ("in", member.address, action.link))
                 self._links[here], self._links[there] = there, here
             found = self._links.get(here)
-            if isinstance(action, Dial | Reply) and found is not None:
+            if isinstance(action, Call | Reply) and found is not None:
                 self._send(member, found, action.raw)
 
     def _send(self, member: _Member, there: tuple[str, Hashable], raw: bytes) -> None:

@@ -3,12 +3,10 @@
 import hashlib
 import json
 import math
-import re
 import tomllib
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,11 +14,11 @@ import msgspec
 from msgspec import Meta
 
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.node.protocol.addresses import split_address
 
-__all__ = ["Bootstrap", "Network", "read_network", "split_address", "usual_most_items"]
+__all__ = ["Bootstrap", "NetworkParameters", "read_network", "usual_most_items"]
 
 VERSION = 1
-_ADDRESS = re.compile(r"tcp://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]{1,253}):([0-9]{1,5})")
 #: What may change without making it another network: where files lie and who is known.
 _NOT_IN_ID = ("catalogue", "bootstrap", "allow")
 _EXACT_EPSILONS = 64
@@ -47,7 +45,7 @@ class Bootstrap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     curve: HexKey
 
 
-class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The public parameters that all nodes of a network share.
 
     Attributes
@@ -71,8 +69,8 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Examples
     --------
-    >>> network = Network(name="tea", catalogue="tea.csv", catalogue_sha256="0" * 64, items=12, epsilon=Fraction(3),
-    ...                   epoch_start_s=0, epoch_length_s=3600)
+    >>> network = NetworkParameters(name="tea", catalogue="tea.csv", catalogue_sha256="0" * 64, items=12,
+    ...                             epsilon=Fraction(3), epoch_start_s=0, epoch_length_s=3600)
     >>> network.epoch_at(7205.0), network.starts(2), network.sketch_bytes
     (2, 7200, 2)
     """
@@ -165,32 +163,17 @@ class Network(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return "\n".join(lines + peers) + "\n"
 
 
-def read_network(path: Path) -> Network:
+def read_network(path: Path) -> NetworkParameters:
     """Read a network from its TOML file."""
     try:
         parsed = tomllib.loads(path.read_bytes().decode())
-        return msgspec.convert(parsed, Network, dec_hook=_decode)
+        return msgspec.convert(parsed, NetworkParameters, dec_hook=_decode)
     except OSError as error:
         raise DataError(f"the network file {path.name} must be readable. Got: {error.strerror}.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"the network file {path.name} must be TOML. Got: {error}.") from None
     except (msgspec.ValidationError, InvalidInput) as error:
         raise DataError(f"the network file {path.name} must describe a network. Got: {error}") from None
-
-
-@lru_cache(maxsize=4096)
-def split_address(address: str) -> tuple[str, int]:
-    """Return host and port of "tcp://host:port", or refuse it.
-
-    Examples
-    --------
-    >>> split_address("tcp://127.0.0.1:7470")
-    ('127.0.0.1', 7470)
-    """
-    found = _ADDRESS.fullmatch(address)
-    if found is None or not 1 <= int(found[2]) <= 65535:  # noqa: PLR2004  (the largest port)
-        raise InvalidInput(f"an address must be tcp://host:port. Got {address[:100]!r} instead.")
-    return found[1], int(found[2])
 
 
 def usual_most_items(items: int) -> int:
@@ -227,7 +210,7 @@ def _decode(kind: type, value: Any) -> Any:  # noqa: ANN401  (msgspec's hook)
     raise NotImplementedError
 
 
-def _plain(network: Network) -> dict[str, Any]:
+def _plain(network: NetworkParameters) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(network, enc_hook=str)
     return plain
 

@@ -6,12 +6,10 @@ The only thing it is given that depends on a profile is the signed sketch of the
 import math
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 from hetdp.core.randomness import Stream
-from hetdp.node.facts import Traffic
-from hetdp.node.protocol.actions import Action, Dial, HangUp, Reply
 from hetdp.node.protocol.admission import Gate
-from hetdp.node.protocol.cyclon import View
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import (
@@ -26,15 +24,56 @@ from hetdp.node.protocol.messages import (
     decode,
     encode,
 )
-from hetdp.node.protocol.network import Bootstrap, Network
+from hetdp.node.protocol.network import Bootstrap, NetworkParameters
+from hetdp.node.protocol.peer_view import PeerView
 from hetdp.node.protocol.shelf import Shelf
-from hetdp.node.protocol.turns import whom_to_ask
-from hetdp.node.settings import Settings
+from hetdp.node.settings import NodeSettings
 
-__all__ = ["Action", "Dial", "HangUp", "Node", "Reply"]
+__all__ = ["Action", "Call", "HangUp", "Node", "Reply", "Traffic"]
 
 #: Of so many keys the newest record is remembered until it is on disk; of more, those met first are forgotten.
 _MOST_MET = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Open a connection to a peer and send it a first message."""
+
+    link: Hashable
+    address: str
+    curve: bytes
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Send a message over an open connection."""
+
+    link: Hashable
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """Close a connection that this node has opened."""
+
+    link: Hashable
+
+
+Action = Call | Reply | HangUp
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What went over the wire so far."""
+
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    sent_messages: int = 0
+    received_messages: int = 0
+    exchanges: int = 0
+    failures: int = 0
+    refused: int = 0
 
 
 class Node:
@@ -64,8 +103,8 @@ class Node:
         identity: Identity,
         *,
         address: str,
-        network: Network,
-        settings: Settings,
+        network: NetworkParameters,
+        settings: NodeSettings,
         stream: Stream,
         now_s: float,
         invitation: bytes = b"",
@@ -80,7 +119,7 @@ class Node:
         self._network_id = network.id
         self._stream = stream
         self.shelf = Shelf(identity.key, most=settings.most_sketches, stream=stream)
-        self.view = View(
+        self.view = PeerView(
             identity.key,
             address,
             size=network.view_size,
@@ -100,7 +139,7 @@ class Node:
 
         Privacy
         -------
-        The ledger must have been charged and the sketch be on disk (`hetdp.node.protocol.publication`).
+        The ledger must have been charged and the sketch be on disk (`hetdp.node.publication`).
         """
         if self.shelf.own is None or sketch.epoch > self.shelf.own.epoch:
             self.shelf.own = sketch
@@ -199,13 +238,10 @@ class Node:
         return self._record
 
     def _start(self, now_s: float) -> list[Action]:
-        peer = whom_to_ask(
-            self.view,
+        peer = self.view.whom_to_ask(
             self._contacts,
-            gate=self.gate,
-            stream=self._stream,
+            banned=lambda key, curve: self.gate.banned(key, curve, now_s=now_s),
             contact_every=self.settings.contact_every,
-            now_s=now_s,
         )
         if peer is None:
             return []
@@ -219,7 +255,7 @@ class Node:
         exchange = self.exchanges.start(key, curve, address, sent, offered, now_s=now_s, trial=trial)
         self._count(exchanges=1)
         opening = Opening(_nonce(self._stream), own, tuple(sent), offered)
-        return [Dial(exchange.link, address, curve, self._encode(opening))]
+        return [Call(exchange.link, address, curve, self._encode(opening))]
 
     def _handle(self, link: Hashable, curve: bytes, message: Message, now_s: float) -> list[Action]:
         if isinstance(message, Opening):

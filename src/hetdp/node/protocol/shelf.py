@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from hetdp.core.randomness import Stream
-from hetdp.node.protocol.chance import some
 from hetdp.node.protocol.messages import SignedSketch, Slip
+from hetdp.node.protocol.random_choice import choose_some
 
 __all__ = ["Shelf"]
 
@@ -70,13 +70,13 @@ class Shelf:
         newest = list(islice(reversed(self._held.values()), room - room // 2))
         taken = {sketch.key for sketch in newest}
         rest = [sketch for key, sketch in self._held.items() if key not in taken]
-        chosen = own + newest + some(rest, room - len(newest), self._stream)
+        chosen = own + newest + choose_some(rest, room - len(newest), self._stream)
         return tuple(Slip(sketch.key, sketch.epoch) for sketch in chosen)
 
     def lacking(self, have: Iterable[Slip], *, epochs: range, count: int) -> tuple[bytes, ...]:
         """Return up to `count` announced keys whose sketches would be kept."""
         wanted = {slip.key: None for slip in have if slip.epoch in epochs and self._wants(slip.key, slip.epoch)}
-        return tuple(some(list(wanted), count, self._stream))
+        return tuple(choose_some(list(wanted), count, self._stream))
 
     def serve(self, keys: Sequence[bytes], *, offered: Iterable[Slip], count: int) -> tuple[SignedSketch, ...]:
         """Return the sketches asked for, if they had been announced to that peer."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.messages import Refused, SignedSketch
-from hetdp.node.protocol.network import Network
+from hetdp.node.protocol.network import NetworkParameters
 from hetdp.sketching.bits import pack
 from hetdp.sketching.law import chance_of_one
 
@@ -20,14 +20,14 @@ _IMPLAUSIBLE = 8.0
 
 
 def sign_sketch(
-    bits: NDArray[np.bool_], *, epoch: int, identity: Identity, network: Network, invitation: bytes = b""
+    bits: NDArray[np.bool_], *, epoch: int, identity: Identity, network: NetworkParameters, invitation: bytes = b""
 ) -> SignedSketch:
     """Return the signed sketch that is published."""
     unsigned = SignedSketch(identity.key, epoch, pack(bits), invitation, b"")
     return SignedSketch(identity.key, epoch, unsigned.bits, invitation, identity.sign(unsigned.text(network.id)))
 
 
-def check_sketch(sketch: SignedSketch, *, network: Network, network_id: bytes) -> None:
+def check_sketch(sketch: SignedSketch, *, network: NetworkParameters, network_id: bytes) -> None:
     """Refuse a sketch of the wrong length, one that no profile explains, and one that its node did not sign.
 
     A sketch of ones would be everybody's neighbour; so its number of ones must fit a profile of at most

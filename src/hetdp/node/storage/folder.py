@@ -15,10 +15,10 @@ import msgspec
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.node.dials import as_dial
-from hetdp.node.protocol.addresses import check_own_address
+from hetdp.node.protocol.addresses import check_own_address, split_address
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.network import Bootstrap, Network, read_network, split_address
-from hetdp.node.settings import Settings, settings_toml
+from hetdp.node.protocol.network import Bootstrap, NetworkParameters, read_network
+from hetdp.node.settings import NodeSettings, settings_toml
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import read_network_catalogue, read_profile_items
 
@@ -45,7 +45,7 @@ def init_node(
     *,
     network_path: Path,
     profile_path: Path | None = None,
-    settings: Settings | None = None,
+    settings: NodeSettings | None = None,
     identity: Identity | None = None,
 ) -> Bootstrap:
     """Make the folder of a new node, and return how others can reach it.
@@ -74,7 +74,7 @@ def init_node(
         raise DataError(
             f"the catalogue {network.catalogue!r} must be the one the network names. Got another file instead."
         )
-    chosen = settings or Settings()
+    chosen = settings or NodeSettings()
     listen = _listen(chosen.listen)
     advertise = chosen.advertise or listen
     if split_address(advertise)[0] in ("0.0.0.0", "[::]"):  # noqa: S104  (refused, not bound)
@@ -110,7 +110,7 @@ def init_node(
     return Bootstrap(advertise, who.key.hex(), who.curve.hex())
 
 
-def default_limit(network: Network, settings: Settings) -> float:
+def default_limit(network: NetworkParameters, settings: NodeSettings) -> float:
     """Return the lifetime limit of items where their owner has set none.
 
     Privacy

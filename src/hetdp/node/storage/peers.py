@@ -4,24 +4,36 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 import msgspec
 
 from hetdp.core.randomness import secure_stream
-from hetdp.node.facts import PeerInfo, Traffic
 from hetdp.node.protocol.addresses import host_of, most_at_host
 from hetdp.node.protocol.admission import MOST_BANS
-from hetdp.node.protocol.chance import some
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.network import Bootstrap
+from hetdp.node.protocol.node import Traffic
+from hetdp.node.protocol.random_choice import choose_some
 from hetdp.node.storage.database import Database
 
-__all__ = ["PeerMemory"]
+__all__ = ["PeerInfo", "PeerMemory"]
 
 _TRAFFIC_POINTS = 200
 _MOST_PEERS = 1000
 _sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
+
+
+@dataclass(frozen=True, slots=True)
+class PeerInfo:
+    """A peer that has been talked to."""
+
+    key_hex: str
+    name: str
+    address: str
+    seen_s: float
+    epoch: int | None
 
 
 class PeerMemory:
@@ -109,11 +121,11 @@ class PeerMemory:
         count
             How many.
         own_address, most_per_host
-            As for `hetdp.node.protocol.cyclon.View`.
+            As for `hetdp.node.protocol.peer_view.PeerView`.
         """
         newest = self._database.rows("SELECT address, key, curve FROM peers ORDER BY seen_s DESC, key")
         taken, chosen = Counter[str](), dict[bytes, Bootstrap]()
-        for rows, room in ((newest, count - count // 2), (some(newest, len(newest), secure_stream()), count)):
+        for rows, room in ((newest, count - count // 2), (choose_some(newest, len(newest), secure_stream()), count)):
             for address, key, curve in rows:
                 host = host_of(address)
                 free = taken[host] < most_at_host(address, own_address, most_per_host)

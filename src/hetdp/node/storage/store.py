@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from hetdp.core.errors import DataError
-from hetdp.node.protocol.network import Network
+from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit
@@ -37,7 +37,7 @@ class NodeStore:
     --------
     >>> import tempfile
     >>> from fractions import Fraction
-    >>> network = Network(name="tea", catalogue="t", catalogue_sha256="0" * 64, items=2, epsilon=Fraction(3),
+    >>> network = NetworkParameters(name="tea", catalogue="t", catalogue_sha256="0" * 64, items=2, epsilon=Fraction(3),
     ...                   epoch_start_s=0, epoch_length_s=60)
     >>> items = [CatalogueItem(0, "t1", "Green tea"), CatalogueItem(1, "c1", "Coffee")]
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +63,9 @@ class NodeStore:
         self.close()
 
     @classmethod
-    def make(cls, path: Path, network: Network, items: Iterable[CatalogueItem], *, default_limit: float) -> "NodeStore":
+    def make(
+        cls, path: Path, network: NetworkParameters, items: Iterable[CatalogueItem], *, default_limit: float
+    ) -> "NodeStore":
         """Make a new store for a network.
 
         Privacy
@@ -95,7 +97,7 @@ class NodeStore:
             database.set_fact("profile_version", 0)
         return store
 
-    def check_network(self, network: Network) -> None:
+    def check_network(self, network: NetworkParameters) -> None:
         """Refuse to work for another network than the one the store was made for.
 
         Privacy

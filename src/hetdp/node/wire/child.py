@@ -5,7 +5,7 @@ it runs in one of its own that is cheap to lose. It knows the transport keys but
 key; its memory, descriptors and connections are bounded, and it ends when the node does.
 
 One ROUTER socket takes the connections of others; one DEALER socket per exchange that this node starts, closed
-afterwards. Both are reached through `transport_guard` only. ZeroMQ's authentication protocol shows the key of every
+afterwards. Both are reached through `guard` only. ZeroMQ's authentication protocol shows the key of every
 caller before its first message; the node says whether it may come in. Started by `hetdp.node.wire.transport`.
 """
 
@@ -22,8 +22,8 @@ from typing import Any
 import zmq
 
 from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
-from hetdp.node.wire.guard import READ, WRITE, Guard
-from hetdp.node.wire.outgoing import OVERHEAD, Dials, bound, put
+from hetdp.node.wire.guard import READ, WRITE, ConnectionGuard
+from hetdp.node.wire.outgoing import OVERHEAD, OutgoingCalls, bound, put
 
 __all__ = ["main"]
 
@@ -99,7 +99,7 @@ class Child:
         self._router.bind(f"ipc://{inside}")
         allowance = _MESSAGES * (setup.largest + OVERHEAD) + _HANDSHAKE
         most = connections(allowance)
-        self._guard = Guard(
+        self._guard = ConnectionGuard(
             listener,
             self._poll,
             inner_path=str(inside),
@@ -107,7 +107,7 @@ class Child:
             allowance=allowance,
             lifetime_s=setup.lifetime_s,
         )
-        self._dials = Dials(self._context, self._poll, self._guard, pipe, setup)
+        self._outgoing = OutgoingCalls(self._context, self._poll, self._guard, pipe, setup)
         limit_memory(max(_MEMORY, _MEMORY_PER_BYTE * most * allowance))
 
     def run(self) -> None:
@@ -117,7 +117,7 @@ class Child:
             self._poll.set(self._pipe.fileno(), READ | WRITE * (self._pipe.waiting > 0), self._orders)
             self._poll.set(self._router, zmq.POLLIN * (not full), self._received)
             self._poll.set(self._gatekeeper, zmq.POLLIN * (not self._asked), self._ask)
-            self._dials.listen(full=full)
+            self._outgoing.listen(full=full)
             self._poll.wait(_LOOK_MS if len(self._guard) else None)
             self._guard.expire()
 
@@ -135,15 +135,15 @@ class Child:
     def follow(self, orders: list[tuple[int, bytes]]) -> None:
         """Do what the node asks for."""
         for kind, body in orders:
-            if kind == Kind.DIAL:
-                self._dials.dial(body)
-            elif kind == Kind.TO_DIALLED:
-                self._dials.send(Kind.LINK.unpack_from(body)[0], body[Kind.LINK.size :])
+            if kind == Kind.CALL:
+                self._outgoing.call(body)
+            elif kind == Kind.TO_CALLEE:
+                self._outgoing.send(Kind.LINK.unpack_from(body)[0], body[Kind.LINK.size :])
             elif kind == Kind.TO_CALLER:
                 start = Kind.CALLER.size + Kind.CALLER.unpack_from(body)[0]
                 put(self._router, [body[Kind.CALLER.size : start], body[start:]])
             elif kind == Kind.HANG_UP:
-                self._dials.hang_up(Kind.LINK.unpack(body)[0])
+                self._outgoing.hang_up(Kind.LINK.unpack(body)[0])
             elif kind == Kind.VERDICT:
                 self._admit(welcome=body == b"\1")
 

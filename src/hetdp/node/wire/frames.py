@@ -32,17 +32,17 @@ class Kind:
     """
 
     SETUP = 1
-    DIAL = 2
-    TO_DIALLED = 3
+    CALL = 2
+    TO_CALLEE = 3
     TO_CALLER = 4
     HANG_UP = 5
     VERDICT = 6
-    FROM_DIALLED = 7
+    FROM_CALLEE = 7
     FROM_CALLER = 8
     ASK = 9
 
     LINK = struct.Struct(">Q")
-    DIALLED = struct.Struct(">Q32sH")
+    CALLEE = struct.Struct(">Q32sH")
     CALLER = struct.Struct(">H")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
-__all__ = ["READ", "WRITE", "Guard", "Relay", "Watch"]
+__all__ = ["READ", "WRITE", "ConnectionGuard", "Relay", "Watch", "nothing"]
 
 READ, WRITE = 1, 2
 _CHUNK = 1 << 16
@@ -92,7 +92,7 @@ class Relay:
         return data
 
 
-class Guard:
+class ConnectionGuard:
     """All connections: takes those of others up to a limit, and ends those that are over, too long or too much.
 
     When all places are taken, the host with most connections loses its oldest: whoever fills the places, pays.
@@ -151,7 +151,7 @@ class Guard:
             if not self._hosts[relay.host]:
                 del self._hosts[relay.host]
         for end in (relay.outer, relay.inner):
-            self._watch.set(end.fileno(), 0, _nothing)
+            self._watch.set(end.fileno(), 0, nothing)
             end.close()
 
     def expire(self) -> None:
@@ -215,5 +215,5 @@ def _network(host: str) -> bytes:
     return packed if packed.startswith(bytes(10) + b"\xff\xff") else packed[:_IPV6_NETWORK]
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Stand in for a callback that is never called."""

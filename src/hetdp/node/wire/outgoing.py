@@ -1,6 +1,10 @@
 """The exchanges that a node starts, inside the transport process: a DEALER socket each, its bytes passing the guard."""
 
+import errno
 import socket
+import threading
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -8,10 +12,9 @@ from pathlib import Path
 import zmq
 
 from hetdp.node.wire.frames import Kind, Pipe, Setup
-from hetdp.node.wire.guard import READ, WRITE, Guard, Relay, Watch
-from hetdp.node.wire.names import Names
+from hetdp.node.wire.guard import READ, WRITE, ConnectionGuard, Relay, Watch, nothing
 
-__all__ = ["OVERHEAD", "Dials", "bound", "put"]
+__all__ = ["OVERHEAD", "OutgoingCalls", "bound", "put"]
 
 #: What encryption adds to a frame, and a little more.
 OVERHEAD = 64
@@ -19,9 +22,66 @@ _QUEUE = 4
 _MOST = 16
 _BATCH = 16
 _HANDSHAKE_MS = 5000
+_LOOKUPS = 4
 
 
-class _Dialled:
+class Connector:
+    """Opens connections without waiting: numeric addresses at once, names after a thread has looked them up.
+
+    A slow name server delays nothing but its own names.
+
+    Parameters
+    ----------
+    watch
+        Calls back when something is ready.
+
+    Privacy
+    -------
+    Asks the name server for addresses of peers in the network file, at moments independent of the profile.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._found: deque[tuple[Callable[[socket.socket | None], None], list[tuple[int, str, int]]]] = deque()
+        self._busy = 0
+        self._bell, self._ringer = socket.socketpair()
+        self._bell.settimeout(0)
+        watch.set(self._bell.fileno(), READ, self._looked_up)
+
+    def connect(self, address: str, then: Callable[[socket.socket | None], None]) -> None:
+        """Connect to "tcp://host:port"; `then` gets a socket that is connecting, or None."""
+        host, _, port = address.removeprefix("tcp://").rpartition(":")
+        host = host.strip("[]")
+        try:
+            places = _lookup(host, int(port), socket.AI_NUMERICHOST)
+        except (OSError, ValueError):
+            places = []
+        if places or not port.isdecimal() or self._busy >= _LOOKUPS:
+            then(_connecting(places))
+            return
+        self._busy += 1
+        try:
+            threading.Thread(target=self._look_up, args=(host, int(port), then), daemon=True).start()
+        except RuntimeError:  # no memory for a thread at the moment
+            self._busy -= 1
+            then(None)
+
+    def _look_up(self, host: str, port: int, then: Callable[[socket.socket | None], None]) -> None:
+        places: list[tuple[int, str, int]] = []
+        with suppress(OSError, UnicodeError):
+            places = _lookup(host, port, 0)
+        self._found.append((then, places))
+        self._ringer.send(b"\0")
+
+    def _looked_up(self) -> None:
+        self._bell.recv(_LOOKUPS)
+        while self._found:
+            then, places = self._found.popleft()
+            self._busy -= 1
+            then(_connecting(places))
+
+
+class _OutgoingCall:
     """From the connection to the answer."""
 
     def __init__(self, curve: bytes, raw: bytes) -> None:
@@ -33,7 +93,7 @@ class _Dialled:
         self.relay: Relay | None = None
 
 
-class Dials:
+class OutgoingCalls:
     """Opens connections to peers, proves that they hold the key expected of them, and passes messages.
 
     Parameters
@@ -51,51 +111,51 @@ class Dials:
     """
 
     def __init__(
-        self, context: "zmq.Context[zmq.Socket[bytes]]", watch: Watch, guard: Guard, pipe: Pipe, setup: Setup
+        self, context: "zmq.Context[zmq.Socket[bytes]]", watch: Watch, guard: ConnectionGuard, pipe: Pipe, setup: Setup
     ) -> None:
         self._context, self._watch, self._guard, self._pipe, self._setup = context, watch, guard, pipe, setup
-        self._names = Names(watch)
-        self._dialled: dict[int, _Dialled] = {}
+        self._connector = Connector(watch)
+        self._calls: dict[int, _OutgoingCall] = {}
 
-    def dial(self, body: bytes) -> None:
-        """Begin an exchange: a DIAL frame says with whom and with what."""
-        link, curve, length = Kind.DIALLED.unpack_from(body)
-        start = Kind.DIALLED.size + length
-        while len(self._dialled) >= _MOST:
-            self.hang_up(next(iter(self._dialled)))
-        self._dialled[link] = _Dialled(curve, body[start:])
-        address = body[Kind.DIALLED.size : start].decode(errors="replace")
-        self._names.dial(address, lambda outer: self._connecting(link, outer))
+    def call(self, body: bytes) -> None:
+        """Begin an exchange: a CALL frame says with whom and with what."""
+        link, curve, length = Kind.CALLEE.unpack_from(body)
+        start = Kind.CALLEE.size + length
+        while len(self._calls) >= _MOST:
+            self.hang_up(next(iter(self._calls)))
+        self._calls[link] = _OutgoingCall(curve, body[start:])
+        address = body[Kind.CALLEE.size : start].decode(errors="replace")
+        self._connector.connect(address, lambda outer: self._connecting(link, outer))
 
     def send(self, link: int, raw: bytes) -> None:
-        """Send a message to a peer that was dialled."""
-        one = self._dialled.get(link)
+        """Send a message to a peer that was called."""
+        one = self._calls.get(link)
         if one is not None and one.dealer is not None:
             put(one.dealer, [raw])
 
     def listen(self, *, full: bool) -> None:
         """Watch for answers, unless the node has enough to read."""
-        for link, one in self._dialled.items():
+        for link, one in self._calls.items():
             if one.dealer is not None:
                 self._watch.set(one.dealer, READ * (not full), partial(self._answered, link))
 
     def hang_up(self, link: int) -> None:
         """End an exchange, however far it has come."""
-        one = self._dialled.pop(link, None)
+        one = self._calls.pop(link, None)
         if one is None:
             return
         self._close_door(one)
         if one.dealer is not None:
-            self._watch.set(one.dealer, 0, _nothing)
+            self._watch.set(one.dealer, 0, nothing)
             one.dealer.close(linger=0)
         if one.relay is not None:
             self._guard.end(one.relay)
         if one.outer is not None:
-            self._watch.set(one.outer.fileno(), 0, _nothing)
+            self._watch.set(one.outer.fileno(), 0, nothing)
             one.outer.close()
 
     def _connecting(self, link: int, outer: socket.socket | None) -> None:
-        one = self._dialled.get(link)
+        one = self._calls.get(link)
         if outer is None:
             return
         if one is None:  # given up meanwhile
@@ -104,13 +164,13 @@ class Dials:
         one.outer = outer
         self._watch.set(outer.fileno(), WRITE, lambda: self._connected(link, one, outer))
 
-    def _connected(self, link: int, one: _Dialled, outer: socket.socket) -> None:
+    def _connected(self, link: int, one: _OutgoingCall, outer: socket.socket) -> None:
         """Open a door for ZeroMQ's socket, so that it connects to the guard and not to the peer."""
-        self._watch.set(outer.fileno(), 0, _nothing)
+        self._watch.set(outer.fileno(), 0, nothing)
         if outer.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             self.hang_up(link)
             return
-        one.path = str(Path(self._setup.folder) / f"dial-{link}")
+        one.path = str(Path(self._setup.folder) / f"call-{link}")
         try:
             one.door = socket.socket(socket.AF_UNIX)
             one.door.settimeout(0)
@@ -128,7 +188,7 @@ class Dials:
         put(one.dealer, [one.raw])
         self._watch.set(one.door.fileno(), READ, lambda: self._entered(link, one, outer))
 
-    def _entered(self, link: int, one: _Dialled, outer: socket.socket) -> None:
+    def _entered(self, link: int, one: _OutgoingCall, outer: socket.socket) -> None:
         try:
             inner, _ = one.door.accept() if one.door is not None else (None, None)
         except OSError:
@@ -139,22 +199,22 @@ class Dials:
         self._close_door(one)
         one.outer, one.relay = None, self._guard.join(outer, inner)
 
-    def _close_door(self, one: _Dialled) -> None:
+    def _close_door(self, one: _OutgoingCall) -> None:
         if one.door is not None:
-            self._watch.set(one.door.fileno(), 0, _nothing)
+            self._watch.set(one.door.fileno(), 0, nothing)
             one.door.close()
             one.door = None
             Path(one.path).unlink(missing_ok=True)
 
     def _answered(self, link: int) -> None:
-        one = self._dialled.get(link)
+        one = self._calls.get(link)
         if one is None or one.dealer is None:
             return
         with suppress(zmq.ZMQError):  # nothing more has come
             for _ in range(_BATCH):
                 frames = one.dealer.recv_multipart(zmq.NOBLOCK)
                 if len(frames) == 1:
-                    self._pipe.send(Kind.FROM_DIALLED, Kind.LINK.pack(link), frames[0])
+                    self._pipe.send(Kind.FROM_CALLEE, Kind.LINK.pack(link), frames[0])
 
 
 def bound(end: "zmq.Socket[bytes]", setup: Setup) -> None:
@@ -173,5 +233,18 @@ def put(end: "zmq.Socket[bytes]", frames: list[bytes]) -> None:
         end.send_multipart(frames, zmq.NOBLOCK)
 
 
-def _nothing() -> None:
-    """Stand in for a callback that is never called."""
+def _lookup(host: str, port: int, flags: int) -> list[tuple[int, str, int]]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    return [(family, str(place[0]), int(place[1])) for family, _, _, _, place in found]
+
+
+def _connecting(places: list[tuple[int, str, int]]) -> socket.socket | None:
+    """Begin to connect to the first place with a route from here; IPv4 first, because most nodes listen there."""
+    for family, host, port in sorted(places, key=lambda place: place[0] != socket.AF_INET):
+        with suppress(OSError):
+            end = socket.socket(family, socket.SOCK_STREAM)
+            end.settimeout(0)
+            if end.connect_ex((host, port)) in (0, errno.EINPROGRESS):
+                return end
+            end.close()
+    return None

@@ -1,21 +1,28 @@
 """The wire, as the node sees it: messages in and out, by way of a process of their own.
 
-Everything that peers can reach with bytes of theirs runs in `transport_child`, which libzmq may end at any moment. This
+Everything that peers can reach with bytes of theirs runs in `child`, which libzmq may end at any moment. This
 end keeps the listening socket, so that callers only wait while the process starts again; it tells which exchanges were
 lost and whom to suspect. Used from one thread only.
 """
 
+import importlib.util
 import logging
+import os
 import signal
+import socket
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+from hetdp.core.errors import DataError
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.node import Action, Dial, HangUp
+from hetdp.node.protocol.node import Action, Call, HangUp
 from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
-from hetdp.node.wire.process import listening, socket_folder, start_process
 
 __all__ = ["Arrived", "Lost", "Transport"]
 
@@ -30,6 +37,21 @@ _END_S = 2.0
 _CRASHES = frozenset(
     -number for number in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 )
+#: Without `hetdp/__init__.py` and all that it imports, the process is small and starts at once.
+_BOOTSTRAP = """\
+import sys, types
+for name, place in (("hetdp", sys.argv[1]), ("hetdp.node", sys.argv[2])):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [place]
+sys.path.append(sys.argv[3])
+from hetdp.node.wire.child import main
+main(int(sys.argv[4]), int(sys.argv[5]))
+"""
+_BACKLOG = 512
+#: A local socket's whole path has room for 103 bytes on macOS and 107 on Linux; its name in the folder takes up to 20.
+_LONGEST_FOLDER = 80
+#: Where folders of sockets go if the usual place for temporary files has too long a name.
+_SHORT_PLACES = ("/tmp", "/var/tmp")  # noqa: S108  (mkdtemp makes a folder for its owner only)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +113,15 @@ class Transport:
     ) -> None:
         self._identity, self._largest, self._banned = identity, largest_message, banned
         self._lifetime_s = lifetime_s
-        self._listener = listening(listen)
+        self._listener = _listening(listen)
         try:
-            self._folder = socket_folder()
+            self._folder = _socket_folder()
         except BaseException:
             self._listener.close()
             raise
         self._pipe: Pipe | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._dialled: dict[int, bytes] = {}
+        self._called: dict[int, bytes] = {}
         self._silent: set[int] = set()
         self._lost: list[Lost] = []
         self._generation = self._failures = 0
@@ -126,20 +148,20 @@ class Transport:
     def perform(self, action: Action) -> None:
         """Do what the protocol asks for. A peer whose queue is full or gone simply gets nothing."""
         link = action.link
-        if isinstance(action, Dial) and isinstance(link, int):
+        if isinstance(action, Call) and isinstance(link, int):
             place = action.address.encode()
-            self._send(Kind.DIAL, Kind.DIALLED.pack(link, action.curve, len(place)), place, action.raw)
+            self._send(Kind.CALL, Kind.CALLEE.pack(link, action.curve, len(place)), place, action.raw)
             if self._pipe is None:  # it was gone before, so this peer has no part in that
                 self._lost.append(Lost(link, action.curve, suspect=False))
             else:
-                self._dialled[link] = action.curve
+                self._called[link] = action.curve
                 self._silent.add(link)
         elif isinstance(action, HangUp):
-            if isinstance(link, int) and self._dialled.pop(link, None) is not None:
+            if isinstance(link, int) and self._called.pop(link, None) is not None:
                 self._silent.discard(link)
                 self._send(Kind.HANG_UP, Kind.LINK.pack(link), droppable=False)
-        elif isinstance(link, int) and link in self._dialled:
-            self._send(Kind.TO_DIALLED, Kind.LINK.pack(link), action.raw)
+        elif isinstance(link, int) and link in self._called:
+            self._send(Kind.TO_CALLEE, Kind.LINK.pack(link), action.raw)
         elif isinstance(link, tuple) and link[0] == self._generation:
             self._send(Kind.TO_CALLER, Kind.CALLER.pack(len(link[1])), link[1], action.raw)
 
@@ -173,11 +195,11 @@ class Transport:
                 curve, start = body[:32], 32 + Kind.CALLER.size
                 (length,) = Kind.CALLER.unpack_from(body, 32)
                 yield Arrived((self._generation, body[start : start + length]), curve, body[start + length :])
-            elif kind == Kind.FROM_DIALLED:
+            elif kind == Kind.FROM_CALLEE:
                 (link,) = Kind.LINK.unpack_from(body)
-                if link in self._dialled:  # else it was given up meanwhile
+                if link in self._called:  # else it was given up meanwhile
                     self._silent.discard(link)
-                    yield Arrived(link, self._dialled[link], body[Kind.LINK.size :])
+                    yield Arrived(link, self._called[link], body[Kind.LINK.size :])
 
     def _send(self, kind: int, *parts: bytes, droppable: bool = True) -> None:
         if self._pipe is not None:
@@ -190,7 +212,7 @@ class Transport:
         self._started_s = time.monotonic()
         self._generation += 1
         try:
-            self._process, self._pipe = start_process(self._listener, largest=self._largest)
+            self._process, self._pipe = _start_process(self._listener, largest=self._largest)
         except OSError:  # too many processes or descriptors; try again later
             self._later(suspects=0, how="could not start")
             return
@@ -207,7 +229,7 @@ class Transport:
         """Take stock after the process has gone: what is lost, who is suspect, when to start again."""
         code = self._end()
         crashed = code in _CRASHES
-        lost = [self._forgotten(link, suspect=crashed and link in self._silent) for link in list(self._dialled)]
+        lost = [self._forgotten(link, suspect=crashed and link in self._silent) for link in list(self._called)]
         self._lost += lost
         how = "ended" if code is None else f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
         self._later(suspects=sum(one.suspect for one in lost), how=how)
@@ -223,7 +245,7 @@ class Transport:
 
     def _forgotten(self, link: int, *, suspect: bool) -> Lost:
         self._silent.discard(link)
-        return Lost(link, self._dialled.pop(link), suspect)
+        return Lost(link, self._called.pop(link), suspect)
 
     def _end(self) -> int | None:
         """End the process and return how it ended."""
@@ -238,3 +260,76 @@ class Transport:
         except subprocess.TimeoutExpired:
             process.kill()
             return process.wait()
+
+
+def _start_process(listener: socket.socket, *, largest: int) -> tuple["subprocess.Popen[bytes]", Pipe]:
+    """Start a transport process; return it and the pipe to it. It waits for its keys, which come over the pipe.
+
+    Parameters
+    ----------
+    listener
+        Where others connect.
+    largest
+        Longest message, in bytes.
+    """
+    library = importlib.util.find_spec("zmq")
+    if library is None or library.origin is None:
+        raise DataError("a node must have pyzmq. Got none; `pip install 'hetdp[node]'` brings it.")
+    here, number = Path(__file__).parent, listener.fileno()
+    places = [str(here.parents[1]), str(here.parent), str(Path(library.origin).parent.parent)]
+    ours, theirs = socket.socketpair()
+    try:
+        # -I and -S: neither the environment nor other packages decide what it loads.
+        process = subprocess.Popen(  # noqa: S603  (our own)
+            [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, *places, str(number), str(largest)],
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(number,),
+            env={**os.environ, "MALLOC_ARENA_MAX": "2"},
+        )
+    except OSError:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return process, Pipe(ours, largest=largest)
+
+
+def _socket_folder() -> "tempfile.TemporaryDirectory[str]":
+    """Return a new folder for local sockets, for its owner only, with a name that is short enough for them."""
+    tried, reason = tempfile.gettempdir(), ""
+    for place in (tried, *_SHORT_PLACES):
+        try:
+            folder = tempfile.TemporaryDirectory(prefix="hetdp-", dir=place, ignore_cleanup_errors=True)
+        except OSError as error:
+            reason = reason or f": {error.strerror}"
+            continue
+        if len(os.fsencode(folder.name)) <= _LONGEST_FOLDER:
+            return folder
+        folder.cleanup()
+    raise DataError(
+        f"TMPDIR must be a writable folder whose path is short, for local sockets (with what is put there, at most "
+        f"{_LONGEST_FOLDER} bytes). Got {tried!r}{reason} instead."
+    )
+
+
+def _listening(listen: str) -> socket.socket:
+    """Return a socket that listens at "tcp://host:port"."""
+    host, _, port = listen.removeprefix("tcp://").rpartition(":")
+    host = {"*": "0.0.0.0"}.get(host, host.strip("[]"))  # noqa: S104  (what the owner asks for)
+    listener = None
+    try:
+        family, _, _, _, place = socket.getaddrinfo(host, 0 if port == "*" else int(port), type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            with suppress(OSError):
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(place)
+        listener.listen(_BACKLOG)
+    except (OSError, ValueError) as error:
+        if listener is not None:
+            listener.close()
+        raise DataError(f"listen must be a free address of this machine. Got {listen!r}: {error}.") from None
+    return listener

@@ -1,29 +1,27 @@
-"""What taking part in a network costs, before one does: epsilon per epoch, the lifetime limit, and when it is spent."""
+"""What whoever makes a network or takes part in one should know before: what it costs, and what is odd about it."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hetdp.core.words import duration
+from hetdp.node.dials import FULL_DIAL
+from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.protocol.sketches import plausible_ones
+from hetdp.node.storage.ledger import most_steps
 
-if TYPE_CHECKING:
-    from hetdp.node.protocol.network import Network
-
-__all__ = ["cost_facts", "cost_warnings"]
+__all__ = ["cost_facts", "cost_warnings", "network_warnings"]
 
 _DAY_S = 86400
 _MUCH = 5
 
 
-def cost_facts(network: "Network", limit: float) -> dict[str, Any]:
+def cost_facts(network: NetworkParameters, limit: float) -> dict[str, Any]:
     """Return what an item at full weight loses, at most, and by when.
 
     Privacy
     -------
     Public parameters and the limit of all items; nothing of the profile.
     """
-    from hetdp.node.dials import FULL_DIAL
-    from hetdp.node.storage.ledger import most_steps
-
     epochs = most_steps(limit, network.epsilon) // FULL_DIAL
     return {
         "epsilon_per_epoch": float(network.epsilon),
@@ -62,5 +60,21 @@ def cost_warnings(facts: dict[str, Any]) -> list[str]:
         found.append(
             f"At full weight the lifetime limit is spent after {duration(seconds)}, within a day; then an item no "
             "longer counts."
+        )
+    return found
+
+
+def network_warnings(network: NetworkParameters) -> list[str]:
+    """Return what whoever makes a network should know about its parameters."""
+    found = []
+    if plausible_ones(network.epsilon, network.items, network.most_items)[1] >= network.items:
+        found.append(
+            "So small a catalogue, so large a profile or so small an epsilon that a sketch of ones cannot be told from "
+            "an honest one: whoever publishes one looks like everybody's neighbour. Profiles stay as private."
+        )
+    if network.epoch_length_s < _DAY_S:
+        found.append(
+            f"An epoch lasts {duration(network.epoch_length_s)}. Every epoch costs epsilon again, and after ten at "
+            "full weight an item no longer counts: short epochs are for trying things out."
         )
     return found

@@ -13,7 +13,7 @@ from hetdp.core.randomness import Stream, secure_stream
 from hetdp.node.dials import draw_bits
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.node.protocol.network import Network
+from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.storage.store import NodeStore
 
@@ -24,7 +24,7 @@ def publish(
     store: NodeStore,
     *,
     identity: Identity,
-    network: Network,
+    network: NetworkParameters,
     now_s: float,
     invitation: bytes = b"",
     stream: Stream | None = None,
@@ -72,7 +72,7 @@ def _draw(
     store: NodeStore,
     *,
     identity: Identity,
-    network: Network,
+    network: NetworkParameters,
     epoch: int,
     now_s: float,
     invitation: bytes,

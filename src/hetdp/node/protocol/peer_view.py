@@ -18,22 +18,76 @@ claim gives way; else chance decides.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hetdp.core.randomness import Stream
 from hetdp.node.protocol.addresses import endpoint_of, host_of, most_at_host
-from hetdp.node.protocol.chance import pick, some
 from hetdp.node.protocol.messages import Record
-from hetdp.node.protocol.reached import Reached
+from hetdp.node.protocol.network import Bootstrap
+from hetdp.node.protocol.random_choice import choose_one, choose_some
 
-__all__ = ["View"]
+__all__ = ["PeerView", "Reachability"]
 
 #: So many peers are remembered as asked; one is asked per period.
 _MOST_ASKED = 1024
+#: So many addresses are remembered, those tried last; one is tried per period.
+_MOST_ENDPOINTS = 1024
+#: Every so many exchanges, one who only claims to be somewhere is asked: that is how newcomers get into views. More
+#: often by who knows few, so that a young network does not hang on the peers that were reached first.
+_CLAIM_EVERY, _CLAIM_EVERY_IF_FEW = 4, 2
 #: A shuffle fills free slots, and replaces so many of those that were given away. Who is called takes nothing over from
 #: a stranger, so what the caller takes over is a copy; where copies are few, no peer becomes famous by chance.
 _MOST_GIVEN_UP = 1
+
+
+class Reachability:
+    """Who answered at which address when asked there last, and who did not: all of it this node's own experience.
+
+    An answer over a connection that this node has opened proves that whoever holds the key is at the address. A call
+    proves the key only, and a record says what its owner likes.
+
+    Privacy
+    -------
+    Knows keys and addresses of peers, which are public; whom a node asks is independent of its profile.
+
+    Examples
+    --------
+    >>> reached = Reachability()
+    >>> reached.note(b"tea", "tcp://10.0.0.1:7470", answered=True)
+    >>> reached.at(b"tea", "tcp://10.0.0.1:7470"), reached.at(b"tea", "tcp://10.0.0.2:7470")
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._answered: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._silent: OrderedDict[tuple[tuple[str, int], bytes], None] = OrderedDict()
+
+    def note(self, key: bytes, address: str, *, answered: bool) -> None:
+        """Remember how it went with a peer that was asked at an address."""
+        endpoint = endpoint_of(address)
+        if answered:
+            self._silent.pop((endpoint, key), None)
+            self._answered[endpoint] = key
+            self._answered.move_to_end(endpoint)
+        else:
+            if self._answered.get(endpoint) == key:  # the address may be somebody else's by now
+                del self._answered[endpoint]
+            self._silent[endpoint, key] = None
+            self._silent.move_to_end((endpoint, key))
+        for memory in (self._answered, self._silent):
+            while len(memory) > _MOST_ENDPOINTS:
+                memory.popitem(last=False)
+
+    def at(self, key: bytes, address: str) -> bool:
+        """Return whether a peer has answered at an address, and nobody else since."""
+        return self._answered.get(endpoint_of(address)) == key
+
+    def rank(self, key: bytes, address: str) -> int:
+        """Return how credible it is that a peer is at an address: 1 if it answered, -1 if not, 0 if untried."""
+        if self.at(key, address):
+            return 1
+        return -((endpoint_of(address), key) in self._silent)
 
 
 @dataclass(slots=True)
@@ -51,7 +105,7 @@ class _Entry:
         return endpoint_of(self.record.address)
 
 
-class View:
+class PeerView:
     """The peers a node knows.
 
     Parameters
@@ -68,7 +122,7 @@ class View:
     Examples
     --------
     >>> from hetdp.core.randomness import seeded_stream
-    >>> view = View(bytes(32), "", size=4, shuffle_size=2, most_per_host=0, stream=seeded_stream(1))
+    >>> view = PeerView(bytes(32), "", size=4, shuffle_size=2, most_per_host=0, stream=seeded_stream(1))
     >>> view.oldest() is None, len(view)
     (True, 0)
     """
@@ -83,7 +137,7 @@ class View:
         self._asked_ms: OrderedDict[bytes, float] = OrderedDict()
         self._own_address = own_address
         self._most_claims = max(1, size // 4)
-        self.reached = Reached()
+        self.reached = Reachability()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -111,7 +165,45 @@ class View:
     def claim(self) -> Record | None:
         """Return the record of one of those who only claim to be somewhere, by chance; None if there is none."""
         claims = [entry.record for entry in self._entries.values() if entry.claimed]
-        return pick(claims, self._stream) if claims else None
+        return choose_one(claims, self._stream) if claims else None
+
+    def whom_to_ask(
+        self,
+        contacts: Sequence[Bootstrap],
+        *,
+        banned: Callable[[bytes, bytes], bool],
+        contact_every: int,
+    ) -> tuple[bytes, bytes, str] | None:
+        """Return key, transport key and address of the peer to ask now; None if there is nobody.
+
+        It is the oldest peer of the view, a claim on trial, or somebody known from elsewhere.
+
+        Parameters
+        ----------
+        contacts
+            Bootstrap peers and old acquaintances: asked every `contact_every` times by chance, and when the view holds
+            nobody but those who claim to be somewhere.
+        banned
+            Says whether a peer is banned, by its key and its transport key; such peers leave the view.
+        contact_every
+            As in the settings.
+
+        Privacy
+        -------
+        Depends on chance, on ages and on who is banned, never on a profile.
+        """
+        for record in self.records():
+            if banned(record.key, record.curve):
+                self.remove(record.key)
+        trial, turn = (int(word) for word in self._stream.words(2))  # by chance, so that not all go at once
+        known = [(bytes.fromhex(peer.key), bytes.fromhex(peer.curve), peer.address) for peer in contacts]
+        allowed = [peer for peer in known if not banned(peer[0], peer[1])]
+        every = _CLAIM_EVERY_IF_FEW if self.knows_few() else _CLAIM_EVERY
+        asked = (self.claim() if trial % every == 0 else None) or self.oldest()
+        if allowed and (asked is None or turn % contact_every == 0):
+            return choose_one(allowed, self._stream)
+        asked = asked or self.claim()
+        return None if asked is None else (asked.key, asked.curve, asked.address)
 
     def note_asked(self, key: bytes, now_ms: float) -> None:
         """Remember that a peer is being asked now, whether it is in the view or not."""
@@ -139,11 +231,11 @@ class View:
     def sample(self, count: int, *, without: bytes) -> list[Record]:
         """Return up to `count` random records, but not the one of the peer they are meant for. Hardly any claims."""
         others = [entry for key, entry in self._entries.items() if key != without]
-        sure = some([entry.record for entry in others if not entry.claimed], count, self._stream)
+        sure = choose_some([entry.record for entry in others if not entry.claimed], count, self._stream)
         # A network of strangers begins somewhere: who knows next to nobody passes on claims, so that not everybody
         # depends on the same few.
         claims = [entry.record for entry in others if entry.claimed]
-        return sure + some(claims, max(0, max(1, count // 2) - len(sure)), self._stream)
+        return sure + choose_some(claims, max(0, max(1, count // 2) - len(sure)), self._stream)
 
     def merge(self, received: Sequence[Record], *, sent: Sequence[Record], source: bytes, called: bool = False) -> None:
         """Take in what a peer gave: newer records of known peers, then free slots, then the slots of `sent`.
@@ -181,7 +273,7 @@ class View:
         if claimed and not himself:  # whom callers name gets what is free and no more
             return not full and len(claims) < self._most_claims
         if claimed and len(claims) >= self._most_claims:
-            given = pick(claims, self._stream)
+            given = choose_one(claims, self._stream)
         elif not full:
             return True
         if given is not None:
@@ -225,7 +317,7 @@ class View:
             weak = [entry for entry in others if entry.claimed and entry not in leaving]
             if not weak or (claimed and not self._coin()):
                 return False  # a host that is full of claims is full for other claims half the time only
-            leaving.append(pick(weak, self._stream))
+            leaving.append(choose_one(weak, self._stream))
         for entry in leaving:
             del self._entries[entry.record.key]
         return True

@@ -13,7 +13,7 @@ from hetdp.node.demo.people import invent_people, list_length, recall
 from hetdp.node.handle import NodeHandle
 from hetdp.node.neighbors import find_neighbors, votes
 from hetdp.node.protocol.sketches import sign_sketch
-from hetdp.node.settings import Settings
+from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles
@@ -149,13 +149,13 @@ def handle(tmp_path):
     items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(SIZE)]
     store = NodeStore.make(tmp_path / "node.db", NETWORK, items, default_limit=30.0)
     store.peers.keep(sketches=[*ALIKE, *STRANGERS], now_s=0.0, first_epoch=0)
-    yield NodeHandle(tmp_path, NETWORK, Settings(neighbours=4), identity_of(50), store)
+    yield NodeHandle(tmp_path, NETWORK, NodeSettings(neighbors=4), identity_of(50), store)
     store.close()
 
 
 def view_of(handle):
     places = [(one.place, one.votes) for one in handle.recommendations()]
-    return [(one.key_hex, one.score) for one in handle.neighbours()], places
+    return [(one.key_hex, one.score) for one in handle.neighbors()], places
 
 
 def test_an_item_of_dial_0_has_no_influence_on_the_owner(handle):
@@ -187,4 +187,4 @@ def test_dismissed_and_added_items_are_not_recommended(handle):
     handle.store.profile.undismiss(first)
     assert first in {one.place for one in handle.recommendations(300)}
     handle.store.profile.remove(range(SIZE))
-    assert handle.recommendations() == handle.neighbours() == ()
+    assert handle.recommendations() == handle.neighbors() == ()
