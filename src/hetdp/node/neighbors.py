@@ -136,7 +136,7 @@ def find_neighbors(
 
     Returns
     -------
-    list of Neighbour
+    list of Neighbor
         Those who may be there by chance alone are among them, and `by_chance` tells: compare it with `RARE`.
 
     Privacy
