@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import hetdp
-from hetdp import errors, mechanisms, queries
+from hetdp import auditing, errors, mechanisms, queries
 
 EXPECTED_NAMES = [
     "Box",
@@ -65,6 +65,24 @@ def public_callables():
 def test_the_public_names_are_pinned():
     assert hetdp.__all__ == EXPECTED_NAMES
     assert all(hasattr(hetdp, name) for name in hetdp.__all__)
+
+
+ROOMS = {
+    mechanisms: "maximum median minimum mode quantile sample sketch stretch threshold uniform",
+    queries: """
+        Query count custom exhaustive histogram l0 linear logistic maximum mean minimum norm power scalar_product
+        squared_norm total variance""",
+    auditing: """
+        AuditInterrupted AuditPlan AuditReport AuditRow BatteryReport Finding all_mutants audit battery catch_all
+        floating_point_audit plan_audit plan_samples replay_audit run_battery run_cases sampler_audit timing_audit
+        worst_pair""",
+}
+
+
+@pytest.mark.parametrize("module", ROOMS, ids=lambda module: module.__name__)
+def test_the_names_of_the_rooms_are_pinned(module):
+    assert module.__all__ == ROOMS[module].split()
+    assert all(hasattr(module, name) for name in module.__all__)
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,8 @@ def checked_pairs(adjacent: Sequence[Pair]) -> list[tuple[Hashable, Pair]]:
 def worst_pair(query: Query, item: int, shrinkage: Floats) -> tuple[Floats, Floats]:
     """Return two vertices that differ in one item and (nearly) attain its sensitivity S_i(w).
 
-    Greedy: from several starting vertices, flip one other item at a time while that moves the answers apart.
+    Greedy: from several starting vertices, flip one other item at a time while that moves the answers apart. It may
+    miss the worst pair; an audit that finds nothing proves nothing.
 
     Parameters
     ----------
@@ -93,10 +94,6 @@ def worst_pair(query: Query, item: int, shrinkage: Floats) -> tuple[Floats, Floa
         The item that differs.
     shrinkage
         How much each item is shrunk.
-
-    Privacy
-    -------
-    Uses no private value. Greedy search may miss the worst pair; an audit that finds nothing proves nothing.
 
     Examples
     --------

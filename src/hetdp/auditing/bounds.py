@@ -113,12 +113,8 @@ def certified_log_ratio(
 ) -> NDArray[np.float64]:
     """Return lower bounds on log(p / p'), each wrong with probability at most `false_alarm`; never below 0.
 
-    p is the chance of an event under one profile and p' under its neighbour. Half of the false alarms goes to the
-    lower Clopper-Pearson bound of p, half to the upper bound of p'.
-
-    Privacy
-    -------
-    A loss below what is returned is as unlikely as a false alarm; a loss above it may well exist.
+    p is the chance of an event under one profile and p' under the adjacent one. Half of the false alarms goes to the
+    lower Clopper-Pearson bound of p, half to the upper bound of p'. The true loss may well be larger.
 
     Examples
     --------

@@ -199,7 +199,7 @@ def _label_feature(one: Outputs, two: Outputs) -> Feature:
 
 @dataclass(frozen=True)
 class Event:
-    """A set of outputs: those whose feature is beyond a threshold.
+    """A set of outputs, fixed before the runs it is counted on: those whose feature is beyond a threshold.
 
     Attributes
     ----------
@@ -207,10 +207,6 @@ class Event:
         The set is {feature >= threshold} if `above`, else {feature <= threshold}.
     swapped
         Whether the event should be likelier under the second profile.
-
-    Privacy
-    -------
-    A set of outputs, fixed before the runs it is counted on.
     """
 
     feature: Feature

@@ -112,11 +112,7 @@ def catch_all(
     random_state: RandomState = None,
     progress: Callable[[Mutant, Finding], None] | None = None,
 ) -> dict[str, str | None]:
-    """Return which audit caught each mutant; None for one that got away.
-
-    Privacy
-    -------
-    Runs on made-up profiles. A mutant that gets away means that the audits cannot be relied on.
+    """Return which audit caught each mutant; None for one that got away: then the audits cannot be relied on.
 
     Examples
     --------

@@ -22,7 +22,6 @@ from hetdp.auditing.subjects import (
     accepts,
     claims_for,
     default_items,
-    mechanism_of,
     pairs_for,
     planned,
     subject_of,
@@ -104,7 +103,7 @@ def replay_audit(
     stream = as_stream(random_state)
     if isinstance(mechanism, Plan | Mechanism):
         plan = planned(mechanism, epsilon=epsilon, rho=rho)
-        name, run, pairs, bounds = _plan_subject(mechanism, plan, adjacent)
+        name, run, pairs, bounds = _plan_subject(plan, adjacent)
     elif callable(mechanism) and accepts(mechanism, "random_state"):
         subject = subject_of(mechanism)
         plan, name, bounds = None, subject.name, limits
@@ -131,25 +130,18 @@ def replay_audit(
 
 
 def _plan_subject(
-    mechanism: object, plan: Plan, adjacent: Sequence[Pair] | None
+    plan: Plan, adjacent: Sequence[Pair] | None
 ) -> tuple[str, Callable[..., Any], list[tuple[Hashable, Pair]], Claims | None]:
     """Return name, run, pairs and limits of a plan; a weight of 0 must leave no trace in any mechanism."""
-    origin = mechanism_of(plan) or mechanism_of(mechanism)
-    name = type(plan).__name__ if origin is None else origin.name
-    weights = np.sign(plan.losses) if origin is None else origin.weights.values
+    weights = plan.mechanism.weights.values
     keep = np.ones(weights.size, dtype=bool)
-    if adjacent is None:
-        if origin is None:
-            raise InvalidInput("adjacent must be given for a plan without its mechanism. Got None instead.")
-        pairs = _pairs(origin.domain, default_items(weights))
-    else:
-        pairs = checked_pairs(adjacent)
+    pairs = _pairs(plan.mechanism.domain, default_items(weights)) if adjacent is None else checked_pairs(adjacent)
     limits = {item: 0.0 if isinstance(item, int) and weights[item] == 0 else math.inf for item, _ in pairs}
 
     def run(profile: object, stream: Stream) -> object:
         return plan.answers(profile, keep, stream, count=1)[0]  # type: ignore[arg-type]
 
-    return f"{name} ({plan.noise})", run, pairs, limits
+    return f"{plan.mechanism.name} ({plan.noise})", run, pairs, limits
 
 
 def _function_run(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -240,13 +232,13 @@ def _difference_fault(one: _Outcome, two: _Outcome, limit: float) -> str | None:
 
 def _exact_fault(plan: StretchedPlan, item: int, one: object, two: object) -> str | None:
     """Compare in whole grid steps, where there is no rounding to excuse anything."""
-    query, keep = plan.stretched.query, np.ones(plan.spans.size, dtype=bool)
+    query, keep = plan.mechanism.query, np.ones(plan.spans.size, dtype=bool)
     first, second = (plan._exact_steps(profile, keep) for profile in (one, two))  # type: ignore[arg-type]  # noqa: SLF001
     apart = sum(abs(a - b) for a, b in zip(first, second, strict=True))
     span, cells, steps = int(plan.spans[item]), query.cells, query.steps_to_replace
     if apart > steps * cells * span:
         return f"the exact answers differ by {apart} grid steps, more than the {steps * cells * span} planned"
-    weight = Fraction(float(plan.stretched.weights.values[item]))
+    weight = Fraction(float(plan.mechanism.weights.values[item]))
     if plan.noise == "laplace":
         loss, promised = cells * span / plan.spread, Fraction(plan.amount) * weight
     else:

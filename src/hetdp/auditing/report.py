@@ -13,7 +13,7 @@ VIOLATED, NOTHING, REPORTED = "violated", "no violation found", "reported"
 
 @dataclass(frozen=True)
 class Finding:
-    """What one audit says about one subject.
+    """What one audit says about one subject; it holds no value and no text of an exception.
 
     Attributes
     ----------
@@ -27,10 +27,6 @@ class Finding:
         The outcome in a sentence.
     figures
         The numbers behind it.
-
-    Privacy
-    -------
-    Names items, claims and bounds: the owner's, like the weights. No value and no exception text.
     """
 
     audit: str

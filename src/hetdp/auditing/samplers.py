@@ -56,7 +56,7 @@ def sampler_audit(
 
     Privacy
     -------
-    Draws noise that hides nothing. A sampler that passes may still be wrong where no sample looks: in the far tails.
+    A sampler that passes may still be wrong where no sample looks: in the far tails.
 
     Examples
     --------

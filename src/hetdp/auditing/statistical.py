@@ -105,10 +105,6 @@ class AuditPlan:
         ------
         AuditInterrupted
             On Ctrl-C; its `report` holds the pairs that were complete.
-
-        Privacy
-        -------
-        Runs the mechanism on public profiles. The report is the owner's.
         """
         stream = as_stream(random_state)
         rows: list[AuditRow] = []
@@ -245,11 +241,7 @@ def plan_audit(
     items: Sequence[int] | None = None,
     features: Sequence[Feature] | None = None,
 ) -> AuditPlan:
-    """Return what `audit` with the same arguments would do and how long it would take.
-
-    Privacy
-    -------
-    Makes a few runs on public profiles to time them. Claims tell weights: the plan is the owner's.
+    """Return what `audit` with the same arguments would do and how long it would take, from a few runs.
 
     Examples
     --------

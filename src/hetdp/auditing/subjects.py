@@ -14,9 +14,8 @@ from hetdp.auditing.outputs import OutputReader, Outputs
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
-from hetdp.mechanisms.plan import FullPricePlan, Mechanism, Plan
+from hetdp.mechanisms.plan import Mechanism, Plan
 from hetdp.mechanisms.stretching import StretchedPlan
-from hetdp.profiles import Box
 
 __all__ = [
     "Claims",
@@ -25,7 +24,6 @@ __all__ = [
     "claims_for",
     "default_items",
     "fresh_seed",
-    "mechanism_of",
     "pairs_for",
     "planned",
     "subject_of",
@@ -53,19 +51,14 @@ class Subject:
         Whether `run` returns them all at once.
     claims
         Promised loss per item where the subject knows it.
-    domain, plan
-        Where known: for finding the worst pair.
-
-    Privacy
-    -------
-    The profiles it is run on are public; its claims tell the weights of its owner.
+    plan
+        Where there is one: for finding the worst pair.
     """
 
     name: str
     run: Callable[[Any, int, Stream], Any]
     vectorised: bool
     claims: NDArray[np.float64] | None = None
-    domain: Box | None = None
     plan: Plan | None = None
     reader: OutputReader = field(default_factory=OutputReader)
 
@@ -83,18 +76,16 @@ class Subject:
             ) from error
         return self.reader.batch(raw, count) if self.vectorised else self.reader.singles(raw)
 
-    def pair_for(self, item: int) -> Pair:
-        """Return the pair of adjacent profiles that shows an item most."""
-        if isinstance(self.plan, StretchedPlan):
-            return worst_pair(self.plan.stretched.query, item, self.plan.shrinkage)
-        if self.domain is None:
-            raise InvalidInput("adjacent must be given for a plan without a stretched query. Got None instead.")
+    def pair_for(self, item: int, plan: Plan) -> Pair:
+        """Return the pair of adjacent profiles that shows an item of a plan most."""
+        if isinstance(plan, StretchedPlan):
+            return worst_pair(plan.mechanism.query, item, plan.shrinkage)
         pilot = seeded_stream(item, 2)
 
         def apart(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
             return apparent_loss(self.draw(one, _PILOT_RUNS, pilot), self.draw(two, _PILOT_RUNS, pilot))
 
-        return search_pair(self.domain, item, apart, movers=0)  # a pilot is too coarse to climb by
+        return search_pair(plan.mechanism.domain, item, apart, movers=0)  # a pilot is too coarse to climb by
 
 
 def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
@@ -120,17 +111,15 @@ def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
                 f"mechanism must promise epsilon, a bound on every ratio. Got a plan in {plan.unit} instead; "
                 "hetdp.auditing.replay_audit and sampler_audit check those."
             )
-        origin = mechanism_of(mechanism)
-        losses = plan.losses if origin is None else plan.amount * origin.weights.values
+        losses = plan.amount * plan.mechanism.weights.values
         if isinstance(plan, StretchedPlan):
-            losses = losses * plan.stretched.query.steps_to_replace
+            losses = losses * plan.mechanism.query.steps_to_replace
         keep = np.ones(losses.size, dtype=bool)
         return Subject(
-            name=type(plan).__name__ if origin is None else origin.name,
+            name=plan.mechanism.name,
             run=lambda profile, count, stream: plan.answers(profile, keep, stream, count=count),
             vectorised=True,
             claims=losses,
-            domain=None if origin is None else origin.domain,
             plan=plan,
         )
     if not callable(mechanism):
@@ -140,15 +129,6 @@ def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
     if epsilon is not None:
         raise InvalidInput(f"epsilon must come with a mechanism; give a function `claimed`. Got {epsilon!r} instead.")
     return _function_subject(mechanism)
-
-
-def mechanism_of(subject: object) -> Mechanism | None:
-    """Return the mechanism that a plan belongs to, or that was given; None for plans of another make."""
-    if isinstance(subject, StretchedPlan):
-        return subject.stretched
-    if isinstance(subject, FullPricePlan):
-        return subject.mechanism
-    return subject if isinstance(subject, Mechanism) else None
 
 
 def _function_subject(function: Callable[..., Any]) -> Subject:
@@ -171,6 +151,7 @@ def planned(mechanism: Plan | Mechanism, *, epsilon: object = None, rho: object 
     Examples
     --------
     >>> from hetdp.mechanisms import queries, stretching
+    >>> from hetdp.profiles import Box
     >>> planned(stretching.stretch(queries.total(Box([0], [1])), [1.0]), epsilon=2.0).amount
     2.0
     """
@@ -189,10 +170,6 @@ def planned(mechanism: Plan | Mechanism, *, epsilon: object = None, rho: object 
 
 def claims_for(claimed: Claims, item: Hashable) -> float:
     """Return the loss that is claimed for an item.
-
-    Privacy
-    -------
-    Claims of a curator's mechanism tell weights; those of a test do not.
 
     Examples
     --------
@@ -255,9 +232,11 @@ def pairs_for(
     if adjacent is not None:
         found = checked_pairs(adjacent)
         return found if items is None else [(item, pair) for item, pair in found if item in items]
-    if subject.claims is None:
+    plan = subject.plan
+    if subject.claims is None or plan is None:
         raise InvalidInput("adjacent must be given with a function: pairs of profiles that differ in one item.")
     for item in items or ():
         if not 0 <= item < subject.claims.size:
             raise InvalidInput(f"items must be positions below {subject.claims.size}. Got {item!r} instead.")
-    return [(item, subject.pair_for(item)) for item in (default_items(subject.claims) if items is None else items)]
+    chosen = default_items(subject.claims) if items is None else items
+    return [(item, subject.pair_for(item, plan)) for item in chosen]

@@ -59,20 +59,7 @@ def compare(
         write_whole(output, result.svg())
         note(f"Wrote {output}.", quiet=quiet)
     if as_json:
-        contenders = [
-            {"mechanism": one.name, "rmse": one.rmse, "uncertainty": one.uncertainty, "bias": one.bias}
-            for one in result.contenders
-        ]
-        print_json(
-            {
-                "query": result.query,
-                "items": result.items,
-                "epsilon": result.epsilon,
-                "recommended": result.recommended.name,
-                "reason": result.reason,
-                "mechanisms": contenders,
-            }
-        )
+        print_json(result.to_dict())
         return
     largest = max(found.rmse for found in result.contenders)
     rows = [

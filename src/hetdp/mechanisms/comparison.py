@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,12 +55,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Contenders, best first.
-
-    Privacy
-    -------
-    Everything was simulated from public knowledge; nothing private went in, nothing was spent.
-    """
+    """Contenders, best first."""
 
     query: str
     epsilon: float
@@ -81,6 +77,20 @@ class Comparison:
             close = second.rmse - best.rmse < 2 * math.hypot(best.uncertainty, second.uncertainty)
             text += f" Next is {second.name} with {second.rmse:.3g}{', as good as equal' if close else ''}."
         return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison, ready for JSON."""
+        return {
+            "query": self.query,
+            "items": self.items,
+            "epsilon": self.epsilon,
+            "recommended": self.recommended.name,
+            "reason": self.reason,
+            "mechanisms": [
+                {"mechanism": one.name, "rmse": one.rmse, "uncertainty": one.uncertainty, "bias": one.bias}
+                for one in self.contenders
+            ],
+        }
 
     def svg(self) -> str:
         """Return a bar chart of the errors as a self-contained SVG image, on a logarithmic scale."""

@@ -34,12 +34,7 @@ class DistortionPlan:
         return float(self.spread) * self.grid
 
     def answer(self, stream: Stream) -> float:
-        """Return the noisy bound.
-
-        Privacy
-        -------
-        Reads weights, not values. Each item adds between 0 and `largest` steps, so each weight pays epsilon.
-        """
+        """Return the noisy bound. No value is read; each weight moves it by at most `largest` steps, for epsilon."""
         distortions = self.stretched.query.item_distortions(self.stretched.shrinkage)
         steps = np.clip(np.ceil(distortions / self.grid), 0, self.largest).astype(np.int64)
         exact = exact_sum(steps) if self.stretched.query.distortions_add_up else int(steps.max())

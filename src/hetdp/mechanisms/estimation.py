@@ -89,11 +89,7 @@ def expected_error(
 
 
 def expected_shrinkage(query: Query, weight_prior: WeightPrior, *, multiplier: float = 1.0) -> float:
-    """Return the public expectation of the mean shrinkage of a total, mean or count.
-
-    Privacy
-    -------
-    From the prior, never from the weights.
+    """Return the expectation of the mean shrinkage of a total, mean or count: from the prior, never from weights.
 
     Examples
     --------

@@ -39,6 +39,8 @@ class Plan(ABC):
 
     Attributes
     ----------
+    mechanism
+        What is released.
     noise, amount
         What kind of randomness, and its epsilon or rho.
     unit
@@ -53,6 +55,7 @@ class Plan(ABC):
     Made from weights and public numbers only. `losses` are the owner's, the rest is public.
     """
 
+    mechanism: "Mechanism"
     noise: str
     amount: float
     unit: str = "epsilon"
@@ -135,13 +138,10 @@ class FullPricePlan(Plan):
 
     Attributes
     ----------
-    mechanism
-        What is released.
     level
         Epsilon, exactly.
     """
 
-    mechanism: Mechanism
     level: Fraction
 
     @property
@@ -209,11 +209,7 @@ def floor_product(weights: NDArray[np.float64], cap: Fraction, *, limit: int) ->
 
     The product of two floats is split into its rounded value and its rounding error (Dekker); only where the rounded
     value is a whole number can the error decide, and then only downward. A cap too large for a float to hold exactly is
-    multiplied in fractions instead.
-
-    Privacy
-    -------
-    Rounding up here would break the promise to the item, so the floor is exact and not merely accurate.
+    multiplied in fractions instead. Rounding up would break the promise to the item: accurate is not enough here.
 
     Examples
     --------

@@ -32,8 +32,6 @@ __all__ = ["Sampled", "sample"]
 class Sampled(Mechanism):
     """A mechanism for equal weights, run on a random subset of the items.
 
-    Privacy
-    -------
     Item i is kept with probability (exp(epsilon v_i) - 1) / (exp(epsilon) - 1) and otherwise counts as if its weight
     were 0.
     """

@@ -46,11 +46,7 @@ class Selection(Mechanism):
         What can be answered. Public.
     score
         From clamped values, weight steps and epsilon to one whole score per candidate, in steps of 2**-40. Replacing
-        item i must not move any score by more than its weight.
-
-    Privacy
-    -------
-    (epsilon, v)-differentially private: docs/proofs/mechanisms.md.
+        item i must not move any score by more than its weight (docs/proofs/mechanisms.md).
     """
 
     label: str

@@ -114,8 +114,6 @@ class Stretched(Mechanism):
     def shrinkage_with(self, *, slack: float) -> Floats:
         """Return the shrinkage when `slack` of every target is set aside for rounding. For the owner's eyes only.
 
-        Privacy
-        -------
         An item whose target does not exceed the slack, or whose weight is 0, is dropped.
 
         Examples
@@ -236,8 +234,6 @@ class StretchedPlan(Plan):
 
     Attributes
     ----------
-    stretched
-        What is released.
     noise, level
         "laplace" with its epsilon, or "gaussian" with its rho, exactly.
     grid
@@ -248,7 +244,7 @@ class StretchedPlan(Plan):
         Per item: the factor, and the most steps it can move each cell of the answer. The owner's.
     """
 
-    stretched: Stretched
+    mechanism: Stretched
     noise: str
     level: Fraction
     grid: float
@@ -269,7 +265,7 @@ class StretchedPlan(Plan):
     @property
     def is_vector(self) -> bool:  # type: ignore[override]
         """Whether the answer has several cells."""
-        return self.stretched.query.is_vector
+        return self.mechanism.query.is_vector
 
     @property
     def scale(self) -> float:
@@ -280,7 +276,7 @@ class StretchedPlan(Plan):
     @property
     def losses(self) -> Floats:
         """What each item pays: its span over the scale of the noise, rounded up. The owner's."""
-        cells, weights = self.stretched.query.cells, self.stretched.weights.values
+        cells, weights = self.mechanism.query.cells, self.mechanism.weights.values
         level = self.level
         spans = self.spans.astype(np.float64)
         if self.noise == "laplace":
@@ -292,15 +288,10 @@ class StretchedPlan(Plan):
 
     def estimate(self, value: float) -> float | None:
         """Return a released total, mean or count with the expected shrinkage divided out, if there is a prior."""
-        return self.stretched.estimate(value)
+        return self.mechanism.estimate(value)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
-        """Return `count` independent noisy answers, one per row.
-
-        Privacy
-        -------
-        Each row costs as much as a release; they add up.
-        """
+        """Return `count` independent noisy answers, one per row."""
         exact = self._exact_steps(values, keep)
         draw = laplace_integers if self.noise == "laplace" else gaussian_integers
         noise = draw(self.spread, count * len(exact), stream).reshape(count, len(exact))
@@ -311,13 +302,13 @@ class StretchedPlan(Plan):
 
     def _exact_steps(self, values: ArrayLike, keep: NDArray[np.bool_]) -> list[int]:
         """Return the stretched answer in grid steps: the only place where private values meet the answer."""
-        query = self.stretched.query
+        query = self.mechanism.query
         clamped = query.domain.clamp(values)
         with np.errstate(all="ignore"):  # a warning, or an error where warnings are errors, would depend on values
             return self._steps_of(clamped, keep)
 
     def _steps_of(self, clamped: Floats, keep: NDArray[np.bool_]) -> list[int]:
-        query = self.stretched.query
+        query = self.mechanism.query
         shrinkage, spans = np.where(keep, self.shrinkage, 0.0), np.where(keep, self.spans, 0)
         if isinstance(query, ItemwiseQuery):
             lowest = _steps(query.lowest_contributions(shrinkage) / self.grid)

@@ -31,10 +31,6 @@ class Thresholded(Stretched):
     ----------
     level
         Public; the noise multiplier is its inverse.
-
-    Privacy
-    -------
-    An item that counts pays epsilon * level <= epsilon * v_i, another pays nothing.
     """
 
     level: float = 1.0
@@ -43,12 +39,7 @@ class Thresholded(Stretched):
         return f"Thresholded({self.query!r}, level={self.level:g})"
 
     def shrinkage_with(self, *, slack: float) -> Floats:
-        """Return 1 for items at or above the level (less what rounding needs), 0 for the others. The owner's.
-
-        Privacy
-        -------
-        Which items count depends on each item's own weight alone.
-        """
+        """Return 1 for items at or above the level (less what rounding needs), 0 for the others. The owner's."""
         kept = np.where(self.weights.values >= self.level, super().shrinkage_with(slack=slack), 0.0)
         kept.flags.writeable = False
         return kept

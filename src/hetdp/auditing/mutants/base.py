@@ -35,7 +35,7 @@ CONFIDENCE = 1 - 1e-9
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mechanism that is broken on purpose.
+    """A mechanism that is broken on purpose, so that the audits are tested themselves. Never use one.
 
     Attributes
     ----------
@@ -47,10 +47,6 @@ class Mutant:
         The audit that must catch it.
     attack
         Runs that audit on the broken mechanism, or on its repaired twin.
-
-    Privacy
-    -------
-    Never use one. They exist so that the audits are tested themselves.
     """
 
     name: str

@@ -35,7 +35,7 @@ def require_finite(largest: float, name: str) -> None:
 
 
 class Query(ABC):
-    """A public function of a profile.
+    """A public function of a profile: everything about it is public, and what it is asked on is not.
 
     Attributes
     ----------
@@ -45,10 +45,6 @@ class Query(ABC):
         The box, possibly with a centre that suits the query better than the one that was given.
     cells
         How many cells of the answer one item can touch (1 for a number).
-
-    Privacy
-    -------
-    Everything about a query is public. What it is asked on is not.
     """
 
     #: How a release of this query rounds: see `hetdp.mechanisms.stretching`.
@@ -102,11 +98,8 @@ class Query(ABC):
     def largest_shrinkage(self, targets: ArrayLike) -> Floats:
         """Return the largest w_i <= 1 with S_i(w_i) <= targets_i: equation (opt) of the paper.
 
-        The supremum is approached from below, so the bound holds as computed, never only up to rounding.
-
-        Privacy
-        -------
-        Item i's shrinkage depends on item i's target alone; that is what hides the weights.
+        The supremum is approached from below, so the bound holds as computed, never only up to rounding. Item i's
+        shrinkage depends on item i's target alone; that is what hides the weights.
         """
         wanted = np.broadcast_to(floats(targets), (self.size,))
         shrinkage = np.clip(self._solve(wanted), 0.0, 1.0)
@@ -157,12 +150,7 @@ class Query(ABC):
         return reach * self.gradient_norm_bound(start, clamped) if reach else 0.0
 
     def item_distortions(self, shrinkage: Floats) -> Floats:
-        """Return, per item, the most its own shrinkage can change the answer, whatever the values are.
-
-        Privacy
-        -------
-        Depends on weights, not on values.
-        """
+        """Return, per item, the most its own shrinkage can change the answer, whatever the values are."""
         reach = np.maximum(self.domain.upper - self.domain.center, self.domain.center - self.domain.lower)
         moved = (1.0 - shrinkage) * reach
         by_slope = np.multiply(moved, self.lipschitz_bounds(), where=moved > 0, out=np.zeros(self.size))
