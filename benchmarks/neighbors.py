@@ -15,8 +15,8 @@ from scipy import sparse
 
 import hetdp
 from hetdp.core.randomness import Stream
+from hetdp.neighbors.engines.base import NeighborLists
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
-from hetdp.neighbors.lists import NeighborLists
 from hetdp.neighbors.metrics import recall
 from hetdp.profiles.coded import CodedProfiles, code_profiles
 from measuring import cpu_seconds

@@ -10,7 +10,7 @@ from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
 from hetdp.mechanisms.examples import example_queries, examples
 from hetdp.mechanisms.plan import Mechanism
-from hetdp.neighbors.engines.registry import ENGINES
+from hetdp.neighbors.engines import ENGINES
 
 
 @pytest.mark.parametrize("size", ["quick", "full"])

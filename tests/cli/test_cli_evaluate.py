@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hetdp import Profiles, split
-from hetdp.cli.evaluate_measure import interval
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+from hetdp.neighbors.evaluation import interval
 from hetdp.neighbors.metrics import recall_of
 
 FAST = ("-k", 3, "--runs", 2, "--json", "--quiet")

@@ -14,15 +14,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from hetdp import Profiles
-from hetdp.cli import lists as neighbors_output
-from hetdp.cli import recommend as recommend_command
-from hetdp.cli import search_options as neighbors_inputs
+from hetdp.cli import output
 from hetdp.cli import source as source_module
-from hetdp.neighbors import scoring
-from hetdp.neighbors.engines import registry as engines
-from hetdp.neighbors.estimate import estimate, sketch_items_to_stand_out, users_settled
-from hetdp.neighbors.significance import SIGNIFICANT, sketch_significance
+from hetdp.neighbors.engines import ENGINES
+from hetdp.neighbors.engines.gossip.engine import users_settled
 from hetdp.profiles.reading.pairs import _FIXED_BYTES, open_pairs
 
 HUGE = ("--epsilon", 200)
@@ -47,7 +42,7 @@ def names_in(folder):
 
 @pytest.mark.usefixtures("folder")
 class TestNeighbors:
-    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    @pytest.mark.parametrize("engine", ENGINES)
     def test_finds_the_group_of_each_user_and_says_what_it_promises(self, run, engine):
         cycles = ("--cycles", 60) if engine == "gossip" else ()
         level = 30 if engine == "sketch" else 200
@@ -72,7 +67,7 @@ class TestNeighbors:
         assert about["engine"] == engine
         assert "pairs" not in about  # the file goes to recipients
 
-    @pytest.mark.parametrize("ending", neighbors_inputs.ENDINGS)
+    @pytest.mark.parametrize("ending", output.ENDINGS)
     def test_every_format_holds_the_same_columns(self, run, ending):
         assert run("neighbors", "likes.csv", *HUGE, "-k", 2, "-o", f"found{ending}")[0] == 0
         path = Path(f"found{ending}")
@@ -132,7 +127,7 @@ class TestNeighbors:
         assert shown["estimated_memory_bytes"] > 0
         assert shown["guarantee"]["against_one"] == pytest.approx(1)
 
-    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    @pytest.mark.parametrize("engine", ENGINES)
     @pytest.mark.parametrize("command", ["neighbors", "recommend"])
     def test_the_promise_of_a_dry_run_is_the_one_that_is_kept(self, run, command, engine):
         options = ("--score", "cosine") if engine == "exact" else ()
@@ -188,19 +183,19 @@ class TestNeighbors:
         arguments = ("neighbors", "likes.csv", *HUGE, "-k", 2)
         run(*arguments)  # whatever had to be compiled has been
         assert "Compiling" not in run(*arguments)[2]
-        monkeypatch.setattr("hetdp.cli.search.compiles", lambda _: True)
+        monkeypatch.setattr("hetdp.neighbors.engines.base.Engine.compiles", lambda _: True)
         assert "Compiling, once" in run(*arguments)[2]
 
-    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    @pytest.mark.parametrize("engine", ENGINES)
     def test_kernels_never_compiled_are_recognised(self, tmp_path, engine):
-        command = f"from hetdp.cli.search_options import compiles; raise SystemExit(compiles({engine!r}))"
+        command = f"from hetdp.neighbors.engines import ENGINES; raise SystemExit(ENGINES[{engine!r}].compiles())"
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
         assert subprocess.run([sys.executable, "-c", command], env=environment, check=False).returncode == 1
 
 
 @pytest.mark.usefixtures("folder")
 class TestRecommend:
-    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    @pytest.mark.parametrize("engine", ENGINES)
     def test_recommends_what_the_group_has(self, run, engine):
         level = 30 if engine == "sketch" else 400
         options = ("--epsilon", level, "-k", 3, "-n", 1, "--engine", engine)
@@ -217,10 +212,6 @@ class TestRecommend:
         assert np.mean([first[f"u{g}-0"] == f"i{g}-12" for g in range(GROUPS)]) > 0.8
         about = json.loads(table.schema.metadata[b"hetdp"])
         assert about["epsilon_neighbors"] + about["epsilon_recommendations"] == pytest.approx(level)
-
-    def test_epsilon_is_split_exactly(self):
-        assert sum(recommend_command.shares(0.1, "exact")) == 0.1
-        assert recommend_command.shares(0.1, "sketch")[1] == 0
 
 
 @pytest.mark.usefixtures("folder")
@@ -305,7 +296,7 @@ class TestCatalogue:
     PUBLIC = "Names of users, and of items that somebody counts, are taken as public"
 
     @pytest.mark.parametrize("command", ["neighbors", "recommend"])
-    @pytest.mark.parametrize("engine", neighbors_inputs.ENGINES)
+    @pytest.mark.parametrize("engine", ENGINES)
     def test_the_promise_no_longer_excepts_names(self, run, command, engine):
         Path("items.txt").write_text("\n".join(sorted({item for _, item in twins()} | {"nobody's"})))
         arguments = (command, "likes.csv", "--epsilon", 1, "-k", 2, "--engine", engine, "--json", "--quiet")
@@ -453,17 +444,17 @@ class TestMemory:
 
 @pytest.mark.usefixtures("folder")
 class TestFilesAreWholeOrNotThere:
-    @pytest.mark.parametrize("ending", neighbors_inputs.ENDINGS)
+    @pytest.mark.parametrize("ending", output.ENDINGS)
     def test_an_interruption_while_writing_leaves_the_old_file(self, run, monkeypatch, ending):
         name = f"found{ending}"
         Path(name).write_text("old")
-        blocks = neighbors_output.Lists.blocks
+        blocks = output.Lists.blocks
 
         def interrupted(lists):
             yield from blocks(lists)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(neighbors_output.Lists, "blocks", interrupted)
+        monkeypatch.setattr(output.Lists, "blocks", interrupted)
         code, out, err = run("neighbors", "likes.csv", *HUGE, "-k", 2, "-o", name)
         assert (code, out) == (130, "")
         assert "Interrupted" in err
@@ -497,12 +488,6 @@ class TestFilesAreWholeOrNotThere:
         assert Path("found.csv").read_text().startswith("user,neighbor,score,significance\n")
 
 
-def test_names_agree_with_the_library():
-    assert neighbors_inputs.ENGINES == engines.ENGINES
-    assert neighbors_inputs.SCORES == scoring.SCORES
-    assert neighbors_inputs.SIZES == scoring.SIZES
-
-
 def test_help_loads_nothing_heavy():
     script = (
         "import sys\nfrom hetdp.cli.main import main\n"
@@ -511,47 +496,3 @@ def test_help_loads_nothing_heavy():
         "raise SystemExit(str(heavy) if heavy else 0)"
     )
     subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.DEVNULL)
-
-
-class TestEstimate:
-    def test_grows_with_what_costs(self):
-        rng = np.random.default_rng(1)
-        small, large = (
-            Profiles.from_pairs(np.repeat(np.arange(n), 20), rng.integers(0, 1000, 20 * n) + 1000 * np.arange(20 * n))
-            for n in (300, 3000)
-        )
-        for engine in engines.ENGINES:
-            few, many = (estimate(profiles, engine=engine) for profiles in (small, large))
-            assert few.seconds < many.seconds
-            assert few.memory_bytes < many.memory_bytes
-            assert estimate(large, engine=engine, recommendations=10).seconds > many.seconds
-            assert estimate(large, engine=engine, threads=2).seconds < many.seconds
-        assert estimate(large, engine="gossip", cycles=40).seconds > estimate(large, engine="gossip").seconds
-
-    def test_items_that_do_not_count_do_not_count(self):
-        profiles = Profiles.from_pairs([0, 0, 1, 1, 2], list("abaca"))
-        without = profiles.with_weights([1, 0, 1, 1, 1])
-        assert estimate(without, engine="exact").seconds < estimate(profiles, engine="exact").seconds
-
-    @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
-    @pytest.mark.parametrize("size", [5, 50, 400])
-    def test_sketch_items_to_stand_out_is_where_significance_begins(self, epsilon, size):
-        n_users, k = 5_000, 10
-        needed = sketch_items_to_stand_out(n_users=n_users, epsilon=epsilon, size=size, n_neighbors=k)
-        contrast = np.tanh(epsilon / 2)
-
-        def last_is_significant(overlap):
-            overlaps = np.full((1, k), overlap)
-            found = sketch_significance(overlaps, np.array([size]), others=n_users - 1, epsilon=epsilon)
-            return found[0, -1] >= SIGNIFICANT
-
-        if np.isinf(needed):
-            assert not last_is_significant(size - 1 / contrast)
-        else:
-            assert last_is_significant(needed)
-            assert not last_is_significant(needed - 1 / contrast)
-
-    def test_few_items_cannot_stand_out(self):
-        common = {"n_users": 5_000, "epsilon": 0.5}
-        assert np.isinf(sketch_items_to_stand_out(size=5, **common))
-        assert sketch_items_to_stand_out(size=400, **common) < 400

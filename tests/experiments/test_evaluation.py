@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hetdp.experiments.configurations import Configuration, Task
-from hetdp.experiments.evaluation import _Engine, run_task
+from hetdp.experiments.evaluation import _Searches, run_task
 from hetdp.experiments.weight_rules import GROUPS, Groups, Practice, Same, SharedSlices, Slices
 from hetdp.neighbors.baselines import true_neighbors
 from hetdp.neighbors.metrics import recall
@@ -90,7 +90,7 @@ def neighbours_in_practice(crowd, engine, rule=PRACTICE, k=4):
     train, _ = split(drawn.profiles, random_state=5)
     how = Configuration(engine=engine, weights=rule, score="overlap", epsilons=(1.0,), k=k, cycles=5)
     seen = []
-    _Engine(how, train, 5, drawn.taking_part).point(1.0, drawn.level, lambda found: seen.append(found) or {})
+    _Searches(how, train, 5, drawn.taking_part).point(1.0, drawn.level, lambda found: seen.append(found) or {})
     return drawn, seen[0]
 
 
@@ -111,7 +111,7 @@ def test_those_taking_part_find_what_they_would_find_among_themselves(crowd):
     train, _ = split(drawn.profiles, random_state=5)
     how = Configuration(engine="exact", weights=PRACTICE, score="overlap", epsilons=(1e6,), k=4)
     seen = []
-    _Engine(how, train, 5, drawn.taking_part).point(1e6, drawn.level, lambda found: seen.append(found) or {})
+    _Searches(how, train, 5, drawn.taking_part).point(1e6, drawn.level, lambda found: seen.append(found) or {})
     rows = train.to_csr()[0].toarray() * (drawn.profiles.n_users > 0)
     common = (rows > 0).astype(int) @ (rows > 0).astype(int).T
     np.fill_diagonal(common, -1)

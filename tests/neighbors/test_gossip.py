@@ -11,11 +11,11 @@ import pytest
 
 from hetdp import Profiles, errors
 from hetdp.core.randomness import seeded_stream
-from hetdp.neighbors.engines.gossip import crew as gossip_crew
 from hetdp.neighbors.engines.gossip import engine
-from hetdp.neighbors.engines.gossip import network as gossip_network
+from hetdp.neighbors.engines.gossip import noisy_scores as gossip_scores
+from hetdp.neighbors.engines.gossip import protocol as gossip_protocol
 from hetdp.neighbors.engines.gossip.engine import gossip_neighbors
-from hetdp.neighbors.engines.gossip.scores import noisy_scores
+from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores
 from hetdp.profiles.coded import CodedProfiles, code_profiles
 
 
@@ -44,7 +44,7 @@ def assert_same(one, two):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks so small that a network of a few hundred nodes has many of them, and needs threads."""
-    for module in (gossip_crew, gossip_network):
+    for module in (gossip_scores, gossip_protocol):
         monkeypatch.setattr(module, "BLOCK_NODES", 32)
 
 
@@ -63,7 +63,7 @@ def test_threads_change_nothing(table):
 def test_the_size_of_blocks_changes_nothing(monkeypatch):
     coded = code_profiles(population(200))
     whole = run(coded, cycles=5)
-    for module in (gossip_crew, gossip_network):
+    for module in (gossip_scores, gossip_protocol):
         monkeypatch.setattr(module, "BLOCK_NODES", 17)
     assert_same(whole, run(coded, cycles=5))
 
@@ -84,7 +84,7 @@ def test_remembering_less_changes_nothing_but_the_work(monkeypatch, combine):
     """A large network forgets whom it turned down, and does the work again with the same outcome."""
     coded = code_profiles(population(300, weights=(0.2, 1.0)))
     everything = run(coded, combine=combine)
-    monkeypatch.setattr(gossip_network, "_REMEMBERED_NODES", 100)
+    monkeypatch.setattr(gossip_protocol, "_REMEMBERED_NODES", 100)
     forgetful = run(coded, combine=combine)
     assert_same(everything, forgetful)
     assert forgetful.comparisons.total > everything.comparisons.total

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.neighbors.engines.gossip.peers import RandomPeers
+from hetdp.neighbors.engines.gossip.protocol import RandomPeers
 
 
 def in_degrees(view, n):

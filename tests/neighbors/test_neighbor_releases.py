@@ -11,7 +11,8 @@ import pytest
 import hetdp
 from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.neighbors.promise import promise
+from hetdp.neighbors.engines import ENGINES as BY_NAME
+from hetdp.neighbors.engines.base import Levels
 from hetdp.profiles.reading.catalogues import on_catalogue
 
 LIKES = (["ann", "ann", "bob", "bob", "cleo"], ["tea", "jazz", "tea", "jazz", "golf"])
@@ -190,9 +191,7 @@ def test_a_copy_of_the_process_shows_what_was_released_and_releases_nothing_new(
 
 
 def promised(engine, per_recipient=1, shared=0, most=9, **options):
-    return promise(
-        engine, per_recipient=Fraction(per_recipient), shared=Fraction(shared), most_recipients=most, **options
-    )
+    return BY_NAME[engine].promise(Levels(Fraction(per_recipient), Fraction(shared)), most_recipients=most, **options)
 
 
 @pytest.mark.parametrize("engine", ["exact", "gossip"])

@@ -13,7 +13,8 @@ from scipy import sparse
 import hetdp
 from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
-from hetdp.neighbors.promise import promise
+from hetdp.neighbors.engines import ENGINES as BY_NAME
+from hetdp.neighbors.engines.base import Levels
 from hetdp.neighbors.significance import items_to_stand_out, overlap_significance, sketch_significance
 
 ENGINES = ("exact", "gossip", "sketch")
@@ -119,7 +120,7 @@ def test_the_promise_in_numbers(groups, options, per_recipient, shared):
 
 
 def promised(engine, **options):
-    return promise(engine, per_recipient=Fraction(1), shared=Fraction(0), most_recipients=9, **options)
+    return BY_NAME[engine].promise(Levels(Fraction(1)), most_recipients=9, **options)
 
 
 def test_the_promise_names_its_adversary():

@@ -6,9 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.lists import Lists
-from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json, print_rows
-from hetdp.cli.search_options import ENDINGS, check_ending
+from hetdp.cli.output import (
+    ENDINGS,
+    Lists,
+    check_ending,
+    check_writable,
+    note,
+    output_options,
+    print_facts,
+    print_json,
+    print_rows,
+)
 from hetdp.cli.source import Data, Source, column_options
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hetdp.cli.mean_demo import show_mean
-from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows
-from hetdp.cli.search_options import progress_bar
+from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows, progress_bar
 
 if TYPE_CHECKING:
     from hetdp.experiments.demo import Demonstration

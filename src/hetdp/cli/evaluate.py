@@ -1,21 +1,41 @@
 """`hetdp evaluate`: how much recall privacy costs on data at hand, by the protocol of the paper. Not private."""
 
 import csv
+import dataclasses
 import io
 import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from hetdp.cli.evaluate_measure import ABOUT, Wanted
-from hetdp.cli.lists import plain
-from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows
-from hetdp.cli.search_options import DEFAULT_CYCLES, ENGINES, SCORES, SIZES, check_ending
+from hetdp.cli.neighbors import (
+    DEFAULT_CYCLES,
+    check_size,
+    check_together,
+    cycles_option,
+)
+from hetdp.cli.output import (
+    as_remarks,
+    available_processors,
+    check_ending,
+    check_writable,
+    note,
+    output_options,
+    plain,
+    print_json,
+    print_rows,
+    progress_bar,
+    threads_option,
+)
 from hetdp.cli.source import Source, data_options
+from hetdp.core.checks import fraction
 from hetdp.core.files import write_whole
+from hetdp.core.words import rough_duration
+from hetdp.neighbors.engines import ENGINES
+from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
 
 if TYPE_CHECKING:
     from hetdp.profiles.policies import Policy
@@ -23,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 _ENDINGS = (".csv", ".json")
+_SCORES = tuple(name for name, score in SCORES.items() if score.warning is None)
 
 
 @click.command(short_help="Measure the recall of each engine on data at hand (not private).")
@@ -31,23 +52,30 @@ _ENDINGS = (".csv", ".json")
     "--epsilon", type=float, multiple=True, default=(1.0,), show_default=True, help="May be given repeatedly."
 )
 @click.option("--neighbors", "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Length of a list.")
-@click.option("--engine", type=click.Choice(ENGINES), multiple=True, help="[default: all that know the score]")
-@click.option("--score", type=click.Choice(SCORES[:2]), default="overlap", show_default=True, help="Likeness.")
+@click.option("--engine", type=click.Choice(tuple(ENGINES)), multiple=True, help="[default: all that know the score]")
+@click.option("--score", type=click.Choice(_SCORES), default=DEFAULT_SCORE, show_default=True, help="Likeness.")
 @click.option("--sizes", type=click.Choice(SIZES), help="Sizes for a cosine.  [default: noisy]")
-@click.option("--cycles", type=click.IntRange(min=1), help=f"Of --engine gossip.  [default: {DEFAULT_CYCLES}]")
+@cycles_option
 @click.option("--runs", type=click.IntRange(min=2), default=5, show_default=True, help="Splits, each with new noise.")
 @click.option("--westin", help="Draw weights: shares of the three groups, such as 0.34,0.43,0.23.")
 @click.option("--slices", help="Draw weights: lowest, highest, how many, such as 0,1,3.")
 @click.option("--per", type=click.Choice(["item", "user"]), help="Draw a weight per item or per user.  [default: item]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same table.")
-@click.option("--threads", type=click.IntRange(min=1), help="Result is the same.  [default: all processors]")
+@threads_option
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the table to a .csv or .json file.")
 @output_options
 def evaluate(
     data: Path,
     *,
+    epsilon: tuple[float, ...],
+    engine: tuple[str, ...],
+    score: str,
+    sizes: str | None,
+    cycles: int | None,
+    threads: int | None,
     westin: str | None,
     slices: str | None,
+    per: Literal["item", "user"] | None,
     output: Path | None,
     as_json: bool,
     quiet: bool,
@@ -63,32 +91,55 @@ def evaluate(
     them found in the profiles of the neighbours. The table is NOT private: it is computed from the data without noise,
     for whoever may see them. Weights are those in DATA unless --westin or --slices draws others.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    from hetdp.neighbors.evaluation import ABOUT_INTERVALS, EvaluationPlan
+
     policy = _policy(westin, slices)
     source = Source.take(data, options, quiet=quiet)
     if policy is not None and (source.weight_column is not None or source.default_weight is not None):
         raise click.UsageError("--westin and --slices draw weights: leave out --weight-column and --default-weight.")
-    wanted = Wanted(policy=policy, catalogue=source.listed, **options)
-    wanted.check()
+    if per is not None and policy is None:
+        raise click.UsageError("--per is for --westin and --slices, which draw weights.")
+    for level in epsilon:
+        fraction("--epsilon", level)
+    plan = EvaluationPlan(
+        epsilon=epsilon,
+        engine=engine,
+        score=score,
+        sizes=sizes or SIZES[0],
+        cycles=cycles or DEFAULT_CYCLES,
+        policy=policy,
+        per=per or "item",
+        threads=threads or available_processors(),
+        catalogue=source.listed,
+        **options,
+    )
+    check_together(plan.engines, score, sizes, cycles)
     if output is not None:
         check_writable(output, keep=(data, source.catalogue))
         check_ending(output, _ENDINGS)
-    drawn = None if policy is None else f"weights drawn: {'westin' if westin else 'slices'} {westin or slices}"
-    read = source.read(drawn=None if drawn is None else f"{drawn} per {wanted.per or 'item'}")
+    drawn = None
+    if policy is not None:
+        drawn = f"weights drawn: {'westin' if westin else 'slices'} {westin or slices} per {plan.per}"
+    read = source.read(drawn=drawn)
     profiles = read.profiles
-    wanted.check_data(profiles)
-    note(f"{wanted.describe(profiles)} The table is not private.", quiet=quiet)
+    check_size(plan.neighbors, profiles.n_users)
+    plan.check(profiles)
+    unknowing = () if engine else (one for name, one in ENGINES.items() if name not in plan.engines)
+    left_out = "".join(f" {one.limits}: left out." for one in unknowing)
+    seconds = rough_duration(plan.seconds(profiles))
+    note(f"{plan.searches} searches, about {seconds} (rough).{left_out} The table is not private.", quiet=quiet)
     facts: dict[str, Any] = {
         "private": False,
         "users": profiles.n_users,
         "items": profiles.n_items,
         "pairs": profiles.n_pairs,
-        "k": wanted.neighbors,
-        "score": wanted.score,
-        **({} if wanted.score == "overlap" else {"sizes": wanted.sizes or "noisy"}),
-        "runs": wanted.runs,
-        "seed": wanted.seed,
+        "k": plan.neighbors,
+        "score": score,
+        **({"sizes": plan.sizes} if SCORES[score].needs_sizes else {}),
+        "runs": plan.runs,
+        "seed": plan.seed,
         "weights": read.weights,
-        "catalogue": wanted.catalogue,
+        "catalogue": plan.catalogue,
     }
     if dry_run:
         if as_json:
@@ -96,8 +147,9 @@ def evaluate(
         else:
             note("--dry-run: nothing was measured.", quiet=quiet)
         return
-    rows = wanted.measure(profiles, quiet=quiet)
-    found = plain({**facts, "interval": ABOUT, "rows": rows})
+    with progress_bar("Evaluating", quiet=quiet) as advance, as_remarks(quiet=quiet):
+        rows = [dataclasses.asdict(row) for row in plan.measure(profiles, advance).rows]
+    found = plain({**facts, "interval": ABOUT_INTERVALS, "rows": rows})
     if output is not None:
         as_text = json.dumps(found, indent=2) + "\n" if output.name.lower().endswith(".json") else _as_csv(rows)
         write_whole(output, as_text)
@@ -105,10 +157,10 @@ def evaluate(
     if as_json:
         print_json(found)
         return
-    title = f"Recall at k = {wanted.neighbors}, {wanted.runs} runs, {profiles.n_users:,} users (not private)"
+    title = f"Recall at k = {plan.neighbors}, {plan.runs} runs, {profiles.n_users:,} users (not private)"
     header = ("method", "epsilon", "recall", "difference from baseline", "epsilon against all together")
     print_rows(title, header, [_shown(row) for row in rows])
-    click.echo(ABOUT)
+    click.echo(ABOUT_INTERVALS)
 
 
 def _shown(row: Mapping[str, Any]) -> tuple[str, ...]:

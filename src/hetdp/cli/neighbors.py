@@ -1,18 +1,81 @@
-"""`hetdp neighbors`: the most similar users of each user, privately."""
+"""`hetdp neighbors`: the most similar users of each user, privately; and what other searches share with it."""
 
+import math
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hetdp.cli.lists import Lists
-from hetdp.cli.output import output_options
-from hetdp.cli.search import Search
-from hetdp.cli.search_options import Asked, search_options
-from hetdp.cli.source import Source, data_options
+from hetdp.cli.output import (
+    ENDINGS,
+    SHOWN,
+    Lists,
+    as_remarks,
+    available_processors,
+    check_ending,
+    check_writable,
+    note,
+    output_options,
+    plain,
+    print_facts,
+    print_json,
+    progress_bar,
+    threads_option,
+)
+from hetdp.cli.source import Source, data_options, require_memory
 from hetdp.core.checks import fraction
+from hetdp.core.errors import InvalidInput
+from hetdp.core.words import byte_size, rough_duration
+from hetdp.neighbors.engines import ENGINES, split_epsilon
+from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
+from hetdp.neighbors.significance import SIGNIFICANT
 
-__all__ = ["neighbors"]
+if TYPE_CHECKING:
+    from hetdp.accounting import Guarantee
+    from hetdp.neighbors.estimator import PrivateNeighbors
+    from hetdp.profiles import Profiles
+
+__all__ = [
+    "Search",
+    "check_size",
+    "check_together",
+    "cycles_option",
+    "neighbors",
+    "search_options",
+]
+
+DEFAULT_CYCLES = 20
+_ENGINES_HELP = "; ".join([engine.help for engine in ENGINES.values()][:-1])
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+cycles_option = click.option(
+    "--cycles", type=click.IntRange(min=1), help=f"Of --engine gossip.  [default: {DEFAULT_CYCLES}]"
+)
+
+
+def search_options(function: Command) -> Command:
+    """Give a command the options of a search for neighbours; `Search` takes them all."""
+    for option in (
+        click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}."),
+        click.option("--significant-only", is_flag=True, help="Fewer neighbours rather than random ones."),
+        threads_option,
+        cycles_option,
+        click.option("--sizes", type=click.Choice(SIZES), help="Sizes for a cosine: noisy, or declared public."),
+        click.option("--score", type=click.Choice(tuple(SCORES)), default=DEFAULT_SCORE, show_default=True,
+                     help="Likeness."),
+        click.option("--engine", type=click.Choice(tuple(ENGINES)), default="exact", show_default=True,
+                     help=f"{_ENGINES_HELP.capitalize()}; or {list(ENGINES.values())[-1].help}."),
+        click.option("--neighbors", "-k", type=click.IntRange(min=1), default=10, show_default=True,
+                     help="Neighbours of each user."),
+        click.option("--epsilon", type=float, required=True, help="Privacy level of an item of weight 1."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
 
 
 @click.command(short_help="Find each user's most similar users, privately.")
@@ -39,12 +102,250 @@ def neighbors(
     release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     source = Source.take(data, options, quiet=quiet)
-    asked = Asked(**options)
-    asked.check(data, source.catalogue)
-    search = Search(asked, source, fraction("--epsilon", asked.epsilon), as_json=as_json, quiet=quiet)
-    plan = search.plan()
-    if dry_run:
-        search.show_plan(plan)
-        return
-    model = search.fit(plan.profiles)
-    search.finish(plan, model, Lists.from_frame(model.to_frame()), "neighbours")
+    Search(source=source, as_json=as_json, quiet=quiet, **options).carry_out(dry_run=dry_run)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """A search from the command line: what is asked for, and how to speak about it.
+
+    Privacy
+    -------
+    Noise is secure. Remarks are for whoever holds the data.
+    """
+
+    source: Source
+    epsilon: float
+    neighbors: int
+    engine: str
+    score: str
+    sizes: str | None
+    cycles: int | None
+    threads: int | None
+    significant_only: bool
+    output: Path | None
+    recommendations: int = 0
+    as_json: bool = False
+    quiet: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work or would overwrite a file to keep, before anything is read."""
+        fraction("--epsilon", self.epsilon)
+        check_together((self.engine,), self.score, self.sizes, self.cycles)
+        if self.output is not None:
+            check_writable(self.output, keep=(self.source.path, self.source.catalogue))
+            check_ending(self.output)
+
+    def carry_out(self, *, dry_run: bool) -> None:
+        """Say what it will take, do it, say what came of it."""
+        data = self.source.read()
+        profiles = data.profiles
+        check_size(self.neighbors, profiles.n_users)
+        model = self.model()
+        rough = model.estimate(profiles, recommendations=self.recommendations)
+        takes = f"about {rough_duration(rough.seconds)} and {byte_size(rough.memory_bytes)} of memory"
+        threads = f"{model.n_jobs} thread{'s' if model.n_jobs != 1 else ''}"
+        self._remark(f"Engine {self.engine}: {takes} with {threads} (rough).")
+        require_memory(
+            f"the {self.engine} engine",
+            rough.memory_bytes,
+            check=not self.source.no_memory_check,
+            way_through="Use a machine with more memory, fewer users or a smaller -k.",
+        )
+        public = {**self._settings(), "items_to_stand_out": self._stand_out(profiles.n_users)}
+        known = {
+            "users": profiles.n_users,
+            "items": profiles.n_items,
+            "pairs": profiles.n_pairs,
+            "weights": data.weights,
+            **public,
+        }
+        if dry_run:
+            extra = self.for_items or None
+            promised = model.promise(profiles.n_users, recommendations=extra)
+            effort = {"estimated_seconds": round(rough.seconds, 1), "estimated_memory_bytes": rough.memory_bytes}
+            self._show_plan({"dry_run": True, **known, **effort}, promised)
+            return
+        rows, what = self._find(model, profiles)
+        self._finish(model, rows, what, public, known)
+
+    @property
+    def for_neighbors(self) -> Fraction:
+        """What of epsilon finds the neighbours."""
+        return self._shares[0]
+
+    @property
+    def for_items(self) -> Fraction:
+        """What of epsilon goes to recommendations."""
+        return self._shares[1]
+
+    @property
+    def _shares(self) -> tuple[Fraction, Fraction]:
+        if self.recommendations:
+            return split_epsilon(self.epsilon, self.engine)
+        return fraction("--epsilon", self.epsilon), Fraction(0)
+
+    def model(self) -> "PrivateNeighbors":
+        """Return the model, not fitted yet; its noise is secure."""
+        from hetdp.neighbors.estimator import PrivateNeighbors
+
+        return PrivateNeighbors(
+            self.neighbors,
+            epsilon=self.for_neighbors,
+            engine=self.engine,
+            score=self.score,
+            sizes=self.sizes or SIZES[0],
+            significant_only=self.significant_only,
+            cycles=self.cycles or DEFAULT_CYCLES,
+            catalogue=self.source.listed,
+            n_jobs=self.threads or available_processors(),
+        )
+
+    def _find(self, model: "PrivateNeighbors", profiles: "Profiles") -> tuple[Lists, str]:
+        """Find the neighbours, and items if they are wanted; return the rows, and what they are."""
+        if ENGINES[self.engine].compiles():
+            self._remark("Compiling, once: the kernels are kept on disk, and later runs start at once ...")
+        with progress_bar("Finding neighbours", quiet=self.quiet) as model.progress, as_remarks(quiet=self.quiet):
+            model.fit(profiles)
+        for remark in ("verdict", "consequence"):
+            if remark in self._report(model):
+                self._remark(str(model.report_[remark]))
+        if not self.recommendations:
+            return Lists.from_frame(model.to_frame()), "neighbours"
+        with progress_bar("Recommending", quiet=self.quiet) as model.progress, as_remarks(quiet=self.quiet):
+            level = self.for_items or self.for_neighbors  # sketches are paid for already; the level does not matter
+            return Lists.from_frame(model.recommend(self.recommendations, epsilon=level)), "recommendations"
+
+    def _show_plan(self, facts: dict[str, Any], guarantee: "Guarantee") -> None:
+        output = None if self.output is None else str(self.output)
+        if self.as_json:
+            print_json(plain({**facts, "output": output, "guarantee": self._guarantee_facts(guarantee)}))
+            return
+        words = {name.replace("_", " "): value for name, value in facts.items() if not isinstance(value, dict)}
+        print_facts("Dry run: nothing was drawn", {**words, "output": output, "guarantee": guarantee.text})
+
+    def _finish(
+        self, model: "PrivateNeighbors", rows: Lists, what: str, public: dict[str, Any], known: dict[str, Any]
+    ) -> None:
+        """Write the rows, or show the first ones, and say what was promised."""
+        guarantee = model.guarantee_
+        promised = self._guarantee_facts(guarantee)
+        if self.output is not None:
+            # The file goes to recipients: settings and the promise are public, counts of items and pairs are not.
+            rows.write(self.output, plain({**public, "guarantee": promised}))
+            self._remark(f"Wrote {rows.n_rows:,} {what} to {self.output}.")
+        sure = model.significance_
+        summary = {
+            "rows": rows.n_rows,
+            "output": None if self.output is None else str(self.output),
+            "significant_share": float((sure >= SIGNIFICANT).sum() / max(1, sure.size)),
+            "seconds": round(time.monotonic() - self.began, 2),
+        }
+        if self.as_json:
+            first = [] if self.output is not None else [dict(zip(rows.names, row, strict=True)) for row in rows.first()]
+            facts = {**known, **summary, "guarantee": promised, "report": self._report(model)}
+            print_json(plain({**facts, **({"first_rows": first} if first else {})}))
+            return
+        if self.output is None:
+            rows.show(f"The first {min(SHOWN, rows.n_rows)} of {rows.n_rows:,} {what}")
+        shown = {
+            what: f"{rows.n_rows:,} for {known['users']:,} users",
+            "significant": f"{summary['significant_share']:.0%} of the places in the neighbour lists",
+            "guarantee": guarantee.text,
+        }
+        print_facts("", shown)
+        if self.output is None:
+            self._remark(
+                "-o FILE writes all of them. It draws new noise: keep the result of one run only, or losses add up."
+            )
+        elif not self.output.name.lower().endswith(".parquet"):
+            self._remark("Keep the guarantee with the file; only a .parquet file carries it.")
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what was asked for, which may be told to everybody."""
+        shown: dict[str, Any] = {
+            "epsilon": self.epsilon,
+            "engine": self.engine,
+            "k": self.neighbors,
+            "score": self.score,
+            "significant_only": self.significant_only,
+        }
+        if SCORES[self.score].needs_sizes:
+            shown["sizes"] = self.sizes or SIZES[0]
+        if ENGINES[self.engine].has_cycles:
+            shown["cycles"] = self.cycles or DEFAULT_CYCLES
+        shown["catalogue"] = self.source.listed
+        if self.recommendations:
+            shown |= {
+                "n": self.recommendations,
+                "epsilon_neighbors": float(self.for_neighbors),
+                "epsilon_recommendations": float(self.for_items),
+            }
+        return shown
+
+    def _stand_out(self, n_users: int) -> float | dict[str, float]:
+        """Say how many common items a neighbour needs, and what else is to be expected; return the former."""
+        engine = ENGINES[self.engine]
+        sizes = SCORES[self.score].size_epsilon(self.for_neighbors, self.sizes or SIZES[0])
+        needed = engine.items_to_stand_out(n_users=n_users, epsilon=self.for_neighbors - sizes, k=self.neighbors)
+        if isinstance(needed, dict):
+            examples = " or ".join(
+                f"{max(1.0, count):.0f} of {size}" if math.isfinite(count) else f"more than all {size}"
+                for size, count in needed.items()
+            )
+            text = f"about {examples} items of weight 1"
+        else:
+            text = f"about {needed:.1f} items of weight 1" if needed >= 1 else "a single item of weight 1"
+        share = " (the part that finds neighbours)" if self.for_items else ""
+        self._remark(
+            f"Among {n_users:,} users at epsilon {float(self.for_neighbors):.4g}{share}, a neighbour needs {text} in "
+            "common to stand out from chance."
+        )
+        caveat = engine.caveat(n_users, self.cycles or DEFAULT_CYCLES)
+        if caveat is not None:
+            self._remark(caveat)
+        return needed
+
+    def _guarantee_facts(self, guarantee: "Guarantee") -> dict[str, Any]:
+        """Return a promise in words and numbers."""
+        return {
+            "text": guarantee.text,
+            "adversary": guarantee.adversary,
+            "against_one": guarantee.against(1),
+            "per_recipient": guarantee.per_recipient,
+            "shared": guarantee.shared,
+            "most_recipients": guarantee.most_recipients,
+            "against_all": guarantee.total,
+            "times": guarantee.factor,
+            "neighbours": guarantee.adjacent,
+            "public_sizes": guarantee.factor != "v_i",
+            "observed_catalogue": self.source.listed == "observed",
+        }
+
+    def _report(self, model: "PrivateNeighbors") -> dict[str, Any]:
+        """Return what the engine says about itself; what neighbours alone cost would confuse beside the whole."""
+        return {name: said for name, said in model.report_.items() if not (self.for_items and name == "consequence")}
+
+    def _remark(self, text: str) -> None:
+        note(text, quiet=self.quiet)
+
+
+def check_together(engines: Collection[str], score: str, sizes: str | None, cycles: int | None) -> None:
+    """Refuse options that have no meaning together."""
+    for name in engines:
+        if score not in ENGINES[name].scores:
+            known = " or ".join(ENGINES[name].scores)
+            raise click.UsageError(f"--score must be {known} with --engine {name}, not {score}.")
+    if cycles is not None and not any(ENGINES[name].has_cycles for name in engines):
+        useful = " and ".join(name for name, engine in ENGINES.items() if engine.has_cycles)
+        raise click.UsageError(f"--cycles is for --engine {useful}; {' and '.join(engines)} has none.")
+    if sizes is not None and not SCORES[score].needs_sizes:
+        needing = " and ".join(name for name, one in SCORES.items() if one.needs_sizes)
+        raise click.UsageError(f"--sizes is for --score {needing}; an {score} needs none.")
+
+
+def check_size(neighbors: int, n_users: int) -> None:
+    """Refuse lists longer than there are others to put on them."""
+    if neighbors >= n_users:
+        raise InvalidInput(f"--neighbors must be below the number of users ({n_users}). Got {neighbors} instead.")

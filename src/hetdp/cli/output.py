@@ -1,32 +1,63 @@
-"""How commands speak: options they share, tables, JSON, and files that are either whole or not there."""
+"""How commands speak: options they share, remarks, tables, JSON, and files that are either whole or not there."""
 
+import csv
+import gzip
+import io
 import json
+import math
+import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
-from hetdp.core.errors import DataError, InvalidInput
+from hetdp._version import __version__
+from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
+from hetdp.core.files import whole_file
 
 if TYPE_CHECKING:
     from hetdp.profiles import WeightPrior
 
-#: Bytes that must be free before anything is spent on an answer that goes to a file.
-_ROOM = 64 * 1024
-
 __all__ = [
+    "ENDINGS",
+    "SHOWN",
+    "Lists",
+    "as_remarks",
+    "available_processors",
+    "check_ending",
     "check_writable",
     "note",
     "output_options",
+    "plain",
     "print_facts",
     "print_json",
     "print_rows",
+    "progress_bar",
+    "threads_option",
     "westin_option",
 ]
 
+#: By the ending of its name, a file of lists is written in one of these formats.
+ENDINGS = (".parquet", ".csv", ".csv.gz", ".jsonl")
+#: Rows shown where nothing is written.
+SHOWN = 10
+#: Rows written at a time, so that memory does not follow the length of the file.
+_BLOCK = 1 << 18
+#: Bytes that must be free before anything is spent on an answer that goes to a file.
+_ROOM = 64 * 1024
+
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+threads_option = click.option(
+    "--threads", type=click.IntRange(min=1), help="Result is the same.  [default: all processors]"
+)
 
 
 def output_options(function: Command) -> Command:
@@ -59,10 +90,80 @@ def _prior(_context: click.Context, _option: click.Parameter, text: str | None) 
         ) from None
 
 
+def available_processors() -> int:
+    """Return how many processors this process may use.
+
+    Examples
+    --------
+    >>> available_processors() >= 1
+    True
+    """
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
 def note(message: str, *, quiet: bool) -> None:
     """Say something on standard error."""
     if not quiet:
         click.echo(message, err=True)
+
+
+@contextmanager
+def as_remarks(*, quiet: bool) -> Iterator[None]:
+    """Say warnings of hetdp as remarks, without the place in the code that they come from."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", HetdpWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, HetdpWarning):
+            note(f"Note: {warning.message}", quiet=quiet)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+@contextmanager
+def progress_bar(words: str, *, quiet: bool) -> "Iterator[Callable[[int, int], None]]":
+    """Show a bar with the time left on standard error, if that is a terminal; it takes what is done, and of how much.
+
+    Until something is done, it only says that work has begun.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"))
+    with Progress(
+        *columns,
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=quiet or not console.is_terminal,
+    ) as bar:
+        task = bar.add_task(words, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def plain(value: object) -> Any:  # noqa: ANN401  (whatever JSON can hold)
+    """Return a value as JSON can hold it: what is not a number becomes null.
+
+    Examples
+    --------
+    >>> plain({"a": [1.5, float("nan")], "b": np.int64(2)})
+    {'a': [1.5, None], 'b': 2}
+    """
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(one) for one in value]
+    return value
 
 
 def print_json(data: Mapping[str, Any]) -> None:
@@ -118,3 +219,113 @@ def check_writable(path: Path, *, keep: Sequence[Path | None] = (), name: str = 
             trial.flush()
     except OSError as error:
         raise DataError(f"{name} must be a writable file. Got {str(path)!r} ({error.strerror}) instead.") from None
+
+
+def check_ending(output: Path, endings: tuple[str, ...] = ENDINGS) -> None:
+    """Refuse a name from which no format follows."""
+    if not output.name.lower().endswith(endings):
+        raise click.UsageError(f"--output must end in {', '.join(endings)}: {output.name!r} does not.")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Lists:
+    """The lists of all users as columns: the user, what is listed, then numbers; best first within a user.
+
+    Attributes
+    ----------
+    columns
+        By name.
+    exact
+        Whether text holds every digit of a number: noise makes most of them pointless, but weights are not rounded.
+
+    Examples
+    --------
+    >>> lists = Lists.from_frame({"user": ["ann", "bob"], "item": ["tea", "jazz"], "score": [2.0, 1.0]})
+    >>> lists.n_rows, lists.first(1)
+    (2, [('ann', 'tea', 2.0)])
+    """
+
+    columns: Mapping[str, NDArray[Any]]
+    exact: bool = False
+
+    @classmethod
+    def from_frame(cls, frame: Any) -> "Lists":  # noqa: ANN401  (pandas, arrow or a dict)
+        """Return the lists in a frame such as `PrivateNeighbors` returns, of either library."""
+        names = list(getattr(frame, "column_names", frame))
+        return cls({name: np.asarray(frame[name]) for name in names})
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.columns)
+
+    def blocks(self) -> Iterator[list[NDArray[Any]]]:
+        """Yield a few rows at a time, column by column."""
+        for begin in range(0, self.n_rows, _BLOCK):
+            yield [column[begin : begin + _BLOCK] for column in self.columns.values()]
+
+    def show(self, title: str) -> None:
+        """Print the first rows."""
+        rows = [tuple(map(_cell, row)) for row in self.first()]
+        print_rows(title, self.names, rows)
+
+    def first(self, count: int = SHOWN) -> list[tuple[Any, ...]]:
+        """Return the first rows as plain values."""
+        return list(zip(*(column[:count].tolist() for column in self.columns.values()), strict=True))
+
+    def write(self, path: Path, about: Mapping[str, Any]) -> None:
+        """Write all rows; a parquet file also says what it is about in its metadata."""
+        name = path.name.lower()
+        with whole_file(path) as temporary:
+            if name.endswith(".parquet"):
+                self._write_parquet(temporary, about)
+            elif name.endswith(".jsonl"):
+                with temporary.open("w", encoding="utf-8") as file:
+                    self._write_json_lines(file)
+            elif name.endswith(".gz"):
+                with gzip.open(temporary, "wt", encoding="utf-8", newline="", compresslevel=4) as packed:
+                    self._write_csv(packed)
+            else:
+                with temporary.open("w", encoding="utf-8", newline="") as file:
+                    self._write_csv(file)
+
+    def _write_parquet(self, path: Path, about: Mapping[str, Any]) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        known = {"i": pa.int64(), "f": pa.float64()}
+        kinds = [known.get(column.dtype.kind, pa.string()) for column in self.columns.values()]
+        described = {"hetdp": json.dumps({"version": __version__, **about})}
+        schema = pa.schema(list(zip(self.names, kinds, strict=True)), metadata=described)
+        with parquet.ParquetWriter(path, schema) as writer:
+            for columns in self.blocks():
+                arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+                writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+
+    def _write_csv(self, file: io.TextIOBase | Any) -> None:  # noqa: ANN401  (gzip has a type of its own)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(self.names)
+        for columns in self.blocks():
+            texts = [
+                [f"{number:.7g}" for number in column.tolist()]
+                if column.dtype.kind == "f" and not self.exact
+                else column.tolist()
+                for column in columns
+            ]
+            writer.writerows(zip(*texts, strict=True))
+
+    def _write_json_lines(self, file: io.TextIOBase | Any) -> None:  # noqa: ANN401
+        for columns in self.blocks():
+            for row in zip(*(column.tolist() for column in columns), strict=True):
+                file.write(json.dumps(dict(zip(self.names, row, strict=True)), ensure_ascii=False) + "\n")
+
+
+def _cell(value: object) -> str:
+    from rich.markup import escape
+
+    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))

@@ -1,21 +1,16 @@
 """`hetdp recommend`: items for each user, from what similar users have, privately."""
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import click
 
+from hetdp.cli.neighbors import Search, search_options
 from hetdp.cli.output import note, output_options
-from hetdp.cli.search import Search
-from hetdp.cli.search_options import Asked, search_options
 from hetdp.cli.source import Source, data_options
-from hetdp.core.checks import fraction
+from hetdp.neighbors.engines import ENGINES
 
-__all__ = ["recommend", "shares"]
-
-#: Part of epsilon that finds neighbours: votes need more. Measured on the built-in sets; see docs/neighbors.md.
-NEIGHBORS_SHARE = Fraction(1, 3)
+__all__ = ["recommend"]
 
 
 @click.command(short_help="Recommend items to each user, privately.")
@@ -45,34 +40,9 @@ def recommend(
     secure: running it again is another release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     source = Source.take(data, options, quiet=quiet)
-    asked = Asked(**options)
-    asked.check(data, source.catalogue)
-    for_neighbors, for_items = shares(asked.epsilon, asked.engine)
-    search = Search(asked, source, for_neighbors, for_items, recommendations=items, as_json=as_json, quiet=quiet)
-    what = "recommendations are free" if not for_items else f"{float(for_items):.4g} to count what they have"
-    scope = "per comparison" if asked.engine == "gossip" else "in all"
-    parts = f"{float(for_neighbors):.4g} to find neighbours, {what}"
-    note(f"Epsilon {asked.epsilon:g} {scope}: {parts}.", quiet=quiet)
-    plan = search.plan()
-    if dry_run:
-        search.show_plan(plan)
-        return
-    model = search.fit(plan.profiles)
-    search.finish(plan, model, search.recommend(model), "recommendations")
-
-
-def shares(epsilon: float, engine: str) -> tuple[Fraction, Fraction]:
-    """Return what of epsilon goes to the neighbours and what to the recommendations, which sketches give for nothing.
-
-    Privacy
-    -------
-    They add up to epsilon, exactly.
-
-    Examples
-    --------
-    >>> shares(1, "exact")
-    (Fraction(1, 3), Fraction(2, 3))
-    """
-    level = fraction("--epsilon", epsilon)
-    share = Fraction(1) if engine == "sketch" else NEIGHBORS_SHARE
-    return share * level, (1 - share) * level
+    search = Search(source=source, recommendations=items, as_json=as_json, quiet=quiet, **options)
+    what = f"{float(search.for_items):.4g} to count what they have" if search.for_items else "recommendations are free"
+    scope = ENGINES[search.engine].scope
+    parts = f"{float(search.for_neighbors):.4g} to find neighbours, {what}"
+    note(f"Epsilon {search.epsilon:g} {scope}: {parts}.", quiet=quiet)
+    search.carry_out(dry_run=dry_run)

@@ -132,7 +132,7 @@ def _settings(
 
 @contextmanager
 def _runner(address: str | None, jobs: int | None) -> "Iterator[Runner]":
-    from hetdp.cli.search_options import available_processors
+    from hetdp.cli.output import available_processors
     from hetdp.experiments.running import DaskRunner, LocalRunner
 
     if address is None:

@@ -1,24 +1,22 @@
 """Where profiles come from on the command line: options of a file, its columns, its weights, the public catalogue."""
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import click
 
-from hetdp.cli.output import note
+from hetdp.cli.output import as_remarks, note
 from hetdp.core.checks import finite
-from hetdp.core.errors import DataError, HetdpWarning
+from hetdp.core.errors import DataError
 from hetdp.core.words import byte_size
 from hetdp.profiles.reading.files import available_bytes
 
 if TYPE_CHECKING:
     from hetdp.profiles import Profiles
 
-__all__ = ["Data", "Source", "as_remarks", "column_options", "data_options", "require_memory"]
+__all__ = ["Data", "Source", "column_options", "data_options", "require_memory"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -137,19 +135,6 @@ class Source:
             return "no weight column: every weight is 1"
         filled = "" if self.default_weight is None else f", {self.default_weight:g} where it is empty"
         return f"weights from {found}{filled}"
-
-
-@contextmanager
-def as_remarks(*, quiet: bool) -> Iterator[None]:
-    """Say warnings of hetdp as remarks, without the place in the code that they come from."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", HetdpWarning)
-        yield
-    for warning in caught:
-        if issubclass(warning.category, HetdpWarning):
-            note(f"Note: {warning.message}", quiet=quiet)
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def require_memory(what: str, needed: int, *, check: bool, way_through: str) -> None:

@@ -11,9 +11,9 @@ from hetdp.experiments.reproduction import evaluate, require_packages
 from hetdp.experiments.settings import Settings
 from hetdp.experiments.sweeps import plan_tasks
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
-from hetdp.neighbors.engines.exact.selection import Progress
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.metrics import judge, recall
+from hetdp.neighbors.noisy_top_k import Progress
 from hetdp.profiles import policies, split
 
 __all__ = ["EPSILON", "DemoRow", "Demonstration", "demo_report"]

@@ -5,16 +5,19 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.randomness import Stream, seeded_stream
+from hetdp.core.randomness import seeded_stream
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.weight_rules import GROUPS, Drawn
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+from hetdp.neighbors.engines import ENGINES
+from hetdp.neighbors.engines.base import Run, Search
 from hetdp.neighbors.metrics import recall_of
-from hetdp.neighbors.scoring import own_factors
+from hetdp.neighbors.scores import SCORES, Scoring
 from hetdp.profiles import Profiles, split
 from hetdp.profiles.coded import CodedProfiles, code_profiles
 
@@ -93,8 +96,8 @@ def run_task(profiles: Profiles, task: Task) -> Outcome:
     if not configuration.private:
         points = (Point(None, measure(_reference(configuration, train, task.seed))),)
     else:
-        engine = _Engine(configuration, train, task.seed, drawn.taking_part)
-        points = tuple(engine.point(epsilon, drawn.level, measure) for epsilon in configuration.epsilons)
+        searches = _Searches(configuration, train, task.seed, drawn.taking_part)
+        points = tuple(searches.point(epsilon, drawn.level, measure) for epsilon in configuration.epsilons)
     return Outcome(task, points, time.process_time() - start)
 
 
@@ -113,67 +116,37 @@ def _measure(drawn: Drawn, test: Profiles, indices: NDArray[np.integer]) -> dict
 def _reference(configuration: Configuration, train: Profiles, seed: int) -> NDArray[np.integer]:
     if configuration.engine == "random":
         return random_neighbors(train.n_users, configuration.k, random_state=seed)[1]
-    score = "overlap" if configuration.score == "overlap" else "cosine"
+    score = "cosine" if SCORES[configuration.score].needs_sizes else "overlap"
     return true_neighbors(train, configuration.k, score=score)[1]
 
 
-class _Engine:
-    """One engine on the training profiles of one run; coding is shared by all epsilons."""
+class _Searches:
+    """Searches among the training profiles of one run; coding is shared by all epsilons."""
 
     def __init__(
         self, configuration: Configuration, train: Profiles, seed: int, taking_part: NDArray[np.bool_] | None
     ) -> None:
-        self._configuration = configuration
+        self._engine = ENGINES[configuration.engine]
         self._seed = seed
         self._users = train.n_users
         self._people = np.arange(train.n_users) if taking_part is None else np.flatnonzero(taking_part)
         self._coded = _of_people(code_profiles(train), self._people)
         self._k = min(configuration.k, self._people.size - 1)  # few may be left
-        self._factors = np.ones(self._people.size)
-        if configuration.score != "overlap":
-            # The paper's cosine: sizes of the training profiles, items of weight 0 included, declared public.
-            self._factors = own_factors(train.sizes[self._people].astype(np.float64))
+        self._search = Search(self._k, configuration.cycles, configuration.combine, watched=0)
+        self._score = SCORES[configuration.score]
+        # The paper's cosine: sizes of the training profiles, items of weight 0 included, declared public.
+        self._factors = self._score.factors(train.sizes[self._people].astype(np.float64))
 
     def point(self, epsilon: float, level: Fraction, measure: "functools.partial[dict[str, float]]") -> Point:
         """Return what the engine reaches at one epsilon."""
         if self._k < 1:  # nobody is left who could find somebody
             return Point(epsilon, measure(np.full((self._users, 1), -1)))
         exact = Fraction(repr(float(epsilon))) * level  # 0.1 is meant as one tenth
-        stream = seeded_stream(self._seed, _ENGINE, exact.numerator, exact.denominator)
-        configuration = self._configuration
-        if configuration.engine == "gossip":
-            return self._gossip(epsilon, exact, stream, measure)
-        if configuration.engine == "exact":
-            from hetdp.neighbors.engines.exact.engine import exact_neighbors
-
-            lists = exact_neighbors(
-                self._coded, k=self._k, epsilon=exact, stream=stream, factors=self._factors, threads=1
-            )
-        else:
-            from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
-
-            lists = sketch_neighbors(self._coded, k=self._k, epsilon=exact, stream=stream, threads=1).lists
-        return Point(epsilon, measure(self._of_all(lists.indices)))
-
-    def _gossip(
-        self, epsilon: float, exact: Fraction, stream: Stream, measure: "functools.partial[dict[str, float]]"
-    ) -> Point:
-        from hetdp.neighbors.engines.gossip.engine import gossip_neighbors
-
-        found = gossip_neighbors(
-            self._coded,
-            k=self._k,
-            epsilon=exact,
-            stream=stream,
-            factors=self._factors,
-            squared=self._configuration.score == "squared-cosine",
-            combine=self._configuration.combine,
-            cycles=self._configuration.cycles,
-            threads=1,
-            sample=0,
-        )
-        met = found.comparisons
-        return Point(epsilon, measure(self._of_all(found.lists.indices)), met.distinct_mean, met.distinct_max)
+        run = Run(seeded_stream(self._seed, _ENGINE, exact.numerator, exact.denominator))
+        found = self._engine.fit(self._coded, Scoring(self._score, self._factors, exact), self._search, run)
+        report: Mapping[str, Any] = found.report
+        met = report.get("distinct_comparisons_mean"), report.get("distinct_comparisons_max")
+        return Point(epsilon, measure(self._of_all(found.lists.indices)), *met)
 
     def _of_all(self, found: NDArray[np.integer]) -> NDArray[np.integer]:
         """Return the neighbours of all users: those found, and random ones for those who take no part."""

@@ -8,7 +8,7 @@ from hetdp.experiments.configurations import Task
 from hetdp.experiments.dask_connection import connect_dask
 from hetdp.experiments.evaluation import Outcome, run_tasks
 from hetdp.experiments.store import ResultsStore
-from hetdp.neighbors.engines.exact.selection import Progress
+from hetdp.neighbors.noisy_top_k import Progress
 from hetdp.profiles import Profiles
 
 __all__ = ["Batch", "DaskRunner", "LocalRunner", "Progress", "Runner", "run_sweep"]

@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, simulation_stream
-from hetdp.neighbors.engines.exact.selection import Progress, over_batches
+from hetdp.neighbors.noisy_top_k import Progress, over_batches
+from hetdp.neighbors.scores import SCORES
 from hetdp.profiles import Profiles
 
 __all__ = ["random_neighbors", "true_neighbors"]
@@ -50,13 +51,13 @@ def true_neighbors(
     """
     from hetdp.neighbors._kernels.true_neighbors import Matrix, nearest
 
-    one_of("score", score, ("cosine", "overlap"))
+    how = SCORES[one_of("score", score, tuple(sorted(name for name, one in SCORES.items() if not one.squared)))]
     k = _below(k, profiles.n_users)
     sizes = profiles.sizes.astype(np.float64)
     holders_indptr = np.concatenate([[0], np.cumsum(profiles.popularity)])
     # Sorted by item; the kernel does not care in which order the holders of an item come.
     holders = profiles.owners[np.argsort(profiles.indices, kind="stable")]
-    divisors = sizes if score == "cosine" else np.ones(profiles.n_users)
+    divisors = how.divisors(sizes)
     matrix = Matrix(profiles.indptr, profiles.indices, holders_indptr, holders)
     chosen = np.empty((profiles.n_users, k), dtype=np.int32)
     common = np.zeros((profiles.n_users, k), dtype=np.int64)
@@ -66,8 +67,8 @@ def true_neighbors(
 
     over_batches(profiles.n_users, run, threads=threads, progress=progress)
     scores, indices = common.astype(np.float64), chosen.astype(np.int64)
-    if score == "cosine":
-        scores /= np.sqrt(np.maximum(1.0, sizes[:, None] * sizes[indices]))
+    if how.needs_sizes:
+        scores /= np.sqrt(np.maximum(1.0, divisors[:, None] * divisors[indices]))
     return scores, indices
 
 

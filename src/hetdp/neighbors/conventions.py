@@ -1,7 +1,8 @@
-"""What scikit-learn expects of an estimator, without needing scikit-learn."""
+"""What scikit-learn and users of data frames expect of an estimator, without needing either."""
 
 import inspect
 import os
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from hetdp.core.checks import whole
 from hetdp.core.errors import HetdpError, InvalidInput
 from hetdp.profiles import Profiles
 
-__all__ = ["EstimatorConventions", "NotFitted", "as_profiles", "recipients_in", "remember_features"]
+__all__ = ["EstimatorConventions", "NotFitted", "as_frame", "as_profiles", "recipients_in", "remember_features"]
 
 #: A table with no other columns than these, user and item among them, has one row per pair.
 _COLUMNS_OF_PAIRS = {"user", "item", "weight", "rating", "timestamp"}
@@ -128,6 +129,23 @@ def recipients_in(estimator: Any, given: object) -> Profiles:  # noqa: ANN401  (
             "features as input."
         )
     return Profiles.from_csr(matrix, item_ids=estimator.item_ids_)
+
+
+def as_frame(columns: Mapping[str, object]) -> Any:  # noqa: ANN401  (pandas is optional)
+    """Return a pandas data frame if pandas is installed, else an arrow table.
+
+    Examples
+    --------
+    >>> list(as_frame({"user": ["ann"], "score": [1.0]}).columns)
+    ['user', 'score']
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        import pyarrow as pa
+
+        return pa.table(dict(columns))
+    return pd.DataFrame(dict(columns))
 
 
 def _names_in(given: object) -> NDArray[np.object_] | None:

@@ -1,5 +1,6 @@
 """`PrivateNeighbors`: fit profiles, get neighbours and recommendations, know what was promised."""
 
+import warnings
 from fractions import Fraction
 from typing import Any, Self
 
@@ -8,16 +9,21 @@ from numpy.typing import NDArray
 
 from hetdp.accounting import Guarantee
 from hetdp.core.checks import Real, fraction, one_of, whole
-from hetdp.core.errors import InvalidInput, SimulatedResult
+from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors.conventions import EstimatorConventions, as_profiles, recipients_in, remember_features
-from hetdp.neighbors.engines.exact.selection import Progress
-from hetdp.neighbors.engines.registry import ENGINES, Asked, Run, fit_engine
-from hetdp.neighbors.frames import as_frame
-from hetdp.neighbors.recipients import on_fitted_items
-from hetdp.neighbors.releases import Releases
-from hetdp.neighbors.scoring import SCORES, SIZE_SHARE, SIZES
-from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out
+from hetdp.neighbors.conventions import (
+    EstimatorConventions,
+    as_frame,
+    as_profiles,
+    recipients_in,
+    remember_features,
+)
+from hetdp.neighbors.engines import ENGINES
+from hetdp.neighbors.engines.base import Effort, Engine, Levels, Run, Search
+from hetdp.neighbors.noisy_top_k import Progress
+from hetdp.neighbors.releases import Releases, on_fitted_items
+from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
+from hetdp.neighbors.significance import SIGNIFICANT
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles, observed_items
 from hetdp.profiles.reading.identifiers import position_of
@@ -66,7 +72,7 @@ class PrivateNeighbors(EstimatorConventions):
         How sure it is that each neighbour is more than chance; public, from the noisy scores.
     items_to_stand_out_
         How many common items a neighbour needs to stand out; from the size of the crowd, epsilon and k alone. None with
-        sketches, where it also depends on the own profile (`neighbors.estimate.sketch_items_to_stand_out`).
+        sketches, where it also depends on the own profile (`hetdp.neighbors.sketch_items_to_stand_out`).
     simulated_
         Whether the noise came from a seed.
     report_
@@ -130,7 +136,9 @@ class PrivateNeighbors(EstimatorConventions):
         Draws all noise of the lists: what is asked for afterwards costs nothing more, except `recommend` with the exact
         and gossip engines and `kneighbors` for new recipients. Fitting again is another release.
         """
-        k, epsilon = self._checked()
+        engine, score, k, epsilon = self._checked()
+        if score.warning is not None:
+            warnings.warn(score.warning, HetdpWarning, stacklevel=2)
         profiles = as_profiles(X)
         if k >= profiles.n_users:
             raise InvalidInput(
@@ -143,13 +151,18 @@ class PrivateNeighbors(EstimatorConventions):
             coded, item_ids = observed_items(coded, profiles)
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
-        asked = Asked(self.engine, k=k, epsilon=epsilon, score=self.score, sizes=self.sizes, cycles=self.cycles)
-        fitted = fit_engine(coded, profiles.sizes, asked, Run(own, self._threads, self.progress))
+        how = scoring(score, coded, profiles.sizes, sizes=self.sizes, epsilon=epsilon, stream=own)
+        run = Run(own, self._threads, self.progress)
+        fitted = engine.fit(coded, how, Search(k, cycles=self.cycles), run)
+        significance = fitted.significance
+        needed = engine.items_to_stand_out(n_users=profiles.n_users, epsilon=how.pair_epsilon, k=k)
         # Everything at once, so that an interrupted fit leaves the model as it was.
-        self._releases = Releases(asked, fitted, own, observed_catalogue=observed)
+        levels = Levels(how.pair_epsilon, how.size_epsilon)
+        public = score.needs_sizes and self.sizes == "public"
+        self._releases = Releases(engine, levels, fitted, own, public_sizes=public, observed_catalogue=observed)
         self.simulated_ = own.simulated
-        self.significance_, self.report_ = fitted.significance, fitted.report
-        self.items_to_stand_out_ = self._stand_out(profiles.n_users, k, epsilon)
+        self.significance_, self.report_ = significance, dict(fitted.report)
+        self.items_to_stand_out_ = needed if isinstance(needed, float) else None
         self.user_ids_, self.item_ids_ = profiles.user_ids, item_ids
         remember_features(self, X, item_ids.size)
         return self
@@ -185,7 +198,7 @@ class PrivateNeighbors(EstimatorConventions):
             )
         scores, indices, sure = fitted.lists.scores, fitted.lists.indices, fitted.significance
         if X is not None:
-            public = self._releases.asked.sizes == "public"
+            public = self._releases.public_sizes
             asking = on_fitted_items(recipients_in(self, X), self.item_ids_, public_sizes=public)
             scores, indices, sure = self._releases.lists_for(*asking, self._threads)
         if self.significant_only:
@@ -286,19 +299,54 @@ class PrivateNeighbors(EstimatorConventions):
         self._require_fit()
         return self._releases.guarantee
 
-    def _stand_out(self, n_users: int, k: int, epsilon: Fraction) -> float | None:
-        if self.engine == "sketch":
-            return None
-        noisy_sizes = self.score != "overlap" and self.sizes == "noisy"
-        level = epsilon * (1 - SIZE_SHARE) if noisy_sizes else epsilon
-        return items_to_stand_out(n_users=n_users, epsilon=level, n_neighbors=k)
+    def promise(self, n_users: int, *, recommendations: Real | None = None) -> Guarantee:
+        """Return what a fit of so many users would promise, before anything is drawn.
 
-    def _checked(self) -> tuple[int, Fraction]:
-        one_of("engine", self.engine, ENGINES)
-        one_of("score", self.score, SCORES)
+        Parameters
+        ----------
+        n_users
+            How many users there are; without a measured number, gossip may compare everybody with everybody.
+        recommendations
+            Level of the recommendations, if there will be any.
+
+        Examples
+        --------
+        >>> PrivateNeighbors(epsilon=1).promise(120, recommendations=2).against(1)
+        3.0
+        """
+        engine, score, _, epsilon = self._checked()
+        sizes = score.size_epsilon(epsilon, self.sizes)
+        extra = Fraction(0) if recommendations is None else fraction("recommendations", recommendations)
+        return engine.promise(
+            Levels(epsilon - sizes, sizes, extra),
+            most_recipients=whole("n_users", n_users, minimum=2) - 1,
+            public_sizes=score.needs_sizes and self.sizes == "public",
+            observed_catalogue=self.catalogue == "observed",
+            simulated=as_stream(self.random_state).simulated,
+        )
+
+    def estimate(self, profiles: Profiles, *, recommendations: int = 0) -> Effort:
+        """Return roughly what a fit takes, and so many recommendations per user if any are wanted.
+
+        Examples
+        --------
+        >>> profiles = Profiles.from_pairs(list(range(100)) * 2, list(range(200)))
+        >>> rough = PrivateNeighbors().estimate(profiles)
+        >>> rough.seconds < 1, rough.memory_bytes < 2**30
+        (True, True)
+        """
+        engine, _, k, _ = self._checked()
+        return engine.estimate(
+            profiles, k=k, cycles=self.cycles, threads=self._threads, recommendations=recommendations
+        )
+
+    def _checked(self) -> tuple[Engine, Score, int, Fraction]:
+        engine = ENGINES[one_of("engine", self.engine, tuple(ENGINES))]
+        score = SCORES[one_of("score", self.score, tuple(SCORES))]
         one_of("sizes", self.sizes, SIZES)
         one_of("catalogue", self.catalogue, ("observed", "given"))
-        if self.engine == "sketch" and self.score != "overlap":
-            raise InvalidInput(f"score must be 'overlap' with engine='sketch'. Got {self.score!r} instead.")
+        if score.name not in engine.scores:
+            known = " or ".join(map(repr, engine.scores))
+            raise InvalidInput(f"score must be {known} with engine={engine.name!r}. Got {self.score!r} instead.")
         whole("cycles", self.cycles, minimum=1)
-        return whole("n_neighbors", self.n_neighbors, minimum=1), fraction("epsilon", self.epsilon)
+        return engine, score, whole("n_neighbors", self.n_neighbors, minimum=1), fraction("epsilon", self.epsilon)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.engines.exact.selection import Progress, Selection, in_batches
+from hetdp.neighbors.noisy_top_k import NoisyTopK, Progress, in_batches
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.profiles.weights import WEIGHT_STEPS
@@ -103,7 +103,7 @@ def vote_selection(
     n: int,
     epsilon: Fraction,
     base: NDArray[np.int64] | None,
-) -> Selection:
+) -> NoisyTopK:
     """Return the selection of items for some recipients: each has its neighbours, each neighbour has its items.
 
     Privacy
@@ -127,7 +127,7 @@ def vote_selection(
     first = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(voting.sum(axis=1))])
     own = recipients.indptr[part.start : part.stop + 1]
     bars = Rows(own - own[0], recipients.items[own[0] : own[-1]])
-    return Selection(
+    return NoisyTopK(
         rows=Rows(first, np.arange(voters.size, dtype=np.int32)),
         bars=bars,
         index=index,

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import threading
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,15 +13,27 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.engines.exact.selection import Progress
-from hetdp.neighbors.engines.registry import Asked, Fitted, Recommended, Run
-from hetdp.neighbors.promise import promise
-from hetdp.profiles.coded import CodedProfiles
+from hetdp.neighbors.engines.base import Engine, Fitted, Levels, Run
+from hetdp.neighbors.noisy_top_k import Progress
+from hetdp.profiles import Profiles
+from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.reading.identifiers import Ids, positions
+from hetdp.profiles.weights import WEIGHT_STEPS
 
-__all__ = ["Releases"]
+__all__ = ["Recommended", "Releases", "on_fitted_items"]
 
 #: One recipient's list: scores, indices, significance.
 _List = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Recommended:
+    """Items for every user and their scores, and how they were asked for."""
+
+    items: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    epsilon: Fraction
+    significant_only: bool
 
 
 class Releases:
@@ -28,10 +41,12 @@ class Releases:
 
     Parameters
     ----------
-    asked, fitted, stream
-        What was asked for, what was found, and where the noise comes from.
-    observed_catalogue
-        Whether the names of items that somebody counts are taken as public.
+    engine, levels
+        Who found the lists, and at which levels.
+    fitted, stream
+        What was found, and where the noise comes from.
+    public_sizes, observed_catalogue
+        Whether sizes of profiles, and the names of items that somebody counts, are taken as public.
 
     Privacy
     -------
@@ -39,18 +54,29 @@ class Releases:
     the process (`fork`) show what was released before, and release nothing new: the others could not know.
     """
 
-    def __init__(self, asked: Asked, fitted: Fitted, stream: Stream, *, observed_catalogue: bool) -> None:
-        self.asked = asked
+    def __init__(
+        self,
+        engine: Engine,
+        levels: Levels,
+        fitted: Fitted,
+        stream: Stream,
+        *,
+        public_sizes: bool,
+        observed_catalogue: bool,
+    ) -> None:
         self.fitted = fitted
+        self.recommended: Recommended | None = None
+        self._engine = engine
+        self._levels = levels
         self._stream = stream
+        self.public_sizes = public_sizes
         self._observed_catalogue = observed_catalogue
         self._served: dict[bytes, _List] = {}
-        self._recommended: tuple[Fraction, bool, Recommended] | None = None
         self._lock = threading.Lock()
         self._process = os.getpid()
 
     def __repr__(self) -> str:
-        return f"Releases({self.asked.engine})"
+        return f"Releases({self._engine.name})"
 
     @property
     def simulated(self) -> bool:
@@ -58,22 +84,13 @@ class Releases:
         return self._stream.simulated
 
     @property
-    def recommended(self) -> Recommended | None:
-        """The recommendations, if there are any yet."""
-        return None if self._recommended is None else self._recommended[2]
-
-    @property
     def guarantee(self) -> Guarantee:
         """The promise of everything released so far."""
-        parts: list[Fitted | Recommended] = [self.fitted]
-        if self.recommended is not None:
-            parts.append(self.recommended)
-        return promise(
-            self.asked.engine,
-            per_recipient=sum((part.per_recipient for part in parts), Fraction(0)),
-            shared=sum((part.shared for part in parts), Fraction(0)),
+        extra = Fraction(0) if self.recommended is None else self.recommended.epsilon
+        return self._engine.promise(
+            replace(self._levels, recommendations=extra),
             most_recipients=self.fitted.most_recipients + len(self._served),
-            public_sizes=self.asked.sizes == "public" and self.asked.score != "overlap",
+            public_sizes=self.public_sizes,
             observed_catalogue=self._observed_catalogue,
             simulated=self.simulated,
         )
@@ -118,17 +135,17 @@ class Releases:
         One release, whoever asks and however often.
         """
         with self._alone():
-            if self._recommended is None:
+            if self.recommended is None:
                 self._require_home()
-                level = self.asked.epsilon if epsilon is None else epsilon
-                made = self.fitted.recommend(
-                    n, epsilon=level, significant_only=significant_only, run=Run(self._stream, threads, progress)
-                )
-                self._recommended = (level, significant_only, made)
-            level, only, made = self._recommended
-        if n > made.items.shape[1] or (epsilon is not None and epsilon != level) or only != significant_only:
+                level = self._levels.pairs + self._levels.sizes if epsilon is None else epsilon
+                run = Run(self._stream, threads, progress)
+                items, scores = self.fitted.recommend(n, epsilon=level, significant_only=significant_only, run=run)
+                self.recommended = Recommended(items, scores, level, significant_only)
+            made = self.recommended
+        most, level, only = made.items.shape[1], made.epsilon, made.significant_only
+        if n > most or (epsilon is not None and epsilon != level) or only != significant_only:
             raise InvalidInput(
-                f"n must be at most {made.items.shape[1]}, epsilon {float(level):g} and significant_only {only}, as "
+                f"n must be at most {most}, epsilon {float(level):g} and significant_only {only}, as "
                 "when items were first recommended: anything else would be another release. "
                 f"Got {n}, {float(level if epsilon is None else epsilon):g} and {significant_only} instead. "
                 "Fit again to begin anew."
@@ -149,3 +166,49 @@ class Releases:
 
 def _row(coded: CodedProfiles, user: int) -> NDArray[np.uint8]:
     return coded.codes[coded.indptr[user] : coded.indptr[user + 1]]
+
+
+def on_fitted_items(
+    profiles: Profiles, item_ids: Ids, *, public_sizes: bool
+) -> tuple[CodedProfiles, NDArray[np.float64]]:
+    """Return new recipients on the items fitted, and how large they are, with the items that nobody there has.
+
+    Parameters
+    ----------
+    profiles
+        The recipients; items are matched by id.
+    item_ids
+        The items fitted.
+    public_sizes
+        Whether a size is what a recipient lists, as where sizes are declared public, or what counts of it.
+
+    Privacy
+    -------
+    Looks at the recipients and at ids that are public. Nothing is promised to recipients about what they ask with.
+
+    Examples
+    --------
+    >>> fitted = Profiles.from_pairs(["ann"], ["tea"]).item_ids
+    >>> asking = Profiles.from_pairs(["zoe", "zoe"], ["golf", "tea"], weights=[0.2, 1.0])
+    >>> coded, sizes = on_fitted_items(asking, fitted, public_sizes=False)
+    >>> coded.items.tolist(), sizes.tolist()
+    ([0], [1.2])
+    """
+    coded = code_profiles(profiles)
+    place = _places(profiles, item_ids)
+    if profiles.n_pairs and (place[profiles.indices] < 0).all():
+        raise InvalidInput("X must have items that were fitted. Got none of them instead.")
+    owners = np.repeat(np.arange(coded.n_users), coded.sizes)
+    counted = np.bincount(owners, weights=coded.codes, minlength=coded.n_users) / WEIGHT_STEPS
+    sizes = profiles.sizes.astype(np.float64) if public_sizes else counted
+    return coded.renamed(place, item_ids.size), sizes
+
+
+def _places(profiles: Profiles, item_ids: Ids) -> NDArray[np.int32]:
+    """Return where each item of the recipients is among those fitted; -1 if it is not."""
+    other_kind = profiles.item_ids.dtype != item_ids.dtype and item_ids.size and profiles.n_items
+    if other_kind and not profiles.guessed:  # in a text file a number is a text too
+        raise InvalidInput(
+            "item ids of X must be of the kind that was fitted, texts or whole numbers. Got the other kind instead."
+        )
+    return positions(item_ids, profiles.item_ids)

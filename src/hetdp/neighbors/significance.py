@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real, fraction, whole
 from hetdp.profiles.weights import WEIGHT_STEPS
 
-__all__ = ["SIGNIFICANT", "items_to_stand_out", "overlap_significance", "sketch_significance"]
+__all__ = [
+    "SIGNIFICANT",
+    "items_to_stand_out",
+    "overlap_significance",
+    "sketch_items_to_stand_out",
+    "sketch_significance",
+]
 
 #: From here on a neighbour counts as more than chance.
 SIGNIFICANT = 0.95
@@ -122,6 +128,43 @@ def items_to_stand_out(*, n_users: int, epsilon: Real, n_neighbors: int = 10) ->
     # The chance per stranger at which as many of them as one in twenty places are expected to get so far.
     reached = min(0.5, (1 - SIGNIFICANT) * places / others)
     return -scale * math.log(2 * reached)
+
+
+def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int, n_neighbors: int = 10) -> float:
+    """Return how many common items stand out from strangers' sketches, for a recipient with `size` items.
+
+    Parameters
+    ----------
+    n_users, epsilon, n_neighbors
+        As in `items_to_stand_out`; epsilon is that of the sketches.
+    size
+        Items of the recipient.
+
+    Returns
+    -------
+    float
+        With so many, a neighbour is significant every other time even in the last place; infinity if all items of the
+        recipient are not enough.
+
+    Examples
+    --------
+    >>> few = sketch_items_to_stand_out(n_users=10_000, epsilon=3, size=100)
+    >>> few < sketch_items_to_stand_out(n_users=10_000, epsilon=1, size=100)
+    True
+    """
+    from scipy.special import betainc, expit
+
+    others = whole("n_users", n_users, minimum=2) - 1
+    size = whole("size", size, minimum=1)
+    places = min(whole("n_neighbors", n_neighbors, minimum=1), others)
+    by_chance = float(expit(-float(fraction("epsilon", epsilon))))
+    # The chance per stranger at which as many of them as one in twenty places are expected to get so far.
+    reached = min(0.5, (1 - SIGNIFICANT) * places / others)
+    # P[a stranger shows at least c bits], for c = 1, 2, ...; the first that is small enough stands out.
+    bits = np.arange(1, size + 1)
+    needed = 1 + int(np.count_nonzero(betainc(bits, size - bits + 1, by_chance) > reached))
+    common = max(0.0, (needed - size * by_chance) / (1 - 2 * by_chance))
+    return common if common <= size else math.inf
 
 
 def _more_than_chance(reached: NDArray[np.float64], others: int) -> NDArray[np.float64]:

@@ -4,10 +4,10 @@ Compiled kernels are kept on disk, so this is done once, after installation; els
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from hetdp.neighbors.baselines import true_neighbors
-from hetdp.neighbors.engines.registry import ENGINES
+from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.metrics import recall
 from hetdp.noise import discrete_laplace
@@ -16,7 +16,7 @@ from hetdp.profiles import Profiles, policies, split
 __all__ = ["compile_kernels"]
 
 
-def compile_kernels(engines: Sequence[str] = ENGINES) -> None:
+def compile_kernels(engines: Iterable[str] = ENGINES) -> None:
     """Fit each engine once on a few made-up people, which compiles what it needs.
 
     Examples

@@ -121,7 +121,7 @@ def exact_lists(
 
 def gossip_scores(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
     """Return what one peer learns from gossip: the noisy score of the pair."""
-    from hetdp.neighbors.engines.gossip.scores import noisy_scores
+    from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores
 
     first = population(profile, copies=size)
     own = recipients(size)

@@ -7,20 +7,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.engines.exact.selection import Progress, Selection, in_batches
-from hetdp.neighbors.lists import NeighborLists
+from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Run, Search
+from hetdp.neighbors.noisy_top_k import NoisyTopK, Progress, in_batches
+from hetdp.neighbors.scores import Scoring
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.profiles.weights import WEIGHT_STEPS
 
 if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
 
-__all__ = ["exact_neighbors", "inverted"]
+__all__ = ["EXACT", "exact_neighbors"]
 
 #: An item that more than one in so many users have becomes a dense row ...
 _DENSE_SHARE = 30
 #: ... as long as all dense rows together stay below so many bytes.
 _DENSE_BYTES = 1 << 28
+
+# Seconds on one thread; see `Engine.estimate`.
+_SECONDS_PER_MEETING = 3e-9  # two users with an item in common, item by item
+_SECONDS_PER_DENSE = 1e-10  # one user of a popular item, added to all others
+_SECONDS_PER_CANDIDATE = 1e-9  # looking at one candidate
+
+
+class _ExactEngine(Engine):
+    name = "exact"
+    help = "all pairs"
+    adversary = "one recipient who sees one list, the own, whatever else they know"
+    together = False
+    kernel = ("hetdp.neighbors._kernels.selecting", "select")
+
+    def fit(self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run) -> Fitted:
+        return _fit(coded, scoring, run, k=search.k)
+
+    def remark(self, per_recipient: Fraction, most_recipients: int, factor: str) -> str:  # noqa: ARG002
+        return "Whoever holds the profiles is trusted."
+
+    def _search_effort(self, popularity: NDArray[np.float64], n_users: int, cycles: int) -> tuple[float, float]:  # noqa: ARG002
+        dense = popularity * _DENSE_SHARE > n_users
+        seconds = (
+            _SECONDS_PER_MEETING * float((popularity[~dense] ** 2).sum())
+            + _SECONDS_PER_DENSE * n_users * float(popularity[dense].sum())
+            + _SECONDS_PER_CANDIDATE * n_users**2
+        )
+        return seconds, min(_DENSE_BYTES, n_users * int(dense.sum()))
+
+
+EXACT = _ExactEngine()
+
+
+class _ExactFit(Fitted):
+    """Lists that can also be made for people who were not fitted."""
+
+    def for_recipients(self, recipients: CodedProfiles, run: Run) -> Fitted:
+        return _fit(self.coded, self.scoring, run, k=self.lists.indices.shape[1], recipients=recipients)
+
+
+def _fit(
+    coded: CodedProfiles, scoring: Scoring, run: Run, *, k: int, recipients: CodedProfiles | None = None
+) -> _ExactFit:
+    lists = exact_neighbors(
+        coded, k=k, epsilon=scoring.pair_epsilon, stream=run.stream, factors=scoring.factors, recipients=recipients,
+        squared=scoring.score.squared, threads=run.threads, progress=run.progress,
+    )  # fmt: skip
+    # A recipient's own factor changes no order, so the search leaves it out.
+    own = scoring.factors if recipients is None else np.ones(recipients.n_users)
+    lists = NeighborLists(lists.indices, lists.scores * scoring.score.at_the_end(own)[:, None])
+    others = coded.n_users - (recipients is None)
+    return _ExactFit(coded, scoring, lists, others, own=None if recipients is None else own)
 
 
 def exact_neighbors(
@@ -82,10 +135,10 @@ def exact_neighbors(
     own = coded if recipients is None else recipients
     everyone = np.arange(own.n_users + 1, dtype=np.int64)
     bars = Rows(everyone if recipients is None else np.zeros_like(everyone), everyone[:-1].astype(np.int32))
-    selection = Selection(
+    selection = NoisyTopK(
         rows=Rows(own.indptr, own.items),
         bars=bars,
-        index=inverted(coded),
+        index=_inverted(coded),
         factors=factors,
         k=k,
         scale=Fraction(WEIGHT_STEPS) / epsilon,
@@ -103,7 +156,7 @@ def exact_neighbors(
     return NeighborLists(indices, scores / (WEIGHT_STEPS**2 if squared else WEIGHT_STEPS))
 
 
-def inverted(coded: CodedProfiles) -> "InvertedIndex":
+def _inverted(coded: CodedProfiles) -> "InvertedIndex":
     """Return who has each item, the most popular ones as dense rows too."""
     from hetdp.neighbors._kernels.accumulating import InvertedIndex, invert
 

@@ -1,24 +1,31 @@
 """The gossip engine: Cyclon and Vicinity, cycle by cycle, with the noise of a pair as a function of the pair."""
 
+import math
 import time
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.accounting.guarantee import in_digits
 from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.engines.exact.selection import Progress
-from hetdp.neighbors.engines.gossip.crew import Crew
-from hetdp.neighbors.engines.gossip.network import Network
-from hetdp.neighbors.engines.gossip.peers import RandomPeers
+from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Run, Search
+from hetdp.neighbors.engines.gossip.noisy_scores import (
+    NoisyScores,
+    ScoreTable,
+    ScoringThreads,
+    noisy_scores,
+    score_table,
+)
+from hetdp.neighbors.engines.gossip.protocol import BestPeers, RandomPeers
 from hetdp.neighbors.engines.gossip.report import GossipResult
-from hetdp.neighbors.engines.gossip.scores import NoisyScores, ScoreTable, noisy_scores, score_table
-from hetdp.neighbors.lists import NeighborLists
+from hetdp.neighbors.noisy_top_k import Progress
+from hetdp.neighbors.scores import Scoring
 from hetdp.profiles.coded import CodedProfiles
 
-__all__ = ["gossip_neighbors"]
+__all__ = ["GOSSIP", "gossip_neighbors", "users_settled"]
 
 #: Up to this many users the scores of all pairs are computed at once; most pairs meet anyway.
 _TABLE_USERS = 2_000
@@ -29,6 +36,65 @@ _COUNTED_NODES = 1_000
 _AGREEMENT_PAIRS = 20_000_000
 _AGREEMENT_USERS = 500
 _LARGEST_CYCLES = 32_000
+#: A node meets up to about 20 new peers per cycle, and two out of five of all nodes must be met for lists to settle.
+_SETTLED_PER_CYCLE = 50
+
+# Seconds on one thread, and bytes; see `Engine.estimate`.
+_SECONDS_PER_STEP = 6e-6  # one node in one cycle, in a small network
+_SECONDS_PER_WATCHED = 1e-7  # one pair scored for the agreement
+_SMALL_NETWORK = 10_000
+_NODE_BYTES = 2_500
+
+
+class _GossipEngine(Engine):
+    name = "gossip"
+    help = "the simulated peer-to-peer protocol"
+    has_cycles = True
+    scope = "per comparison"
+    kernel = ("hetdp.neighbors._kernels.vicinity", "collect_candidates")
+
+    def fit(self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run) -> Fitted:
+        found = gossip_neighbors(
+            coded, k=search.k, epsilon=scoring.pair_epsilon, stream=run.stream, factors=scoring.factors,
+            squared=scoring.score.squared, combine=search.combine, cycles=search.cycles, threads=run.threads,
+            sample=search.watched, progress=run.progress,
+        )  # fmt: skip
+        return Fitted(coded, scoring, found.lists, found.comparisons.distinct_bound, report=found.facts)
+
+    def remark(self, per_recipient: Fraction, most_recipients: int, factor: str) -> str:
+        return (
+            f"Each comparison costs {in_digits(per_recipient)} * {factor}, and in this run no user was compared with "
+            f"more than {most_recipients:,} peers. One process simulates all nodes and is trusted."
+        )
+
+    def caveat(self, n_users: int, cycles: int) -> str | None:
+        if n_users <= users_settled(cycles):
+            return None
+        return (
+            f"{cycles} cycles settle about {users_settled(cycles):,} users, not {n_users:,}: as a rule of thumb, "
+            f"use --cycles {-(-n_users // _SETTLED_PER_CYCLE):,}, or --engine exact."
+        )
+
+    def _search_effort(self, popularity: NDArray[np.float64], n_users: int, cycles: int) -> tuple[float, float]:  # noqa: ARG002
+        # Where not all nodes fit into the caches, each step waits for memory.
+        slower = 1.0 + 0.5 * max(0.0, math.log10(n_users / _SMALL_NETWORK))
+        watched = min(_AGREEMENT_USERS * n_users, _AGREEMENT_PAIRS)
+        seconds = _SECONDS_PER_STEP * n_users * cycles * slower + _SECONDS_PER_WATCHED * watched
+        return seconds, _NODE_BYTES * n_users
+
+
+GOSSIP = _GossipEngine()
+
+
+def users_settled(cycles: int) -> int:
+    """Return for about how many users so many cycles of gossip are enough: a public rule of thumb.
+
+    Examples
+    --------
+    >>> users_settled(20)
+    1000
+    """
+    return _SETTLED_PER_CYCLE * whole("cycles", cycles, minimum=1)
 
 
 def gossip_neighbors(
@@ -118,15 +184,15 @@ def gossip_neighbors(
         scores = score_table(scores)
     peers = RandomPeers(n, width=cyclon_view, exchange=cyclon_exchange, stream=chance.child())
     counted = _some(n, _COUNTED_NODES, reporting)
-    network = Network(n, width=vicinity_view, exchange=vicinity_exchange, counted=counted)
-    with Crew(scores, n, threads) as crew:
+    network = BestPeers(n, width=vicinity_view, exchange=vicinity_exchange, counted=counted)
+    with ScoringThreads(scores, n, threads) as pool:
         k_found = min(k, n - 1)  # nobody has more peers than there are
         watched = _some(n, _watched_users(n, sample), reporting) if k_found > 0 else np.empty(0, dtype=np.int32)
-        truth = crew.best(watched, k_found) if watched.size else np.empty((0, 0), dtype=np.int32)
+        truth = pool.best(watched, k_found) if watched.size else np.empty((0, 0), dtype=np.int32)
         agreement = np.empty(cycles if watched.size else 0)
         start = time.perf_counter()
-        for cycle, views in enumerate(crew.ahead(peers.next_cycle, cycles)):
-            network.run_cycle(cycle + 1, views, chance, crew)
+        for cycle, views in enumerate(pool.ahead(peers.next_cycle, cycles)):
+            network.run_cycle(cycle + 1, views, chance, pool)
             if watched.size:
                 agreement[cycle] = network.matches(watched, truth) / truth.size
             if progress is not None:

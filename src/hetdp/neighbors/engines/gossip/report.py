@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.neighbors.lists import NeighborLists
+from hetdp.neighbors.engines.base import NeighborLists
 
-__all__ = ["Comparisons", "GossipResult", "count_distinct", "count_distinct_of_sample"]
+__all__ = ["Comparisons", "GossipResult"]
 
 #: Gossip has settled when this share of the best peers there are has been found, or this share of all nodes met.
 SETTLED = 0.8
@@ -89,6 +89,24 @@ class GossipResult:
         return f"GossipResult({self.lists!r}, {self.cycles} cycles, settled={self.settled})"
 
     @property
+    def facts(self) -> dict[str, object]:
+        """What the run has to say about itself, as plain values."""
+        made = self.comparisons
+        return {
+            "cycles": self.cycles,
+            "comparisons": made.total,
+            "comparisons_per_second": made.per_second,
+            "distinct_comparisons_mean": made.distinct_mean,
+            "distinct_comparisons_max": made.distinct_max,
+            "distinct_comparisons_bound": made.distinct_bound,
+            "agreement_with_exact": self.agreement.tolist(),
+            "agreement_users": self.agreement_users,
+            "settled": self.settled,
+            "verdict": self.verdict,
+            "consequence": self.consequence,
+        }
+
+    @property
     def met(self) -> float:
         """Share of the network that a node was compared with, on average."""
         return float(self.comparisons.distinct_mean / max(1, self.lists.indices.shape[0] - 1))
@@ -127,17 +145,3 @@ class GossipResult:
             f"distinct peers on average and {made.distinct_max} at most{counted}; no node with more than "
             f"{made.distinct_bound}. Against all peers together an item pays up to {made.distinct_bound * level:g} v."
         )
-
-
-def count_distinct(seen: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return with how many peers each node was compared; bit o of row u says that u and o met."""
-    from hetdp.neighbors._kernels.meetings import count_met
-
-    counts: NDArray[np.int64] = count_met(seen)
-    return counts
-
-
-def count_distinct_of_sample(log: list[NDArray[np.int64]], sample: NDArray[np.int32], n: int) -> NDArray[np.int64]:
-    """Return the same for a sorted sample of nodes, from a log of node * n + peer with repetitions."""
-    met = np.unique(np.concatenate([*log, np.empty(0, dtype=np.int64)]))
-    return np.bincount(np.searchsorted(sample, met // n), minlength=sample.size)

@@ -6,9 +6,9 @@ user's sketch shows at the recipient's own items, locally and without noise, and
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +16,94 @@ from numpy.typing import NDArray
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import KeyedWords, Stream
-from hetdp.neighbors.engines.exact.selection import Progress
-from hetdp.neighbors.lists import NeighborLists
+from hetdp.neighbors.engines.base import Engine, Fitted, Levels, NeighborLists, Run, Search
+from hetdp.neighbors.noisy_top_k import Progress
+from hetdp.neighbors.scores import Scoring
+from hetdp.neighbors.significance import sketch_items_to_stand_out, sketch_significance
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.sketching.bits import GROUP_USERS, Sketches
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import GROUP_WORDS
 
-__all__ = ["MEMORY_BYTES", "Progress", "SketchResult", "portions", "sketch_neighbors"]
+__all__ = ["MEMORY_BYTES", "SKETCH", "SketchResult", "portions", "sketch_neighbors"]
 
 #: Bits held at a time, unless told otherwise.
 MEMORY_BYTES = 512 * 2**20
 #: Recipients, or rows, handed to a thread at a time.
 _PORTION = 1024
+#: Sizes of profiles for which it is said how many common items stand out. Public examples.
+_EXAMPLE_SIZES = (50, 200)
+
+# Seconds on one thread; see `Engine.estimate`.
+_SECONDS_PER_BIT = 2e-10  # making one bit
+_SECONDS_PER_LOOK = 7e-11  # looking at one bit of a candidate
+_SECONDS_PER_VOTE_ITEM = 9e-9  # looking at one item for one user, bits made twice
+
+
+class _SketchEngine(Engine):
+    name = "sketch"
+    help = "published sketches"
+    scores = ("overlap",)
+    limits = "Sketches know overlaps only"
+    free_recommendations = True
+    kernel = ("hetdp.neighbors._kernels.counting", "best_candidates")
+
+    def fit(self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run) -> Fitted:
+        found = sketch_neighbors(
+            coded, k=search.k, epsilon=scoring.pair_epsilon, stream=run.stream, threads=run.threads,
+            progress=run.progress,
+        )  # fmt: skip
+        return _SketchFit(coded, scoring, found.lists, coded.n_users - 1, sketches=found.sketches)
+
+    def costs(self, levels: Levels) -> tuple[Fraction, Fraction]:
+        return Fraction(0), levels.pairs
+
+    def items_to_stand_out(self, *, n_users: int, epsilon: Fraction, k: int) -> dict[str, float]:
+        return {
+            str(size): sketch_items_to_stand_out(n_users=n_users, epsilon=epsilon, size=size, n_neighbors=k)
+            for size in _EXAMPLE_SIZES
+        }
+
+    def _search_effort(self, popularity: NDArray[np.float64], n_users: int, cycles: int) -> tuple[float, float]:  # noqa: ARG002
+        used, pairs = int((popularity > 0).sum()), float(popularity.sum())
+        seconds = _SECONDS_PER_BIT * n_users * used + _SECONDS_PER_LOOK * n_users * pairs
+        return seconds, min(MEMORY_BYTES, n_users * used / 8)
+
+    def _recommending_effort(self, popularity: NDArray[np.float64], n_users: int, k: int) -> tuple[float, float]:  # noqa: ARG002
+        bits = n_users * popularity.size
+        return _SECONDS_PER_VOTE_ITEM * bits, min(MEMORY_BYTES, bits / 4)  # of items by users, and of users by items
+
+
+SKETCH = _SketchEngine()
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _SketchFit(Fitted):
+    """Lists, and the sketches they were made from."""
+
+    sketches: Sketches = field(kw_only=True)
+
+    @cached_property
+    def significance(self) -> NDArray[np.float64]:
+        others, epsilon = self.coded.n_users - 1, self.scoring.pair_epsilon
+        return sketch_significance(self.lists.scores, self.coded.sizes, others=others, epsilon=epsilon)
+
+    def recommend(
+        self,
+        n: int,
+        *,
+        epsilon: Fraction,  # noqa: ARG002
+        significant_only: bool,
+        run: Run,
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return items for every user and their scores: made of published bits, so they cost nothing."""
+        from hetdp.neighbors.engines.sketch.recommending import sketch_recommendations
+
+        weights = self.vote_weights(significant_only=significant_only)
+        return sketch_recommendations(
+            self.coded, self.sketches, self.lists.indices, n=n, weights=weights, threads=run.threads,
+            progress=run.progress,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -1,4 +1,4 @@
-"""Noisy top-k selection for many recipients: batches, threads and random words around the kernels."""
+"""The k best of many candidates under noise: batches of recipients, threads and random words around the kernels."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
     from hetdp.neighbors._kernels.workspace import Rows
 
-__all__ = ["BATCH", "Progress", "Selection", "in_batches", "over_batches"]
+__all__ = ["BATCH", "NoisyTopK", "Progress", "in_batches", "over_batches"]
 
 #: Called with how much is done and how much there is.
 Progress: TypeAlias = Callable[[int, int], None]
@@ -33,7 +33,7 @@ _MANY = 4_096
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Selection:
+class NoisyTopK:
     """How to choose the k best candidates for each recipient.
 
     Attributes

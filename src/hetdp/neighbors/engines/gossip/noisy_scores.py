@@ -1,22 +1,36 @@
-"""Noisy scores of pairs for the gossip engine: computed when asked for, or all of them once and looked up."""
+"""Noisy scores of pairs for the gossip engine, and the threads that compute them.
 
+A score is computed when it is asked for, or all of them at once and looked up. No result depends on the threads.
+"""
+
+import os
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.core.checks import whole
 from hetdp.core.randomness import KeyedWords
 from hetdp.noise.tables import LaplaceTables, laplace_tables
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.profiles.weights import WEIGHT_STEPS
 
-__all__ = ["NoisyScores", "ScoreTable", "Worker", "noisy_scores", "score_table"]
+__all__ = ["BLOCK_NODES", "NoisyScores", "ScoreTable", "ScoringThreads", "noisy_scores", "score_table"]
 
 Ids = NDArray[np.int32]
 Places = NDArray[np.int64]
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 
+#: Nodes that a thread handles at a time: few enough for its buffers to stay in the cache.
+BLOCK_NODES = 4_096
+_PARTS_PER_THREAD = 8
 #: Items that fit beside a code of 8 bits in an entry of 32.
 _LABELS_IN_32_BITS = 2**24
 #: A popular item is handled for all pairs at once if more than one user in this many holds it: twelve pairs are
@@ -201,6 +215,78 @@ def score_table(scores: NoisyScores) -> ScoreTable:
         words = keyed.encrypt(blocks_of_rows(begin, end, n, each // 2))
         add_noise(begin, end, noisy, words, each, scores.tables)
     return ScoreTable(noisy, scores.factors, scores.squared)
+
+
+class ScoringThreads:
+    """Threads that score candidates, each with room of its own; the caller's own thread where one is enough.
+
+    Parameters
+    ----------
+    scores
+        The noisy scores.
+    n
+        Nodes; a network of one block needs one thread.
+    threads
+        How many; None for one per processor.
+    """
+
+    def __init__(self, scores: NoisyScores | ScoreTable, n: int, threads: int | None) -> None:
+        threads = (os.cpu_count() or 1) if threads is None else whole("threads", threads, minimum=1)
+        self._scores = scores
+        self._threads = threads if n > BLOCK_NODES else 1
+        self._workers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for _ in range(self._threads):
+            self._workers.put(scores.worker())
+        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    @contextmanager
+    def _worker(self) -> Iterator[Any]:
+        worker = self._workers.get()
+        try:
+            yield worker
+        finally:
+            self._workers.put(worker)
+
+    def score(
+        self, users: NDArray[np.int32], indptr: NDArray[np.int64], found: NDArray[np.int32]
+    ) -> NDArray[np.float64]:
+        """Return the noisy scores of candidates; see `NoisyScores.score`."""
+        with self._worker() as worker:
+            return self._scores.score(users, indptr, found, worker)
+
+    def best(self, users: NDArray[np.int32], k: int) -> NDArray[np.int32]:
+        """Return the k best of all others for some users; see `NoisyScores.best`."""
+
+        def best_of(part: NDArray[np.int32]) -> NDArray[np.int32]:
+            with self._worker() as worker:
+                return self._scores.best(part, k, worker)
+
+        parts = 1 if self._pool is None else min(users.size, _PARTS_PER_THREAD * self._threads)
+        return np.concatenate(list(self.map(best_of, np.array_split(users, parts))))
+
+    def map(self, function: Callable[[Part], Result], parts: Sequence[Part]) -> Iterator[Result]:
+        """Yield the results of the parts in order."""
+        return map(function, parts) if self._pool is None else self._pool.map(function, parts)
+
+    def ahead(self, make: Callable[[], Result], count: int) -> Iterator[Result]:
+        """Yield what `make` returns, `count` times; the next is made while the last is used, if there are threads."""
+        if self._pool is None:
+            for _ in range(count):
+                yield make()
+            return
+        coming: Future[Result] = self._pool.submit(make)
+        for number in range(count):
+            ready = coming.result()
+            if number + 1 < count:
+                coming = self._pool.submit(make)
+            yield ready
 
 
 def _whole_blocks(tables: LaplaceTables) -> int:

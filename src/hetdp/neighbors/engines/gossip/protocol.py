@@ -1,23 +1,79 @@
-"""The state of the gossip network: everybody's best peers (Vicinity), and who was compared with whom."""
+"""The two protocols of the paper: everybody's random peers (Cyclon) and best peers (Vicinity), cycle by cycle."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.engines.gossip.crew import BLOCK_NODES, Crew
-from hetdp.neighbors.engines.gossip.peers import RandomViews
-from hetdp.neighbors.engines.gossip.report import Comparisons, count_distinct, count_distinct_of_sample
+from hetdp.neighbors.engines.gossip.noisy_scores import BLOCK_NODES, ScoringThreads
+from hetdp.neighbors.engines.gossip.report import Comparisons
 
-__all__ = ["Network"]
+__all__ = ["BestPeers", "RandomPeers"]
 
 #: Up to this many nodes everybody remembers whom it asked about, one bit per pair.
 _REMEMBERED_NODES = 30_000
+_CHUNK_NODES = 65_536
 
 
-class Network:
-    """All nodes between two cycles.
+@dataclass(frozen=True, repr=False, eq=False)
+class _RandomViews:
+    """The random views of one cycle: peers (-1 for none), and the cycle in which each entry was made."""
+
+    view: NDArray[np.int32]
+    born: NDArray[np.int16]
+
+
+class RandomPeers:
+    """Cyclon: random views that change all the time.
+
+    Parameters
+    ----------
+    n
+        Nodes.
+    width
+        Entries of a view; all others where there are fewer.
+    exchange
+        Entries that two nodes exchange at most.
+    stream
+        Chance. Nothing else decides here.
+
+    Examples
+    --------
+    >>> from hetdp.core.randomness import seeded_stream
+    >>> peers = RandomPeers(50, width=10, exchange=5, stream=seeded_stream(1))
+    >>> peers.next_cycle().view.shape
+    (50, 10)
+    """
+
+    def __init__(self, n: int, *, width: int, exchange: int, stream: Stream) -> None:
+        from hetdp.neighbors._kernels.cyclon import choices_per_word, first_views
+
+        self._exchange = exchange
+        self._stream = stream
+        self._cycle = 0
+        self._words_each = -(-(2 * exchange - 1) // choices_per_word)
+        width = min(width, max(0, n - 1))
+        self._views = _RandomViews(np.empty((n, width), dtype=np.int32), np.zeros((n, width), dtype=np.int16))
+        for begin in range(0, n, _CHUNK_NODES):
+            end = min(begin + _CHUNK_NODES, n)
+            first_views(stream.words((end - begin) * width), begin, end, self._views.view)
+
+    def next_cycle(self) -> _RandomViews:
+        """Let every node make one exchange; return the views after it. Earlier ones stay as they were."""
+        from hetdp.neighbors._kernels.cyclon import exchange_views
+
+        self._cycle += 1
+        view, born = self._views.view.copy(), self._views.born.copy()
+        words = self._stream.words(view.shape[0] * self._words_each)
+        exchange_views(view, born, self._cycle, self._exchange, words, self._words_each)
+        self._views = _RandomViews(view, born)
+        return self._views
+
+
+class BestPeers:
+    """Vicinity: the best peers that every node knows, and who was compared with whom.
 
     Parameters
     ----------
@@ -52,7 +108,7 @@ class Network:
         self._asked, self._answered = np.zeros((2, 0 if self._remembers else n), dtype=np.int64)
         self._total = 0
 
-    def run_cycle(self, now: int, random: RandomViews, chance: Stream, crew: Crew) -> None:
+    def run_cycle(self, now: int, random: _RandomViews, chance: Stream, threads: ScoringThreads) -> None:
         """Let every node talk to one partner, compare itself with the peers it hears of, and keep the best.
 
         Privacy
@@ -74,14 +130,14 @@ class Network:
                 begin, end, now, self._exchange, self.view, self.born, partners, inbox_indptr, senders,
                 random.view, random.born, self._previous, self._seen, self._next_born,
             )  # fmt: skip
-            scores = crew.score(np.arange(begin, end, dtype=np.int32), indptr, found)
+            scores = threads.score(np.arange(begin, end, dtype=np.int32), indptr, found)
             vicinity.keep_best(
                 begin, indptr, found, found_born, scores, self.view, self.scores, self._next_view, self._next_born
             )
             return (indptr, found), vicinity.worth_telling(begin, indptr, found, scores, worst)
 
         begins = range(0, max(n, 1), BLOCK_NODES)
-        asked, told = zip(*crew.map(ask, begins), strict=True)
+        asked, told = zip(*threads.map(ask, begins), strict=True)
         # Only now that all have asked: what is remembered must not depend on who came first.
         for begin, (indptr, found) in zip(begins, asked, strict=True):
             self._note(begin, indptr, found)
@@ -94,7 +150,7 @@ class Network:
             view = self._next_view
             vicinity.keep_best(begin, rows, askers, born, scores, view, self.scores, view, self._next_born)
 
-        for _ in crew.map(answer, begins):
+        for _ in threads.map(answer, begins):
             pass
         self.view, self._next_view = self._next_view, self.view
         self.born, self._next_born = self._next_born, self.born
@@ -109,10 +165,10 @@ class Network:
     def comparisons(self, seconds: float) -> Comparisons:
         """Return how many comparisons there were so far."""
         if self._remembers:
-            distinct = count_distinct(self._seen)
+            distinct = _distinct(self._seen)
             bound = distinct.max(initial=0)
         else:
-            distinct = count_distinct_of_sample(self._log, self._counted, self.view.shape[0])
+            distinct = _distinct_of_sample(self._log, self._counted, self.view.shape[0])
             bound = (self._asked + self._answered).max()
         mean = float(distinct.mean()) if distinct.size else 0.0
         return Comparisons(self._total, seconds, mean, int(distinct.max(initial=0)), distinct.size, int(bound))
@@ -126,3 +182,17 @@ class Network:
             mark_met(begin, indptr, found, self._seen)
         else:
             self._log.append(note_comparisons(begin, indptr, found, self._is_counted, self._asked, self._answered))
+
+
+def _distinct(seen: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return with how many peers each node was compared; bit o of row u says that u and o met."""
+    from hetdp.neighbors._kernels.meetings import count_met
+
+    counts: NDArray[np.int64] = count_met(seen)
+    return counts
+
+
+def _distinct_of_sample(log: list[NDArray[np.int64]], sample: NDArray[np.int32], n: int) -> NDArray[np.int64]:
+    """Return the same for a sorted sample of nodes, from a log of node * n + peer with repetitions."""
+    met = np.unique(np.concatenate([*log, np.empty(0, dtype=np.int64)]))
+    return np.bincount(np.searchsorted(sample, met // n), minlength=sample.size)

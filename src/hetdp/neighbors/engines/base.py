@@ -1,0 +1,321 @@
+"""What an engine is: its name, the scores it knows, its search, its promise, what it takes, how it is audited."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.accounting.guarantee import Guarantee, Recipients
+from hetdp.core.checks import whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
+from hetdp.neighbors.noisy_top_k import Progress
+from hetdp.neighbors.recommending import POPULARITY_SHARE, Votes, recommend_items
+from hetdp.neighbors.scores import SCORES, Scoring
+from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out, overlap_significance
+from hetdp.profiles import Profiles
+from hetdp.profiles.coded import CodedProfiles
+
+__all__ = ["Effort", "Engine", "Fitted", "Levels", "NeighborLists", "Run", "Search"]
+
+_SWAPPED = "swapping an item of a user for another one (sizes of profiles are declared public)"
+_ADDED = "adding or removing an item of a user"
+_OWN = "A list is made from the own profile of its recipient, and says so much about it: it is for them only."
+_NAMES = "Names of users, and of items that somebody counts, are taken as public."
+
+# Seconds on one thread and bytes, measured on one machine with benchmarks/populations.py; right within a factor of
+# three or so on another.
+_SECONDS_PER_PAIR = 3e-7  # coding, inverting
+_SECONDS_PER_VOTE_ITEM = 1.2e-9  # looking at one item for one user
+_SECONDS_PER_VOTE = 2e-8  # one item of one neighbour of one user
+_FIXED_BYTES = 250 * 2**20
+_CODED_PAIR_BYTES = 24
+_LIST_ENTRY_BYTES = 48
+_ID_BYTES = 100
+
+
+@dataclass(frozen=True)
+class Search:
+    """What an engine is asked for.
+
+    Attributes
+    ----------
+    k
+        Length of a list.
+    cycles
+        Of a protocol that has some.
+    combine
+        How much a common item counts in gossip: the "smaller" of both weights, or their "product" (the paper).
+    watched
+        For how many users gossip tells how far it got; None lets it decide.
+    """
+
+    k: int
+    cycles: int = 20
+    combine: str = "smaller"
+    watched: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Where noise comes from, how many threads there are, and who wants to know how far it is."""
+
+    stream: Stream
+    threads: int = 1
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What each part of a release may cost an item of weight 1: pairs, sizes of profiles, recommendations."""
+
+    pairs: Fraction
+    sizes: Fraction = Fraction(0)
+    recommendations: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long something takes, by the clock, and how much memory the process needs at most, roughly.
+
+    Privacy
+    -------
+    Follows from all profiles without noise: for whoever holds them, not for publication.
+    """
+
+    seconds: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class NeighborLists:
+    """One list per recipient, best first.
+
+    Attributes
+    ----------
+    indices
+        Positions of the neighbours, (n_users, k); -1 where there is none.
+    scores
+        Their noisy scores, in whole items for an overlap; nan where there is none.
+
+    Privacy
+    -------
+    Row u is for the eyes of user u. All rows together lose what all users together may lose: see the guarantee.
+    """
+
+    indices: NDArray[np.int32]
+    scores: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        return f"NeighborLists({self.indices.shape[0]} users, k={self.indices.shape[1]})"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Fitted:
+    """What an engine has found.
+
+    Attributes
+    ----------
+    coded, scoring
+        The profiles, and how pairs were scored.
+    lists
+        The neighbours.
+    most_recipients
+        How many lists there are that an item has a part in (for gossip: peers that a user was compared with).
+    own
+        The factors of the recipients; None where they are the users themselves.
+    report
+        What the engine says about itself, as plain values.
+
+    Privacy
+    -------
+    Private as a whole; each list is for its recipient.
+    """
+
+    coded: CodedProfiles
+    scoring: Scoring
+    lists: NeighborLists
+    most_recipients: int
+    own: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    report: Mapping[str, object] = field(default_factory=dict, kw_only=True)
+
+    @cached_property
+    def significance(self) -> NDArray[np.float64]:
+        """How sure it is that each neighbour is more than chance, from its score without the recipient's own factor."""
+        squared = self.scoring.score.squared
+        own = self.scoring.factors if self.own is None else self.own
+        scores = (np.sqrt(self.lists.scores) if squared else self.lists.scores) / own[:, None]
+        return overlap_significance(
+            scores,
+            others=self.coded.n_users - (self.own is None),
+            epsilon=self.scoring.pair_epsilon,
+            factors=self.scoring.factors,
+            both_sides=squared,
+        )
+
+    def for_recipients(self, recipients: CodedProfiles, run: Run) -> "Fitted":  # noqa: ARG002  (the exact engine can)
+        """Return the lists of new recipients, before their own sizes are taken into account (`own_scale`)."""
+        raise InvalidInput("X must be None unless engine='exact': only members take part. Got recipients instead.")
+
+    def own_scale(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the scores of recipients of such sizes are multiplied by; it changes no order."""
+        score = self.scoring.score
+        return score.at_the_end(score.factors(sizes))
+
+    def recommend(
+        self, n: int, *, epsilon: Fraction, significant_only: bool, run: Run
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return items for every user and their scores: a release of noisy votes, at a level of its own."""
+        votes = Votes(self.lists.indices, self.vote_weights(significant_only=significant_only))
+        return recommend_items(
+            self.coded, votes, n=n, epsilon=epsilon, stream=run.stream, threads=run.threads, progress=run.progress
+        )
+
+    def vote_weights(self, *, significant_only: bool) -> NDArray[np.float64]:
+        """Return how much each neighbour's vote counts: as much as it is more than chance."""
+        weights = np.nan_to_num(self.significance, nan=0.0)
+        return np.where(weights < SIGNIFICANT, 0.0, weights) if significant_only else weights
+
+
+class Engine(ABC):
+    """One way to find neighbours, and everything that is to be known about it.
+
+    To add one, write a folder with an object of a class like this, and name it in `hetdp.neighbors.engines`. Modules
+    of engines import their kernels when they run: names and help texts must not wait for a compiler.
+
+    Attributes
+    ----------
+    name, help
+        What users call it, and what it does in a few words.
+    scores, limits
+        Names of the scores it knows; in words, that it does not know the others.
+    has_cycles
+        Whether `Search.cycles` means something.
+    free_recommendations
+        Whether recommendations cost nothing beyond the neighbours.
+    scope
+        What epsilon is counted over.
+    adversary
+        Against whom its promise holds.
+    together
+        Whether it makes no difference how many recipients collude.
+    kernel
+        A compiled function, by module and name, that is on disk if the engine has ever run here.
+    """
+
+    name: ClassVar[str]
+    help: ClassVar[str]
+    scores: ClassVar[Sequence[str]] = tuple(SCORES)
+    limits: ClassVar[str] = ""
+    has_cycles: ClassVar[bool] = False
+    free_recommendations: ClassVar[bool] = False
+    scope: ClassVar[str] = "in all"
+    adversary: ClassVar[str] = "everybody together, whatever else they know"
+    together: ClassVar[bool] = True
+    kernel: ClassVar[tuple[str, str]]
+
+    @abstractmethod
+    def fit(self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run) -> Fitted:
+        """Find the neighbours of every user.
+
+        Privacy
+        -------
+        At most `pair_epsilon` v_i against one recipient, one peer, or everybody, as the engine promises.
+        """
+
+    @abstractmethod
+    def _search_effort(self, popularity: NDArray[np.float64], n_users: int, cycles: int) -> tuple[float, float]:
+        """Return seconds of one thread and bytes of a search where so many users count each item."""
+
+    def caveat(self, n_users: int, cycles: int) -> str | None:  # noqa: ARG002  (for those that have one)
+        """Return what should be known before so many users are searched, for the command line."""
+        return None
+
+    def costs(self, levels: Levels) -> tuple[Fraction, Fraction]:
+        """Return what a release costs per recipient, and once for all who look."""
+        popular = POPULARITY_SHARE * levels.recommendations
+        return levels.pairs + levels.recommendations - popular, levels.sizes + popular
+
+    def remark(self, per_recipient: Fraction, most_recipients: int, factor: str) -> str | None:  # noqa: ARG002
+        """Return what else its promise should say."""
+        return None
+
+    def promise(
+        self,
+        levels: Levels,
+        *,
+        most_recipients: int,
+        public_sizes: bool = False,
+        observed_catalogue: bool = False,
+        simulated: bool = False,
+    ) -> Guarantee:
+        """Return the promise of neighbour lists and recommendations, before or after the fact.
+
+        Parameters
+        ----------
+        levels
+            What is or would be released.
+        most_recipients
+            How many lists there are that an item has a part in (for gossip: peers that a user was compared with).
+        public_sizes
+            Whether sizes of profiles are declared public.
+        observed_catalogue
+            Whether the names of items that somebody counts are taken as public, because no catalogue was given.
+        simulated
+            Whether any noise came from a seed, in which case nothing is promised.
+        """
+        factor = "(v_i + v_j)" if public_sizes else "v_i"
+        per_recipient, shared = self.costs(levels)
+        remarks = (self.remark(per_recipient, most_recipients, factor), _OWN, _NAMES if observed_catalogue else None)
+        lists = Guarantee.of_lists(
+            Recipients(per_recipient, shared, most_recipients, together=self.together),
+            adjacent=_SWAPPED if public_sizes else _ADDED,
+            adversary=self.adversary,
+            factor=factor,
+            remarks=tuple(remark for remark in remarks if remark is not None),
+        )
+        return replace(lists, simulated=simulated)
+
+    def items_to_stand_out(self, *, n_users: int, epsilon: Fraction, k: int) -> float | dict[str, float]:
+        """Return how many common items a neighbour needs to stand out, or that for some sizes of the own profile."""
+        return items_to_stand_out(n_users=n_users, epsilon=epsilon, n_neighbors=k)
+
+    def estimate(
+        self, profiles: Profiles, *, k: int = 10, cycles: int = 20, threads: int = 1, recommendations: int = 0
+    ) -> Effort:
+        """Return roughly what a fit takes, with so many recommendations per user if any are wanted."""
+        n_users = profiles.n_users
+        popularity = np.bincount(profiles.indices[profiles.weights > 0], minlength=profiles.n_items).astype(np.float64)
+        seconds, memory = self._search_effort(popularity, n_users, cycles)
+        if recommendations:
+            more_seconds, more_memory = self._recommending_effort(popularity, n_users, k)
+            seconds, memory = seconds + more_seconds, memory + more_memory
+        memory += (
+            _FIXED_BYTES
+            + _CODED_PAIR_BYTES * profiles.n_pairs
+            + _LIST_ENTRY_BYTES * n_users * (whole("k", k, minimum=1) + recommendations)
+            + _ID_BYTES * (n_users + profiles.n_items)
+        )
+        alone = _SECONDS_PER_PAIR * profiles.n_pairs
+        return Effort(alone + seconds / whole("threads", threads, minimum=1), int(memory))
+
+    def _recommending_effort(self, popularity: NDArray[np.float64], n_users: int, k: int) -> tuple[float, float]:
+        votes = _SECONDS_PER_VOTE * k * float(popularity.sum())
+        return _SECONDS_PER_VOTE_ITEM * n_users * popularity.size + votes, 0.0
+
+    def compiles(self) -> bool:
+        """Return whether its kernels have yet to be compiled, which happens once and is kept on disk."""
+        module_name, name = self.kernel
+        kernel = getattr(import_module(module_name), name)
+        if not hasattr(kernel, "stats"):  # compilation is switched off
+            return False
+        line = kernel.py_func.__code__.co_firstlineno
+        file = module_name.rpartition(".")[2]
+        return not any(Path(kernel.stats.cache_path).glob(f"{file}.{name}-{line}.*.nbi"))
