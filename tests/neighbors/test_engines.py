@@ -7,7 +7,6 @@ from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import InvalidInput
 from hetdp.neighbors.engines import ENGINES, estimate, split_epsilon
 from hetdp.neighbors.scores import SCORES
-from hetdp.neighbors.significance import SIGNIFICANT, sketch_items_to_stand_out, sketch_significance
 
 
 def test_every_engine_is_whole():
@@ -58,26 +57,3 @@ class TestEstimate:
         profiles = Profiles.from_pairs([0, 0, 1, 1, 2], list("abaca"))
         without = profiles.with_weights([1, 0, 1, 1, 1])
         assert estimate(without, engine="exact").seconds < estimate(profiles, engine="exact").seconds
-
-    @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
-    @pytest.mark.parametrize("size", [5, 50, 400])
-    def test_sketch_items_to_stand_out_is_where_significance_begins(self, epsilon, size):
-        n_users, k = 5_000, 10
-        needed = sketch_items_to_stand_out(n_users=n_users, epsilon=epsilon, size=size, n_neighbors=k)
-        contrast = np.tanh(epsilon / 2)
-
-        def last_is_significant(overlap):
-            overlaps = np.full((1, k), overlap)
-            found = sketch_significance(overlaps, np.array([size]), others=n_users - 1, epsilon=epsilon)
-            return found[0, -1] >= SIGNIFICANT
-
-        if np.isinf(needed):
-            assert not last_is_significant(size - 1 / contrast)
-        else:
-            assert last_is_significant(needed)
-            assert not last_is_significant(needed - 1 / contrast)
-
-    def test_few_items_cannot_stand_out(self):
-        common = {"n_users": 5_000, "epsilon": 0.5}
-        assert np.isinf(sketch_items_to_stand_out(size=5, **common))
-        assert sketch_items_to_stand_out(size=400, **common) < 400

@@ -288,7 +288,7 @@ class Search:
         """Say how many common items a neighbour needs, and what else is to be expected; return the former."""
         engine = ENGINES[self.engine]
         sizes = SCORES[self.score].size_epsilon(self.for_neighbors, self.sizes or SIZES[0])
-        needed = engine.items_to_stand_out(n_users=n_users, epsilon=self.for_neighbors - sizes, k=self.neighbors)
+        needed = engine.items_to_stand_out(n_users=n_users, epsilon=self.for_neighbors - sizes)
         if isinstance(needed, dict):
             examples = " or ".join(
                 f"{max(1.0, count):.0f} of {size}" if math.isfinite(count) else f"more than all {size}"

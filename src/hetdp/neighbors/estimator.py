@@ -71,7 +71,7 @@ class PrivateNeighbors(EstimatorConventions):
     significance_
         How sure it is that each neighbour is more than chance; public, from the noisy scores.
     items_to_stand_out_
-        How many common items a neighbour needs to stand out; from the size of the crowd, epsilon and k alone. None with
+        How many common items a neighbour needs to stand out; from the size of the crowd and epsilon alone. None with
         sketches, where it also depends on the own profile (`hetdp.neighbors.sketch_items_to_stand_out`).
     simulated_
         Whether the noise came from a seed.
@@ -155,7 +155,7 @@ class PrivateNeighbors(EstimatorConventions):
         run = Run(own, self._threads, self.progress)
         fitted = engine.fit(coded, how, Search(k, cycles=self.cycles), run)
         significance = fitted.significance
-        needed = engine.items_to_stand_out(n_users=profiles.n_users, epsilon=how.pair_epsilon, k=k)
+        needed = engine.items_to_stand_out(n_users=profiles.n_users, epsilon=how.pair_epsilon)
         # Everything at once, so that an interrupted fit leaves the model as it was.
         levels = Levels(how.pair_epsilon, how.size_epsilon)
         public = score.needs_sizes and self.sizes == "public"

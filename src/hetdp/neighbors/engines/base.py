@@ -19,7 +19,7 @@ from hetdp.core.randomness import Stream
 from hetdp.neighbors.noisy_top_k import Progress
 from hetdp.neighbors.recommending import POPULARITY_SHARE, Votes, recommend_items
 from hetdp.neighbors.scores import SCORES, Scoring
-from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out, overlap_significance
+from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out, overlap_significance, vote_weights
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles
 
@@ -179,9 +179,9 @@ class Fitted:
         )
 
     def vote_weights(self, *, significant_only: bool) -> NDArray[np.float64]:
-        """Return how much each neighbour's vote counts: as much as it is more than chance."""
-        weights = np.nan_to_num(self.significance, nan=0.0)
-        return np.where(weights < SIGNIFICANT, 0.0, weights) if significant_only else weights
+        """Return how much each neighbour's vote counts; only that of significant ones, if so wished."""
+        weights = vote_weights(self.significance)
+        return np.where(self.significance >= SIGNIFICANT, weights, 0.0) if significant_only else weights
 
 
 class Engine(ABC):
@@ -283,9 +283,9 @@ class Engine(ABC):
         )
         return replace(lists, simulated=simulated)
 
-    def items_to_stand_out(self, *, n_users: int, epsilon: Fraction, k: int) -> float | dict[str, float]:
+    def items_to_stand_out(self, *, n_users: int, epsilon: Fraction) -> float | dict[str, float]:
         """Return how many common items a neighbour needs to stand out, or that for some sizes of the own profile."""
-        return items_to_stand_out(n_users=n_users, epsilon=epsilon, n_neighbors=k)
+        return items_to_stand_out(n_users=n_users, epsilon=epsilon)
 
     def estimate(
         self, profiles: Profiles, *, k: int = 10, cycles: int = 20, threads: int = 1, recommendations: int = 0

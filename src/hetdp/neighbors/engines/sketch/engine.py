@@ -58,10 +58,9 @@ class _SketchEngine(Engine):
     def costs(self, levels: Levels) -> tuple[Fraction, Fraction]:
         return Fraction(0), levels.pairs
 
-    def items_to_stand_out(self, *, n_users: int, epsilon: Fraction, k: int) -> dict[str, float]:
+    def items_to_stand_out(self, *, n_users: int, epsilon: Fraction) -> dict[str, float]:
         return {
-            str(size): sketch_items_to_stand_out(n_users=n_users, epsilon=epsilon, size=size, n_neighbors=k)
-            for size in _EXAMPLE_SIZES
+            str(size): sketch_items_to_stand_out(n_users=n_users, epsilon=epsilon, size=size) for size in _EXAMPLE_SIZES
         }
 
     def _search_effort(self, popularity: NDArray[np.float64], n_users: int, cycles: int) -> tuple[float, float]:  # noqa: ARG002
