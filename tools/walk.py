@@ -1,8 +1,8 @@
 """How far is the walk? The project's modules in which code runs during one call, counted.
 
-`python tools/walk.py` takes the two walks that this house is measured by: a CSV of likes to its neighbours, and a
-release from a CSV of people. What only defines things while it is imported does not count; compiled kernels count as
-the module that calls them.
+`python tools/walk.py` takes the walks that this house is measured by: a CSV of likes to its neighbours, and a release
+from a CSV of people with and without a ledger, and from Python. What only defines things while it is imported does not
+count; compiled kernels count as the module that calls them.
 """
 
 import csv
@@ -14,13 +14,15 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+_RELEASE = [
+    "release", "people.csv", "--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80",
+    "--weight-column", "privacy", "--epsilon", "1", "--quiet",
+]  # fmt: skip
 WALKS = {
     "a CSV to neighbours": ["neighbors", "likes.csv", "--epsilon", "1", "-k", "3", "-o", "lists.csv", "--quiet"],
-    "a release": [
-        "release", "people.csv", "--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80",
-        "--weight-column", "privacy", "--epsilon", "1", "--ledger", "ledger.db", "--id-column", "person", "--quiet",
-    ],
-}  # fmt: skip
+    "a release": [*_RELEASE, "--ledger", "ledger.db", "--id-column", "person"],
+    "a release without a ledger": _RELEASE,
+}
 
 
 def modules_run(call: Callable[[], object]) -> Counter[str]:
@@ -50,8 +52,17 @@ def modules_run(call: Callable[[], object]) -> Counter[str]:
     return Counter(module for module, _ in functions)
 
 
+def release_from_python(folder: str) -> Callable[[], object]:
+    """Return a release of a stretched query that is charged to the file of a ledger, ready to be made."""
+    import hetdp
+
+    stretched = hetdp.stretch(hetdp.queries.mean(hetdp.Box.uniform(0, 80, size=200)), [0.5] * 200)
+    ledger = hetdp.Ledger([3.0] * 200, Path(folder, "python.db"))
+    return partial(hetdp.release, stretched, list(range(200)), epsilon=1, ledger=ledger)
+
+
 def main() -> None:
-    """Take both walks in a folder of their own and print what was met."""
+    """Take all walks in a folder of their own and print what was met."""
     from hetdp.cli.main import main as hetdp
 
     with tempfile.TemporaryDirectory() as folder:
@@ -61,9 +72,13 @@ def main() -> None:
             )
         with Path(folder, "people.csv").open("w", newline="") as file:
             csv.writer(file).writerows([("person", "hours", "privacy"), *((p, p % 80, 0.5) for p in range(200))])
+        calls: dict[str, Callable[[], object]] = {}
         for name, arguments in WALKS.items():
             given = [str(Path(folder, word)) if word.endswith((".csv", ".db")) else word for word in arguments]
-            met = modules_run(partial(hetdp, given))
+            calls[name] = partial(hetdp, given)
+        calls["a release from Python"] = release_from_python(folder)
+        for name, call in calls.items():
+            met = modules_run(call)
             print(f"{name}: {len(met)} modules, {met.total()} functions")
             for module, count in sorted(met.items()):
                 print(f"  {module} ({count})")
