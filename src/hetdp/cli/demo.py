@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hetdp.cli.mean_demo import show_mean
-from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows, progress_bar
+from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json, print_rows, progress_bar
 
 if TYPE_CHECKING:
     from hetdp.experiments.demo import Demonstration
@@ -37,7 +36,7 @@ def demo(*, mean: bool, save: Path | None, output: Path, as_json: bool, quiet: b
         note(f"--dry-run: the demonstration would {what}, on generated people; nothing is spent.", quiet=quiet)
         return
     if mean or save is not None:
-        show_mean(save=save, as_json=as_json, quiet=quiet)
+        _show_mean(save, as_json=as_json, quiet=quiet)
         return
     try:
         from hetdp.experiments.demo import demo_report
@@ -77,6 +76,38 @@ def _show(shown: "Demonstration") -> None:
         "true: no privacy. The engines rank by overlap and aim at that row (in one run, they may end up above it);\n"
         "the paper ranks by cosine."
     )
+
+
+def _show_mean(save: Path | None, *, as_json: bool, quiet: bool) -> None:
+    from hetdp.experiments.mean_demo import LIMIT, PEOPLE, RUNS, demonstrate_mean
+
+    if save is not None:
+        check_writable(save)
+    shown = demonstrate_mean()
+    if save is not None:
+        shown.save(save)
+        note(f"Wrote {save}.", quiet=quiet)
+    facts = {
+        "people": PEOPLE,
+        "true mean (the curator's)": shown.truth,
+        "released mean": shown.answer.estimate,
+        "epsilon": shown.answer.epsilon,
+        "noise scale": shown.answer.scale,
+        "guarantee": shown.answer.guarantee.text,
+    }
+    dials = {"never counts": 0, "careful": 0.5, "relaxed": 0.75, "ordinary": 1}
+    paid = {f"{name} (v = {dial:g})": shown.spent[shown.weights == dial] for name, dial in dials.items()}
+    if as_json:
+        levels = {name: {"people": int(loss.size), "paid": float(loss.max())} for name, loss in paid.items()}
+        print_json({**facts, "rmse": shown.errors, "ledger": levels})
+        return
+    print_facts(f"Weekly hours of {PEOPLE} generated people, each with a privacy dial of their own", facts)
+    rows = [(f"{row['epsilon']:g}", f"{row['paper']:.3f}", f"{row['hetdp']:.3f}") for row in shown.errors]
+    header = ("epsilon", "paper's stretching", "hetdp's estimate")
+    print_rows(f"How far off the mean is (root mean squared error in hours, {RUNS} simulated runs)", header, rows)
+    left = [(name, str(loss.size), f"{loss.max():.3f}", f"{LIMIT - loss.max():.3f}") for name, loss in paid.items()]
+    print_rows("Ledger after one release at epsilon = 1", ("dial", "people", "paid", f"left of {LIMIT:g}"), left)
+    note("Next: hetdp release --help, or the thirty-second example in README.md.", quiet=quiet)
 
 
 def _number(value: float | None, form: str) -> str:
