@@ -59,8 +59,8 @@ def test_every_query_has_an_example():
             assert any(example.startswith(words) for example in example_queries()), f"{name} has no example"
 
 
-@pytest.mark.parametrize("room", [*(f"{engine} engine" for engine in ENGINES), "recommendations"])
-def test_every_engine_has_a_case_of_both_kinds(room):
+@pytest.mark.parametrize("room", [*(f"{engine} engine" for engine in ENGINES), "recommendations", "node"])
+def test_every_engine_and_the_node_have_cases_of_both_kinds(room):
     audits = {case.audit for case in battery("quick") if case.name.startswith(room)}
     assert {"statistical", "replay"} <= audits
 

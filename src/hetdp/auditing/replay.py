@@ -42,7 +42,7 @@ _POINTS = 4
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class _SeenRun:
     """What one run shows to the outside."""
 
     output: Outputs | None
@@ -178,7 +178,7 @@ def _odd_pairs(pairs: Sequence[tuple[Hashable, Pair]]) -> list[tuple[Hashable, P
     return odd
 
 
-def _watch(run: Callable[..., Any], profile: object, stream: Stream) -> _Outcome:
+def _watch(run: Callable[..., Any], profile: object, stream: Stream) -> _SeenRun:
     output, raised = None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -189,7 +189,7 @@ def _watch(run: Callable[..., Any], profile: object, stream: Stream) -> _Outcome
         else:
             with np.errstate(invalid="ignore"):
                 output, raised = _read(raw)
-    return _Outcome(output, stream.drawn, raised, tuple(sorted(entry.category.__name__ for entry in caught)))
+    return _SeenRun(output, stream.drawn, raised, tuple(sorted(entry.category.__name__ for entry in caught)))
 
 
 def _read(raw: object) -> tuple[Outputs | None, str | None]:
@@ -199,7 +199,7 @@ def _read(raw: object) -> tuple[Outputs | None, str | None]:
         return None, "returns nan or nothing usable"
 
 
-def _side_fault(one: _Outcome, two: _Outcome, *, same_draws: bool) -> str | None:
+def _side_fault(one: _SeenRun, two: _SeenRun, *, same_draws: bool) -> str | None:
     """Return what tells the two apart without a look at the numbers, in words."""
     if one.raised != two.raised:
         return f"one profile {one.raised or two.raised}, its neighbour does not"
@@ -214,7 +214,7 @@ def _side_fault(one: _Outcome, two: _Outcome, *, same_draws: bool) -> str | None
     return None
 
 
-def _difference_fault(one: _Outcome, two: _Outcome, limit: float) -> str | None:
+def _difference_fault(one: _SeenRun, two: _SeenRun, limit: float) -> str | None:
     """Return how the outputs differ by more than they may, in words."""
     first, second = np.ravel(one.output), np.ravel(two.output)  # type: ignore[arg-type]
     if limit == 0:

@@ -81,7 +81,7 @@ def gaussian_integers(variance: Fraction, count: int, stream: Stream) -> NDArray
 
 
 @dataclass(frozen=True)
-class _Design:
+class _GaussianDesign:
     """Constants of one variance."""
 
     variance: Fraction
@@ -103,11 +103,11 @@ class _Design:
 
 
 @lru_cache(maxsize=256)
-def _design(variance: Fraction) -> _Design:
-    return _Design(variance, Fraction(math.isqrt(variance.numerator // variance.denominator) + 1))
+def _design(variance: Fraction) -> _GaussianDesign:
+    return _GaussianDesign(variance, Fraction(math.isqrt(variance.numerator // variance.denominator) + 1))
 
 
-def _keep(design: _Design, candidates: NDArray[np.int64], stream: Stream) -> NDArray[np.bool_]:
+def _keep(design: _GaussianDesign, candidates: NDArray[np.int64], stream: Stream) -> NDArray[np.bool_]:
     distance = np.abs(candidates) - float(design.peak)
     rough = distance * distance * design.steepness
     return survive(rough, lambda lane: design.exponent(int(candidates[lane])), stream)

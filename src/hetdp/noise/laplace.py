@@ -108,7 +108,7 @@ def laplace_integers(scale: Fraction, count: int, stream: Stream) -> NDArray[np.
 
 
 @dataclass(frozen=True)
-class _Design:
+class _LaplaceDesign:
     """The coins of one scale: `digits` coins for G, then the sign, then the overflow G >= 2**digits."""
 
     digits: int
@@ -118,7 +118,7 @@ class _Design:
 
 
 @lru_cache(maxsize=256)
-def _design(scale: Fraction, overflow_exponent: int = _OVERFLOW_EXPONENT, tail_bits: int = TAIL_BITS) -> _Design:
+def _design(scale: Fraction, overflow_exponent: int = _OVERFLOW_EXPONENT, tail_bits: int = TAIL_BITS) -> _LaplaceDesign:
     digits = 0
     while 2**digits < overflow_exponent * scale:
         digits += 1
@@ -126,10 +126,10 @@ def _design(scale: Fraction, overflow_exponent: int = _OVERFLOW_EXPONENT, tail_b
     coins = [logistic(2**digit / scale) for digit in range(digits)]
     coins += [logistic(1 / scale), overflow]
     width = max(8, 1 << digits.bit_length())  # at least digits + 1, so that the top row carries the sign
-    return _Design(digits, width, Coins.of(coins, tail_bits=tail_bits), overflow)
+    return _LaplaceDesign(digits, width, Coins.of(coins, tail_bits=tail_bits), overflow)
 
 
-def _chunk(design: _Design, words: int, stream: Stream) -> NDArray[np.int64]:
+def _chunk(design: _LaplaceDesign, words: int, stream: Stream) -> NDArray[np.int64]:
     bits = toss(design.coins, words, stream)
     sign, overflow = bits[design.digits], bits[design.digits + 1]
     rows = np.empty((design.width, words), dtype=np.uint64)
@@ -142,7 +142,7 @@ def _chunk(design: _Design, words: int, stream: Stream) -> NDArray[np.int64]:
     return out
 
 
-def _add_overflow(design: _Design, overflow: NDArray[np.uint64], out: NDArray[np.int64], stream: Stream) -> None:
+def _add_overflow(design: _LaplaceDesign, overflow: NDArray[np.uint64], out: NDArray[np.int64], stream: Stream) -> None:
     """Add 2**digits * (1 + geometric) to the magnitude of the marked lanes."""
     words = overflow.size
     for word in range(words):

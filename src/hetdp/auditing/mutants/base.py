@@ -21,8 +21,10 @@ from hetdp.noise.laplace import laplace_integers
 __all__ = ["Mutant", "by_floating_point", "by_replay", "by_sampler", "by_statistics", "laplace", "on_grid"]
 
 Floats = NDArray[np.float64]
-#: Makes the mechanism, broken or repaired.
-Build: TypeAlias = Callable[[bool], Callable[..., Any]]
+#: What is audited: a mechanism as a function of a profile, or a sampler.
+Function: TypeAlias = Callable[..., Any]
+#: Makes it, broken or repaired.
+Build: TypeAlias = Callable[[bool], Function]
 #: Audits the mechanism, broken or repaired.
 Attack: TypeAlias = Callable[[bool, Stream], Finding]
 

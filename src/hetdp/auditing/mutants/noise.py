@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from hetdp.auditing.mutants.base import (
     GRID,
     Floats,
+    Function,
     Mutant,
     by_floating_point,
     by_sampler,
@@ -25,26 +25,24 @@ from hetdp.noise.laplace import laplace_integers
 
 __all__ = ["NOISE_MUTANTS"]
 
-Mechanism = Callable[..., Any]
-
 #: Sums over two items in [0, 1]; S = 1 and epsilon = 1 unless a mutant says otherwise.
 _PAIR = [([0.0, 1.0], [1.0, 1.0])]
 _WEIGHTS = np.array([0.25, 0.5])
 
 
-def _noisy_sum(noise: Callable[[int, Stream], Floats]) -> Mechanism:
+def _noisy_sum(noise: Callable[[int, Stream], Floats]) -> Function:
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
         return math.fsum(profile) + noise(size, as_stream(random_state))
 
     return mechanism
 
 
-def _scale_as_deviation(broken: bool) -> Mechanism:  # noqa: FBT001  (every build has this shape)
+def _scale_as_deviation(broken: bool) -> Function:  # noqa: FBT001  (every build has this shape)
     scale = math.sqrt(0.5) if broken else 1.0
     return _noisy_sum(lambda size, stream: laplace(scale, size, stream))
 
 
-def _scale_from_weights(broken: bool) -> Mechanism:  # noqa: FBT001
+def _scale_from_weights(broken: bool) -> Function:  # noqa: FBT001
     scale = float(_WEIGHTS.max()) if broken else 1.0
 
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
@@ -53,7 +51,7 @@ def _scale_from_weights(broken: bool) -> Mechanism:  # noqa: FBT001
     return mechanism
 
 
-def _multiplier_forgotten(broken: bool) -> Mechanism:  # noqa: FBT001
+def _multiplier_forgotten(broken: bool) -> Function:  # noqa: FBT001
     multiplier = 2.0
     scale = 1.0 if broken else multiplier
 
@@ -64,17 +62,17 @@ def _multiplier_forgotten(broken: bool) -> Mechanism:  # noqa: FBT001
     return mechanism
 
 
-def _sign_dropped(broken: bool) -> Mechanism:  # noqa: FBT001
+def _sign_dropped(broken: bool) -> Function:  # noqa: FBT001
     shape = np.abs if broken else np.positive
     return _noisy_sum(lambda size, stream: shape(laplace(1.0, size, stream)))
 
 
-def _truncated(broken: bool) -> Mechanism:  # noqa: FBT001
+def _truncated(broken: bool) -> Function:  # noqa: FBT001
     reach = 5.0 if broken else math.inf
     return _noisy_sum(lambda size, stream: np.clip(laplace(1.0, size, stream), -reach, reach))
 
 
-def _gaussian_as_pure(broken: bool) -> Mechanism:  # noqa: FBT001
+def _gaussian_as_pure(broken: bool) -> Function:  # noqa: FBT001
     """As much variance as the Laplace noise has; but the ratio of two Gaussians has no bound."""
     if not broken:
         return _noisy_sum(lambda size, stream: laplace(1.0, size, stream))
@@ -82,7 +80,7 @@ def _gaussian_as_pure(broken: bool) -> Mechanism:  # noqa: FBT001
     return _noisy_sum(lambda size, stream: on_grid(gaussian_integers(variance, size, stream)))
 
 
-def _local_sensitivity(broken: bool) -> Mechanism:  # noqa: FBT001
+def _local_sensitivity(broken: bool) -> Function:  # noqa: FBT001
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
         scale = max(profile) if broken else 1.0
         return math.fsum(profile) + laplace(scale, size, as_stream(random_state))
@@ -90,7 +88,7 @@ def _local_sensitivity(broken: bool) -> Mechanism:  # noqa: FBT001
     return mechanism
 
 
-def _off_by_one(broken: bool) -> Mechanism:  # noqa: FBT001
+def _off_by_one(broken: bool) -> Function:  # noqa: FBT001
     def sampler(size: int, random_state: Stream) -> NDArray[np.int64]:
         sample = laplace_integers(Fraction(5), size, random_state)
         # "-G" instead of "~G": every negative number moves up by one, and 0 is hit from both sides.
@@ -99,7 +97,7 @@ def _off_by_one(broken: bool) -> Mechanism:  # noqa: FBT001
     return sampler
 
 
-def _textbook(broken: bool) -> Mechanism:  # noqa: FBT001
+def _textbook(broken: bool) -> Function:  # noqa: FBT001
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
         if broken:
             return profile[0] + np.random.default_rng(fresh_seed(as_stream(random_state))).laplace(0.0, 1.0, size)

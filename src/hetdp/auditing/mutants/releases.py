@@ -1,18 +1,15 @@
 """Mutants that release too much: uncharged repetitions, shared noise, side answers, and choices that are too eager."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.mutants.base import Floats, Mutant, by_replay, by_statistics, laplace
+from hetdp.auditing.mutants.base import Floats, Function, Mutant, by_replay, by_statistics, laplace
 from hetdp.core.randomness import RandomState, Stream, as_stream
 
 __all__ = ["RELEASE_MUTANTS"]
-
-Mechanism = Callable[..., Any]
 
 _PAIR = [([0.0, 1.0], [1.0, 1.0])]
 
@@ -22,7 +19,7 @@ def _uniform(size: int, stream: Stream) -> Floats:
     return (stream.words(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _fresh_noise(broken: bool) -> Mechanism:  # noqa: FBT001  (every build has this shape)
+def _fresh_noise(broken: bool) -> Function:  # noqa: FBT001  (every build has this shape)
     """Trap 4: the same question ten times, with fresh noise each time, charged once."""
     repetitions = 10 if broken else 1
 
@@ -34,7 +31,7 @@ def _fresh_noise(broken: bool) -> Mechanism:  # noqa: FBT001  (every build has t
     return mechanism
 
 
-def _seed_reused(broken: bool) -> Mechanism:  # noqa: FBT001
+def _seed_reused(broken: bool) -> Function:  # noqa: FBT001
     """Two releases, at epsilon = 1 each; their difference has no noise at all when they share a seed."""
 
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
@@ -46,7 +43,7 @@ def _seed_reused(broken: bool) -> Mechanism:  # noqa: FBT001
     return mechanism
 
 
-def _distortion(broken: bool) -> Mechanism:  # noqa: FBT001
+def _distortion(broken: bool) -> Function:  # noqa: FBT001
     """Trap 7: the distortion of the answer is released with the same epsilon, whatever the weights are."""
     weights = np.array([0.0, 1.0])
 
@@ -59,7 +56,7 @@ def _distortion(broken: bool) -> Mechanism:  # noqa: FBT001
     return mechanism
 
 
-def _histogram(broken: bool) -> Mechanism:  # noqa: FBT001
+def _histogram(broken: bool) -> Function:  # noqa: FBT001
     """Replace a row, and two bins move by 1 each; the noise for removing one is half of what that takes."""
     scale = 1.0 if broken else 2.0
 
@@ -71,7 +68,7 @@ def _histogram(broken: bool) -> Mechanism:  # noqa: FBT001
     return mechanism
 
 
-def _draws_by_value(broken: bool) -> Mechanism:  # noqa: FBT001
+def _draws_by_value(broken: bool) -> Function:  # noqa: FBT001
     """Noise is drawn for the items that are there, so that the stream tells how many there are."""
 
     def mechanism(profile: list[Any], size: int, random_state: RandomState) -> Floats:
@@ -86,7 +83,7 @@ def _draws_by_value(broken: bool) -> Mechanism:  # noqa: FBT001
     return mechanism
 
 
-def _eager_response(broken: bool) -> Mechanism:  # noqa: FBT001
+def _eager_response(broken: bool) -> Function:  # noqa: FBT001
     """Randomised response with the larger of the two admissible probabilities instead of the smaller."""
     weight = 0.5
     quiet = 1 / (1 + math.e)
@@ -101,7 +98,7 @@ def _eager_response(broken: bool) -> Mechanism:  # noqa: FBT001
     return mechanism
 
 
-def _eager_choice(broken: bool) -> Mechanism:  # noqa: FBT001
+def _eager_choice(broken: bool) -> Function:  # noqa: FBT001
     """Choose with exp(epsilon * score) instead of exp(epsilon * score / 2)."""
     colours, half = ("red", "green", "blue"), 1.0 if broken else 0.5
 

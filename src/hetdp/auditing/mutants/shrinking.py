@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from hetdp.auditing.mutants.base import Floats, Mutant, by_replay, by_statistics, laplace
+from hetdp.auditing.mutants.base import Floats, Function, Mutant, by_replay, by_statistics, laplace
 from hetdp.core.randomness import RandomState, as_stream
 
 __all__ = ["SHRINKING_MUTANTS"]
-
-Mechanism = Callable[..., Any]
 
 #: The replay audit compares real profiles with odd ones too; those of a mutant are lists of two values in [0, 1].
 _PAIR = [([0.0, 1.0], [1.0, 1.0])]
@@ -23,26 +21,26 @@ def _clamp(profile: list[Any]) -> Floats:
     return np.clip(np.nan_to_num(numbers, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
 
 
-def _released(exact: Callable[[list[Any]], float], scale: float = 1.0) -> Mechanism:
+def _released(exact: Callable[[list[Any]], float], scale: float = 1.0) -> Function:
     def mechanism(profile: list[Any], size: int, random_state: RandomState) -> Floats:
         return exact(profile) + laplace(scale, size, as_stream(random_state))
 
     return mechanism
 
 
-def _root_weights(broken: bool) -> Mechanism:  # noqa: FBT001  (every build has this shape)
+def _root_weights(broken: bool) -> Function:  # noqa: FBT001  (every build has this shape)
     """Shrink both factors of a scalar product by sqrt(v), as if the partner's shrinkage could be relied on."""
     weight = 0.25
     shrinkage = np.array([math.sqrt(weight) if broken else weight, 1.0])  # the partner has v = 1
     return _released(lambda profile: float(np.prod(shrinkage * _clamp(profile))))
 
 
-def _weights_ignored(broken: bool) -> Mechanism:  # noqa: FBT001
+def _weights_ignored(broken: bool) -> Function:  # noqa: FBT001
     shrinkage = np.ones(2) if broken else np.array([0.25, 0.5])
     return _released(lambda profile: float(shrinkage @ _clamp(profile)))
 
 
-def _rounded_as_a_whole(broken: bool) -> Mechanism:  # noqa: FBT001
+def _rounded_as_a_whole(broken: bool) -> Function:  # noqa: FBT001
     """Trap 8: with a grid of 1/16 and v = 0.01, rounding the whole answer moves it by a whole step."""
     weights, grid = np.array([0.01, 1.0]), 1 / 16
 
@@ -57,7 +55,7 @@ def _rounded_as_a_whole(broken: bool) -> Mechanism:  # noqa: FBT001
     return mechanism
 
 
-def _raw_sizes(broken: bool) -> Mechanism:  # noqa: FBT001
+def _raw_sizes(broken: bool) -> Function:  # noqa: FBT001
     """Trap 3: a noisy scalar product over the square root of the sizes, as if those were public."""
     weights = np.array([0.0, 1.0, 1.0])
     other = np.ones(3)
@@ -70,7 +68,7 @@ def _raw_sizes(broken: bool) -> Mechanism:  # noqa: FBT001
     return mechanism
 
 
-def _nan_path(broken: bool) -> Mechanism:  # noqa: FBT001
+def _nan_path(broken: bool) -> Function:  # noqa: FBT001
     """Trap 9: 0 * nan is nan."""
     weights = np.array([0.0, 1.0])
 
@@ -85,7 +83,7 @@ def _nan_path(broken: bool) -> Mechanism:  # noqa: FBT001
     return _released(exact)
 
 
-def _clamped_too_late(broken: bool) -> Mechanism:  # noqa: FBT001
+def _clamped_too_late(broken: bool) -> Function:  # noqa: FBT001
     weights = np.array([0.5, 0.5])
 
     def exact(profile: list[Any]) -> float:
@@ -98,7 +96,7 @@ def _clamped_too_late(broken: bool) -> Mechanism:  # noqa: FBT001
     return _released(exact)
 
 
-def _infeasible_end(broken: bool) -> Mechanism:  # noqa: FBT001
+def _infeasible_end(broken: bool) -> Function:  # noqa: FBT001
     """Trap 5: a bisection of S(w) = w**2 for v = 0.3 that returns the end which was found too large."""
     low, high = 0.0, 1.0
     for _ in range(12):
@@ -108,7 +106,7 @@ def _infeasible_end(broken: bool) -> Mechanism:  # noqa: FBT001
     return _released(lambda profile: float((shrinkage * _clamp(profile)[0]) ** 2))
 
 
-def _raises(broken: bool) -> Mechanism:  # noqa: FBT001
+def _raises(broken: bool) -> Function:  # noqa: FBT001
     def exact(profile: list[Any]) -> float:
         if broken and not all(isinstance(value, float) and 0 <= value <= 1 for value in profile):
             raise ValueError

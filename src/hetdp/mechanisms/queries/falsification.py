@@ -56,7 +56,7 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
     if not isinstance(query, Query):
         raise InvalidInput(f"query must come from hetdp.queries. Got {type(query).__name__} instead.")
     attempts = whole("tries", tries, minimum=1)
-    search = _Search(query, as_stream(random_state))
+    search = _CounterexampleSearch(query, as_stream(random_state))
     worst = (0.0, 0, 0.0, 0.0)
     for attempt in range(attempts):
         item = attempt % query.size
@@ -74,7 +74,7 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
     return Falsification(refuted, item, declared, observed, message)
 
 
-class _Search:
+class _CounterexampleSearch:
     def __init__(self, query: Query, stream: Stream) -> None:
         self.query = query
         self.stream = stream
