@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import hetdp
-from hetdp import auditing, errors, mechanisms, queries
+from hetdp import auditing, errors, mechanisms, neighbors, queries
 
 EXPECTED_NAMES = [
     "Box",
@@ -32,6 +32,7 @@ EXPECTED_NAMES = [
     "discrete_gaussian",
     "discrete_laplace",
     "errors",
+    "evaluate",
     "falsify",
     "mechanisms",
     "ndcg",
@@ -67,6 +68,13 @@ def test_the_public_names_are_pinned():
     assert all(hasattr(hetdp, name) for name in hetdp.__all__)
 
 
+@pytest.mark.parametrize("module", [hetdp, neighbors], ids=lambda module: module.__name__)
+def test_only_what_is_public_is_listed(module):
+    assert dir(module) == sorted(module.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = module.nothing
+
+
 ROOMS = {
     mechanisms: "maximum median minimum mode quantile sample sketch stretch threshold uniform",
     queries: """
@@ -76,6 +84,9 @@ ROOMS = {
         AuditInterrupted AuditPlan AuditReport AuditRow BatteryReport Finding all_mutants audit battery catch_all
         floating_point_audit plan_audit plan_samples replay_audit run_battery run_cases sampler_audit timing_audit
         worst_pair""",
+    neighbors: """
+        ENGINES SCORES SIGNIFICANT Evaluation PrivateNeighbors coverage estimate evaluate items_to_stand_out judge ndcg
+        precision random_neighbors recall recall_per_user sketch_items_to_stand_out split_epsilon true_neighbors""",
 }
 
 
@@ -110,6 +121,7 @@ def test_everything_public_is_typed_and_documented(name, thing):
         hetdp.audit,
         hetdp.discrete_gaussian,
         hetdp.discrete_laplace,
+        hetdp.evaluate,
         hetdp.release,
         hetdp.release_distortion_bound,
         hetdp.stretch,

@@ -22,8 +22,7 @@ from hetdp.profiles import Box, PrivacyWeights, Profiles, WeightPrior, policies,
 if TYPE_CHECKING:
     from hetdp import datasets
     from hetdp.auditing import audit
-    from hetdp.neighbors.estimator import PrivateNeighbors
-    from hetdp.neighbors.metrics import coverage, ndcg, precision, recall
+    from hetdp.neighbors import PrivateNeighbors, coverage, evaluate, ndcg, precision, recall
 
 __all__ = [
     "Box",
@@ -45,6 +44,7 @@ __all__ = [
     "discrete_gaussian",
     "discrete_laplace",
     "errors",
+    "evaluate",
     "falsify",
     "mechanisms",
     "ndcg",
@@ -62,20 +62,24 @@ __all__ = [
 
 #: Loaded when first asked for: most who release neither audit nor look for neighbours, and should not wait for it.
 _LATER = {
-    "PrivateNeighbors": "hetdp.neighbors.estimator",
+    "PrivateNeighbors": "hetdp.neighbors",
     "audit": "hetdp.auditing",
-    "coverage": "hetdp.neighbors.metrics",
-    "datasets": "hetdp.datasets",
-    "ndcg": "hetdp.neighbors.metrics",
-    "precision": "hetdp.neighbors.metrics",
-    "recall": "hetdp.neighbors.metrics",
+    "coverage": "hetdp.neighbors",
+    "evaluate": "hetdp.neighbors",
+    "ndcg": "hetdp.neighbors",
+    "precision": "hetdp.neighbors",
+    "recall": "hetdp.neighbors",
 }
 
 
 def __getattr__(name: str) -> object:
-    """Load what `_LATER` names."""
-    if name not in _LATER:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    module = importlib.import_module(_LATER[name])
-    return module if module.__name__.endswith(f".{name}") else getattr(module, name)
+    if name == "datasets":
+        return importlib.import_module("hetdp.datasets")
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return __all__

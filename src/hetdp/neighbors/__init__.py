@@ -1,1 +1,59 @@
-"""Private neighbours and recommendations: one estimator, three engines."""
+"""Private neighbours and recommendations: one estimator, its engines, and how good what they find is.
+
+What is here is loaded when first asked for: most who import `hetdp` look for no neighbours.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+    from hetdp.neighbors.engines import ENGINES, estimate, split_epsilon
+    from hetdp.neighbors.estimator import PrivateNeighbors
+    from hetdp.neighbors.evaluation import Evaluation, evaluate
+    from hetdp.neighbors.metrics import coverage, judge, ndcg, precision, recall, recall_per_user
+    from hetdp.neighbors.scores import SCORES
+    from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out, sketch_items_to_stand_out
+
+__all__ = [
+    "ENGINES",
+    "SCORES",
+    "SIGNIFICANT",
+    "Evaluation",
+    "PrivateNeighbors",
+    "coverage",
+    "estimate",
+    "evaluate",
+    "items_to_stand_out",
+    "judge",
+    "ndcg",
+    "precision",
+    "random_neighbors",
+    "recall",
+    "recall_per_user",
+    "sketch_items_to_stand_out",
+    "split_epsilon",
+    "true_neighbors",
+]
+
+_HOMES = {
+    "baselines": ("random_neighbors", "true_neighbors"),
+    "engines": ("ENGINES", "estimate", "split_epsilon"),
+    "estimator": ("PrivateNeighbors",),
+    "evaluation": ("Evaluation", "evaluate"),
+    "metrics": ("coverage", "judge", "ndcg", "precision", "recall", "recall_per_user"),
+    "scores": ("SCORES",),
+    "significance": ("SIGNIFICANT", "items_to_stand_out", "sketch_items_to_stand_out"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,6 +1,9 @@
 """`PrivateNeighbors`: fit profiles, get neighbours and recommendations, know what was promised."""
 
+import inspect
+import os
 import warnings
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Self
 
@@ -9,29 +12,27 @@ from numpy.typing import NDArray
 
 from hetdp.accounting import Guarantee
 from hetdp.core.checks import Real, fraction, one_of, whole
-from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
+from hetdp.core.errors import HetdpError, HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors.conventions import (
-    EstimatorConventions,
-    as_frame,
-    as_profiles,
-    recipients_in,
-    remember_features,
-)
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Effort, Engine, Levels, Run, Search
+from hetdp.neighbors.inputs import asking_profiles, column_names, matrix_profiles, on_fitted_items
 from hetdp.neighbors.noisy_top_k import Progress
-from hetdp.neighbors.releases import Releases, on_fitted_items
+from hetdp.neighbors.releases import Releases
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.neighbors.significance import SIGNIFICANT
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles, observed_items
 from hetdp.profiles.reading.identifiers import position_of
 
-__all__ = ["PrivateNeighbors"]
+__all__ = ["NotFitted", "PrivateNeighbors", "as_frame"]
 
 
-class PrivateNeighbors(EstimatorConventions):
+class NotFitted(HetdpError, ValueError, AttributeError):
+    """The model was asked before it was fitted."""
+
+
+class PrivateNeighbors:
     """The most similar users of each user, and items they suggest, privately.
 
     Parameters
@@ -139,7 +140,7 @@ class PrivateNeighbors(EstimatorConventions):
         engine, score, k, epsilon = self._checked()
         if score.warning is not None:
             warnings.warn(score.warning, HetdpWarning, stacklevel=2)
-        profiles = as_profiles(X)
+        profiles = X if isinstance(X, Profiles) else matrix_profiles(X)
         if k >= profiles.n_users:
             raise InvalidInput(
                 f"n_neighbors must be below the number of users (n_samples = {profiles.n_users}). Got {k} instead."
@@ -164,7 +165,12 @@ class PrivateNeighbors(EstimatorConventions):
         self.significance_, self.report_ = significance, dict(fitted.report)
         self.items_to_stand_out_ = needed if isinstance(needed, float) else None
         self.user_ids_, self.item_ids_ = profiles.user_ids, item_ids
-        remember_features(self, X, item_ids.size)
+        self.n_features_in_ = item_ids.size
+        self._by_position = not isinstance(X, Profiles)
+        vars(self).pop("feature_names_in_", None)
+        names = column_names(X) if self._by_position else None
+        if names is not None:
+            self.feature_names_in_ = names
         return self
 
     def kneighbors(
@@ -198,9 +204,10 @@ class PrivateNeighbors(EstimatorConventions):
             )
         scores, indices, sure = fitted.lists.scores, fitted.lists.indices, fitted.significance
         if X is not None:
-            public = self._releases.public_sizes
-            asking = on_fitted_items(recipients_in(self, X), self.item_ids_, public_sizes=public)
-            scores, indices, sure = self._releases.lists_for(*asking, self._threads)
+            names = getattr(self, "feature_names_in_", None)
+            asking = asking_profiles(X, self.item_ids_, by_position=self._by_position, names=names)
+            new = on_fitted_items(asking, self.item_ids_, public_sizes=self._releases.public_sizes)
+            scores, indices, sure = self._releases.lists_for(*new, self._threads)
         if self.significant_only:
             chance = sure < SIGNIFICANT
             scores, indices = np.where(chance, np.nan, scores), np.where(chance, np.int32(-1), indices)
@@ -350,3 +357,84 @@ class PrivateNeighbors(EstimatorConventions):
             raise InvalidInput(f"score must be {known} with engine={engine.name!r}. Got {self.score!r} instead.")
         whole("cycles", self.cycles, minimum=1)
         return engine, score, whole("n_neighbors", self.n_neighbors, minimum=1), fraction("epsilon", self.epsilon)
+
+    # What scikit-learn expects of an estimator, without needing it: parameters are attributes named as in `__init__`.
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002  (of scikit-learn)
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: object) -> Self:
+        """Set parameters by name.
+
+        Privacy
+        -------
+        Takes effect with the next fit, except `n_jobs`, `progress` and `significant_only`, which cost nothing.
+        """
+        for name, value in params.items():
+            if name not in self._names():
+                raise InvalidInput(f"parameters must be among {', '.join(self._names())}. Got {name!r} instead.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if not (value is defaults[name].default or value == defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether `fit` has finished, for scikit-learn."""
+        return hasattr(self, "report_")
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  (scikit-learn is optional)
+        """Return what scikit-learn's own checks need to know."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(sparse=True),
+            non_deterministic=True,
+        )
+
+    def _require_fit(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            message = f"This {type(self).__name__} is not fitted yet: call fit first."
+            try:
+                from sklearn.exceptions import NotFittedError
+            except ImportError:
+                raise NotFitted(message) from None
+            raise NotFittedError(message)
+
+    @property
+    def _threads(self) -> int:
+        if self.n_jobs is None:
+            return 1
+        if self.n_jobs == -1:
+            return os.cpu_count() or 1
+        return whole("n_jobs", self.n_jobs, minimum=1)
+
+
+def as_frame(columns: Mapping[str, object]) -> Any:  # noqa: ANN401  (pandas is optional)
+    """Return a pandas data frame if pandas is installed, else an arrow table.
+
+    Examples
+    --------
+    >>> list(as_frame({"user": ["ann"], "score": [1.0]}).columns)
+    ['user', 'score']
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        import pyarrow as pa
+
+        return pa.table(dict(columns))
+    return pd.DataFrame(dict(columns))

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
-from hetdp.neighbors.conventions import as_frame
 from hetdp.neighbors.engines import ENGINES
-from hetdp.neighbors.estimator import PrivateNeighbors
+from hetdp.neighbors.estimator import PrivateNeighbors, as_frame
 from hetdp.neighbors.metrics import recall_of
 from hetdp.neighbors.noisy_top_k import Progress
 from hetdp.profiles import Profiles, split

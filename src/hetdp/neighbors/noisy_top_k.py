@@ -16,7 +16,7 @@ from hetdp.profiles.weights import WEIGHT_STEPS
 
 if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
-    from hetdp.neighbors._kernels.workspace import Rows
+    from hetdp.neighbors._kernels.workspace import Rows, Workspace
 
 __all__ = ["BATCH", "NoisyTopK", "Progress", "in_batches", "over_batches"]
 
@@ -30,6 +30,9 @@ _WORDS = 1 << 16
 #: The largest sum that 16 bits hold, and the candidates from which on it pays to use so few.
 _LARGEST_SMALL = 65_535
 _MANY = 4_096
+#: Room beyond the last candidate, so that scans can go in whole runs.
+_PADDING = 64
+_STATE = 8
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -93,9 +96,8 @@ class NoisyTopK:
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         from hetdp.neighbors._kernels.drawing_all import draw_all
         from hetdp.neighbors._kernels.selecting import select
-        from hetdp.neighbors._kernels.workspace import workspace
 
-        work = workspace(self.factors.size, self.k, dtype, self.base)
+        work = _workspace(self.factors.size, self.k, dtype, self.base)
         inverse = 1.0 / self.factors
         inverse = np.append(inverse, inverse.min(initial=np.inf))
         scores, indices = np.empty((who.size, self.k)), np.empty((who.size, self.k), dtype=np.int32)
@@ -108,6 +110,29 @@ class NoisyTopK:
         while not kernel(*common, middle, stream.words(_WORDS), work, scores, indices):
             pass
         return scores, indices
+
+
+def _workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> "Workspace":
+    """Return fresh scratch space for so many candidates."""
+    from hetdp.neighbors._kernels.workspace import Workspace
+
+    room = candidates + _PADDING
+    room += -room % 8  # whole words of 64 bits
+    sums = np.zeros(room, dtype=dtype)
+    start = np.zeros(0, dtype=dtype)
+    if base is not None:
+        sums[:candidates] = base
+        start = sums[:candidates].copy()
+    return Workspace(
+        np.zeros(_STATE, dtype=np.int64),
+        sums,
+        sums.view(np.uint64),
+        start,
+        np.empty(room, dtype=np.int32),
+        np.zeros(candidates, dtype=np.bool_),
+        np.empty(k),
+        np.empty(k, dtype=np.int32),
+    )
 
 
 def _frozen(arrays: Any) -> Any:  # noqa: ANN401  (any named tuple of arrays)

@@ -5,11 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rows", "Workspace", "workspace"]
-
-#: Room beyond the last candidate, so that scans can go in whole runs.
-_PADDING = 64
-_STATE = 8
+__all__ = ["Rows", "Workspace"]
 
 
 class Rows(NamedTuple):
@@ -46,24 +42,3 @@ class Workspace(NamedTuple):
     barred: NDArray[np.bool_]
     best: NDArray[np.float64]
     chosen: NDArray[np.int32]
-
-
-def workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> Workspace:
-    """Return fresh scratch space for so many candidates."""
-    room = candidates + _PADDING
-    room += -room % 8  # whole words of 64 bits
-    sums = np.zeros(room, dtype=dtype)
-    start = np.zeros(0, dtype=dtype)
-    if base is not None:
-        sums[:candidates] = base
-        start = sums[:candidates].copy()
-    return Workspace(
-        np.zeros(_STATE, dtype=np.int64),
-        sums,
-        sums.view(np.uint64),
-        start,
-        np.empty(room, dtype=np.int32),
-        np.zeros(candidates, dtype=np.bool_),
-        np.empty(k),
-        np.empty(k, dtype=np.int32),
-    )
