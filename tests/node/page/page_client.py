@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 
 from hetdp.node.page.application import make_application
-from hetdp.node.page.guard import Guard
+from hetdp.node.page.guard import OwnerGuard
 from hetdp.node.page.session import Session
 
 HOST = "127.0.0.1:4321"
@@ -45,7 +45,7 @@ class Page:
         self.node = node
         self.session = Session()
         self.worker = ThreadPoolExecutor(1)
-        self.app = Guard(
+        self.app = OwnerGuard(
             make_application(self.node, self.session, self.worker),
             session=self.session,
             hosts=(HOST, "localhost:4321"),

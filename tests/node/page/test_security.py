@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.page import serve
-from hetdp.node.page.application import make_application
+from hetdp.node.page.application import PAGES, make_application
 from hetdp.node.page.session import Session
 
 CSP = (
@@ -307,4 +307,5 @@ def test_secrets_are_long_different_and_never_shown():
     assert len(secrets) == 4
     assert all(len(secret) == 43 for secret in secrets)
     assert first.token not in repr(first)
-    assert repr(first.view).startswith("<hetdp.node.page.session.View object")
+    for kind in PAGES:
+        assert re.fullmatch(r"<hetdp\.node\.page\.\w+\.\w+ object at 0x[0-9a-f]+>", repr(kind(None)))

@@ -1,30 +1,41 @@
-"""Which address does what. All work is done by one thread, so that the store opens one connection for the page."""
+"""Which address does what, and the frame that all pages share. Pages are found in `PAGES`, in the order of the menu.
+
+All work is done by one thread, so that the store opens one connection for the page.
+"""
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from hetdp.core.errors import InvalidInput
+from hetdp.core.words import byte_size, counted, duration, short_number
 from hetdp.node.handle import NodeHandle
+from hetdp.node.page import words
 from hetdp.node.page.guard import FORM
 from hetdp.node.page.items_page import ItemsPage
-from hetdp.node.page.neighbours_page import NeighboursPage
+from hetdp.node.page.neighbors_page import NeighborsPage
 from hetdp.node.page.network_page import NetworkPage
+from hetdp.node.page.page import Form, FormAction, Page
 from hetdp.node.page.privacy_page import PrivacyPage
-from hetdp.node.page.rendering import Renderer, state_of
-from hetdp.node.page.session import Message, Session
+from hetdp.node.page.session import Notice, Session
 
-__all__ = ["make_application"]
+__all__ = ["PAGES", "make_application"]
 
-_STATIC = Path(__file__).parent / "static"
+PAGES: tuple[type[Page], ...] = (ItemsPage, PrivacyPage, NeighborsPage, NetworkPage)
+
+_FOLDER = Path(__file__).parent
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
@@ -36,76 +47,130 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
     node
         The node whose owner is served.
     session
-        What the owner is looking at.
+        The secrets of this run, and what is to be shown once.
     worker
         A pool with one thread.
 
     Privacy
     -------
-    Must stand behind a `Guard`: it asks nobody who they are.
+    Must stand behind an `OwnerGuard`: it asks nobody who they are.
     """
-    renderer = Renderer(node, session)
-    items, privacy = ItemsPage(node, session.view, renderer), PrivacyPage(node, session.view, renderer)
-    people, network = NeighboursPage(node, session.view, renderer), NetworkPage(node, renderer)
+    frame = Frame(node, session)
 
-    def show(page: Callable[[], Response]) -> Callable[[Request], object]:
+    def show(answer: Callable[[], Response]) -> Callable[[Request], object]:
         async def endpoint(_request: Request) -> Response:
-            return await asyncio.get_running_loop().run_in_executor(worker, page)
+            return await asyncio.get_running_loop().run_in_executor(worker, answer)
 
         return endpoint
 
-    def act(action: Callable[[Mapping[str, str]], Message | None], then: str) -> Callable[[Request], object]:
-        def work(form: Mapping[str, str]) -> Message | None:
+    def act(action: FormAction, then: str) -> Callable[[Request], object]:
+        def work(form: Form) -> Notice | None:
             try:
                 return action(form)
             except InvalidInput as error:
-                return Message(str(error), bad=True)
+                return Notice(str(error), bad=True)
 
         async def endpoint(request: Request) -> Response:
-            message = await asyncio.get_running_loop().run_in_executor(worker, work, request.scope[FORM])
-            if message is not None:
-                session.view.message = message
+            notice = await asyncio.get_running_loop().run_in_executor(worker, work, request.scope[FORM])
+            if notice is not None:
+                session.notice = notice
             return RedirectResponse(then, status_code=303)
 
         return endpoint
 
-    def state() -> Response:
-        return Response(json.dumps(state_of(node)), media_type="application/json")
-
-    shown = {
-        "/items": items.show,
-        "/privacy": privacy.show,
-        "/neighbours": people.show,
-        "/network": network.show,
-        "/state": state,
-    }
-    done = {
-        "/items/search": (items.search, "/items"),
-        "/items/page": (items.turn, "/items"),
-        "/items/narrow": (items.narrow, "/items"),
-        "/items/add": (items.add, "/items"),
-        "/items/dial": (items.set_dial, "/items"),
-        "/items/group": (items.set_group, "/items"),
-        "/items/remove": (items.remove, "/items"),
-        "/items/undo": (items.undo, "/items"),
-        "/privacy/choose": (privacy.choose, "/privacy"),
-        "/privacy/limit": (privacy.set_limit, "/privacy"),
-        "/privacy/default-limit": (privacy.set_default_limit, "/privacy"),
-        "/neighbours/add": (people.add, "/neighbours"),
-        "/neighbours/dismiss": (people.dismiss, "/neighbours"),
-        "/neighbours/undismiss": (people.undismiss, "/neighbours"),
-        "/neighbours/undo": (people.undo, "/neighbours"),
-    }
-    routes = [Route(address, show(page), methods=["GET"]) for address, page in shown.items()]
-    routes += [Route(address, act(action, then), methods=["POST"]) for address, (action, then) in done.items()]
-    routes += [Route(f"/static/{path.name}", _static(path), methods=["GET"]) for path in sorted(_STATIC.iterdir())]
-    routes.append(Route("/", show(lambda: RedirectResponse("/items", status_code=303)), methods=["GET"]))
+    pages = [kind(node) for kind in PAGES]
+    shown: dict[str, Callable[[], Response]] = {page.address: partial(frame.around, page) for page in pages}
+    shown |= {"/state": frame.state, "/": partial(RedirectResponse, PAGES[0].address, status_code=303)}
+    routes = [Route(address, show(answer), methods=["GET"]) for address, answer in shown.items()]
+    routes += [
+        Route(f"{page.address}/{name}", act(action, page.address), methods=["POST"])
+        for page in pages
+        for name, action in page.forms().items()
+    ]
+    static = sorted((_FOLDER / "static").iterdir())
+    routes += [Route(f"/static/{path.name}", _static(path), methods=["GET"]) for path in static]
 
     async def missing(_request: Request, error: Exception) -> Response:
         code = error.status_code if isinstance(error, HTTPException) else 404
-        return await asyncio.get_running_loop().run_in_executor(worker, renderer.missing, code)
+        return await asyncio.get_running_loop().run_in_executor(worker, frame.missing, code)
 
     return Starlette(routes=routes, exception_handlers={404: missing, 405: missing})
+
+
+class Frame:
+    """Templates, read once, and what all pages have around them.
+
+    Privacy
+    -------
+    The result is for the owner's browser. Titles come from a file that others wrote: all of it is escaped.
+    """
+
+    def __init__(self, node: NodeHandle, session: Session) -> None:
+        self._node, self._session = node, session
+        self._environment = Environment(
+            loader=FileSystemLoader(_FOLDER / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._environment.filters.update(
+            bytes=byte_size,
+            count=counted,
+            dial_name=words.dial_name,
+            duration=duration,
+            factor=words.factor_words,
+            percent=words.percent_words,
+            number=lambda value: f"{value:,}",
+            short=short_number,
+            # For fields: without commas, and with all digits that were typed.
+            plain=lambda value: f"{value:.12g}",
+        )
+
+    def around(self, page: Page) -> HTMLResponse:
+        """Return a page in its frame."""
+        return self._filled(page.template, page.shown(), address=page.address, title=page.title, watch=page.watch)
+
+    def state(self) -> Response:
+        """Return numbers that change when a page is out of date; the browser asks for them now and then."""
+        return Response(json.dumps(self._state()), media_type="application/json")
+
+    def missing(self, code: int) -> HTMLResponse:
+        """Return what is shown where there is no page."""
+        return self._filled("missing.html", {}, address="", title="Not here", watch="", code=code)
+
+    def _filled(
+        self, template: str, shown: dict[str, Any], *, address: str, title: str, watch: str, code: int = 200
+    ) -> HTMLResponse:
+        clock = self._node.clock()
+        passed = (clock.now_s - clock.starts_s) / (clock.ends_s - clock.starts_s)
+        html = self._environment.get_template(template).render(
+            **shown,
+            address=address,
+            page_title=title,
+            pages=PAGES,
+            watch=watch,
+            state=self._state(),
+            name=self._node.name,
+            network=self._node.network.name,
+            clock=clock,
+            left_s=math.ceil(clock.ends_s - clock.now_s),
+            passed=round(100.0 * min(1.0, max(0.0, passed)), 2),
+            next_moment=words.moment_words(clock.ends_s, clock.now_s),
+            moment=lambda moment_s: words.moment_words(moment_s, clock.now_s),
+            form_token=self._session.form_token,
+            message=self._session.take_notice(),
+        )
+        return HTMLResponse(html, status_code=code)
+
+    def _state(self) -> dict[str, object]:
+        clock, store = self._node.clock(), self._node.store
+        return {
+            "profile": store.profile.version(),
+            "epoch": [clock.epoch, clock.published_epoch],
+            "network": [store.peers.sketch_count(), store.peers.traffic().exchanges],
+        }
 
 
 def _static(path: Path) -> Callable[[Request], object]:

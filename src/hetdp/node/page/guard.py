@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hetdp.node.page.session import Session, same
 
-__all__ = ["FORM", "Guard"]
+__all__ = ["FORM", "OwnerGuard"]
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Refusal(Exception):
         return Response(html, status_code=self.status, media_type="text/html", headers={"Connection": "close"})
 
 
-class Guard:
+class OwnerGuard:
     """An ASGI application that lets the owner through to another one.
 
     Parameters

@@ -1,16 +1,13 @@
 """My items: search the catalogue, add, remove, turn dials, undo; what waits for the next epoch."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-
-from starlette.responses import Response
+from typing import Any
 
 from hetdp.core.words import counted
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.handle import NodeHandle
-from hetdp.node.page.fields import text_in, whole_in
-from hetdp.node.page.rendering import Renderer
-from hetdp.node.page.session import Message, View
+from hetdp.node.page.page import Form, FormAction, Page, text_in, whole_in
+from hetdp.node.page.session import Notice
 from hetdp.node.page.words import PRESETS, dial_effect, dial_name
 from hetdp.node.storage.profile import Waiting
 
@@ -29,7 +26,7 @@ class Change:
     what: str
 
 
-class ItemsPage:
+class ItemsPage(Page):
     """What the page of items shows and does.
 
     Privacy
@@ -37,88 +34,107 @@ class ItemsPage:
     Everything here is private and stays at home. Edits take effect in the next epoch.
     """
 
-    def __init__(self, node: NodeHandle, view: View, renderer: Renderer) -> None:
-        self._node, self._view, self._renderer = node, view, renderer
+    address = "/items"
+    title = "My items"
+    icon = '<path d="M4 7h9M17 7h3M4 17h3M11 17h9"/><circle cx="15" cy="7" r="2"/><circle cx="9" cy="17" r="2"/>'
+    template = "items.html"
+    watch = "profile epoch"
 
-    def show(self) -> Response:
-        """Return the page."""
-        view, store, epsilon = self._view, self._node.store, self._node.network.epsilon
+    def __init__(self, node: NodeHandle) -> None:
+        super().__init__(node)
+        self._searched: str | None = None
+        self._search_page = self._list_page = 0
+        self._filtered = ""
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the template shows."""
+        store, epsilon = self._node.store, self._node.network.epsilon
         counts = store.profile.counts()
-        rows, fitting = store.profile.listing(view.filtered, limit=_ROWS, offset=view.list_page * _ROWS)
+        rows, fitting = store.profile.listing(self._filtered, limit=_ROWS, offset=self._list_page * _ROWS)
         pages = max(1, -(-fitting // _ROWS))
-        if view.list_page >= pages:
-            view.list_page = pages - 1
-            rows, _ = store.profile.listing(view.filtered, limit=_ROWS, offset=view.list_page * _ROWS)
+        if self._list_page >= pages:
+            self._list_page = pages - 1
+            rows, _ = store.profile.listing(self._filtered, limit=_ROWS, offset=self._list_page * _ROWS)
         found = []
-        if view.searched is not None:
-            found = store.catalogue.search(view.searched, limit=_RESULTS + 1, offset=view.search_page * _RESULTS)
+        if self._searched is not None:
+            found = store.catalogue.search(self._searched, limit=_RESULTS + 1, offset=self._search_page * _RESULTS)
         waiting, changes = store.profile.waiting(_MOST_CHANGES)
-        return self._renderer.page(
-            "/items",
-            "items.html",
-            watch="profile epoch",
-            rows=rows,
-            list_page=view.list_page,
-            list_pages=pages,
-            filtered=view.filtered,
-            fitting=fitting,
-            long_list=counts.size > _ROWS,
-            size=counts.size,
-            most=self._node.network.most_items,
-            counting=counts.counting,
-            exhausted=counts.exhausted,
-            groups=store.profile.group_counts(),
-            presets=PRESETS,
-            changes=[_change(one) for one in waiting],
-            all_changes=changes,
-            catalogue=self._node.network.items,
-            searched=view.searched,
-            search_page=view.search_page,
-            found=found[:_RESULTS],
-            more=len(found) > _RESULTS,
-            listed=store.profile.listed_among(item.place for item in found),
-            effects=[[dial_name(dial), dial_effect(dial, epsilon)] for dial in range(FULL_DIAL + 1)],
-        )
+        return {
+            "rows": rows,
+            "list_page": self._list_page,
+            "list_pages": pages,
+            "filtered": self._filtered,
+            "fitting": fitting,
+            "long_list": counts.size > _ROWS,
+            "size": counts.size,
+            "most": self._node.network.most_items,
+            "counting": counts.counting,
+            "exhausted": counts.exhausted,
+            "groups": store.profile.group_counts(),
+            "presets": PRESETS,
+            "changes": [_change(one) for one in waiting],
+            "all_changes": changes,
+            "catalogue": self._node.network.items,
+            "searched": self._searched,
+            "search_page": self._search_page,
+            "found": found[:_RESULTS],
+            "more": len(found) > _RESULTS,
+            "listed": store.profile.listed_among(item.place for item in found),
+            "effects": [[dial_name(dial), dial_effect(dial, epsilon)] for dial in range(FULL_DIAL + 1)],
+        }
 
-    def search(self, form: Mapping[str, str]) -> None:
+    def forms(self) -> dict[str, FormAction]:
+        """Return what the forms do."""
+        return {
+            "search": self.search,
+            "page": self.turn,
+            "narrow": self.narrow,
+            "add": self.add,
+            "dial": self.set_dial,
+            "group": self.set_group,
+            "remove": self.remove,
+            "undo": self.undo,
+        }
+
+    def search(self, form: Form) -> None:
         """Look for items, or stop looking; an empty text shows the whole catalogue."""
         if "close" in form:
-            self._view.searched = None
+            self._searched = None
         else:
-            self._view.searched = text_in(form, "text")
-        self._view.search_page = whole_in(form, "to") if "to" in form else 0
+            self._searched = text_in(form, "text")
+        self._search_page = whole_in(form, "to") if "to" in form else 0
 
-    def turn(self, form: Mapping[str, str]) -> None:
+    def turn(self, form: Form) -> None:
         """Go to another page of the list."""
-        self._view.list_page = whole_in(form, "to")
+        self._list_page = whole_in(form, "to")
 
-    def narrow(self, form: Mapping[str, str]) -> None:
+    def narrow(self, form: Form) -> None:
         """Show only what fits some words; all of it for an empty text."""
-        self._view.filtered = "" if "close" in form else text_in(form, "text")
-        self._view.list_page = 0
+        self._filtered = "" if "close" in form else text_in(form, "text")
+        self._list_page = 0
 
-    def add(self, form: Mapping[str, str]) -> Message:
+    def add(self, form: Form) -> Notice:
         """Put an item on the list at full dial."""
         return add_item(self._node, whole_in(form, "place"))
 
-    def set_dial(self, form: Mapping[str, str]) -> Message | None:
+    def set_dial(self, form: Form) -> Notice | None:
         """Turn the dial of one item."""
         place, dial = whole_in(form, "place"), whole_in(form, "dial")
         before = self._node.store.profile.item(place)
         if before is None:
-            return Message("That item is no longer on your list.", bad=True)
+            return Notice("That item is no longer on your list.", bad=True)
         if before.dial == dial:
             return None
         self._node.store.profile.set_dials({place: dial})
-        return Message(f"{before.title}: {dial_name(dial).lower()} from the next epoch.", undo=True)
+        return Notice(f"{before.title}: {dial_name(dial).lower()} from the next epoch.", undo=True)
 
-    def set_group(self, form: Mapping[str, str]) -> Message:
+    def set_group(self, form: Form) -> Notice:
         """Turn the dials of all items of a group, as one step."""
         dial, group = whole_in(form, "dial"), form.get("group")
         chosen = self._node.store.profile.set_group(group, dial)
-        return Message(f"{counted(chosen, 'item')} set: {dial_name(dial).lower()}.", undo=bool(chosen))
+        return Notice(f"{counted(chosen, 'item')} set: {dial_name(dial).lower()}.", undo=bool(chosen))
 
-    def remove(self, form: Mapping[str, str]) -> Message:
+    def remove(self, form: Form) -> Notice:
         """Take an item off the list.
 
         Privacy
@@ -128,25 +144,25 @@ class ItemsPage:
         place = whole_in(form, "place")
         title = self._node.store.catalogue.item(place).title
         self._node.store.profile.remove([place])
-        return Message(f"{title} is off your list.", undo=True)
+        return Notice(f"{title} is off your list.", undo=True)
 
-    def undo(self, _form: Mapping[str, str]) -> Message:
+    def undo(self, _form: Form) -> Notice:
         """Take the last edit back."""
         return undo(self._node)
 
 
-def add_item(node: NodeHandle, place: int) -> Message:
+def add_item(node: NodeHandle, place: int) -> Notice:
     """Put an item on the list at full dial; one that is there already keeps its dial."""
     title = node.store.catalogue.item(place).title
     if node.store.profile.item(place) is not None:
-        return Message(f"{title} is on your list already.")
+        return Notice(f"{title} is on your list already.")
     node.store.profile.set_dials({place: FULL_DIAL})
-    return Message(f"{title} is on your list.", undo=True)
+    return Notice(f"{title} is on your list.", undo=True)
 
 
-def undo(node: NodeHandle) -> Message:
+def undo(node: NodeHandle) -> Notice:
     """Take the last edit back."""
-    return Message("Taken back.") if node.store.profile.undo() else Message("There is nothing to take back.")
+    return Notice("Taken back.") if node.store.profile.undo() else Notice("There is nothing to take back.")
 
 
 def _change(item: Waiting) -> Change:

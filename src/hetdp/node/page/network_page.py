@@ -1,12 +1,10 @@
 """Network: the epoch clock, peers known, sketches held, traffic."""
 
 from itertools import pairwise
+from typing import Any
 
-from starlette.responses import Response
-
-from hetdp.node.handle import NodeHandle
+from hetdp.node.page.page import Page
 from hetdp.node.page.pictures import curve_path, face
-from hetdp.node.page.rendering import Renderer
 from hetdp.node.storage.folder import NETWORK
 
 __all__ = ["NetworkPage"]
@@ -14,14 +12,20 @@ __all__ = ["NetworkPage"]
 _MOST_PEERS = 30
 
 
-class NetworkPage:
+class NetworkPage(Page):
     """What the page of the network shows."""
 
-    def __init__(self, node: NodeHandle, renderer: Renderer) -> None:
-        self._node, self._renderer = node, renderer
+    address = "/network"
+    title = "Network"
+    icon = (
+        '<circle cx="12" cy="5.5" r="2.2"/><circle cx="5.5" cy="17" r="2.2"/><circle cx="18.5" cy="17" r="2.2"/>'
+        '<path d="M11 7.5L6.6 15M13 7.5l4.4 7.5M7.8 17h8.4"/>'
+    )
+    template = "network.html"
+    watch = "epoch network"
 
-    def show(self) -> Response:
-        """Return the page.
+    def shown(self) -> dict[str, Any]:
+        """Return what the template shows.
 
         Privacy
         -------
@@ -32,22 +36,19 @@ class NetworkPage:
         steps = [(later[1] - earlier[1], later[2] - earlier[2]) for earlier, later in pairwise(history)]
         top = max((max(step) for step in steps), default=0)
         peers = store.peers.known()
-        return self._renderer.page(
-            "/network",
-            "network.html",
-            watch="epoch network",
-            status=status,
-            own_face=face(status.key_hex),
-            parameters=network,
-            epsilon=float(network.epsilon),
-            sketch_bytes=-(-network.items // 8),
-            first_peers=any(peer.key != status.key_hex for peer in network.bootstrap),
-            network_file=str(self._node.folder / NETWORK),
-            peers=[(peer, face(peer.key_hex)) for peer in peers[:_MOST_PEERS]],
-            more_peers=max(0, len(peers) - _MOST_PEERS),
+        return {
+            "status": status,
+            "own_face": face(status.key_hex),
+            "parameters": network,
+            "epsilon": float(network.epsilon),
+            "sketch_bytes": -(-network.items // 8),
+            "first_peers": any(peer.key != status.key_hex for peer in network.bootstrap),
+            "network_file": str(self._node.folder / NETWORK),
+            "peers": [(peer, face(peer.key_hex)) for peer in peers[:_MOST_PEERS]],
+            "more_peers": max(0, len(peers) - _MOST_PEERS),
             # Less than nothing was sent where the node was started again with an older store.
-            sent_path=curve_path([max(0, sent) for sent, _ in steps], top=top),
-            received_path=curve_path([max(0, received) for _, received in steps], top=top, filled=True),
-            top=top,
-            since_s=history[0][0] if history else None,
-        )
+            "sent_path": curve_path([max(0, sent) for sent, _ in steps], top=top),
+            "received_path": curve_path([max(0, received) for _, received in steps], top=top, filled=True),
+            "top": top,
+            "since_s": history[0][0] if history else None,
+        }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Chart", "Curve", "Face", "Interval", "curve_path", "face", "interval", "loss_chart", "sketch_image"]
+__all__ = ["Face", "Interval", "LossChart", "LossCurve", "curve_path", "face", "interval", "loss_chart", "sketch_image"]
 
 _WIDTH = 640.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 628.0, 12.0, 210.0
@@ -19,7 +19,7 @@ _LARGEST_DOT, _WIDEST_SKETCH = 8, 960
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Curve:
+class LossCurve:
     """Items that have lost the same over time: one line of the chart."""
 
     path: str
@@ -28,10 +28,10 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Chart:
+class LossChart:
     """Losses over epochs: lines, ticks, and the height of the limit."""
 
-    curves: tuple[Curve, ...]
+    curves: tuple[LossCurve, ...]
     across: tuple[tuple[float, int], ...]
     upward: tuple[tuple[float, str], ...]
     limit_y: float
@@ -55,7 +55,7 @@ class Face:
     cells: tuple[tuple[int, int], ...]
 
 
-def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int], limit: float) -> Chart:
+def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int], limit: float) -> LossChart:
     """Draw the lifetime loss of each item over the epochs; items with the same history share a line.
 
     Parameters
@@ -97,13 +97,13 @@ def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int],
             parts += [f"L{x(epoch - 1)} {y(total)}", f"L{x(epoch)} {y(total + loss)}"]
             total += loss
         parts.append(f"L{x(last)} {y(total)}")
-        curves.append(Curve(" ".join(parts), tuple(places), total))
+        curves.append(LossCurve(" ".join(parts), tuple(places), total))
     curves.sort(key=lambda curve: (-curve.spent, curve.places))
     every = -(-(last - first) // _MOST_TICKS)
     across = tuple((x(epoch - 0.5), epoch) for epoch in range(last, first, -every))
     height = _nice(most / 4)
     upward = tuple((y(level * height), f"{level * height:g}") for level in range(int(1.08 * most / height) + 1))
-    return Chart(tuple(curves), across, upward, y(limit), limit)
+    return LossChart(tuple(curves), across, upward, y(limit), limit)
 
 
 def curve_path(

@@ -1,19 +1,17 @@
 """My privacy: what an epoch costs, what was spent, what a curious peer could learn, and the sketch that is public."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-
-from starlette.responses import Response
+from typing import Any
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.handle import NodeHandle
-from hetdp.node.page.fields import amount_in, whole_in
+from hetdp.node.page.page import Form, FormAction, Page, amount_in, whole_in
 from hetdp.node.page.pictures import loss_chart, sketch_image
-from hetdp.node.page.rendering import Renderer
-from hetdp.node.page.session import Message, View
+from hetdp.node.page.session import Notice
 from hetdp.node.page.words import HUGE_LIMIT, certainty_words, updated_chance
 from hetdp.node.storage.ledger import most_steps
 from hetdp.node.storage.profile import ProfileItem
@@ -55,7 +53,7 @@ class Disclosure:
     beliefs: tuple[Belief, ...]
 
 
-class PrivacyPage:
+class PrivacyPage(Page):
     """What the page about privacy shows and does.
 
     Privacy
@@ -63,72 +61,84 @@ class PrivacyPage:
     The sketch and epsilon are public; everything else is for the owner's eyes.
     """
 
-    def __init__(self, node: NodeHandle, view: View, renderer: Renderer) -> None:
-        self._node, self._view, self._renderer = node, view, renderer
+    address = "/privacy"
+    title = "My privacy"
+    icon = '<path d="M12 3.5l7 2.6v5.2c0 4.4-2.9 7.6-7 9.2-4.1-1.6-7-4.8-7-9.2V6.1z"/><path d="M9 12l2.2 2.2L15.2 10"/>'
+    template = "privacy.html"
+    watch = "profile epoch"
 
-    def show(self) -> Response:
-        """Return the page."""
+    def __init__(self, node: NodeHandle) -> None:
+        super().__init__(node)
+        self._chosen: int | None = None
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the template shows."""
         store, network = self._node.store, self._node.network
         spent, profile = store.ledger.spent(), store.profile.items()
         newest, publications = store.publications.newest(), store.publications.all()
         titles = {item.place: item.title for item in profile}
         removed = {place: store.catalogue.item(place).title for place in spent if place not in titles}
         choices = sorted((titles | removed).items(), key=lambda row: row[1].casefold())[:_MOST_CHOICES]
-        if self._view.chosen not in titles | removed:
+        if self._chosen not in titles | removed:
             by_loss = sorted(titles | removed, key=lambda place: -spent.get(place, 0.0))
-            self._view.chosen = by_loss[0] if by_loss else None
+            self._chosen = by_loss[0] if by_loss else None
         chart = None
         if publications and spent:
             epochs = [publication.epoch for publication in publications]
             chart = loss_chart(store.ledger.all_charges(), epochs, store.ledger.default_limit())
-        return self._renderer.page(
-            "/privacy",
-            "privacy.html",
-            watch="profile epoch",
-            epsilon=float(network.epsilon),
-            most_per_epoch=most_odds_factor(network.epsilon, 1.0),
-            length_s=network.epoch_length_s,
-            default_limit=store.ledger.default_limit(),
-            limit_chosen=store.ledger.default_limit_chosen(),
-            full_epochs=store.ledger.default_limit() / float(network.epsilon),
-            huge=store.ledger.default_limit() > HUGE_LIMIT,
-            by_then=certainty_words(store.ledger.default_limit()),
-            exhausted=[item for item in profile if item.exhausted],
-            ending=self._ending(profile),
-            publications=publications,
-            newest=newest,
-            image=None if newest is None else sketch_image(newest.bits),
-            by_chance=round(network.items * chance_of_one(network.epsilon)),
-            catalogue=network.items,
-            chart=chart,
-            most_curves=_MOST_CURVES,
-            titles=titles | removed,
-            removed=removed,
-            spent=sorted(spent.items(), key=lambda row: (-row[1], row[0])),
-            choices=choices,
-            chosen=self._view.chosen,
-            told=None if newest is None or self._view.chosen is None else self._disclosure(self._view.chosen),
-        )
+        return {
+            "epsilon": float(network.epsilon),
+            "most_per_epoch": most_odds_factor(network.epsilon, 1.0),
+            "length_s": network.epoch_length_s,
+            "default_limit": store.ledger.default_limit(),
+            "limit_chosen": store.ledger.default_limit_chosen(),
+            "full_epochs": store.ledger.default_limit() / float(network.epsilon),
+            "huge": store.ledger.default_limit() > HUGE_LIMIT,
+            "by_then": certainty_words(store.ledger.default_limit()),
+            "exhausted": [item for item in profile if item.exhausted],
+            "ending": self._ending(profile),
+            "publications": publications,
+            "newest": newest,
+            "image": None if newest is None else sketch_image(newest.bits),
+            "by_chance": round(network.items * chance_of_one(network.epsilon)),
+            "catalogue": network.items,
+            "chart": chart,
+            "most_curves": _MOST_CURVES,
+            "titles": titles | removed,
+            "removed": removed,
+            "spent": sorted(spent.items(), key=lambda row: (-row[1], row[0])),
+            "choices": choices,
+            "chosen": self._chosen,
+            "told": None if newest is None or self._chosen is None else self._disclosure(self._chosen),
+        }
 
-    def choose(self, form: Mapping[str, str]) -> None:
+    def forms(self) -> dict[str, FormAction]:
+        """Return what the forms do."""
+        return {
+            "choose": self.choose,
+            "limit": self.set_limit,
+            "default-limit": self.set_default_limit,
+        }
+
+    def choose(self, form: Form) -> None:
         """Choose the item to look at."""
-        self._view.chosen = whole_in(form, "place")
+        self._chosen = whole_in(form, "place")
 
-    def set_limit(self, form: Mapping[str, str]) -> Message:
+    def set_limit(self, form: Form) -> Notice:
         """Set the lifetime limit of one item; an empty field goes back to the default."""
         place, limit = whole_in(form, "place"), amount_in(form, "limit")
         self._node.store.ledger.set_limit(place, limit)
         if limit is None:
-            return Message("Back to the limit of all items.")
-        return Message(f"The limit of this item is set. {certainty_words(limit)}")
+            return Notice("Back to the limit of all items.")
+        return Notice(f"The limit of this item is set. {certainty_words(limit)}")
 
-    def set_default_limit(self, form: Mapping[str, str]) -> Message:
+    def set_default_limit(self, form: Form) -> Notice:
         """Set the lifetime limit of items without one of their own."""
         limit = amount_in(form, "limit")
         if limit is None:
             raise InvalidInput("limit must be a number of at least 0. Got nothing instead.")
         self._node.store.ledger.set_default_limit(limit)
-        return Message(f"The limit of all items is set. {certainty_words(limit)}")
+        return Notice(f"The limit of all items is set. {certainty_words(limit)}")
 
     def _ending(self, profile: Iterable[ProfileItem]) -> list[tuple[str, int]]:
         """Return the items that will soon be at their limit and after how many epochs, the first to get there first."""

@@ -1,4 +1,9 @@
-"""The page's server: one socket on loopback, in a thread of the node, until the node stops."""
+"""The page's server: one socket on loopback, in a thread of the node, until the node stops.
+
+Everybody on this machine can open a connection, also who may not use the page. A request must have arrived up to the
+end of its headers within a few seconds, and of the connections that are still waiting for one, only so many stay: the
+oldest goes. So nobody can take all places and lock the owner out.
+"""
 
 import asyncio
 import contextlib
@@ -6,14 +11,16 @@ import ipaddress
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.application import make_application
-from hetdp.node.page.connection import hasty_protocol
-from hetdp.node.page.guard import Guard
+from hetdp.node.page.guard import OwnerGuard
 from hetdp.node.page.session import Session
 
 __all__ = ["serve"]
@@ -50,7 +57,7 @@ def serve(
         port = listening.getsockname()[1]
         name = f"[{host}]" if ":" in host else host
         session = Session()
-        app = Guard(
+        app = OwnerGuard(
             make_application(node, session, worker),
             session=session,
             hosts=(f"{name}:{port}", f"localhost:{port}"),
@@ -59,7 +66,7 @@ def serve(
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            http=hasty_protocol(headers_s=_HEADERS_S, most_waiting=_MOST_WAITING),
+            http=_hasty_protocol(headers_s=_HEADERS_S, most_waiting=_MOST_WAITING),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -115,3 +122,62 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.close()
         raise InvalidInput(f"port must be free on {host}. Got {port} instead: {error.strerror}.") from None
     return listening
+
+
+class _Room:
+    """The connections of one server that wait for a request, oldest first."""
+
+    def __init__(self, *, headers_s: float, most: int) -> None:
+        self._headers_s, self._most = headers_s, most
+        self._timers: dict[H11Protocol, asyncio.TimerHandle] = {}
+
+    def enter(self, connection: H11Protocol) -> None:
+        """Let a connection wait, and the oldest go if there are too many."""
+        if connection not in self._timers:
+            self._timers[connection] = connection.loop.call_later(self._headers_s, self._send_away, connection)
+        if len(self._timers) > self._most:
+            self._send_away(next(iter(self._timers)))
+
+    def leave(self, connection: H11Protocol) -> None:
+        """Let a connection wait no longer."""
+        timer = self._timers.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _send_away(self, connection: H11Protocol) -> None:
+        self.leave(connection)
+        connection.transport.close()
+
+
+class _Hasty(H11Protocol):
+    """One connection."""
+
+    room: ClassVar[_Room]
+
+    def connection_made(self, transport: Any) -> None:  # noqa: ANN401  (uvicorn narrows asyncio's type)
+        super().connection_made(transport)
+        self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.room.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._look()
+
+    def _look(self) -> None:
+        """Start the clock where a request is waited for, and stop it where one has come."""
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.room.enter(self)
+        else:
+            self.room.leave(self)
+
+
+def _hasty_protocol(*, headers_s: float, most_waiting: int) -> type[H11Protocol]:
+    """Return a protocol for one server: seconds to the end of a request's headers, and how many may wait for one."""
+    return type("Hasty", (_Hasty,), {"room": _Room(headers_s=headers_s, most=most_waiting)})

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from hetdp.core.randomness import secure_stream
 
-__all__ = ["Message", "Session", "View"]
+__all__ = ["Notice", "Session", "same"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Message:
+class Notice:
     """A sentence to show once.
 
     Privacy
@@ -23,28 +23,6 @@ class Message:
     text: str
     bad: bool = False
     undo: bool = False
-
-
-@dataclass(slots=True, repr=False)
-class View:
-    """What the owner is looking at. Kept here and not in addresses, which browsers remember and may copy to a cloud.
-
-    Privacy
-    -------
-    Searched words and chosen items are private: in memory only, and `repr` shows nothing.
-    """
-
-    searched: str | None = None
-    search_page: int = 0
-    list_page: int = 0
-    filtered: str = ""
-    chosen: int | None = None
-    message: Message | None = None
-
-    def take_message(self) -> Message | None:
-        """Return the message and forget it."""
-        message, self.message = self.message, None
-        return message
 
 
 def _secret() -> str:
@@ -69,9 +47,14 @@ class Session:
 
     token: str = field(default_factory=_secret)
     form_token: str = field(default_factory=_secret)
-    view: View = field(default_factory=View)
+    notice: Notice | None = None
     _cookie: str | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take_notice(self) -> Notice | None:
+        """Return what is to be shown once, and forget it."""
+        notice, self.notice = self.notice, None
+        return notice
 
     def exchange(self, token: str) -> str | None:
         """Return the cookie for the token, the first time; None for a wrong token and ever after.

@@ -1,21 +1,18 @@
 """Neighbours and recommendations: who seems alike and how surely, and what they seem to have."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
-from starlette.responses import Response
-
-from hetdp.node.handle import NodeHandle
 from hetdp.node.neighbors import Neighbor, Recommendation
-from hetdp.node.page.fields import whole_in
 from hetdp.node.page.items_page import add_item, undo
+from hetdp.node.page.page import Form, FormAction, Page, whole_in
 from hetdp.node.page.pictures import Face, Interval, face, interval
-from hetdp.node.page.rendering import Renderer
-from hetdp.node.page.session import Message, View
+from hetdp.node.page.session import Notice
 from hetdp.node.page.words import chance_words, votes_words
 from hetdp.sketching.chance import RARE
 
-__all__ = ["NeighboursPage"]
+__all__ = ["NeighborsPage"]
 
 _MOST_DISMISSED = 100
 _MOST_WEAK = 8
@@ -44,7 +41,7 @@ class Advice:
     listed: str
 
 
-class NeighboursPage:
+class NeighborsPage(Page):
     """What the page of neighbours shows and does.
 
     Privacy
@@ -52,49 +49,61 @@ class NeighboursPage:
     Computed at home from the exact profile. Nobody is told that they were chosen.
     """
 
-    def __init__(self, node: NodeHandle, view: View, renderer: Renderer) -> None:
-        self._node, self._view, self._renderer = node, view, renderer
+    address = "/neighbours"
+    title = "Neighbours"
+    icon = (
+        '<circle cx="9" cy="9" r="3.2"/><path d="M3.5 19c.6-3.3 2.7-5 5.5-5s4.9 1.7 5.5 5"/>'
+        '<path d="M15.5 6.2a3 3 0 0 1 0 5.8M17 14.4c2 .5 3.2 2 3.6 4.6"/>'
+    )
+    template = "neighbors.html"
+    watch = "profile epoch network"
 
-    def show(self) -> Response:
-        """Return the page."""
+    def shown(self) -> dict[str, Any]:
+        """Return what the template shows."""
         store = self._node.store
         counting = store.profile.counts().counting
         people, found = self._node.findings()
         listed = (store.profile.item(one.place) for one in found if one.in_profile)
         exhausted = {item.place for item in listed if item is not None and item.exhausted}
         dismissed = sorted(store.profile.dismissed())
-        return self._renderer.page(
-            "/neighbours",
-            "neighbours.html",
-            watch="profile epoch network",
-            people=[person for one in people if (person := _person(one, counting)).middle > 0],
-            advice=[_advice(one, exhausted) for one in found if one.by_chance < RARE],
-            weak=[_advice(one, exhausted) for one in found if one.by_chance >= RARE][:_MOST_WEAK],
-            counting=counting,
-            sketches=store.peers.sketch_count(),
-            dismissed=store.catalogue.items_at(dismissed[:_MOST_DISMISSED]),
-            more_dismissed=max(0, len(dismissed) - _MOST_DISMISSED),
-        )
+        return {
+            "people": [person for one in people if (person := _person(one, counting)).middle > 0],
+            "advice": [_advice(one, exhausted) for one in found if one.by_chance < RARE],
+            "weak": [_advice(one, exhausted) for one in found if one.by_chance >= RARE][:_MOST_WEAK],
+            "counting": counting,
+            "sketches": store.peers.sketch_count(),
+            "dismissed": store.catalogue.items_at(dismissed[:_MOST_DISMISSED]),
+            "more_dismissed": max(0, len(dismissed) - _MOST_DISMISSED),
+        }
 
-    def add(self, form: Mapping[str, str]) -> Message:
+    def forms(self) -> dict[str, FormAction]:
+        """Return what the forms do."""
+        return {
+            "add": self.add,
+            "dismiss": self.dismiss,
+            "undismiss": self.undismiss,
+            "undo": self.undo,
+        }
+
+    def add(self, form: Form) -> Notice:
         """Put a recommended item on the list."""
         return add_item(self._node, whole_in(form, "place"))
 
-    def dismiss(self, form: Mapping[str, str]) -> Message:
+    def dismiss(self, form: Form) -> Notice:
         """Do not recommend an item any more."""
         place = whole_in(form, "place")
         title = self._node.store.catalogue.item(place).title
         self._node.store.profile.dismiss(place)
-        return Message(f"{title} will not be recommended again. It is listed at the end of the page.")
+        return Notice(f"{title} will not be recommended again. It is listed at the end of the page.")
 
-    def undismiss(self, form: Mapping[str, str]) -> Message:
+    def undismiss(self, form: Form) -> Notice:
         """Recommend an item again."""
         place = whole_in(form, "place")
         title = self._node.store.catalogue.item(place).title
         self._node.store.profile.undismiss(place)
-        return Message(f"{title} may be recommended again.")
+        return Notice(f"{title} may be recommended again.")
 
-    def undo(self, _form: Mapping[str, str]) -> Message:
+    def undo(self, _form: Form) -> Notice:
         """Take the last edit of the list back."""
         return undo(self._node)
 

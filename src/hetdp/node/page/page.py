@@ -1,0 +1,100 @@
+"""What a page is: an address, a place in the menu, a template, what it shows, and what its forms do.
+
+A page is a subclass in a file of its own, a template, and a line in `application.PAGES`.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from hetdp.core.errors import InvalidInput
+from hetdp.node.handle import NodeHandle
+from hetdp.node.page.session import Notice
+
+__all__ = ["Form", "FormAction", "Page", "amount_in", "text_in", "whole_in"]
+
+#: The fields of a form, as they were sent.
+Form = Mapping[str, str]
+#: What a form does; returns what to tell its sender.
+FormAction = Callable[[Form], Notice | None]
+
+_LONGEST = 200
+
+
+class Page:
+    """One page of a node.
+
+    What its owner is looking at is kept here, in memory, and not in addresses: browsers remember those and may copy
+    them to a cloud.
+
+    Attributes
+    ----------
+    address, title, icon
+        Where it is, what the menu calls it, and the inside of an SVG, 24 x 24.
+    template
+        Its file.
+    watch
+        Names in the answer of /state whose change makes the page out of date.
+    """
+
+    address: ClassVar[str]
+    title: ClassVar[str]
+    icon: ClassVar[str]
+    template: ClassVar[str]
+    watch: ClassVar[str]
+
+    def __init__(self, node: NodeHandle) -> None:
+        self._node = node
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the template shows."""
+        raise NotImplementedError
+
+    def forms(self) -> dict[str, FormAction]:
+        """Return what forms of the page do, by the last part of their address. Afterwards the page is shown again."""
+        return {}
+
+
+def whole_in(form: Form, name: str) -> int:
+    """Return a field as a whole number of at least 0.
+
+    Examples
+    --------
+    >>> whole_in({"place": "17"}, "place")
+    17
+    """
+    text = form.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):  # noqa: PLR2004  (no catalogue is larger)
+        raise InvalidInput(f"{name} must be a whole number. Got something else instead.")
+    return int(text)
+
+
+def amount_in(form: Form, name: str) -> float | None:
+    """Return a field as a number of at least 0; None for an empty one.
+
+    Examples
+    --------
+    >>> amount_in({"limit": "4.5"}, "limit"), amount_in({"limit": " "}, "limit")
+    (4.5, None)
+    """
+    text = form.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if not (math.isfinite(amount) and amount >= 0.0):
+        raise InvalidInput(f"{name} must be a number of at least 0. Got something else instead.")
+    return amount
+
+
+def text_in(form: Form, name: str) -> str:
+    """Return a field as a text of bounded length, without surplus blanks.
+
+    Examples
+    --------
+    >>> text_in({"text": "  green   tea "}, "text")
+    'green tea'
+    """
+    return " ".join(form.get(name, "").split())[:_LONGEST]
