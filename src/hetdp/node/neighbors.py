@@ -123,7 +123,7 @@ class Recommendation:
 def find_neighbors(
     sketches: Sequence[SignedSketch], items: Collection[int], *, epsilon: Fraction, size: int, count: int
 ) -> list[Neighbor]:
-    """Return the `count` best neighbours, best first; none for an empty profile.
+    """Return the `count` best neighbours, best first; none for an empty profile or without sketches.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def find_neighbors(
     Reads the exact profile; the result must not leave the node. The work depends on the number of sketches and the
     catalogue only, not on the profile.
     """
-    if not items:
+    if not items or not sketches:
         return []
     ones = ones_among([sketch.bits for sketch in sketches], items, size=size)
     best = sorted(range(len(sketches)), key=lambda place: (-ones[place], sketches[place].key))[:count]
