@@ -3,7 +3,7 @@
 import pytest
 
 from hetdp.auditing.report import NOTHING
-from hetdp.neighbors.engines.audits import ENGINE_SUBJECTS, MUTANTS, audit_cases
+from hetdp.neighbors.engines.audits import MUTANTS, SUBJECTS, audit_cases
 
 every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 
@@ -21,7 +21,7 @@ def test_no_engine_breaks_its_promise(case):
 
 def test_every_engine_is_audited_in_both_ways():
     assert {(case.name, case.audit) for case in audit_cases("full")} == {
-        (name, audit) for name in ENGINE_SUBJECTS for audit in ("statistical", "replay")
+        (name, audit) for name in SUBJECTS for audit in ("statistical", "replay")
     }
 
 

@@ -1,0 +1,91 @@
+"""What one recipient gets to see of a user from the exact engine, and broken versions of it."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.auditing.mutants.base import Mutant, by_replay, by_statistics
+from hetdp.core.randomness import RandomState, as_stream
+from hetdp.neighbors.engines.audit_crowd import EPSILON, ITEMS, WEIGHTS, Subject, population, recipients, without
+from hetdp.neighbors.engines.exact.engine import exact_neighbors
+
+__all__ = ["MUTANTS", "SUBJECTS"]
+
+
+def _lists(
+    profile: Sequence[float],
+    size: int,
+    random_state: RandomState,
+    *,
+    weights: Sequence[float] = WEIGHTS,
+    epsilon: Fraction = EPSILON,
+    every_pair: bool = False,
+) -> NDArray[np.float64]:
+    """Return three neighbours and their scores for each recipient."""
+    coded = population(profile, weights)
+    lists = exact_neighbors(
+        coded,
+        k=3,
+        epsilon=epsilon,
+        stream=as_stream(random_state),
+        factors=np.ones(coded.n_users),
+        recipients=recipients(size),
+        every_pair=every_pair,
+    )
+    return np.concatenate([lists.indices, lists.scores], axis=1)
+
+
+SUBJECTS: dict[str, Subject] = {
+    "exact engine, one list": _lists,
+    "exact engine, noise for every pair": partial(_lists, every_pair=True),
+}
+
+
+def _twice_the_level(broken: bool) -> Subject:  # noqa: FBT001  (every build has this shape)
+    def lists(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
+        return _lists(profile, size, random_state, epsilon=EPSILON * (2 if broken else 1))
+
+    return lists
+
+
+def _weights_ignored(broken: bool) -> Subject:  # noqa: FBT001
+    def lists(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
+        return _lists(profile, size, random_state, weights=[1.0] * ITEMS if broken else WEIGHTS)
+
+    return lists
+
+
+def _raw_sizes(broken: bool) -> Subject:  # noqa: FBT001
+    """Trap 3: dividing by the size of the profile, in which items of weight 0 count."""
+
+    def lists(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
+        found = _lists(profile, size, random_state)
+        found[:, 3:] /= np.sqrt(sum(profile)) if broken else 1.0
+        return found
+
+    return lists
+
+
+MUTANTS = (
+    Mutant(
+        "neighbours at twice the level",
+        "the noise is half as wide as it should be",
+        "statistical",
+        by_statistics(_twice_the_level, without([3]), {3: 1.0}),
+    ),
+    Mutant(
+        "neighbours without weights",
+        "every item counts in full",
+        "replay",
+        by_replay(_weights_ignored, without([1]), {1: 0.0}, odd_values=False),
+    ),
+    Mutant(
+        "neighbours by raw sizes",
+        "the size of a profile counts items of weight 0",
+        "replay",
+        by_replay(_raw_sizes, without([1]), {1: 0.0}, odd_values=False),
+    ),
+)
