@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from hetdp.sketching.law import GROUP_WORDS, ROUNDS, SketchTables
 
 __all__ = [
+    "bit_count",
+    "bit_position",
     "column_bits",
     "compare",
     "land",
@@ -85,10 +87,7 @@ def compare(random: Words, head: Words, last_word: int, last_bits: int, bits: Ma
             bits[row, word] &= mask
             pending[row, word] &= mask
         for word in range(words):
-            left = pending[row, word]
-            while left != _ZERO:
-                total += 1
-                left &= left - _ONE
+            total += bit_count(pending[row, word])
     return total
 
 
@@ -105,7 +104,7 @@ def open_coins(
             while left != _ZERO:
                 rest = left & (left - _ONE)
                 rows[place] = row
-                users[place] = first_user + 64 * word + _position(left ^ rest)
+                users[place] = first_user + 64 * word + bit_position(left ^ rest)
                 found[place] = items[row]
                 place += 1
                 left = rest
@@ -113,14 +112,18 @@ def open_coins(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _position(lane: Any) -> int:  # noqa: ANN401  (uint64 scalar)
+def bit_count(word: Any) -> int:  # noqa: ANN401  (uint64 scalar)
+    """Return how many bits are set."""
+    word = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def bit_position(lane: Any) -> int:  # noqa: ANN401  (uint64 scalar)
     """Return the place of the only bit set."""
-    place = 0
-    for step in (32, 16, 8, 4, 2, 1):
-        if lane >> np.uint64(step):
-            lane >>= np.uint64(step)
-            place += step
-    return place
+    return bit_count(lane - _ONE)
 
 
 @njit(cache=True, nogil=True)

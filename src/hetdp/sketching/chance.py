@@ -38,7 +38,7 @@ def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> NDArra
     >>> binomial_tail([0, 1, 3, 4], 3, 0.1).round(6).tolist()
     [1.0, 0.271, 0.001, 0.0]
     """
-    wanted, size = np.broadcast_arrays(np.asarray(counts, dtype=np.float64), np.asarray(trials, dtype=np.int64))
+    wanted, size = np.asarray(counts, dtype=np.float64), np.asarray(trials, dtype=np.int64)
     sizes, kind = np.unique(size, return_inverse=True)
     laws = [_tails(int(one), chance) for one in sizes]
     starts = np.cumsum([0, *(law.size for law in laws[:-1])])[kind].reshape(size.shape)

@@ -46,7 +46,7 @@ class _SketchEngine(Engine):
     scores = ("overlap",)
     limits = "Sketches know overlaps only"
     free_recommendations = True
-    kernel = ("hetdp.neighbors._kernels.counting", "best_candidates")
+    kernel = ("hetdp.neighbors._kernels.sketch_search", "best_candidates")
 
     def fit(self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run) -> Fitted:
         found = sketch_neighbors(
@@ -195,7 +195,7 @@ def sketch_neighbors(
                 seen = min(coded.n_users, first_group * GROUP_USERS + 64 * bits.shape[1])
                 progress(coded.n_users * seen, coded.n_users**2)
     scores = items_behind(search.counts, coded.sizes[:, None], epsilon)
-    return SketchResult(NeighborLists(search.neighbours, scores), sketches)
+    return SketchResult(NeighborLists(search.neighbors, scores), sketches)
 
 
 class _Search:
@@ -210,12 +210,12 @@ class _Search:
         self._seeds = seeds
         shape = (coded.n_users, k)
         self.counts = np.full(shape, -1, dtype=np.int32)
-        self.neighbours = np.full(shape, -1, dtype=np.int32)
+        self.neighbors = np.full(shape, -1, dtype=np.int32)
         self._priorities = np.zeros(shape, dtype=np.uint64)
 
     def look(self, first_user: int, bits: NDArray[np.uint64], pool: ThreadPoolExecutor) -> None:
         """Improve all lists by the candidates whose bits are given."""
-        from hetdp.neighbors._kernels.counting import best_candidates
+        from hetdp.neighbors._kernels.sketch_search import best_candidates
 
         n_users = self.counts.shape[0]
         candidates = (first_user, min(n_users, first_user + 64 * bits.shape[1]))
@@ -229,7 +229,7 @@ class _Search:
                 candidates,
                 self._seeds,
                 self.counts,
-                self.neighbours,
+                self.neighbors,
                 self._priorities,
             )
 

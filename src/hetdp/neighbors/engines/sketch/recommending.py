@@ -37,7 +37,7 @@ _LARGEST_SPREAD = 1e100
 def sketch_recommendations(
     coded: CodedProfiles,
     sketches: Sketches,
-    neighbours: NDArray[np.int32],
+    neighbors: NDArray[np.int32],
     *,
     n: int = 10,
     weights: NDArray[np.float64] | None = None,
@@ -54,12 +54,12 @@ def sketch_recommendations(
         The profiles: each user's own items are left out.
     sketches
         What everybody published, from `sketch_neighbors`.
-    neighbours
+    neighbors
         Positions of the neighbours, users x k; -1 where there is none.
     n
         How many items.
     weights
-        Weight of each neighbour's vote, at least 0, like `neighbours`. Default: all alike.
+        Weight of each neighbour's vote, at least 0, like `neighbors`. Default: all alike.
     spread
         How much neighbourhoods differ, if it is not to be learned; infinity means votes alone, 0 popularity alone.
     threads
@@ -97,7 +97,7 @@ def sketch_recommendations(
     memory_bytes = whole("memory_bytes", memory_bytes, minimum=1)
     if spread is not None and not spread >= 0:
         raise InvalidInput(f"spread must be at least 0. Got {spread!r} instead.")
-    others = np.ascontiguousarray(neighbours, dtype=np.int32)
+    others = np.ascontiguousarray(neighbors, dtype=np.int32)
     votes = _checked_weights(weights, others)
     with ThreadPoolExecutor(threads) as pool:
         voting = _Voting(coded, sketches, others, votes, pool)
@@ -114,15 +114,15 @@ class _Voting:
         self,
         coded: CodedProfiles,
         sketches: Sketches,
-        neighbours: NDArray[np.int32],
+        neighbors: NDArray[np.int32],
         weights: NDArray[np.float64],
         pool: ThreadPoolExecutor,
     ) -> None:
-        from hetdp.neighbors._kernels import voting
+        from hetdp.neighbors._kernels import sketch_voting
 
-        self._kernels = voting
+        self._kernels = sketch_voting
         self._coded, self._sketches, self._pool = coded, sketches, pool
-        self._votes = (neighbours, weights)
+        self._votes = (neighbors, weights)
         self._own = (coded.indptr, coded.items)
         self._words = sketches.n_groups * GROUP_WORDS
         self._shares = popularity(sketches, pool)
@@ -185,10 +185,10 @@ def popularity(sketches: Sketches, pool: ThreadPoolExecutor) -> NDArray[np.float
     return item_shares(ones, sketches.n_users, sketches.epsilon)
 
 
-def _checked_weights(weights: NDArray[np.float64] | None, neighbours: NDArray[np.int32]) -> NDArray[np.float64]:
+def _checked_weights(weights: NDArray[np.float64] | None, neighbors: NDArray[np.int32]) -> NDArray[np.float64]:
     if weights is None:
-        return np.ones(neighbours.shape)
-    votes = np.ascontiguousarray(np.broadcast_to(np.asarray(weights, dtype=np.float64), neighbours.shape))
+        return np.ones(neighbors.shape)
+    votes = np.ascontiguousarray(np.broadcast_to(np.asarray(weights, dtype=np.float64), neighbors.shape))
     if not (np.isfinite(votes) & (votes >= 0)).all():
         raise InvalidInput("weights must be finite and at least 0. Got others instead.")
     return votes

@@ -46,7 +46,7 @@ def transpose(rows: Matrix, out: Matrix) -> None:
 @njit(cache=True, nogil=True)
 def fit_votes(
     recipients: tuple[int, int],
-    neighbours: NDArray[np.int32],
+    neighbors: NDArray[np.int32],
     weights: Floats,
     bits: Matrix,
     own_indptr: NDArray[np.int64],
@@ -63,18 +63,18 @@ def fit_votes(
     """
     chance, contrast = noise
     blur = chance * (1.0 - chance) / contrast**2
-    tables = np.empty((_parts(neighbours.shape[1]), 256))
+    tables = np.empty((_parts(neighbors.shape[1]), 256))
     rows, votes = np.empty(_BYTE, np.uint64), np.empty(64)
     size = shares.size
     means = np.empty(64 * bits.shape[1])
     counted = np.empty(size)
     for user in range(recipients[0], recipients[1]):
-        worth = _fill_tables(neighbours[user], weights[user], tables)
+        worth = _fill_tables(neighbors[user], weights[user], tables)
         fits[user, 0], fits[user, 1], fits[user, 2] = worth, 1.0, 0.0
         if worth == 0.0:
             continue
         for word in range(bits.shape[1]):
-            _add_votes(neighbours[user], bits, word, tables, rows, votes)
+            _add_votes(neighbors[user], bits, word, tables, rows, votes)
             means[64 * word : 64 * word + 64] = (votes - chance) / contrast
         counted[:] = 1.0
         for place in range(own_indptr[user], own_indptr[user + 1]):
@@ -98,7 +98,7 @@ def fit_votes(
 @njit(cache=True, nogil=True)
 def best_items(
     recipients: tuple[int, int],
-    neighbours: NDArray[np.int32],
+    neighbors: NDArray[np.int32],
     weights: Floats,
     bits: Matrix,
     own_indptr: NDArray[np.int64],
@@ -113,17 +113,17 @@ def best_items(
     """Improve the lists of the recipients in a range by the items in another.
 
     `bits[u]` holds the published bits of u for these items. An item's score starts at level * share and moves toward
-    the mean vote by as much as that is worth; see `sketch_recommend`.
+    the mean vote by as much as that is worth; see `engines.sketch.recommending`.
     """
     n_words = bits.shape[1]
     size = items[1] - items[0]
     prior = np.zeros(64 * n_words)
     prior[:size] = shares[items[0] : items[1]]
     mine = np.zeros(n_words, np.uint64)
-    tables = np.empty((_parts(neighbours.shape[1]), 256))
+    tables = np.empty((_parts(neighbors.shape[1]), 256))
     rows, votes = np.empty(_BYTE, np.uint64), np.empty(64)
     for user in range(recipients[0], recipients[1]):
-        _fill_tables(neighbours[user], weights[user], tables)
+        _fill_tables(neighbors[user], weights[user], tables)
         begin, end = own_indptr[user], own_indptr[user + 1]
         first = begin + np.searchsorted(own_items[begin:end], items[0])
         last = begin + np.searchsorted(own_items[begin:end], items[1])
@@ -131,7 +131,7 @@ def best_items(
             column = own_items[place] - items[0]
             mine[column >> 6] |= _ONE << np.uint64(column & 63)
         for word in range(n_words):
-            _add_votes(neighbours[user], bits, word, tables, rows, votes)
+            _add_votes(neighbors[user], bits, word, tables, rows, votes)
             if not _score(prior[64 * word : 64 * word + 64], votes, noise, fits[user], scores[user, -1]):
                 continue
             for lane in range(min(64, size - 64 * word)):
@@ -163,14 +163,14 @@ def _parts(count: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _fill_tables(neighbours: NDArray[np.int32], weights: Floats, tables: Floats) -> float:
+def _fill_tables(neighbors: NDArray[np.int32], weights: Floats, tables: Floats) -> float:
     """Write the mean vote for each pattern of eight neighbours' bits; the eighth is the lowest bit.
 
     Return how many equal votes the weighted ones are worth.
     """
     total, squares = 0.0, 0.0
-    for rank in range(neighbours.size):
-        if neighbours[rank] >= 0:
+    for rank in range(neighbors.size):
+        if neighbors[rank] >= 0:
             total += weights[rank]
             squares += weights[rank] ** 2
     scale = 1.0 / total if total > 0.0 else 0.0
@@ -178,7 +178,7 @@ def _fill_tables(neighbours: NDArray[np.int32], weights: Floats, tables: Floats)
         tables[part, 0] = 0.0
         for bit in range(_BYTE):
             rank = _BYTE * part + _BYTE - 1 - bit
-            known = rank < neighbours.size and neighbours[rank] >= 0
+            known = rank < neighbors.size and neighbors[rank] >= 0
             weight = weights[rank] * scale if known else 0.0
             for pattern in range(1 << bit):
                 tables[part, pattern + (1 << bit)] = tables[part, pattern] + weight
@@ -187,15 +187,15 @@ def _fill_tables(neighbours: NDArray[np.int32], weights: Floats, tables: Floats)
 
 @njit(cache=True, nogil=True)
 def _add_votes(
-    neighbours: NDArray[np.int32], bits: Matrix, word: int, tables: Floats, rows: Words, votes: Floats
+    neighbors: NDArray[np.int32], bits: Matrix, word: int, tables: Floats, rows: Words, votes: Floats
 ) -> None:
     """Write the weighted sum of the neighbours' bits for the 64 items of a word."""
     for part in range(tables.shape[0]):
         table = tables[part]
         for bit in range(_BYTE):
             rank = _BYTE * part + bit
-            known = rank < neighbours.size and neighbours[rank] >= 0
-            rows[bit] = bits[neighbours[rank], word] if known else np.uint64(0)
+            known = rank < neighbors.size and neighbors[rank] >= 0
+            rows[bit] = bits[neighbors[rank], word] if known else np.uint64(0)
         for group in range(8):
             shift = np.uint64(8 * group)
             square = np.uint64(0)

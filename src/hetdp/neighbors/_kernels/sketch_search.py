@@ -14,6 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.sketching._kernels import bit_count, bit_position
+
 __all__ = ["best_candidates"]
 
 #: Words of a tile: 8 planes of 16,384 candidates are 16 KiB.
@@ -42,7 +44,7 @@ def best_candidates(
     candidates: tuple[int, int],
     seeds: Words,
     counts: NDArray[np.int32],
-    neighbours: NDArray[np.int32],
+    neighbors: NDArray[np.int32],
     priorities: Matrix,
 ) -> None:
     """Improve the lists of the recipients in a range by the candidates in another, whose bits are given.
@@ -69,13 +71,13 @@ def best_candidates(
                 left = chosen[place]
                 while left != _ZERO:
                     rest = left & (left - _ONE)
-                    lane = _position(left ^ rest)
+                    lane = bit_position(left ^ rest)
                     count = 0
                     for plane in range(planes):
                         count |= int((work[plane * _TILE + place] >> np.uint64(lane)) & _ONE) << plane
                     candidate = first + 64 * place + lane
                     priority = _priority(seeds[user], candidate)
-                    _insert(counts[user], neighbours[user], priorities[user], count, candidate, priority)
+                    _insert(counts[user], neighbors[user], priorities[user], count, candidate, priority)
                     left = rest
 
 
@@ -162,7 +164,7 @@ def _keep_largest(work: Words, planes: int, width: int, k: int, least: int, chos
         start = plane * _TILE
         above = 0
         for word in range(width):
-            above += _ones(chosen[word] & work[start + word])
+            above += bit_count(chosen[word] & work[start + word])
         # The lists so far raise the threshold too: no digit of it falls below theirs.
         forced = threshold + (1 << plane) <= least
         if found + above >= k or forced:
@@ -180,21 +182,6 @@ def _keep_largest(work: Words, planes: int, width: int, k: int, least: int, chos
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _ones(word: Any) -> int:  # noqa: ANN401  (uint64 scalar)
-    """Return how many bits are set."""
-    word = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _position(lane: Any) -> int:  # noqa: ANN401  (uint64 scalar)
-    """Return the place of the only bit set."""
-    return _ones(lane - _ONE)
-
-
-@njit(cache=True, nogil=True, inline="always")
 def _priority(seed: Any, candidate: int) -> Any:  # noqa: ANN401  (uint64 scalars)
     """Return number `candidate` of the SplitMix64 sequence of the recipient's random seed."""
     word = seed + np.uint64(candidate + 1) * _STEP
@@ -206,7 +193,7 @@ def _priority(seed: Any, candidate: int) -> Any:  # noqa: ANN401  (uint64 scalar
 @njit(cache=True, nogil=True)
 def _insert(
     counts: NDArray[np.int32],
-    neighbours: NDArray[np.int32],
+    neighbors: NDArray[np.int32],
     priorities: Words,
     count: int,
     candidate: int,
@@ -221,9 +208,9 @@ def _insert(
     if place == counts.size:
         return
     for lower in range(counts.size - 1, place, -1):
-        counts[lower], neighbours[lower], priorities[lower] = (
+        counts[lower], neighbors[lower], priorities[lower] = (
             counts[lower - 1],
-            neighbours[lower - 1],
+            neighbors[lower - 1],
             priorities[lower - 1],
         )
-    counts[place], neighbours[place], priorities[place] = count, candidate, priority
+    counts[place], neighbors[place], priorities[place] = count, candidate, priority
