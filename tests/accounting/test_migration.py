@@ -143,7 +143,7 @@ def test_a_doctored_old_file_is_not_brought_forward(old, damage):
 
 
 def test_a_failure_in_the_middle_changes_nothing(old, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(28, "No space left on device")
 
     path = old / "plain.ledger"
@@ -162,8 +162,8 @@ def test_a_kill_between_the_steps_leaves_a_file_that_opens(old, moment):
         import os, signal, sys
         from hetdp.accounting.ledger import file
         whole = getattr(file, sys.argv[2])
-        def killed(*arguments):
-            whole(*arguments)
+        def killed(*arguments, **options):
+            whole(*arguments, **options)
             os.kill(os.getpid(), signal.SIGKILL)
         setattr(file, sys.argv[2], killed)
         from hetdp.accounting.ledger.ledger import Ledger

@@ -30,6 +30,7 @@ from hetdp.core.errors import InvalidInput, LedgerError
 
 __all__ = ["LedgerFile", "is_there", "resolved"]
 
+_VERSION = 2
 #: Where the chain of charges begins.
 _NO_CHARGES = bytes(32)
 #: How often a file that other processes are changing is looked at again.
@@ -223,12 +224,12 @@ class _Damaged(Exception):
     """Contents that are not as they were written. A ledger is never mended by guessing: that could forget losses."""
 
 
-def _write_state(connection: sqlite3.Connection, chain: bytes, state: State) -> bytes:
+def _write_state(connection: sqlite3.Connection, chain: bytes, state: State, version: int = _VERSION) -> bytes:
     """Replace the state and return its checksum."""
     head = (chain, state.unit, json.dumps(state.items), state.charges, state.weights_spent, int(state.dropping))
     vectors = (state.limits.astype("<f8"), state.epsilon.astype("<f8"), state.rho.astype("<f8"), state.active)
     blobs = [vector.tobytes() for vector in vectors]
-    checksum = _checksum(_FORMAT.version, *head, *blobs)
+    checksum = _checksum(version, *head, *blobs)
     connection.execute(
         "INSERT OR REPLACE INTO state (id, checksum, chain, unit, items, charges, weights_spent, dropping, "
         "limits, epsilon, rho, active) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -248,12 +249,11 @@ def _write_history(connection: sqlite3.Connection, chain: bytes, entries: list[E
     return chain
 
 
-def _read_state(connection: sqlite3.Connection, version: int | None = None) -> tuple[bytes, bytes, State]:
+def _read_state(connection: sqlite3.Connection, version: int = _VERSION) -> tuple[bytes, bytes, State]:
     """Return the checksum, the end of the chain of charges, and the state as today's version sees it.
 
     A state that is not as it was written is refused, for it may have forgotten losses.
     """
-    version = version or _FORMAT.version
     dropping = () if version == 1 else ("dropping",)
     columns = ("chain", "unit", "items", "charges", "weights_spent", *dropping, "limits", "epsilon", "rho", "active")
     rows = connection.execute(f"SELECT checksum, {', '.join(columns)} FROM state").fetchall()  # noqa: S608  (constants)
@@ -282,7 +282,7 @@ def _read_state(connection: sqlite3.Connection, version: int | None = None) -> t
     return checksum, stored["chain"], state
 
 
-def _read_history(connection: sqlite3.Connection, chain: bytes, version: int | None = None) -> tuple[Entry, ...]:
+def _read_history(connection: sqlite3.Connection, chain: bytes, version: int = _VERSION) -> tuple[Entry, ...]:
     """Return every charge, oldest first, if they are the ones chained into `chain`.
 
     A charge that was changed, removed or added breaks the chain.
@@ -325,12 +325,12 @@ def _dropping_becomes_a_column(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM history")
     chain = _write_history(connection, _NO_CHARGES, list(entries))
     dropping = any(entry.dropping for entry in entries)
-    _write_state(connection, chain, replace(state, dropping=dropping))
+    _write_state(connection, chain, replace(state, dropping=dropping), version=2)
 
 
 _FORMAT = sqlite.Format(
     name="a ledger",
-    version=2,
+    version=_VERSION,
     schema="""
         CREATE TABLE state (
             id INTEGER PRIMARY KEY CHECK (id = 1),
