@@ -16,9 +16,8 @@ import numpy as np
 
 import hetdp
 from hetdp.core.randomness import simulation_stream
-from hetdp.experiments.datasets.communities import make_profiles
-from hetdp.experiments.datasets.description import describe
-from hetdp.experiments.datasets.recipes import RECIPES, Curve, Recipe, Zipf
+from hetdp.experiments.datasets.built_in import RECIPES, Curve, Recipe, Zipf, make_profiles
+from hetdp.experiments.datasets.statistics import describe
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.metrics import recall
 

@@ -4,8 +4,8 @@ import pytest
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.experiments.configurations import fingerprint
-from hetdp.experiments.inputs import DataSet
-from hetdp.experiments.settings import Settings
+from hetdp.experiments.datasets.prepared import DataSet
+from hetdp.experiments.sweep import SweepSettings
 from hetdp.profiles import Profiles
 
 
@@ -39,7 +39,7 @@ def crowd_file(tmp_path, crowd):
 
 @pytest.fixture
 def small_settings():
-    return Settings(
+    return SweepSettings(
         data=("crowd",),
         runs=2,
         k=4,

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from hetdp import datasets, errors
 from hetdp.core.randomness import seeded_stream
-from hetdp.experiments.datasets.communities import make_profiles
-from hetdp.experiments.datasets.recipes import RECIPES, Curve, Zipf
+from hetdp.experiments.datasets.built_in import RECIPES, Curve, Zipf, make_profiles
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.metrics import recall
 from hetdp.profiles import Profiles, split

@@ -5,17 +5,17 @@ import pytest
 
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.evaluation import _Searches, run_task
-from hetdp.experiments.weight_rules import GROUPS, Groups, Practice, Same, SharedSlices, Slices
+from hetdp.experiments.weight_rules import GROUPS, GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule
 from hetdp.neighbors.baselines import true_neighbors
 from hetdp.neighbors.metrics import recall
 from hetdp.profiles import Profiles, policies, split
 
-PRACTICE = Practice(0.25, 0.5, 0.25)
+PRACTICE = PracticeRule(0.25, 0.5, 0.25)
 
 
 def points(crowd, seed=0, **how):
     how = {"k": 4, "cycles": 5, "epsilons": (0.5, 3.0), **how}
-    return run_task(crowd.profiles, Task(crowd.mark, Configuration(**how), seed)).points
+    return run_task(crowd.profiles, Task(crowd.fingerprint, Configuration(**how), seed)).points
 
 
 @pytest.mark.parametrize("engine", ["exact", "gossip", "sketch"])
@@ -40,21 +40,21 @@ def test_hardly_any_noise_is_better_than_much_noise(crowd, engine):
 
 
 def test_one_slice_means_both_ends_as_two_do(crowd):
-    one, two, three = (points(crowd, engine="gossip", weights=Slices(0.25, n)) for n in (1, 2, 3))
+    one, two, three = (points(crowd, engine="gossip", weights=SliceRule(0.25, n)) for n in (1, 2, 3))
     assert one == two != three
 
 
 def test_weight_zero_everywhere_is_as_good_as_empty_profiles(crowd):
     """Whatever people have, the neighbours are the same: those of noise alone."""
     other = Profiles.from_pairs(range(40), [0] * 40, user_ids=crowd.profiles.user_ids, item_ids=crowd.profiles.item_ids)
-    how = Configuration(engine="gossip", weights=Same(0.0), score="overlap", epsilons=(1.0,), k=4, cycles=5)
+    how = Configuration(engine="gossip", weights=SameRule(0.0), score="overlap", epsilons=(1.0,), k=4, cycles=5)
     (mine,), (theirs,) = (run_task(people, Task("", how, 0)).points for people in (crowd.profiles, other))
     assert (mine.met_mean, mine.met_max) == (theirs.met_mean, theirs.met_max)
 
 
 @pytest.mark.parametrize("per", ["item", "user"])
 def test_groups_are_exact_shares_and_weigh_what_they_should(crowd, per):
-    drawn = Groups(0.25, 0.5, 0.25, per=per).draw(crowd.profiles, 5)
+    drawn = GroupRule(0.25, 0.5, 0.25, per=per).draw(crowd.profiles, 5)
     assert np.bincount(drawn.groups).tolist() == [10, 20, 10]
     owners, weights = crowd.profiles.owners, drawn.profiles.weights
     allowed = ({0.0, 0.5, 1.0}, {0.5, 0.75, 1.0}, {1.0})
@@ -65,18 +65,18 @@ def test_groups_are_exact_shares_and_weigh_what_they_should(crowd, per):
 
 
 def test_the_recall_of_groups_adds_up_to_that_of_all(crowd):
-    for point in points(crowd, engine="gossip", weights=Groups(0.25, 0.5, 0.25)):
+    for point in points(crowd, engine="gossip", weights=GroupRule(0.25, 0.5, 0.25)):
         shares = dict(zip(GROUPS, (0.25, 0.5, 0.25), strict=True))
         assert sum(share * point.recall[group] for group, share in shares.items()) == pytest.approx(point.recall["all"])
 
 
 def test_a_group_without_members_has_no_recall(crowd):
-    (first, _) = points(crowd, engine="gossip", weights=Groups(0.0, 0.5, 0.5))
+    (first, _) = points(crowd, engine="gossip", weights=GroupRule(0.0, 0.5, 0.5))
     assert "fundamentalists" not in first.recall
 
 
 def test_homogeneous_practice_leaves_out_the_same_people_and_halves_epsilon(crowd):
-    practice, groups = (kind(0.25, 0.5, 0.25).draw(crowd.profiles, 5) for kind in (Practice, Groups))
+    practice, groups = (kind(0.25, 0.5, 0.25).draw(crowd.profiles, 5) for kind in (PracticeRule, GroupRule))
     assert (practice.groups == groups.groups).all()
     assert practice.level == 1 / 2
     out = practice.groups[crowd.profiles.owners] == 0
@@ -121,16 +121,16 @@ def test_those_taking_part_find_what_they_would_find_among_themselves(crowd):
 
 
 def test_practice_with_hardly_anybody_left_gives_what_there_is(crowd):
-    drawn, found = neighbours_in_practice(crowd, "gossip", Practice(0.9, 0.05, 0.05), k=10)
+    drawn, found = neighbours_in_practice(crowd, "gossip", PracticeRule(0.9, 0.05, 0.05), k=10)
     assert int(drawn.taking_part.sum()) == 4
     assert found.shape == (40, 3)
-    drawn, found = neighbours_in_practice(crowd, "gossip", Practice(0.98, 0.02, 0.0), k=10)
+    drawn, found = neighbours_in_practice(crowd, "gossip", PracticeRule(0.98, 0.02, 0.0), k=10)
     assert int(drawn.taking_part.sum()) == 1
     assert (found == -1).all()
 
 
 def test_shared_weights_belong_to_items(crowd):
-    weights = SharedSlices(0.0, 5).draw(crowd.profiles, 2).profiles.weights
+    weights = SharedSliceRule(0.0, 5).draw(crowd.profiles, 2).profiles.weights
     items = crowd.profiles.indices
     assert len(set(weights.tolist())) == 5
     assert all(len(set(weights[items == item].tolist())) == 1 for item in np.unique(items))

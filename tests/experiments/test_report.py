@@ -12,16 +12,13 @@ import shutil
 import pytest
 
 from hetdp.experiments.evaluation import Outcome, Point
-from hetdp.experiments.marks import BY_OVERLAP, TAKING_PART, Mark, figure_marks
-from hetdp.experiments.measurements import Measurements
-from hetdp.experiments.reach import Reach
+from hetdp.experiments.figure_points import BY_OVERLAP, TAKING_PART, FigurePoint, figure_points
+from hetdp.experiments.measurements import GapClosed, Measurements
 from hetdp.experiments.report.charts import panel_chart, styled
 from hetdp.experiments.report.contents import answer, lead, numbers_csv
-from hetdp.experiments.report.figures import FIGURES, Series, present_series
-from hetdp.experiments.report.remarks import remarks
+from hetdp.experiments.report.figures import FIGURES, Series, present_series, remarks
 from hetdp.experiments.reproduction import reproduce
-from hetdp.experiments.settings import Settings
-from hetdp.experiments.sweeps import plan_tasks
+from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.experiments.weight_rules import GROUPS
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -38,7 +35,7 @@ def made(tmp_path_factory):
     nasty.write_text(
         "user,item\n" + "".join(f"{user},{user * item % 23}\n" for user in range(1, 23) for item in range(1, 8))
     )
-    settings = Settings(
+    settings = SweepSettings(
         data=("survey_like", str(nasty)),
         runs=2,
         epsilons=(1.0, 3.0),
@@ -87,8 +84,8 @@ def test_names_of_data_sets_are_only_text(html):
 
 
 def test_published_points_stand_beside_ours(html, made):
-    marks = [mark for mark in made.evaluation.marks if mark.figure == "figure1" and mark.data == "survey_like"]
-    assert {mark.x: mark.published for mark in marks if mark.published is not None} == {
+    points = [point for point in made.evaluation.points if point.figure == "figure1" and point.data == "survey_like"]
+    assert {point.x: point.published for point in points if point.published is not None} == {
         0.0: 0.962105,
         0.5: 0.957416,
         0.9: 0.968561,
@@ -102,7 +99,7 @@ def test_published_points_stand_beside_ours(html, made):
 def test_every_number_of_the_figures_is_in_the_csv(made, html):
     (numbers,) = [path for path in made.files if path.name == "numbers.csv"]
     rows = list(csv.DictReader(io.StringIO(numbers.read_text(encoding="utf-8"))))
-    assert len(rows) == len(made.evaluation.marks)
+    assert len(rows) == len(made.evaluation.points)
     assert {row["figure"] for row in rows} == {figure.key for figure in FIGURES} | {"ends"}
     inside = base64.b64decode(re.search(r"data:text/csv;base64,([^\"]+)", html)[1]).decode()
     assert inside == numbers.read_text(encoding="utf-8")
@@ -118,8 +115,8 @@ def test_every_run_is_in_a_csv(made):
 
 def test_total_loss_is_counted_for_each_engine(made):
     def losses(engine):
-        marks = [mark for mark in made.evaluation.marks if mark.data == "survey_like" and mark.series == engine]
-        one, together = ([mark.x for mark in marks if mark.figure == f"engines_{kind}"] for kind in ("one", "all"))
+        points = [point for point in made.evaluation.points if point.data == "survey_like" and point.series == engine]
+        one, together = ([point.x for point in points if point.figure == f"engines_{kind}"] for kind in ("one", "all"))
         return [total / single for single, total in zip(one, together, strict=True)]
 
     assert losses("sketch") == [1, 1, 1]
@@ -139,26 +136,26 @@ def test_the_page_says_that_it_is_a_simulation_and_where_points_come_from(html):
 
 
 def test_one_run_has_no_interval_and_does_not_break_a_chart():
-    mark = Mark("figure1", "mine", "", "gossip", 0.5, 0.25, math.nan, math.nan, 1)
-    chart = styled(panel_chart(FIGURES[0], [mark], [], [Series("gossip", "red")]))
+    point = FigurePoint("figure1", "mine", "", "gossip", 0.5, 0.25, math.nan, math.nan, 1)
+    chart = styled(panel_chart(FIGURES[0], [point], [], [Series("gossip", "red")]))
     assert "one run only" in json.dumps(chart, allow_nan=False)
-    assert numbers_csv([mark]).splitlines()[1] == "figure1,mine,,gossip,0.5,0.25,,,1,"
+    assert numbers_csv([point]).splitlines()[1] == "figure1,mine,,gossip,0.5,0.25,,,1,"
 
 
 def test_intervals_of_recall_end_at_one_and_one_run_has_none(crowd, small_settings):
-    def marks(recalls):
+    def points(recalls):
         settings = dataclasses.replace(small_settings, runs=len(recalls))
-        tasks = plan_tasks(settings, {"crowd": crowd.mark})
+        tasks = plan_tasks(settings, {"crowd": crowd.fingerprint})
         outcomes = [
             Outcome(
                 task, tuple(Point(e, _everybody(recalls[task.seed])) for e in task.configuration.epsilons or (None,)), 0
             )
             for task in tasks
         ]
-        return figure_marks(Measurements(outcomes, {crowd.mark: "crowd"}), settings, [crowd])
+        return figure_points(Measurements(outcomes, {crowd.fingerprint: "crowd"}), settings, [crowd])
 
-    assert {(mark.low > 0.5, mark.high) for mark in marks((0.9, 1.0))} == {(False, 1.0)}
-    assert all(math.isnan(mark.low) and math.isnan(mark.high) for mark in marks((0.9,)))
+    assert {(point.low > 0.5, point.high) for point in points((0.9, 1.0))} == {(False, 1.0)}
+    assert all(math.isnan(point.low) and math.isnan(point.high) for point in points((0.9,)))
 
 
 def _everybody(recall):
@@ -167,9 +164,9 @@ def _everybody(recall):
 
 def test_those_taking_part_are_everybody_but_the_fundamentalists(made):
     by_group = {
-        mark.x: mark.recall
-        for mark in made.evaluation.marks
-        if (mark.figure, mark.data, mark.series) == ("practice", "survey_like", "homogeneous practice")
+        point.x: point.recall
+        for point in made.evaluation.points
+        if (point.figure, point.data, point.series) == ("practice", "survey_like", "homogeneous practice")
     }
     sizes = {"pragmatists": 52, "unconcerned": 27, "fundamentalists": 41}
     assert sum(by_group[group] * size for group, size in sizes.items()) / 120 == pytest.approx(by_group["all"])
@@ -177,21 +174,25 @@ def test_those_taking_part_are_everybody_but_the_fundamentalists(made):
     assert by_group[TAKING_PART] == pytest.approx(taking_part)
 
 
-def evaluation_with(made, reaches):
-    return dataclasses.replace(made.evaluation, reaches=reaches)
+def evaluation_with(made, gaps_closed):
+    return dataclasses.replace(made.evaluation, gaps_closed=gaps_closed)
 
 
 def test_the_first_sentence_speaks_of_lower_ends_and_says_plainly_where_it_does_not_work(made):
     name = "survey_like"
-    text = lead(evaluation_with(made, {name: (Reach(0.3, 0.9, 0.79), Reach(1.0, 0.95, 0.81))}))
+    text = lead(evaluation_with(made, {name: (GapClosed(0.3, 0.9, 0.79), GapClosed(1.0, 0.95, 0.81))}))
     assert "at least 80% of the way" in text
     assert "survey_like from a total loss of 1," in text
-    text = lead(evaluation_with(made, {name: (Reach(1.0, 0.05, 0.04), Reach(3.0, 0.24, 0.22), Reach(10.0, 0.9, 0.82))}))
+    text = lead(
+        evaluation_with(
+            made, {name: (GapClosed(1.0, 0.05, 0.04), GapClosed(3.0, 0.24, 0.22), GapClosed(10.0, 0.9, 0.82))}
+        )
+    )
     assert "where a profile holds 68 of 200 items, published sketches do not work at a total loss of 3 or less" in text
     assert "(24% of the way at 3): it takes 10." in text
-    text = lead(evaluation_with(made, {name: (Reach(3.0, 0.87, 0.799),)}))
+    text = lead(evaluation_with(made, {name: (GapClosed(3.0, 0.87, 0.799),)}))
     assert "not certain on survey_like (at 3: 87%; lower end 79%)" in text
-    text = lead(evaluation_with(made, {name: (Reach(3.0, 0.5, 0.4),)}))
+    text = lead(evaluation_with(made, {name: (GapClosed(3.0, 0.5, 0.4),)}))
     assert "do not get 80% of the way on survey_like (at best 50% of the way, at 3)" in text
 
 
@@ -204,25 +205,25 @@ def test_comparisons_are_counted_and_not_a_fixed_text(made):
 def test_data_on_which_true_neighbours_are_no_better_are_named(made):
     name = made.evaluation.data[0]
     assert f"On {name} even true" not in lead(made.evaluation)
-    marks = tuple(
-        dataclasses.replace(mark, recall=0.1, published=None)
-        if (mark.figure, mark.data, mark.series) == ("ends", name, "true neighbours")
-        else dataclasses.replace(mark, published=None)
-        for mark in made.evaluation.marks
+    points = tuple(
+        dataclasses.replace(point, recall=0.1, published=None)
+        if (point.figure, point.data, point.series) == ("ends", name, "true neighbours")
+        else dataclasses.replace(point, published=None)
+        for point in made.evaluation.points
     )
-    text = lead(dataclasses.replace(made.evaluation, marks=marks, reaches={}))
+    text = lead(dataclasses.replace(made.evaluation, points=points, gaps_closed={}))
     assert f"On {name} even true neighbours are no better than random ones" in text
     assert "published" not in text
-    assert "with the published points" in lead(dataclasses.replace(made.evaluation, reaches={}))
+    assert "with the published points" in lead(dataclasses.replace(made.evaluation, gaps_closed={}))
 
 
 def test_sketches_are_measured_against_true_neighbours_by_overlap(made):
     ends = {
-        mark.series: mark.recall
-        for mark in made.evaluation.marks
-        if mark.figure == "ends" and mark.data == "survey_like"
+        point.series: point.recall
+        for point in made.evaluation.points
+        if point.figure == "ends" and point.data == "survey_like"
     }
-    sketch = {reach.loss: reach.share for reach in made.evaluation.reaches["survey_like"]}
+    sketch = {reach.loss: reach.share for reach in made.evaluation.gaps_closed["survey_like"]}
     recall = made.evaluation.published_once("survey_like")
     random = ends["random neighbours"]
     assert sketch[10.0] == pytest.approx((recall[10.0] - random) / (ends[BY_OVERLAP] - random))
@@ -231,8 +232,8 @@ def test_sketches_are_measured_against_true_neighbours_by_overlap(made):
 
 
 def test_worse_than_random_is_said():
-    end = Mark("ends", "mine", "", "random neighbours", math.nan, 0.085, 0.08, 0.09, 10)
-    low = Mark("epsilon", "mine", "", "from 0", 0.1, 0.07, 0.065, 0.076, 10)
+    end = FigurePoint("ends", "mine", "", "random neighbours", math.nan, 0.085, 0.08, 0.09, 10)
+    low = FigurePoint("epsilon", "mine", "", "from 0", 0.1, 0.07, 0.065, 0.076, 10)
     (text,) = remarks([end, low])
     assert "worse than random ones (0.085): weights from 0 at epsilon 0.1: 0.070" in text
     assert "hypothesis" in text
@@ -247,9 +248,9 @@ def test_the_page_quotes_the_paper_and_marks_what_we_extended(html):
 
 
 def test_series_unknown_to_a_figure_get_a_colour_of_their_own():
-    mark = Mark("figure2", "mine", "", "from 0.3", 2, 0.25, 0.2, 0.3, 5)
-    known = Mark("figure2", "mine", "", "from 0", 2, 0.25, 0.2, 0.3, 5)
-    found = present_series(FIGURES[1], [known, mark])
+    point = FigurePoint("figure2", "mine", "", "from 0.3", 2, 0.25, 0.2, 0.3, 5)
+    known = FigurePoint("figure2", "mine", "", "from 0", 2, 0.25, 0.2, 0.3, 5)
+    found = present_series(FIGURES[1], [known, point])
     assert [one.name for one in found] == ["from 0", "from 0.3"]
     assert len({one.color for one in found}) == 2
 

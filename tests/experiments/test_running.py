@@ -12,19 +12,18 @@ import time
 import pytest
 
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.experiments.dask_connection import _within
-from hetdp.experiments.running import DaskRunner, LocalRunner, run_sweep
-from hetdp.experiments.store import ResultsStore, count_missing
-from hetdp.experiments.sweeps import plan_tasks
+from hetdp.experiments.results import ResultsStore, count_missing
+from hetdp.experiments.running import DaskRunner, LocalRunner, _within, run_sweep
+from hetdp.experiments.sweep import plan_tasks
 
 
 @pytest.fixture
 def tasks(small_settings, crowd):
-    return plan_tasks(small_settings, {"crowd": crowd.mark})
+    return plan_tasks(small_settings, {"crowd": crowd.fingerprint})
 
 
 def run(crowd, tasks, store, runner, progress=None):
-    return run_sweep({crowd.mark: crowd.profiles}, tasks, store, runner, progress)
+    return run_sweep({crowd.fingerprint: crowd.profiles}, tasks, store, runner, progress)
 
 
 def numbers(store, tasks):
@@ -61,9 +60,9 @@ def test_an_interrupted_sweep_goes_on(tmp_path, crowd, tasks):
 def test_a_killed_sweep_goes_on(tmp_path, crowd_file):
     path = tmp_path / "out"
     code = (
-        "import sys; from pathlib import Path; from hetdp.experiments.settings import Settings;"
+        "import sys; from pathlib import Path; from hetdp.experiments.sweep import SweepSettings;"
         "from hetdp.experiments.reproduction import reproduce;"
-        "reproduce(Settings(data=(sys.argv[1],), runs=50, k=4), Path(sys.argv[2]))"
+        "reproduce(SweepSettings(data=(sys.argv[1],), runs=50, k=4), Path(sys.argv[2]))"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(crowd_file), str(path)]) as process:
         results = path / "results.sqlite"

@@ -9,55 +9,54 @@ import pytest
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.experiments import configurations
 from hetdp.experiments.configurations import Configuration, Task
-from hetdp.experiments.settings import Settings, read_settings
-from hetdp.experiments.sweeps import paper_configurations, plan_tasks, sweep_configurations
-from hetdp.experiments.weight_rules import Groups, Practice, Same, SharedSlices, Slices
+from hetdp.experiments.sweep import SweepSettings, paper_configurations, plan_tasks, read_settings, sweep_configurations
+from hetdp.experiments.weight_rules import GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule
 
 
 def test_the_full_sweep_covers_the_figures_of_the_paper():
-    found = paper_configurations(Settings())
+    found = paper_configurations(SweepSettings())
     rules = {one.weights for one in found if one.private}
-    assert {Slices(lower, n) for lower in (0.0, 0.5, 0.9) for n in range(1, 11)} <= rules
+    assert {SliceRule(lower, n) for lower in (0.0, 0.5, 0.9) for n in range(1, 11)} <= rules
     published = {(0.1, f) for f in (0.8, 0.7, 0.3, 0.2)} | {(0.2, f) for f in (0.7, 0.6, 0.2)}
     published |= {(0.6, f) for f in (0.3, 0.2)} | {(0.7, 0.2)}
-    mixes = {(rule.pragmatists, rule.fundamentalists) for rule in rules if isinstance(rule, Groups)}
+    mixes = {(rule.pragmatists, rule.fundamentalists) for rule in rules if isinstance(rule, GroupRule)}
     assert published | {(0.43, 0.34)} <= mixes
     assert {one.engine for one in found} == {"baseline", "random", "gossip"}
     assert {(one.score, one.combine) for one in found if one.private} == {("cosine", "product")}
 
 
 def test_at_least_133_configurations_are_measured_and_none_twice():
-    found = sweep_configurations(Settings())
+    found = sweep_configurations(SweepSettings())
     assert len(found) >= 133
     assert len({Task("", one, 0).name for one in found}) == len(found)
 
 
 def test_the_additions_are_all_there():
-    extra = set(sweep_configurations(Settings())) - set(paper_configurations(Settings()))
+    extra = set(sweep_configurations(SweepSettings())) - set(paper_configurations(SweepSettings()))
     assert {"baseline", "exact", "gossip", "sketch"} == {one.engine for one in extra}
     assert {one.score for one in extra if one.engine == "baseline"} == {"overlap"}
     assert {"overlap", "squared-cosine"} <= {one.score for one in extra}
-    assert any(isinstance(one.weights, Practice) for one in extra)
-    assert any(isinstance(one.weights, SharedSlices) for one in extra)
+    assert any(isinstance(one.weights, PracticeRule) for one in extra)
+    assert any(isinstance(one.weights, SharedSliceRule) for one in extra)
 
 
 def test_impossible_mixes_are_left_out():
-    for mix in Settings().group_mixes:
+    for mix in SweepSettings().group_mixes:
         assert min(mix) >= 0
         assert sum(mix) == pytest.approx(1)
-    assert (0.0, 0.7, 0.7) not in Settings().group_mixes
+    assert (0.0, 0.7, 0.7) not in SweepSettings().group_mixes
 
 
 def test_impossible_mixes_are_named_and_refused_where_nothing_else_is_left():
-    assert Settings(pragmatists=(0.6, 0.1), unconcerned=(0.7,)).dropped_mixes == ((0.6, 0.7),)
+    assert SweepSettings(pragmatists=(0.6, 0.1), unconcerned=(0.7,)).dropped_mixes == ((0.6, 0.7),)
     with pytest.raises(InvalidInput, match=r"sum to 1 at most. Got pragmatists \[0.6\] and unconcerned \[0.7, 0.5\]"):
-        Settings(pragmatists=(0.6,), unconcerned=(0.7, 0.5))
-    assert Settings(pragmatists=(), unconcerned=()).group_mixes == Settings().mixes
+        SweepSettings(pragmatists=(0.6,), unconcerned=(0.7, 0.5))
+    assert SweepSettings(pragmatists=(), unconcerned=()).group_mixes == SweepSettings().mixes
 
 
 def test_results_of_the_old_homogeneous_practice_are_not_used_again(monkeypatch):
-    practice = Task("d", Configuration(engine="gossip", weights=Practice(0.34, 0.43, 0.23), epsilons=(1.0,)), 0)
-    groups = Task("d", Configuration(engine="gossip", weights=Groups(0.34, 0.43, 0.23), epsilons=(1.0,)), 0)
+    practice = Task("d", Configuration(engine="gossip", weights=PracticeRule(0.34, 0.43, 0.23), epsilons=(1.0,)), 0)
+    groups = Task("d", Configuration(engine="gossip", weights=GroupRule(0.34, 0.43, 0.23), epsilons=(1.0,)), 0)
     names = practice.name, groups.name
     monkeypatch.setattr(configurations, "EVALUATION_OF", {})
     assert practice.name != names[0]
@@ -73,10 +72,10 @@ def test_tasks_come_run_by_run(small_settings):
 def test_the_name_of_a_task_is_the_same_in_another_process():
     code = (
         "from hetdp.experiments.configurations import *; from hetdp.experiments.weight_rules import *;"
-        "print(Task('d', Configuration(engine='gossip', weights=Slices(0.5, 3), epsilons=(0.1, 1)), 7).name)"
+        "print(Task('d', Configuration(engine='gossip', weights=SliceRule(0.5, 3), epsilons=(0.1, 1)), 7).name)"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    assert printed == Task("d", Configuration(engine="gossip", weights=Slices(0.5, 3), epsilons=(0.1, 1.0)), 7).name
+    assert printed == Task("d", Configuration(engine="gossip", weights=SliceRule(0.5, 3), epsilons=(0.1, 1.0)), 7).name
 
 
 @pytest.mark.parametrize(
@@ -87,7 +86,7 @@ def test_the_name_of_a_task_is_the_same_in_another_process():
         {"score": "overlap"},
         {"combine": "smaller"},
         {"epsilons": (1.0,)},
-        {"weights": Same(0.5)},
+        {"weights": SameRule(0.5)},
     ],
 )
 def test_another_configuration_has_another_name(change):
@@ -112,7 +111,7 @@ def test_a_file_changes_what_it_names_only(tmp_path):
     path.write_text('runs = 4\nlower = [0, 0.5]\ndata = "survey_like"\nmixes = [[0.5, 0.25, 0.25]]\n')
     found = read_settings(path)
     assert (found.runs, found.lower, found.data, found.mixes) == (4, (0.0, 0.5), ("survey_like",), ((0.5, 0.25, 0.25),))
-    assert found.slices == Settings().slices
+    assert found.slices == SweepSettings().slices
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from hetdp.experiments.claims import Claim, Mixes
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.evaluation import Outcome, Point
-from hetdp.experiments.measurements import Measurements, estimate
+from hetdp.experiments.measurements import Measurements, gap_closed, mean_over_runs
 from hetdp.experiments.published import PUBLISHED_MIXES, PUBLISHED_SETS, published_for
-from hetdp.experiments.reach import reach_of
-from hetdp.experiments.report.verdict_tables import tally
-from hetdp.experiments.settings import Settings
-from hetdp.experiments.sweeps import plan_tasks
-from hetdp.experiments.verdicts import _check, judge_claims
-from hetdp.experiments.weight_rules import GROUPS, Groups, Same, Slices
+from hetdp.experiments.report.contents import tally
+from hetdp.experiments.sweep import SweepSettings, plan_tasks
+from hetdp.experiments.verdicts import Claim, Mixes, _check, judge_claims
+from hetdp.experiments.weight_rules import GROUPS, GroupRule, SameRule, SliceRule
 
-SETTINGS = Settings(data=("made",), runs=10, extras=False, per=("item",))
+SETTINGS = SweepSettings(data=("made",), runs=10, extras=False, per=("item",))
 
 
 def made_up(recall, *, settings=SETTINGS, name="made", built_in=False, own=1e-4):
@@ -42,12 +39,12 @@ def as_in_the_paper(one: Configuration):
     rule = one.weights
     if not one.private:
         value = 0.1 if one.engine == "random" else 0.3
-        return {"all": value, **dict.fromkeys(GROUPS, value)} if isinstance(rule, Groups) else {"all": value}
-    if isinstance(rule, Groups):
+        return {"all": value, **dict.fromkeys(GROUPS, value)} if isinstance(rule, GroupRule) else {"all": value}
+    if isinstance(rule, GroupRule):
         rest = 0.02 * rule.fundamentalists
         return {"all": 0.2, "fundamentalists": 0.15, "pragmatists": 0.2 - rest, "unconcerned": 0.25 - rest}
-    lower = rule.lower if isinstance(rule, Slices) else 1.0
-    n = rule.n if isinstance(rule, Slices) else 1
+    lower = rule.lower if isinstance(rule, SliceRule) else 1.0
+    n = rule.n if isinstance(rule, SliceRule) else 1
     return {"all": 0.15 + 0.14 * lower - (0.005 * n if lower == 0 else 0.0)}
 
 
@@ -63,10 +60,10 @@ def upside_down(one: Configuration):
     rule = one.weights
     if not one.private:
         return found
-    if isinstance(rule, Groups):
+    if isinstance(rule, GroupRule):
         rest = 0.3 * rule.fundamentalists
         return {"all": 0.2, "fundamentalists": 0.9, "pragmatists": 0.5 - rest, "unconcerned": 0.4 - rest}
-    if isinstance(rule, Same):
+    if isinstance(rule, SameRule):
         return found
     return {"all": 0.29 - 0.28 * rule.lower + 0.01 * rule.n * (1 if rule.lower == 0 else -1)}
 
@@ -96,7 +93,7 @@ def test_a_cross_check_is_shown_but_does_not_decide():
     def biased(one):
         """True neighbours favour the liberal groups by more than their lead."""
         found = as_in_the_paper(one)
-        if one.engine == "baseline" and isinstance(one.weights, Groups):
+        if one.engine == "baseline" and isinstance(one.weights, GroupRule):
             found |= {"fundamentalists": 0.1, "pragmatists": 0.4, "unconcerned": 0.7}
         return found
 
@@ -137,7 +134,7 @@ def test_the_difference_between_half_and_nine_tenths_is_shown_and_asks_for_nothi
     def backwards(one):
         found = as_in_the_paper(one)
         rule = one.weights
-        return {"all": 0.2} if isinstance(rule, Slices) and rule.lower == 0.9 else found
+        return {"all": 0.2} if isinstance(rule, SliceRule) and rule.lower == 0.9 else found
 
     verdict = made_up(backwards)["range"]
     assert verdict.outcome == "confirmed"
@@ -149,7 +146,7 @@ def test_always_means_every_mix_and_often_more_than_half():
     def sometimes(one):
         found = as_in_the_paper(one)
         rule = one.weights
-        if one.private and isinstance(rule, Groups):
+        if one.private and isinstance(rule, GroupRule):
             if (rule.pragmatists, rule.fundamentalists) == (0.1, 0.8):
                 found["pragmatists"] = 0.1  # below fundamentalists in one mix of ten
             found["unconcerned"] = 0.9 if rule.pragmatists == 0.1 else 0.17  # above pragmatists in four mixes of ten
@@ -169,7 +166,7 @@ def test_ours_are_compared_in_the_published_mixes_only():
         """Mixes without published points say the opposite, and loudly."""
         found = as_in_the_paper(one)
         rule = one.weights
-        if isinstance(rule, Groups) and (rule.fundamentalists, rule.pragmatists) not in PUBLISHED_MIXES:
+        if isinstance(rule, GroupRule) and (rule.fundamentalists, rule.pragmatists) not in PUBLISHED_MIXES:
             found |= {"fundamentalists": 9.0}
         return found
 
@@ -208,20 +205,20 @@ def test_a_share_of_the_distance_is_compared_within_each_run():
 
 def test_the_reach_is_compared_within_each_run():
     random, true = np.array([0.1, 0.3, 0.2]), np.array([0.5, 0.7, 0.8])
-    found = reach_of(1.0, random + 0.9 * (true - random), random, true)
+    found = gap_closed(1.0, random + 0.9 * (true - random), random, true)
     assert (found.share, found.low) == pytest.approx((0.9, 0.9))
-    noisy = reach_of(1.0, random + 0.9 * (true - random) + [0.1, -0.1, 0.0], random, true)
+    noisy = gap_closed(1.0, random + 0.9 * (true - random) + [0.1, -0.1, 0.0], random, true)
     assert noisy.share == pytest.approx(0.9)
     assert noisy.low < 0.5
-    assert reach_of(1.0, random[:1], random[:1], true[:1]).low == -math.inf
-    assert reach_of(1.0, random, true, random) is None
+    assert gap_closed(1.0, random[:1], random[:1], true[:1]).low == -math.inf
+    assert gap_closed(1.0, random, true, random) is None
 
 
 def test_intervals_are_students():
     """By hand: mean 2, standard deviation 1, 3 runs, quantile 4.302653 at 2 degrees of freedom."""
-    found = estimate(np.array([1.0, 2.0, 3.0]))
+    found = mean_over_runs(np.array([1.0, 2.0, 3.0]))
     assert found.high - 2 == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
-    assert estimate(np.array([1.0])).high == math.inf
+    assert mean_over_runs(np.array([1.0])).high == math.inf
 
 
 @pytest.mark.parametrize("data", PUBLISHED_SETS)
@@ -235,7 +232,7 @@ def test_published_points_are_complete(data):
 
 
 def test_averages_are_over_epsilons_and_configurations():
-    one, two = (Configuration(engine="gossip", weights=Slices(0.0, n), epsilons=(1.0, 2.0)) for n in (2, 3))
+    one, two = (Configuration(engine="gossip", weights=SliceRule(0.0, n), epsilons=(1.0, 2.0)) for n in (2, 3))
     values = {one: (0.1, 0.3), two: (0.5, 0.7)}
     outcomes = [
         Outcome(

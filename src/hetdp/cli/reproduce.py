@@ -12,10 +12,10 @@ from hetdp.cli.output import note, output_options, print_json, print_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hetdp.experiments.inputs import DataSet
+    from hetdp.experiments.datasets.prepared import DataSet
     from hetdp.experiments.reproduction import Reproduction
     from hetdp.experiments.running import Runner
-    from hetdp.experiments.settings import Settings
+    from hetdp.experiments.sweep import SweepSettings
 
 __all__ = ["reproduce"]
 
@@ -63,9 +63,9 @@ def reproduce(
 
     Weights in a file of yours are not used: the evaluation draws its own. `hetdp evaluate` uses yours.
     """
-    from hetdp.experiments.inputs import check_folder, prepare_data
+    from hetdp.experiments.datasets.prepared import prepare_data
+    from hetdp.experiments.reproduction import check_folder, require_packages
     from hetdp.experiments.reproduction import reproduce as run
-    from hetdp.experiments.reproduction import require_packages
 
     settings = _settings(data, config, quick=quick, per=per, runs=runs)
     if jobs is not None and address is not None:
@@ -92,14 +92,14 @@ def reproduce(
     _show(found, output, as_json=as_json, quiet=quiet)
 
 
-def _plan(settings: "Settings", sets: "list[DataSet]", output: Path) -> str:
+def _plan(settings: "SweepSettings", sets: "list[DataSet]", output: Path) -> str:
     """Return what would be run, what of it is finished already, and which mixes are left out."""
     from hetdp.core.words import counted, listed
     from hetdp.experiments.reproduction import RESULTS
-    from hetdp.experiments.store import count_missing
-    from hetdp.experiments.sweeps import plan_tasks, sweep_configurations
+    from hetdp.experiments.results import count_missing
+    from hetdp.experiments.sweep import plan_tasks, sweep_configurations
 
-    tasks = plan_tasks(settings, {one.name: one.mark for one in sets})
+    tasks = plan_tasks(settings, {one.name: one.fingerprint for one in sets})
     missing = count_missing(output / RESULTS, tasks)
     text = (
         f"--dry-run: would run {counted(len(sweep_configurations(settings)), 'configuration')} "
@@ -114,10 +114,10 @@ def _plan(settings: "Settings", sets: "list[DataSet]", output: Path) -> str:
 
 def _settings(
     data: tuple[str, ...], config: Path | None, *, quick: bool, per: str | None, runs: int | None
-) -> "Settings":
-    from hetdp.experiments.settings import Settings, read_settings
+) -> "SweepSettings":
+    from hetdp.experiments.sweep import SweepSettings, read_settings
 
-    settings = Settings.quick() if quick else Settings()
+    settings = SweepSettings.quick() if quick else SweepSettings()
     if config is not None:
         settings = read_settings(config, base=settings)
     changes: dict[str, Any] = {}
@@ -186,8 +186,7 @@ def _progress(*, quiet: bool) -> "Iterator[Callable[[int, int], None] | None]":
 
 def _show(found: "Reproduction", output: Path, *, as_json: bool, quiet: bool) -> None:
     from hetdp.core.words import counted
-    from hetdp.experiments.report.contents import answer, lead
-    from hetdp.experiments.report.verdict_tables import verdict_rows
+    from hetdp.experiments.report.contents import answer, lead, verdict_rows
 
     evaluation = found.evaluation
     if as_json:

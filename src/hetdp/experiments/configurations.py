@@ -10,10 +10,10 @@ import numpy as np
 from hetdp._version import __version__
 from hetdp.core.checks import finite, fraction, one_of, whole
 from hetdp.core.errors import InvalidInput
-from hetdp.experiments.weight_rules import Same, WeightRule
+from hetdp.experiments.weight_rules import SameRule, WeightRule
 from hetdp.profiles import Profiles
 
-__all__ = ["ENGINES", "SCORES", "Configuration", "Task", "fingerprint"]
+__all__ = ["ENGINES", "SCORES", "WAYS_TO_COMBINE", "Configuration", "Task", "fingerprint"]
 
 #: Raise it when the same task would give other numbers, so that results kept from before are not mixed with new ones.
 EVALUATION = 2
@@ -23,7 +23,7 @@ EVALUATION_OF = {"practice": 3}
 
 ENGINES = ("baseline", "random", "exact", "gossip", "sketch")
 SCORES = ("cosine", "overlap", "squared-cosine")
-_COMBINE = ("product", "smaller")
+WAYS_TO_COMBINE = ("product", "smaller")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Configuration:
     """
 
     engine: str
-    weights: WeightRule = dataclasses.field(default_factory=Same)
+    weights: WeightRule = dataclasses.field(default_factory=SameRule)
     epsilons: tuple[float, ...] = ()
     score: str = "cosine"
     combine: str = "product"
@@ -63,7 +63,7 @@ class Configuration:
     def __post_init__(self) -> None:
         one_of("engine", self.engine, ENGINES)
         one_of("score", self.score, SCORES)
-        one_of("combine", self.combine, _COMBINE)
+        one_of("combine", self.combine, WAYS_TO_COMBINE)
         whole("k", self.k, minimum=1)
         whole("cycles", self.cycles, minimum=1)
         for epsilon in self.epsilons:
@@ -93,7 +93,7 @@ class Configuration:
         facts["weights"] = {"kind": self.weights.kind, **facts["weights"]}
         if not self.private:  # what does not matter must not make a difference; groups are reported apart
             known = {"engine": self.engine, "k": self.k, "score": self.score}
-            return known if isinstance(self.weights, Same) else {**known, "weights": facts["weights"]}
+            return known if isinstance(self.weights, SameRule) else {**known, "weights": facts["weights"]}
         if self.engine != "gossip":
             del facts["combine"], facts["cycles"]
         return facts

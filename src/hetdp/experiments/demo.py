@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hetdp.core.files import write_whole
+from hetdp.experiments.datasets.prepared import DataSet, prepare_data
 from hetdp.experiments.evaluation import run_task
-from hetdp.experiments.inputs import DataSet, prepare_data
 from hetdp.experiments.reproduction import evaluate, require_packages
-from hetdp.experiments.settings import Settings
-from hetdp.experiments.sweeps import plan_tasks
+from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.metrics import judge, recall
@@ -21,7 +20,7 @@ __all__ = ["EPSILON", "DemoRow", "Demonstration", "demo_report"]
 
 EPSILON = 1.0
 _POLL = (0.34, 0.43, 0.23)
-_SETTINGS = Settings(
+_SETTINGS = SweepSettings(
     data=("survey_like", "digg_like"),
     runs=3,
     epsilons=(0.1, 1.0, 3.0),
@@ -80,8 +79,8 @@ def demo_report(path: Path, progress: Progress | None = None) -> Demonstration:
     """
     require_packages()
     data = prepare_data(_SETTINGS.data, k=_SETTINGS.k)
-    tasks = plan_tasks(_SETTINGS, {one.name: one.mark for one in data})
-    contents = {one.mark: one.profiles for one in data}
+    tasks = plan_tasks(_SETTINGS, {one.name: one.fingerprint for one in data})
+    contents = {one.fingerprint: one.profiles for one in data}
     total = len(tasks) + 3 * len(data)
     done = 0
 

@@ -138,7 +138,7 @@ class _Searches:
         self._factors = self._score.factors(train.sizes[self._people].astype(np.float64))
 
     def point(self, epsilon: float, level: Fraction, measure: "functools.partial[dict[str, float]]") -> Point:
-        """Return what the engine reaches at one epsilon."""
+        """Return what the engine gaps_closed at one epsilon."""
         if self._k < 1:  # nobody is left who could find somebody
             return Point(epsilon, measure(np.full((self._users, 1), -1)))
         exact = Fraction(repr(float(epsilon))) * level  # 0.1 is meant as one tenth

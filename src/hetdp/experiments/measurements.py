@@ -1,4 +1,4 @@
-"""What a sweep measured: recall by data set, configuration, group and epsilon, with its uncertainty."""
+"""What a sweep measured: recall by data set, configuration, group and epsilon, how sure it is, and how far it gets."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -9,8 +9,17 @@ from numpy.typing import NDArray
 
 from hetdp.experiments.configurations import Configuration
 from hetdp.experiments.evaluation import Outcome
+from hetdp.experiments.sweep import SweepSettings, overlap_baseline, sweep_configurations
 
-__all__ = ["CONFIDENCE", "Estimate", "Measurements", "estimate"]
+__all__ = [
+    "CONFIDENCE",
+    "GapClosed",
+    "MeanOverRuns",
+    "Measurements",
+    "gap_closed",
+    "mean_over_runs",
+    "sketch_gaps_closed",
+]
 
 #: Of every error bar.
 CONFIDENCE = 0.95
@@ -19,7 +28,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MeanOverRuns:
     """A mean over runs and its confidence interval (Student's t)."""
 
     mean: float
@@ -28,7 +37,7 @@ class Estimate:
     runs: int
 
 
-def estimate(values: Values, *, confidence: float = CONFIDENCE) -> Estimate:
+def mean_over_runs(values: Values, *, confidence: float = CONFIDENCE) -> MeanOverRuns:
     """Return the mean of independent runs and its confidence interval.
 
     Parameters
@@ -40,7 +49,7 @@ def estimate(values: Values, *, confidence: float = CONFIDENCE) -> Estimate:
 
     Examples
     --------
-    >>> found = estimate(np.array([1.0, 2.0, 3.0]))
+    >>> found = mean_over_runs(np.array([1.0, 2.0, 3.0]))
     >>> found.mean, round(found.high - found.mean, 3)
     (2.0, 2.484)
     """
@@ -48,9 +57,9 @@ def estimate(values: Values, *, confidence: float = CONFIDENCE) -> Estimate:
 
     runs, mean = values.size, float(values.mean())
     if runs < 2:  # noqa: PLR2004  (one run has no spread)
-        return Estimate(mean, -math.inf, math.inf, runs)
+        return MeanOverRuns(mean, -math.inf, math.inf, runs)
     width = float(stdtrit(runs - 1, 0.5 + confidence / 2)) * float(values.std(ddof=1)) / math.sqrt(runs)
-    return Estimate(mean, mean - width, mean + width, runs)
+    return MeanOverRuns(mean, mean - width, mean + width, runs)
 
 
 @dataclass(frozen=True)
@@ -120,3 +129,60 @@ def _gather(runs: list[Outcome]) -> _Measured:
     }
     met = [[(point.met_mean or 0.0, point.met_max or 0) for point in outcome.points] for outcome in ordered]
     return _Measured(recall, np.array(met, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class GapClosed:
+    """How far neighbours get.
+
+    Attributes
+    ----------
+    loss
+        The total loss of an item of weight 1.
+    share, low
+        Share of the way from random (0) to true neighbours by the same score (1), and the lower end of its 95 %
+        interval; minus infinity with one run.
+    """
+
+    loss: float
+    share: float
+    low: float
+
+
+def gap_closed(loss: float, recall: Values, random: Values, true: Values) -> GapClosed | None:
+    """Return how far a recall is on the way from random to true neighbours, run by run; None if there is no way.
+
+    The interval is that of the recall minus its share of the way, within each run: the ends of the way are as random
+    as what lies between them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = gap_closed(1.0, np.array([0.3, 0.5]), np.array([0.1, 0.3]), np.array([0.5, 0.7]))
+    >>> round(found.share, 6), round(found.low, 6)
+    (0.5, 0.5)
+    """
+    gap = float((true - random).mean())
+    if gap <= 0:
+        return None
+    share = float((recall - random).mean()) / gap
+    missed = mean_over_runs((recall - random) - share * (true - random))
+    return GapClosed(loss, share, share + (missed.low - missed.mean) / gap)
+
+
+def sketch_gaps_closed(measured: Measurements, settings: SweepSettings, data: str) -> tuple[GapClosed, ...]:
+    """Return how far the sketch engine gets at each total loss, smallest first; nothing where it was not measured."""
+    true = measured.runs(data, overlap_baseline(settings))
+    random = measured.runs(data, Configuration(engine="random", k=settings.k))
+    if true is None or random is None:
+        return ()
+    found = []
+    for one in sweep_configurations(settings):
+        if one.engine != "sketch":
+            continue
+        for epsilon in sorted(one.epsilons):
+            runs = measured.runs(data, one, epsilon=epsilon)
+            closed = None if runs is None else gap_closed(epsilon, runs, random, true)
+            if closed is not None:
+                found.append(closed)
+    return tuple(found)

@@ -3,26 +3,26 @@
 import csv
 import importlib.util
 import io
+import os
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hetdp.core.errors import InvalidInput
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
 from hetdp.experiments.datasets import describe
+from hetdp.experiments.datasets.prepared import DataSet, prepare_data
 from hetdp.experiments.evaluation import Outcome
-from hetdp.experiments.inputs import DataSet, check_folder, prepare_data
-from hetdp.experiments.marks import figure_marks
-from hetdp.experiments.measurements import Measurements
-from hetdp.experiments.reach import sketch_reach
+from hetdp.experiments.figure_points import figure_points
+from hetdp.experiments.measurements import Measurements, sketch_gaps_closed
 from hetdp.experiments.report.contents import Evaluation, numbers_csv
+from hetdp.experiments.results import ResultsStore
 from hetdp.experiments.running import LocalRunner, Progress, Runner, run_sweep
-from hetdp.experiments.settings import Settings
-from hetdp.experiments.store import ResultsStore
-from hetdp.experiments.sweeps import plan_tasks
+from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.experiments.verdicts import judge_claims
 
-__all__ = ["Reproduction", "evaluate", "reproduce", "write_files"]
+__all__ = ["Reproduction", "check_folder", "evaluate", "reproduce", "require_packages", "write_files"]
 
 RESULTS, REPORT, NUMBERS, RUNS, FIGURES = "results.sqlite", "report.html", "numbers.csv", "runs.csv", "figures"
 
@@ -48,7 +48,7 @@ class Reproduction:
 
 
 def reproduce(
-    settings: Settings,
+    settings: SweepSettings,
     folder: Path,
     *,
     data: list[DataSet] | None = None,
@@ -81,12 +81,33 @@ def reproduce(
     check_folder(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ResultsStore(folder / RESULTS) as store:
-        tasks = plan_tasks(settings, {one.name: one.mark for one in data})
-        computed = run_sweep({one.mark: one.profiles for one in data}, tasks, store, runner or LocalRunner(), progress)
+        tasks = plan_tasks(settings, {one.name: one.fingerprint for one in data})
+        computed = run_sweep(
+            {one.fingerprint: one.profiles for one in data}, tasks, store, runner or LocalRunner(), progress
+        )
         outcomes = list(store.outcomes(tasks))
     evaluation = evaluate(settings, data, outcomes)
-    files = write_files(evaluation, outcomes, {one.mark: one.name for one in data}, folder)
+    files = write_files(evaluation, outcomes, {one.fingerprint: one.name for one in data}, folder)
     return Reproduction(evaluation, computed, len(tasks) - computed, (*files, folder / RESULTS))
+
+
+def check_folder(folder: Path) -> None:
+    """Say so if the output folder cannot be made or written, and leave nothing behind."""
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=folder, prefix=".hetdp-"):
+                pass
+        finally:
+            for one in made:
+                if one.is_dir():
+                    one.rmdir()
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "cannot be written"
+        raise DataError(
+            f"--output must be a folder that can be written. Got {str(folder)!r} instead ({reason})."
+        ) from error
 
 
 def require_packages() -> None:
@@ -98,17 +119,17 @@ def require_packages() -> None:
         )
 
 
-def evaluate(settings: Settings, data: list[DataSet], outcomes: Iterable[Outcome]) -> Evaluation:
+def evaluate(settings: SweepSettings, data: list[DataSet], outcomes: Iterable[Outcome]) -> Evaluation:
     """Return what outcomes say."""
     known = list(outcomes)
-    measured = Measurements(known, {one.mark: one.name for one in data})
+    measured = Measurements(known, {one.fingerprint: one.name for one in data})
     names = [one.name for one in data]
     return Evaluation(
         settings=settings,
         statistics={one.name: describe(one.profiles) for one in data},
-        marks=tuple(figure_marks(measured, settings, data)),
+        points=tuple(figure_points(measured, settings, data)),
         verdicts=tuple(judge_claims(measured, settings, names, built_in={one.name for one in data if one.built_in})),
-        reaches={name: sketch_reach(measured, settings, name) for name in names},
+        gaps_closed={name: sketch_gaps_closed(measured, settings, name) for name in names},
         tasks=len(known),
         seconds=sum(outcome.seconds for outcome in known),
     )
@@ -120,7 +141,7 @@ def write_files(evaluation: Evaluation, outcomes: Iterable[Outcome], names: dict
 
     texts = {
         REPORT: render_html(evaluation),
-        NUMBERS: numbers_csv(evaluation.marks),
+        NUMBERS: numbers_csv(evaluation.points),
         RUNS: runs_csv(outcomes, names),
     }
     for name, text in texts.items():

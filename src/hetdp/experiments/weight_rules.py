@@ -11,7 +11,17 @@ from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles, policies
 
-__all__ = ["GROUPS", "Drawn", "Groups", "Per", "Practice", "Same", "SharedSlices", "Slices", "WeightRule"]
+__all__ = [
+    "GROUPS",
+    "Drawn",
+    "GroupRule",
+    "Per",
+    "PracticeRule",
+    "SameRule",
+    "SharedSliceRule",
+    "SliceRule",
+    "WeightRule",
+]
 
 Per: TypeAlias = Literal["item", "user"]
 
@@ -44,16 +54,16 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Slices:
+class SliceRule:
     """Weights uniform over `n` equally spaced values from `lower` to 1; n = 1 means {lower, 1}.
 
     The formula of the paper is undefined for n = 1, and its figures show n = 1 and n = 2 alike.
 
     Examples
     --------
-    >>> Slices(0.5, 3).text
+    >>> SliceRule(0.5, 3).text
     'weights from {0.5, 0.75, 1}'
-    >>> Slices(0.5, 1).text
+    >>> SliceRule(0.5, 1).text
     'weights from {0.5, 1}'
     """
 
@@ -85,15 +95,15 @@ class Slices:
 
 
 @dataclass(frozen=True)
-class SharedSlices:
-    """As `Slices`, but an item has one weight that all its owners share: another reading of the paper.
+class SharedSliceRule:
+    """As `SliceRule`, but an item has one weight that all its owners share: another reading of the paper.
 
     Then a common item counts v * v on average, which falls as slices are added; with weights of each owner's own it
     counts E[v] * E[v], which does not.
 
     Examples
     --------
-    >>> SharedSlices(0.5, 3).text
+    >>> SharedSliceRule(0.5, 3).text
     'weights from {0.5, 0.75, 1}, the same for all owners of an item'
     """
 
@@ -105,8 +115,8 @@ class SharedSlices:
         _ = self._own
 
     @property
-    def _own(self) -> Slices:
-        return Slices(self.lower, self.n)
+    def _own(self) -> SliceRule:
+        return SliceRule(self.lower, self.n)
 
     @property
     def text(self) -> str:
@@ -122,12 +132,12 @@ class SharedSlices:
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupRule:
     """Three groups of users in exact shares: {0, 0.5, 1}, {0.5, 0.75, 1} and {1}, drawn per item or once per user.
 
     Examples
     --------
-    >>> Groups(0.34, 0.43, 0.23).text
+    >>> GroupRule(0.34, 0.43, 0.23).text
     '34 % fundamentalists, 43 % pragmatists, 23 % unconcerned; weights per item'
     """
 
@@ -159,12 +169,12 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Same:
+class SameRule:
     """One weight for everything; 1 is ordinary differential privacy.
 
     Examples
     --------
-    >>> Same(1).text
+    >>> SameRule(1).text
     'weight 1 everywhere'
     """
 
@@ -185,7 +195,7 @@ class Same:
 
 
 @dataclass(frozen=True)
-class Practice:
+class PracticeRule:
     """What is done today for people with different wishes: leave out the strictest, give all others the lowest level.
 
     The fundamentalists take no part: nobody finds them, and all they get is neighbours drawn at random from those who
@@ -193,7 +203,7 @@ class Practice:
 
     Examples
     --------
-    >>> Practice(0.34, 0.43, 0.23).text
+    >>> PracticeRule(0.34, 0.43, 0.23).text
     'homogeneous practice: 34 % left out, everybody else at 0.5 epsilon'
     """
 
@@ -218,11 +228,11 @@ class Practice:
         return f"homogeneous practice: {left}, everybody else at {float(_LOWEST_LEFT):g} epsilon"
 
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
-        """Return the profiles of one run, and who belongs to which group: the same people as `Groups` draws."""
+        """Return the profiles of one run, and who belongs to which group: the same people as `GroupRule` draws."""
         groups = self._policy.groups(profiles, seed)
         taking_part = groups > 0
         weighted = profiles.with_weights(taking_part.astype(np.float64)[profiles.owners])
         return Drawn(weighted, groups, _LOWEST_LEFT, taking_part)
 
 
-WeightRule: TypeAlias = Slices | SharedSlices | Groups | Same | Practice
+WeightRule: TypeAlias = SliceRule | SharedSliceRule | GroupRule | SameRule | PracticeRule

@@ -1,8 +1,8 @@
 """Data sets: three that are built in, files of common formats, and where to get public ones."""
 
-from hetdp.experiments.datasets.builtin import BUILT_IN, delicious_like, digg_like, survey_like
-from hetdp.experiments.datasets.description import Statistics, describe
+from hetdp.experiments.datasets.built_in import BUILT_IN, delicious_like, digg_like, survey_like
 from hetdp.experiments.datasets.public import PUBLIC, PublicSet
+from hetdp.experiments.datasets.statistics import Statistics, describe
 from hetdp.profiles import Profiles
 
 __all__ = [

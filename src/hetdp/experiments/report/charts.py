@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hetdp.experiments.marks import BY_OVERLAP, TAKING_PART, Mark
+from hetdp.experiments.figure_points import BY_OVERLAP, TAKING_PART, FigurePoint
 from hetdp.experiments.report.figures import Figure, Series
 
 __all__ = ["panel_chart", "styled", "whole_figure"]
@@ -15,7 +15,7 @@ _INK, _MUTED, _LINE = "#22272e", "#5d6673", "#e3e6ea"
 _GROUPS = ["all", TAKING_PART, "fundamentalists", "pragmatists", "unconcerned"]
 #: Short names of dashed lines, where the first word does not do.
 _LABELS = {BY_OVERLAP: "overlap"}
-#: Space around the highest and the lowest mark, as a share of their distance.
+#: Space around the highest and the lowest point, as a share of their distance.
 _AIR = 0.1
 #: Up to this many decades of a logarithmic axis have room for numbers between the powers of ten.
 _FEW_DECADES = 3
@@ -23,22 +23,24 @@ _FEW_DECADES = 3
 _WIDTH, _HEIGHT = 230, 190
 
 
-def panel_chart(figure: Figure, marks: Sequence[Mark], ends: Sequence[Mark], series: Sequence[Series]) -> Specification:
+def panel_chart(
+    figure: Figure, points: Sequence[FigurePoint], ends: Sequence[FigurePoint], series: Sequence[Series]
+) -> Specification:
     """Return one panel: one data set, or one data set and one share of pragmatists.
 
     Parameters
     ----------
     figure
         What it belongs to.
-    marks
+    points
         Its points.
     ends
         True and random neighbours of the same data set.
     series
         With their colours.
     """
-    rows = [_row(mark) for mark in marks]
-    domain = {"domain": _span([*marks, *ends]), "nice": False, "zero": False}
+    rows = [_row(point) for point in points]
+    domain = {"domain": _span([*points, *ends]), "nice": False, "zero": False}
     color = {
         "field": "series",
         "type": "nominal",
@@ -90,26 +92,26 @@ def _layers(
     return layers
 
 
-def _span(marks: Sequence[Mark]) -> list[float]:
+def _span(points: Sequence[FigurePoint]) -> list[float]:
     """Return the ends of the axis of recall."""
-    values = [value for mark in marks for value in (mark.recall, mark.low, mark.high, mark.published)]
+    values = [value for point in points for value in (point.recall, point.low, point.high, point.published)]
     shown = [value for value in values if value is not None and math.isfinite(value)]
     low, high = min(shown), max(shown)
     air = _AIR * max(high - low, 0.01)
     return [round(max(0.0, low - air), 4), round(high + air, 4)]
 
 
-def _row(mark: Mark) -> dict[str, Any]:
-    bounded = math.isfinite(mark.low)
+def _row(point: FigurePoint) -> dict[str, Any]:
+    bounded = math.isfinite(point.low)
     return {
-        "series": mark.series,
-        "x": mark.x,
-        "recall": round(mark.recall, 5),
-        "low": round(mark.low if bounded else mark.recall, 5),
-        "high": round(mark.high if bounded else mark.recall, 5),
-        "interval": f"{mark.low:.4f} to {mark.high:.4f}" if bounded else "one run only",
-        "runs": mark.runs,
-        "printed": mark.published,
+        "series": point.series,
+        "x": point.x,
+        "recall": round(point.recall, 5),
+        "low": round(point.low if bounded else point.recall, 5),
+        "high": round(point.high if bounded else point.recall, 5),
+        "interval": f"{point.low:.4f} to {point.high:.4f}" if bounded else "one run only",
+        "runs": point.runs,
+        "printed": point.published,
     }
 
 
@@ -152,16 +154,16 @@ def _decades(places: Sequence[float]) -> list[float]:
     return [float(f"{step * 10.0**power:.6g}") for power in range(low, high + 1) for step in steps]
 
 
-def _end_layers(ends: Sequence[Mark], channel: str, along: Mapping[str, Any]) -> list[Specification]:
+def _end_layers(ends: Sequence[FigurePoint], channel: str, along: Mapping[str, Any]) -> list[Specification]:
     """Return dashed lines for true and random neighbours."""
     rows: list[dict[str, Any]] = [
-        {"name": mark.series, "recall": round(mark.recall, 5), "printed": mark.published} for mark in ends
+        {"name": point.series, "recall": round(point.recall, 5), "printed": point.published} for point in ends
     ]
     tooltip = [
         {"field": "name", "type": "nominal", "title": "line"},
         {"field": "recall", "type": "quantitative", "title": "recall", "format": ".4f"},
     ]
-    if any(mark.published is not None for mark in ends):
+    if any(point.published is not None for point in ends):
         tooltip.append({"field": "printed", "type": "quantitative", "title": "published", "format": ".4f"})
     place = {channel: {"field": "recall", **along}}
     rule = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.2, "color": _MUTED}

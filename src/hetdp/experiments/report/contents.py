@@ -1,19 +1,22 @@
-"""The words and tables of a report: the answer of the first screen, the method, and every number as CSV."""
+"""The words and tables of a report: the answer of the first screen, the verdicts, the method, every number as CSV."""
 
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hetdp.core.words import counted, listed
+from hetdp.experiments.conclusions import CONCLUSIONS
 from hetdp.experiments.datasets import Statistics
-from hetdp.experiments.marks import BY_OVERLAP, Mark
-from hetdp.experiments.measurements import CONFIDENCE
-from hetdp.experiments.reach import Reach
-from hetdp.experiments.settings import Settings
-from hetdp.experiments.verdicts import Verdict
+from hetdp.experiments.figure_points import BY_OVERLAP, FigurePoint
+from hetdp.experiments.measurements import CONFIDENCE, GapClosed, MeanOverRuns
+from hetdp.experiments.sweep import SweepSettings
+from hetdp.experiments.verdicts import ERROR_RATE, OUTCOMES, Check, Verdict
 
 __all__ = [
     "Evaluation",
@@ -21,6 +24,9 @@ __all__ = [
     "lead",
     "method",
     "numbers_csv",
+    "tally",
+    "verdict_note",
+    "verdict_rows",
 ]
 
 #: "It works" means that private neighbours get this far on the way from random to true ones.
@@ -34,11 +40,11 @@ _SHOWN_LEVELS = (1.0, 3.0, 10.0)
 class Evaluation:
     """Everything that a report is made from."""
 
-    settings: Settings
+    settings: SweepSettings
     statistics: dict[str, Statistics]
-    marks: tuple[Mark, ...]
+    points: tuple[FigurePoint, ...]
     verdicts: tuple[Verdict, ...]
-    reaches: dict[str, tuple[Reach, ...]]
+    gaps_closed: dict[str, tuple[GapClosed, ...]]
     tasks: int
     seconds: float
 
@@ -50,7 +56,11 @@ class Evaluation:
     def end(self, data: str, series: str) -> float | None:
         """Return the recall of true or of random neighbours, or None if it was not measured."""
         return next(
-            (mark.recall for mark in self.marks if (mark.figure, mark.data, mark.series) == ("ends", data, series)),
+            (
+                point.recall
+                for point in self.points
+                if (point.figure, point.data, point.series) == ("ends", data, series)
+            ),
             None,
         )
 
@@ -64,14 +74,16 @@ class Evaluation:
     def published_once(self, data: str) -> dict[float, float]:
         """Return the recall of the sketch engine by total loss."""
         found = [
-            mark for mark in self.marks if (mark.figure, mark.data, mark.series) == ("engines_all", data, "sketch")
+            point
+            for point in self.points
+            if (point.figure, point.data, point.series) == ("engines_all", data, "sketch")
         ]
-        return {float(mark.x): mark.recall for mark in sorted(found, key=lambda mark: float(mark.x))}
+        return {float(point.x): point.recall for point in sorted(found, key=lambda point: float(point.x))}
 
     def comparisons(self, data: str) -> int:
         """Return with how many distinct peers the gossip engine compared some node; 0 if it was not measured."""
         both = [
-            [mark.x for mark in self.marks if (mark.figure, mark.data, mark.series) == (figure, data, "gossip")]
+            [point.x for point in self.points if (point.figure, point.data, point.series) == (figure, data, "gossip")]
             for figure in ("engines_all", "engines_one")
         ]
         times = [float(total) / float(one) for total, one in zip(*both, strict=True)]
@@ -80,25 +92,25 @@ class Evaluation:
     def gossip(self, data: str) -> float | None:
         """Return the recall of the paper's protocol with the mix of the poll, or of all slices if there is no mix."""
         for figure, series, x in (("practice", "a dial for every item", "all"), ("figure1", "gossip", 0.5)):
-            for mark in self.marks:
-                if (mark.figure, mark.data, mark.series, mark.x) == (figure, data, series, x):
-                    return mark.recall
+            for point in self.points:
+                if (point.figure, point.data, point.series, point.x) == (figure, data, series, x):
+                    return point.recall
         return None
 
 
 def lead(evaluation: Evaluation) -> str:
     """Return the answer in a few sentences."""
-    found = {data: curve for data, curve in evaluation.reaches.items() if curve}
+    found = {data: curve for data, curve in evaluation.gaps_closed.items() if curve}
     pointless = _pointless(evaluation)
     if not found:
-        printed = any(mark.published is not None for mark in evaluation.marks)
+        printed = any(point.published is not None for point in evaluation.points)
         beside = ", with the published points" if printed else ""
         first = "The evaluation of the paper, run again: recall of private neighbours beside that of random and of true"
         return f"{first} ones{beside}. {pointless}".rstrip()
     works, dear, unsure, never = [], [], [], []
     for data, curve in found.items():
-        surely = [reach for reach in curve if reach.low >= WORKS]
-        best = max(curve, key=lambda reach: reach.share)
+        surely = [one for one in curve if one.low >= WORKS]
+        best = max(curve, key=lambda one: one.share)
         if surely and surely[0].loss <= MODERATE:
             works.append(f"{data} from a total loss of {surely[0].loss:g}")
         elif surely:
@@ -144,10 +156,10 @@ def _pointless(evaluation: Evaluation) -> str:
     )
 
 
-def _dear(evaluation: Evaluation, data: str, curve: Sequence[Reach], enough: float) -> str:
+def _dear(evaluation: Evaluation, data: str, curve: Sequence[GapClosed], enough: float) -> str:
     """Return that something works at a large loss only, and how far it gets at a moderate one."""
     facts = evaluation.statistics[data]
-    moderate = [reach for reach in curve if reach.loss <= MODERATE]
+    moderate = [one for one in curve if one.loss <= MODERATE]
     reached = f" ({moderate[-1].share:.0%} of the way at {moderate[-1].loss:g})" if moderate else ""
     return (
         f"On {data}, where a profile holds {facts.mean_size:.0f} of {facts.items:,} items, published sketches "
@@ -162,7 +174,7 @@ def answer(evaluation: Evaluation) -> dict[str, Any]:
     rows = []
     for data in evaluation.data:
         curve, facts, gossip = evaluation.published_once(data), evaluation.statistics[data], evaluation.gossip(data)
-        shares = {reach.loss: reach.share for reach in evaluation.reaches.get(data, ())}
+        shares = {one.loss: one.share for one in evaluation.gaps_closed.get(data, ())}
         cells = [
             _cell(evaluation.end(data, "random neighbours")),
             None if gossip is None else _cell(gossip, evaluation.way(data, gossip)),
@@ -198,7 +210,7 @@ def answer(evaluation: Evaluation) -> dict[str, Any]:
     return {"columns": columns, "short": short, "rows": rows, "note": note}
 
 
-def _people(settings: Settings) -> str:
+def _people(settings: SweepSettings) -> str:
     strict, between, unconcerned = (f"{100 * share:.3g} %" for share in settings.mixes[0])
     return f"People choose weights as three groups: {strict} strict, {between} in between, {unconcerned} unconcerned."
 
@@ -244,21 +256,115 @@ def method(evaluation: Evaluation) -> list[str]:
     return [protocol, scores, f"Averages over epsilon are over {levels}.", runs, bars, loss, work]
 
 
-def numbers_csv(marks: Sequence[Mark]) -> str:
+def numbers_csv(points: Sequence[FigurePoint]) -> str:
     """Return every number of the figures as CSV.
 
     Examples
     --------
-    >>> print(numbers_csv([Mark("figure1", "mine", "", "gossip", 0.5, 0.25, 0.2, 0.3, 10, 0.22)]))
+    >>> print(numbers_csv([FigurePoint("figure1", "mine", "", "gossip", 0.5, 0.25, 0.2, 0.3, 10, 0.22)]))
     figure,data,panel,series,x,recall,low,high,runs,published
     figure1,mine,,gossip,0.5,0.25,0.2,0.3,10,0.22
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["figure", "data", "panel", "series", "x", "recall", "low", "high", "runs", "published"])
-    for mark in marks:
-        numbers = ["" if math.isnan(number) else f"{number:.6g}" for number in (mark.recall, mark.low, mark.high)]
-        place = mark.x if isinstance(mark.x, str) else f"{mark.x:.6g}"
-        printed = "" if mark.published is None else f"{mark.published:.6g}"
-        writer.writerow([mark.figure, mark.data, mark.panel, mark.series, place, *numbers, mark.runs, printed])
+    for point in points:
+        numbers = ["" if math.isnan(number) else f"{number:.6g}" for number in (point.recall, point.low, point.high)]
+        place = point.x if isinstance(point.x, str) else f"{point.x:.6g}"
+        printed = "" if point.published is None else f"{point.published:.6g}"
+        writer.writerow([point.figure, point.data, point.panel, point.series, place, *numbers, point.runs, printed])
     return text.getvalue()
+
+
+def tally(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return how often each word was said about what the paper concludes, and how many verdicts are our extensions."""
+    counts = Counter(verdict.outcome for verdict in verdicts if not verdict.extended)
+    return {
+        "outcomes": [(outcome, counts[outcome]) for outcome in OUTCOMES if counts[outcome]],
+        "extended": sum(verdict.extended for verdict in verdicts),
+    }
+
+
+def verdict_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """Return the table of verdicts, one row for each conclusion."""
+    rows = []
+    for conclusion in CONCLUSIONS:
+        found = [verdict for verdict in verdicts if verdict.conclusion == conclusion]
+        if not found:
+            continue
+        differs = any(verdict.outcome != "confirmed" for verdict in found)
+        rows.append(
+            {
+                "title": conclusion.title,
+                "quote": conclusion.quote,
+                "about": ", ".join(name.removesuffix("_like").capitalize() for name in conclusion.about),
+                "test": conclusion.test,
+                "reason": conclusion.reason if differs else "",
+                "cells": [
+                    {
+                        "data": one.data,
+                        "outcome": one.outcome,
+                        "extended": one.extended,
+                        "printed": _printed(one.checks),
+                        "mixes": [
+                            f"{check.claim.text}: {check.claim.mixes.text}" for check in one.checks if check.claim.mixes
+                        ],
+                    }
+                    for one in found
+                ],
+                "checks": [_check_row(check) for verdict in found for check in verdict.checks],
+            }
+        )
+    return rows
+
+
+def _printed(checks: Sequence[Check]) -> str:
+    if any(check.claim.mixes is not None for check in checks):
+        return ""  # told mix by mix
+    said = {check.published for check in checks} - {""}
+    if not said:
+        return ""
+    return "in part" if len(said) > 1 else {"holds": "yes", "fails": "no"}[said.pop()]
+
+
+def _check_row(check: Check) -> dict[str, str]:
+    claim = check.claim
+    low, high = (None if bound is None else float(np.mean(bound)) for bound in (claim.low, claim.high))
+    if low is None and high is None:
+        bounds = "none"
+    elif low is None:
+        bounds = f"below {high:.4f}"
+    elif high is None:
+        bounds = f"above {low:g}"
+    else:
+        bounds = f"between {low:.4f} and {high:.4f}"
+    return {
+        "data": claim.data,
+        "text": claim.text,
+        "mean": f"{check.found.mean:+.4f}",
+        "interval": _interval(check.found),
+        "bounds": bounds,
+        "outcome": check.outcome,
+        "published": "" if claim.published is None else f"{claim.published:+.4f}",
+    }
+
+
+def _interval(found: MeanOverRuns) -> str:
+    return f"{found.low:+.4f} to {found.high:+.4f}" if math.isfinite(found.low) else "one run only"
+
+
+def verdict_note(verdicts: Sequence[Verdict], runs: int) -> str:
+    """Return how verdicts are reached."""
+    confidence = verdicts[0].confidence if verdicts else 1.0
+    return (
+        f"Each conclusion is put as one or more numbers. A number is a difference within each of {runs} "
+        "runs between configurations with the same test items and the same noise (paired); its interval is Student's t "
+        f"over the runs, at {100 * confidence:.2f} % each, so that all intervals of the table hold together with "
+        f"{1 - ERROR_RATE:.0%} (Bonferroni). Bounds that are shares of the distance between random and true neighbours "
+        "are compared within each run; their means are shown. Confirmed: every number lies within its bounds. Refuted: "
+        "every number lies outside. In part: some do and some do not, or not in as many mixes as the paper says. Open: "
+        "some interval reaches across a bound, and more runs are needed. Not tested: all runs give the same number. "
+        "Cross-checks put a number another way; they are counted among the intervals, but do not decide. Extended by "
+        "us: the paper does not say this about such data. All intervals are about the runs on one data set of each "
+        "kind (other test items, weights and noise), not about other data of the same kind."
+    )

@@ -12,14 +12,12 @@ from typing import Any
 
 from hetdp._version import __version__
 from hetdp.core.files import write_whole
-from hetdp.experiments.marks import BY_OVERLAP, Mark
+from hetdp.experiments.figure_points import BY_OVERLAP, FigurePoint
 from hetdp.experiments.published import published_source
 from hetdp.experiments.report import contents
 from hetdp.experiments.report.charts import panel_chart, styled, whole_figure
-from hetdp.experiments.report.contents import Evaluation
-from hetdp.experiments.report.figures import FIGURES, Figure, Series, present_series
-from hetdp.experiments.report.remarks import differences, remarks
-from hetdp.experiments.report.verdict_tables import tally, verdict_note, verdict_rows
+from hetdp.experiments.report.contents import Evaluation, tally, verdict_note, verdict_rows
+from hetdp.experiments.report.figures import FIGURES, Figure, Series, differences, present_series, remarks
 
 __all__ = ["render_html", "write_figures"]
 
@@ -45,7 +43,7 @@ def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
     charts: dict[str, Any] = {}
     figures = [_drawn(figure, evaluation, charts) for figure in FIGURES]
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    numbers = contents.numbers_csv(evaluation.marks)
+    numbers = contents.numbers_csv(evaluation.points)
     return environment.from_string(_part("template.html")).render(
         title=title,
         version=__version__,
@@ -57,8 +55,8 @@ def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
         figures=[figure for figure in figures if figure["panels"]],
         verdicts=verdict_rows(evaluation.verdicts),
         verdict_note=verdict_note(evaluation.verdicts, evaluation.settings.runs),
-        differences=differences(evaluation.marks),
-        remarks=remarks(evaluation.marks),
+        differences=differences(evaluation.points),
+        remarks=remarks(evaluation.points),
         method=contents.method(evaluation),
         csv=base64.b64encode(numbers.encode()).decode(),
         source=published_source(),
@@ -74,14 +72,14 @@ def write_figures(evaluation: Evaluation, folder: Path) -> list[Path]:
     folder.mkdir(exist_ok=True)
     written = []
     for figure in FIGURES:
-        marks = _marks(figure, evaluation)
-        series = present_series(figure, marks)
+        points = _points(figure, evaluation)
+        series = present_series(figure, points)
         panels = _panels(figure, evaluation, series)
         if not panels:
             continue
         wide = max(1, len(panels) // len(evaluation.data)) if figure.key == "figure3" else len(panels)
         rows = [panels[begin : begin + wide] for begin in range(0, len(panels), wide)]
-        printed = any(mark.published is not None for mark in marks)
+        printed = any(point.published is not None for point in points)
         drawing = vl_convert.vegalite_to_svg(whole_figure(rows, series, published=printed))
         for ending, text in (("svg", drawing), ("png", vl_convert.svg_to_png(drawing, scale=2.0))):
             path = folder / f"{figure.key}.{ending}"
@@ -90,22 +88,24 @@ def write_figures(evaluation: Evaluation, folder: Path) -> list[Path]:
     return written
 
 
-def _marks(figure: Figure, evaluation: Evaluation) -> list[Mark]:
-    return [mark for mark in evaluation.marks if mark.figure == figure.key]
+def _points(figure: Figure, evaluation: Evaluation) -> list[FigurePoint]:
+    return [point for point in evaluation.points if point.figure == figure.key]
 
 
 def _panels(figure: Figure, evaluation: Evaluation, series: Sequence[Series]) -> list[tuple[str, Any]]:
     """Return the title and the chart of each panel, data set by data set."""
-    marks = _marks(figure, evaluation)
+    points = _points(figure, evaluation)
     found = []
     for data in evaluation.data:
-        mine = [mark for mark in marks if mark.data == data]
+        mine = [point for point in points if point.data == data]
         hidden = "true neighbours" if figure.key in _RANKED_BY_OVERLAP else BY_OVERLAP
         ends = [
-            mark for mark in evaluation.marks if mark.figure == "ends" and mark.data == data and mark.series != hidden
+            point
+            for point in evaluation.points
+            if point.figure == "ends" and point.data == data and point.series != hidden
         ]
-        for panel in dict.fromkeys(mark.panel for mark in mine):
-            shown = [mark for mark in mine if mark.panel == panel]
+        for panel in dict.fromkeys(point.panel for point in mine):
+            shown = [point for point in mine if point.panel == panel]
             title = f"{data} · {panel}" if panel else data
             found.append((title, panel_chart(figure, shown, ends, series)))
     return found
@@ -113,8 +113,8 @@ def _panels(figure: Figure, evaluation: Evaluation, series: Sequence[Series]) ->
 
 def _drawn(figure: Figure, evaluation: Evaluation, charts: dict[str, Any]) -> dict[str, Any]:
     """Return what the template needs to know about a figure, and add its charts."""
-    marks = _marks(figure, evaluation)
-    series = present_series(figure, marks)
+    points = _points(figure, evaluation)
+    series = present_series(figure, points)
     panels = []
     for place, (title, chart) in enumerate(_panels(figure, evaluation, series)):
         name = f"chart-{figure.key}-{place}"
@@ -127,7 +127,7 @@ def _drawn(figure: Figure, evaluation: Evaluation, charts: dict[str, Any]) -> di
         "title": figure.title,
         "caption": figure.caption,
         "series": series,
-        "published": any(mark.published is not None for mark in marks),
+        "published": any(point.published is not None for point in points),
         "layout": layout,
         "panels": panels,
     }

@@ -1,27 +1,37 @@
-"""What a sweep covers, as plain data: the paper's evaluation by default, a quick one, or whatever a TOML file says."""
+"""What a sweep covers: its settings, from a TOML file perhaps, the configurations they stand for, and its tasks."""
 
 import dataclasses
 import difflib
 import itertools
 import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from hetdp.core.checks import finite, one_of, positive, whole
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.experiments.weight_rules import Groups, Slices
+from hetdp.experiments.configurations import SCORES, WAYS_TO_COMBINE, Configuration, Task
+from hetdp.experiments.datasets import BUILT_IN
+from hetdp.experiments.weight_rules import GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule, WeightRule
 
-__all__ = ["BUILT_IN", "Settings", "read_settings"]
+__all__ = [
+    "SweepSettings",
+    "group_baseline",
+    "overlap_baseline",
+    "paper_configurations",
+    "plan_tasks",
+    "read_settings",
+    "sweep_configurations",
+]
 
-BUILT_IN = ("survey_like", "digg_like", "delicious_like")
 _POLL = (0.34, 0.43, 0.23)
 #: How far shares may miss 1 by rounding.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Settings:
+class SweepSettings:
     """A sweep: every combination is a configuration, and every configuration is run several times.
 
     Attributes
@@ -51,15 +61,15 @@ class Settings:
 
     Examples
     --------
-    >>> len(Settings().lower), Settings.quick().runs
+    >>> len(SweepSettings().lower), SweepSettings.quick().runs
     (10, 3)
-    >>> Settings(runs=0)
+    >>> SweepSettings(runs=0)
     Traceback (most recent call last):
         ...
     hetdp.core.errors.InvalidInput: runs must be a whole number >= 1. Got 0 instead.
     """
 
-    data: tuple[str, ...] = BUILT_IN
+    data: tuple[str, ...] = tuple(BUILT_IN)
     runs: int = 10
     seed: int = 0
     k: int = 10
@@ -81,8 +91,8 @@ class Settings:
             whole(name, getattr(self, name), minimum=minimum)
         self._check_lists()
         self._check_shares()
-        one_of("score", self.score, ("cosine", "overlap", "squared-cosine"))
-        one_of("combine", self.combine, ("product", "smaller"))
+        one_of("score", self.score, SCORES)
+        one_of("combine", self.combine, WAYS_TO_COMBINE)
 
     def _check_lists(self) -> None:
         for name in ("data", "epsilons", "engine_epsilons", "lower", "slices", "mixes", "per"):
@@ -93,7 +103,7 @@ class Settings:
             for epsilon in getattr(self, name):
                 positive(name, epsilon)
         for lower, n in itertools.product(self.lower, self.slices):
-            Slices(lower, n)
+            SliceRule(lower, n)
         for way in self.per:
             one_of("per", way, ("item", "user"))
         for mix in self.mixes:
@@ -143,13 +153,13 @@ class Settings:
         return list(itertools.product(self.pragmatists, self.unconcerned))
 
 
-def read_settings(path: Path, *, base: Settings | None = None) -> Settings:
+def read_settings(path: Path, *, base: SweepSettings | None = None) -> SweepSettings:
     """Return the sweep that a TOML file describes; what it leaves out is as in `base`.
 
     Parameters
     ----------
     path
-        A TOML file of `name = value` lines with the names of `Settings`.
+        A TOML file of `name = value` lines with the names of `SweepSettings`.
     base
         Default: the paper's evaluation.
     """
@@ -159,7 +169,7 @@ def read_settings(path: Path, *, base: Settings | None = None) -> Settings:
         raise DataError(f"--config must be a file that can be read. Got {str(path)!r} instead.") from error
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"--config must be a TOML file. Got {str(path)!r} instead: {error}.") from error
-    known = {field.name: getattr(base or Settings(), field.name) for field in dataclasses.fields(Settings)}
+    known = {field.name: getattr(base or SweepSettings(), field.name) for field in dataclasses.fields(SweepSettings)}
     for name in found:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
@@ -168,7 +178,7 @@ def read_settings(path: Path, *, base: Settings | None = None) -> Settings:
                 f"{path.name} must hold known keys only. Got {name!r} instead; did you mean {near!r}? Keys: {listed}."
             )
     try:
-        return Settings(**{**known, **{name: _cast(name, value, known[name]) for name, value in found.items()}})
+        return SweepSettings(**{**known, **{name: _cast(name, value, known[name]) for name, value in found.items()}})
     except DataError:
         raise
     except InvalidInput as error:
@@ -202,4 +212,113 @@ def _check_mix(mix: object) -> None:
         raise InvalidInput(
             f"mixes must be lists of three shares: fundamentalists, pragmatists, unconcerned. Got {mix!r} instead."
         )
-    Groups(*mix)
+    GroupRule(*mix)
+
+
+def sweep_configurations(settings: SweepSettings) -> tuple[Configuration, ...]:
+    """Return all configurations of a sweep, each once.
+
+    Examples
+    --------
+    >>> paper, everything = paper_configurations(SweepSettings()), sweep_configurations(SweepSettings())
+    >>> len(paper), len(everything)
+    (142, 160)
+    """
+    found = list(paper_configurations(settings))
+    if settings.extras:
+        found += _extras(settings)
+    return tuple(dict.fromkeys(found))
+
+
+def paper_configurations(settings: SweepSettings) -> tuple[Configuration, ...]:
+    """Return the configurations of the paper's three figures: baseline, random, slices and groups.
+
+    Examples
+    --------
+    >>> paper_configurations(SweepSettings())[0].text
+    'true neighbours (not private)'
+    """
+    rules: list[WeightRule] = [SliceRule(lower, n) for lower in settings.lower for n in settings.slices]
+    rules.append(SameRule(1.0))
+    rules += [GroupRule(*mix, per=per) for per in settings.per for mix in settings.group_mixes]  # type: ignore[arg-type]
+    ends = [Configuration(engine=engine, k=settings.k) for engine in ("baseline", "random")]
+    # What true neighbours give the people of each group: groups differ by who is in them, too.
+    ends += [group_baseline(settings, mix) for mix in settings.group_mixes]
+    return (*ends, *(_gossip(settings, rule) for rule in rules))
+
+
+def group_baseline(settings: SweepSettings, mix: tuple[float, float, float]) -> Configuration:
+    """Return the configuration that measures the recall of true neighbours for each group of a mix.
+
+    Examples
+    --------
+    >>> group_baseline(SweepSettings(), (0.34, 0.43, 0.23)).private
+    False
+    """
+    rule = GroupRule(*mix, per=settings.per[0])  # type: ignore[arg-type]
+    return Configuration(engine="baseline", weights=rule, k=settings.k)
+
+
+def overlap_baseline(settings: SweepSettings) -> Configuration:
+    """Return the configuration that measures the recall of true neighbours ranked by overlap, as the engines rank.
+
+    Examples
+    --------
+    >>> overlap_baseline(SweepSettings()).text
+    'true neighbours by overlap (not private)'
+    """
+    return Configuration(engine="baseline", score="overlap", k=settings.k)
+
+
+def plan_tasks(settings: SweepSettings, data: Mapping[str, str]) -> list[Task]:
+    """Return the tasks of a sweep, run by run, so that an interrupted sweep has seen all configurations.
+
+    Parameters
+    ----------
+    settings
+        The sweep.
+    data
+        Fingerprint of each data set by name.
+    """
+    configurations = sweep_configurations(settings)
+    return [
+        Task(fingerprint, configuration, seed)
+        for seed in range(settings.seed, settings.seed + settings.runs)
+        for fingerprint in data.values()
+        for configuration in configurations
+    ]
+
+
+def _gossip(settings: SweepSettings, rule: WeightRule, *, score: str = "", combine: str = "") -> Configuration:
+    return Configuration(
+        engine="gossip",
+        weights=rule,
+        epsilons=settings.epsilons,
+        score=score or settings.score,
+        combine=combine or settings.combine,
+        k=settings.k,
+        cycles=settings.cycles,
+    )
+
+
+def _extras(settings: SweepSettings) -> Iterator[Configuration]:
+    mix = settings.mixes[0]
+    people = GroupRule(*mix, per=settings.per[0])  # type: ignore[arg-type]
+    # The engines rank by overlap: what it gives without noise is what they aim at.
+    yield overlap_baseline(settings)
+    for score in ("cosine", "overlap", "squared-cosine"):
+        yield _gossip(settings, people, score=score)
+    yield _gossip(settings, people, score="overlap", combine="smaller")
+    if mix[0] < 1.0:
+        yield _gossip(settings, PracticeRule(*mix))
+    yield from (_gossip(settings, SharedSliceRule(min(settings.lower), n)) for n in settings.slices)
+    for engine in ("exact", "gossip", "sketch"):
+        yield Configuration(
+            engine=engine,
+            weights=people,
+            epsilons=settings.engine_epsilons,
+            score="overlap",
+            combine="smaller",
+            k=settings.k,
+            cycles=settings.cycles,
+        )

@@ -1,19 +1,16 @@
 """Get data sets ready for an evaluation, and refuse what cannot be evaluated before anything starts."""
 
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hetdp.core.errors import DataError
-from hetdp.experiments import datasets
 from hetdp.experiments.configurations import fingerprint
-from hetdp.experiments.settings import BUILT_IN
+from hetdp.experiments.datasets.built_in import BUILT_IN
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.pairs import open_pairs
 
-__all__ = ["DataSet", "check_folder", "check_profiles", "prepare_data"]
+__all__ = ["DataSet", "check_profiles", "prepare_data"]
 
 _ENDINGS = (".gz", ".bz2", ".zst", ".csv", ".tsv", ".txt", ".dat", ".parquet", ".pairs", ".data")
 
@@ -28,7 +25,7 @@ class DataSet:
         How figures call it.
     profiles
         Its contents; weights do not matter.
-    mark
+    fingerprint
         Fingerprint of the contents.
     built_in
         Whether it is generated.
@@ -38,7 +35,7 @@ class DataSet:
 
     name: str
     profiles: Profiles
-    mark: str
+    fingerprint: str
     built_in: bool
     weights: str | None = None
 
@@ -65,7 +62,7 @@ def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
     found: list[DataSet] = []
     for name in names:
         if name in BUILT_IN:
-            profiles, label, weights = getattr(datasets, name)(random_state=0), name, None
+            profiles, label, weights = BUILT_IN[name](0), name, None
         else:
             path = Path(name)
             if not path.exists():
@@ -79,7 +76,7 @@ def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
         while label in {other.name for other in found} or (label in BUILT_IN and not built_in):
             label += "'"
         found.append(DataSet(label, profiles, fingerprint(profiles), built_in, weights))
-    if len({one.mark for one in found}) < len(found):
+    if len({one.fingerprint for one in found}) < len(found):
         raise DataError("--data must name different data sets. Got two with the same users and items instead.")
     return found
 
@@ -109,25 +106,6 @@ def check_profiles(name: str, profiles: Profiles, *, k: int) -> None:
     sizes = profiles.sizes
     if (sizes == sizes[0]).all() and (profiles.popularity[profiles.indices] == profiles.n_users).all():
         raise DataError(f"{name} must have users who differ. Got {profiles.n_users} identical profiles instead.")
-
-
-def check_folder(folder: Path) -> None:
-    """Say so if the output folder cannot be made or written, and leave nothing behind."""
-    made = [one for one in (folder, *folder.parents) if not one.exists()]
-    try:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=folder, prefix=".hetdp-"):
-                pass
-        finally:
-            for one in made:
-                if one.is_dir():
-                    one.rmdir()
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "cannot be written"
-        raise DataError(
-            f"--output must be a folder that can be written. Got {str(folder)!r} instead ({reason})."
-        ) from error
 
 
 def _label(path: Path) -> str:

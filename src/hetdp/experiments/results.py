@@ -3,18 +3,17 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from hetdp.core.errors import DataError
+from hetdp.core.sqlite import Format, WrongFormat, connect, transaction
 from hetdp.experiments.configurations import Task
 from hetdp.experiments.evaluation import Outcome, Point
 
 __all__ = ["ResultsStore", "count_missing"]
 
-#: "hdpr" in the header of the file: a file of results, not another database.
-_APPLICATION = 0x68647072
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS outcomes (
     task TEXT PRIMARY KEY,
@@ -25,6 +24,8 @@ CREATE TABLE IF NOT EXISTS outcomes (
     seconds REAL NOT NULL
 ) WITHOUT ROWID
 """
+#: "hdpr" in the header of the file. Files of hetdp 0.1 bear no number of a version, and the same table.
+_FORMAT = Format("a file of results", 1, _SCHEMA, steps={0: lambda _: None}, application_id=0x68647072)
 
 
 class ResultsStore:
@@ -51,27 +52,32 @@ class ResultsStore:
         self.path = path
         if not path.parent.is_dir():
             raise DataError(f"results must be kept in an existing folder. Got {str(path)!r} instead.")
+        with suppress(OSError):  # SQLite says better what is wrong
+            path.touch()
+            path.chmod(0o600)
         try:
-            with suppress(OSError):  # SQLite says better what is wrong
-                path.touch()
-                path.chmod(0o600)
-            self._connection = sqlite3.connect(path, timeout=5.0, isolation_level=None)
-            self._open()
+            self._connection = connect(path)
+            try:
+                self._open()
+            except BaseException:
+                self._connection.close()
+                raise
         except sqlite3.Error as error:
             raise DataError(
                 f"results must be a file of results that can be written. Got {str(path)!r} instead ({error})."
             ) from error
+        except WrongFormat as error:
+            raise DataError(
+                f"results must be a file of results. Got another database, {str(path)!r}, instead: it {error}."
+            ) from error
 
     def _open(self) -> None:
-        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
         (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != _APPLICATION:
-            self._connection.close()
-            raise DataError(f"results must be a file of results. Got another database, {str(self.path)!r}, instead.")
+        if tables:
+            _FORMAT.bring_forward(self._connection)
+        else:
+            _FORMAT.create(self._connection)
         self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = NORMAL")
-        self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-        self._connection.execute(_SCHEMA)
 
     def __enter__(self) -> Self:
         return self
@@ -100,8 +106,11 @@ class ResultsStore:
             )
             for outcome in outcomes
         ]
-        with self._transaction():
-            self._connection.executemany("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?, ?, ?, ?)", rows)
+        try:
+            with transaction(self._connection, durable=False) as connection:
+                connection.executemany("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?, ?, ?, ?)", rows)
+        except sqlite3.Error as error:
+            raise DataError(f"results could not be written to {str(self.path)!r} ({error}).") from error
 
     def missing(self, tasks: Iterable[Task]) -> list[Task]:
         """Return the tasks that are not finished yet."""
@@ -119,15 +128,6 @@ class ResultsStore:
             if found is not None:
                 yield Outcome(task, tuple(_unpack(point) for point in json.loads(found[0])), found[1])
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            yield
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise DataError(f"results could not be written to {str(self.path)!r} ({error}).") from error
-
 
 def count_missing(path: Path, tasks: Iterable[Task]) -> int:
     """Return how many tasks are not finished yet, without touching the file of results, which may not be there.
@@ -141,13 +141,10 @@ def count_missing(path: Path, tasks: Iterable[Task]) -> int:
     if not path.is_file():
         return len(names)
     # What no writer has open is read as it lies there, so that not even a lock file is made.
-    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    mode = "ro" if path.with_name(f"{path.name}-wal").exists() else "ro&immutable=1"
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=5.0)
-        try:
+        with closing(connect(path, mode)) as connection:
             known = {name for (name,) in connection.execute("SELECT task FROM outcomes")}
-        finally:
-            connection.close()
     except sqlite3.Error as error:
         raise DataError(f"results must be a file of results. Got {str(path)!r} instead ({error}).") from error
     return sum(name not in known for name in names)
