@@ -58,10 +58,9 @@ class Format:
     application_id: int = 0
 
     def create(self, connection: sqlite3.Connection) -> None:
-        """Make the tables in an empty file."""
-        connection.executescript(self.schema)
-        connection.execute(f"PRAGMA application_id = {self.application_id}")
-        connection.execute(f"PRAGMA user_version = {self.version}")
+        """Make the tables in an empty file: all of them or, after a kill, none."""
+        marks = f"PRAGMA application_id = {self.application_id}; PRAGMA user_version = {self.version};"
+        connection.executescript(f"BEGIN IMMEDIATE; {marks} {self.schema}; COMMIT;")
 
     def version_of(self, connection: sqlite3.Connection) -> int:
         """Return the version of a file; refuse what is no file of this kind, or of a version that is not known."""
