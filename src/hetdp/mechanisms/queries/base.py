@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Box
 
-__all__ = ["Floats", "ItemwiseQuery", "Query", "exact_sum", "floats", "require_finite"]
+__all__ = ["Floats", "ItemwiseQuery", "Query", "exact_sum", "floats", "linear_shrinkage", "require_finite"]
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +49,8 @@ class Query(ABC):
 
     #: How a release of this query rounds: see `hetdp.mechanisms.stretching`.
     rounding: ClassVar[str] = "slack"
+    #: Whether S_i(w) = w S_i(1), so that shrinking is a division.
+    proportional: bool = False
     #: Why another mechanism serves better than stretching, and which one; `stretch` warns with it.
     better_than_stretching: str | None = None
     #: What may differ between two adjacent profiles, in words, and how many such steps replacing a value takes.
@@ -109,7 +111,9 @@ class Query(ABC):
         return np.where(infeasible, self._bisect(wanted), shrinkage) if infeasible.any() else shrinkage
 
     def _solve(self, targets: Floats) -> Floats:
-        """Solve S_i(w) = targets_i. Closed forms override this."""
+        """Solve S_i(w) = targets_i. Other closed forms override this."""
+        if self.proportional:
+            return linear_shrinkage(self.modular_sensitivities(1.0), targets)
         return self._bisect(targets)
 
     def _bisect(self, targets: Floats) -> Floats:
@@ -123,13 +127,13 @@ class Query(ABC):
 
     # -- distortion --------------------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
-        """Return, per item, the largest |df/dx_i| on the segment from `start` to `end` (inf where there is none)."""
+    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (unless overridden)
+        """Return, per item, a bound on |df/dx_i| on the segment from `start` to `end`: that of the whole box."""
+        return self.lipschitz_bounds()
 
-    @abstractmethod
     def lipschitz_bounds(self) -> Floats:
-        """Return, per item, the largest |df/dx_i| on the whole box (inf where there is none). Public."""
+        """Return, per item, the largest |df/dx_i| on the whole box; inf where the answer jumps. Public."""
+        return np.full(self.size, np.inf)
 
     def gradient_norm_bound(self, start: Floats, end: Floats) -> float:
         """Return a bound on the Euclidean norm of the gradient on the segment."""
@@ -214,3 +218,8 @@ def exact_sum(steps: NDArray[np.int64]) -> int:
     """Add 64-bit integers without overflow."""
     low = np.uint32(0xFFFFFFFF)
     return (int((steps >> 32).sum()) << 32) + int((steps & np.int64(low)).sum())
+
+
+def linear_shrinkage(whole: Floats, targets: Floats) -> Floats:
+    """Solve w * whole = targets; an item without influence needs no shrinking."""
+    return np.divide(targets, whole, out=np.ones_like(whole), where=whole > 0)

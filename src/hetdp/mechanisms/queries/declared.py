@@ -11,7 +11,6 @@ from hetdp.core.checks import finite, float_vector
 from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.examples import UNIT, query_examples
 from hetdp.mechanisms.queries.base import Floats, Query, floats
-from hetdp.mechanisms.queries.sums import linear_shrinkage
 from hetdp.profiles import Box
 
 __all__ = ["custom", "exhaustive"]
@@ -37,6 +36,7 @@ class _Custom(Query):
         self._function = function
         self._modular = modular
         self._slopes = slopes
+        self.proportional = slopes is not None
         whole = self.modular_sensitivities(1.0)
         if self.sensitivity <= 0:
             raise InvalidInput("the declared bounds must be > 0 for some item. Got zeros only instead.")
@@ -82,16 +82,8 @@ class _Custom(Query):
             )
         return np.where(factor > 0, bounds, 0.0)  # an item shrunk to nothing has no influence, whatever was declared
 
-    def _solve(self, targets: Floats) -> Floats:
-        if self._slopes is None:
-            return super()._solve(targets)
-        return linear_shrinkage(self.modular_sensitivities(1.0), targets)
-
-    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (declared for the whole box)
-        return self.lipschitz_bounds()
-
     def lipschitz_bounds(self) -> Floats:
-        return np.full(self.size, np.inf) if self._slopes is None else self._slopes
+        return super().lipschitz_bounds() if self._slopes is None else self._slopes
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
         """Return the smaller of the slope bound and the bound by moving the items one at a time."""
@@ -172,6 +164,8 @@ class _Exhaustive(Query):
     extension of f to the hull that makes S_i(w) = w S_i(1) true, which shrinking the values would not.
     """
 
+    proportional = True
+
     def __init__(self, table: Floats, levels: Sequence[Floats], center: Sequence[int], domain: Box, name: str) -> None:
         super().__init__(name, domain)
         self._table = table
@@ -196,15 +190,6 @@ class _Exhaustive(Query):
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         return floats(floats(shrinkage) * self._whole)
-
-    def _solve(self, targets: Floats) -> Floats:
-        return linear_shrinkage(self._whole, targets)
-
-    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (there is no slope on a grid)
-        return self.lipschitz_bounds()
-
-    def lipschitz_bounds(self) -> Floats:
-        return np.full(self.size, np.inf)
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
         """Return the sum of (1 - w_i) S_i over the items off the centre."""

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.mechanisms.examples import AGES, MIXED, query_examples
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats
-from hetdp.mechanisms.queries.sums import linear_shrinkage
 from hetdp.profiles import Box
 
 __all__ = ["maximum", "minimum"]
@@ -21,6 +20,7 @@ class _Extreme(ItemwiseQuery):
     """
 
     additive: ClassVar[bool] = False
+    proportional = True
 
     def __init__(self, name: str, domain: Box) -> None:
         self._largest = name == "maximum"
@@ -51,12 +51,6 @@ class _Extreme(ItemwiseQuery):
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         return floats(shrinkage) * self.domain.ranges
-
-    def _solve(self, targets: Floats) -> Floats:
-        return linear_shrinkage(self.domain.ranges, targets)
-
-    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (1 for one item, 0 for others)
-        return self.lipschitz_bounds()
 
     def lipschitz_bounds(self) -> Floats:
         return np.ones(self.size)

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 from hetdp.core.checks import positive
 from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats, require_finite
-from hetdp.mechanisms.queries.sums import linear_shrinkage
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats, linear_shrinkage, require_finite
 from hetdp.profiles import Box
 
 __all__ = ["l0", "norm", "power", "squared_norm"]
@@ -117,6 +116,7 @@ class _EuclideanNorm(Query):
 
     def __init__(self, domain: Box) -> None:
         super().__init__("norm", domain)
+        self.proportional = not domain.center.any()
         with np.errstate(over="ignore"):
             require_finite(float((domain.radii**2).sum()), self.name)
 
@@ -126,14 +126,6 @@ class _EuclideanNorm(Query):
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         smallest, largest = _interval(self.domain, shrinkage)
         return largest - smallest
-
-    def _solve(self, targets: Floats) -> Floats:
-        if self.domain.center.any():
-            return super()._solve(targets)
-        return linear_shrinkage(self.modular_sensitivities(1.0), targets)
-
-    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (at most 1 everywhere)
-        return self.lipschitz_bounds()
 
     def lipschitz_bounds(self) -> Floats:
         return np.ones(self.size)
@@ -184,12 +176,6 @@ class _NonZero(ItemwiseQuery):
 
     def _solve(self, targets: Floats) -> Floats:
         return (targets >= 1).astype(np.float64)
-
-    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (it jumps at 0)
-        return self.lipschitz_bounds()
-
-    def lipschitz_bounds(self) -> Floats:
-        return np.full(self.size, np.inf)
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
         """Return the number of non-zero items that were dropped."""

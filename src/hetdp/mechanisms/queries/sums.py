@@ -20,6 +20,8 @@ _ULP = 2.0**-52
 class LinearQuery(ItemwiseQuery):
     """offset + sum of a_i * (x_i - c_i); S_i(w) = w * abs(a_i) * r_i."""
 
+    proportional = True
+
     def __init__(self, name: str, coefficients: ArrayLike, domain: Box, *, homogeneous: bool) -> None:
         super().__init__(name, domain)
         self.coefficients = checked_coefficients(coefficients, self.size)
@@ -42,12 +44,6 @@ class LinearQuery(ItemwiseQuery):
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         return floats(shrinkage) * np.abs(self.coefficients) * self.domain.ranges
 
-    def _solve(self, targets: Floats) -> Floats:
-        return linear_shrinkage(self.modular_sensitivities(1.0), targets)
-
-    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (the same everywhere)
-        return np.abs(self.coefficients)
-
     def lipschitz_bounds(self) -> Floats:
         return np.abs(self.coefficients)
 
@@ -60,11 +56,6 @@ def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
     if not vector.any():
         raise InvalidInput("coefficients must not all be 0. Got zeros only instead.")
     return vector
-
-
-def linear_shrinkage(whole: Floats, targets: Floats) -> Floats:
-    """Solve w * whole = targets; an item without influence needs no shrinking."""
-    return np.divide(targets, whole, out=np.ones_like(whole), where=whole > 0)
 
 
 def linear(coefficients: ArrayLike, domain: Box) -> Query:
@@ -138,6 +129,7 @@ class _Histogram(ItemwiseQuery):
 
     is_vector: ClassVar[bool] = True
     additive: ClassVar[bool] = False
+    proportional = True
 
     def __init__(self, domain: Box, edges: Floats, cells: int) -> None:
         super().__init__("histogram", domain, cells=cells)
@@ -158,9 +150,6 @@ class _Histogram(ItemwiseQuery):
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         return floats(floats(shrinkage) * np.full(self.size, float(self.cells)))
 
-    def _solve(self, targets: Floats) -> Floats:
-        return targets / self.cells
-
     def contributions(self, points: Floats) -> Floats:
         return np.ones_like(points)
 
@@ -179,12 +168,6 @@ class _Histogram(ItemwiseQuery):
     def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:
         bins = self.bin_of(clamped)
         return [exact_sum(steps[bins == place]) for place in range(self.bins)]
-
-    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (it jumps from bin to bin)
-        return np.full(self.size, np.inf)
-
-    def lipschitz_bounds(self) -> Floats:
-        return np.full(self.size, np.inf)
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:  # noqa: ARG002
         """Return the mass that shrinking takes away: the L1 distance of the two histograms."""
@@ -232,6 +215,8 @@ def histogram(domain: Box, edges: int | ArrayLike, *, adjacency: str = "replace"
 class _ScalarProduct(Query):
     """x . y for a profile (x, y); S_i(w) = w * r_i * the largest absolute value of the partner."""
 
+    proportional = True
+
     def __init__(self, domain: Box) -> None:
         super().__init__("scalar_product", domain)
         if self.size % 2:
@@ -251,9 +236,6 @@ class _ScalarProduct(Query):
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         return floats(shrinkage) * self.domain.ranges * self.partner(self.domain.radii)
-
-    def _solve(self, targets: Floats) -> Floats:
-        return linear_shrinkage(self.modular_sensitivities(1.0), targets)
 
     def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
         return self.partner(np.maximum(np.abs(start), np.abs(end)))
