@@ -10,7 +10,7 @@ import pytest
 from hetdp import auditing
 from hetdp.auditing import registry
 from hetdp.auditing.mutants import MUTANTS
-from hetdp.auditing.mutants.base import Mutant
+from hetdp.auditing.mutants.base import Attack, Mutant
 from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
 
@@ -116,7 +116,8 @@ def test_the_battery_leaves_with_1_on_a_violation_only(run, small):
 
 
 def test_a_mutant_that_gets_away_is_a_failure(run, small):
-    tame = Mutant("tame", "nothing", "replay", lambda *_: Finding("replay", "x", "no violation found", ""))
+    attack = Attack("replay", lambda _: sum, lambda *_: Finding("replay", "x", "no violation found", ""))
+    tame = Mutant("tame", "nothing", attack)
     small("no violation found", (tame,))
     status, out, _ = run("audit", "--mutants")
     assert status == 1

@@ -120,19 +120,16 @@ MUTANTS: Sequence[Mutant] = (
     Mutant(
         "dials rounded up",
         "an item counts for more than its owner said",
-        "statistical",
         by_statistics(_broken_by(_rounded_up), _pairs([2]), _CLAIMS),
     ),
     Mutant(
         "sketch without absent items",
         "what is not on the list gets no noise",
-        "statistical",
         by_statistics(_broken_by(_absent_never_drawn), _pairs([3]), _CLAIMS),
     ),
     Mutant(
         "coins for listed items first",
         "an item of dial 0 shifts the coins of all others",
-        "replay",
         by_replay(_broken_by(_words_for_listed), _pairs([1]), {1: 0.0}, odd_values=False),
     ),
 )

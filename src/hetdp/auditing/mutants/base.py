@@ -1,7 +1,7 @@
 """What a mutant is: a mechanism broken on purpose, its repaired twin, and the audit that must tell them apart."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -18,21 +18,28 @@ from hetdp.auditing.subjects import Claims
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.noise.laplace import laplace_integers
 
-__all__ = ["Mutant", "by_floating_point", "by_replay", "by_sampler", "by_statistics", "laplace", "on_grid"]
+__all__ = ["Attack", "Mutant", "by_floating_point", "by_replay", "by_sampler", "by_statistics", "laplace", "on_grid"]
 
 Floats = NDArray[np.float64]
 #: What is audited: a mechanism as a function of a profile, or a sampler.
 Function: TypeAlias = Callable[..., Any]
 #: Makes it, broken or repaired.
 Build: TypeAlias = Callable[[bool], Function]
-#: Audits the mechanism, broken or repaired.
-Attack: TypeAlias = Callable[[bool, Stream], Finding]
 
 GRID = 2.0**-20
 #: Enough to see every statistical mutant, all of which break their promise by a factor of sqrt(2) or more.
 SAMPLES = 60_000
 #: False-alarm rate of one attack 1e-9: a repaired twin is accused less than once in ten million test runs.
 CONFIDENCE = 1 - 1e-9
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An audit, and the function that it is run on, broken or repaired."""
+
+    audit: str
+    build: Build
+    run: Callable[[Function, Stream], Finding]
 
 
 @dataclass(frozen=True)
@@ -45,22 +52,23 @@ class Mutant:
         Short.
     wrong
         What is wrong with it, in a sentence.
-    caught_by
-        The audit that must catch it.
     attack
-        Runs that audit on the broken mechanism, or on its repaired twin.
+        Must find a violation in the mutant and none in its repaired twin.
     """
 
     name: str
     wrong: str
-    caught_by: str
     attack: Attack = field(repr=False)
+
+    @property
+    def caught_by(self) -> str:
+        """The audit that must catch it."""
+        return self.attack.audit
 
     def examine(self, random_state: RandomState = None, *, broken: bool = True) -> Finding:
         """Return what its audit finds, in the mutant or in its repaired twin."""
-        found = self.attack(broken, as_stream(random_state))
-        name = self.name if broken else f"{self.name}, repaired"
-        return Finding(found.audit, name, found.verdict, found.words, found.figures)
+        found = self.attack.run(self.attack.build(broken), as_stream(random_state))
+        return replace(found, subject=self.name if broken else f"{self.name}, repaired")
 
     def is_caught(self, finding: Finding) -> bool:
         """Return whether the named audit found a violation."""
@@ -81,9 +89,9 @@ def on_grid(steps: NDArray[np.int64]) -> Floats:
 def by_statistics(build: Build, adjacent: Sequence[Pair], claimed: Claims) -> Attack:
     """Return the attack by the statistical audit."""
 
-    def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001  (the type of an attack)
+    def run(function: Function, stream: Stream) -> Finding:
         return audit(
-            build(broken),
+            function,
             adjacent=adjacent,
             claimed=claimed,
             samples=SAMPLES,
@@ -91,33 +99,33 @@ def by_statistics(build: Build, adjacent: Sequence[Pair], claimed: Claims) -> At
             random_state=stream,
         ).finding
 
-    return attack
+    return Attack("statistical", build, run)
 
 
 def by_replay(build: Build, adjacent: Sequence[Pair], limits: Claims | None, *, odd_values: bool = True) -> Attack:
     """Return the attack by the replay audit."""
 
-    def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001
-        return replay_audit(build(broken), adjacent=adjacent, limits=limits, odd_values=odd_values, random_state=stream)
+    def run(function: Function, stream: Stream) -> Finding:
+        return replay_audit(function, adjacent=adjacent, limits=limits, odd_values=odd_values, random_state=stream)
 
-    return attack
+    return Attack("replay", build, run)
 
 
 def by_sampler(build: Build, scale: float) -> Attack:
     """Return the attack by the sampler audit."""
 
-    def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001
-        return sampler_audit(build(broken), scale=scale, false_alarm=1e-9, random_state=stream)
+    def run(function: Function, stream: Stream) -> Finding:
+        return sampler_audit(function, scale=scale, false_alarm=1e-9, random_state=stream)
 
-    return attack
+    return Attack("sampler", build, run)
 
 
 def by_floating_point(build: Build, adjacent: Sequence[Pair], claimed: Claims) -> Attack:
     """Return the attack by the floating-point audit."""
 
-    def attack(broken: bool, stream: Stream) -> Finding:  # noqa: FBT001
+    def run(function: Function, stream: Stream) -> Finding:
         return floating_point_audit(
-            build(broken), adjacent=adjacent, claimed=claimed, confidence=CONFIDENCE, random_state=stream
+            function, adjacent=adjacent, claimed=claimed, confidence=CONFIDENCE, random_state=stream
         )
 
-    return attack
+    return Attack("floating point", build, run)

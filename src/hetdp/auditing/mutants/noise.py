@@ -110,55 +110,46 @@ NOISE_MUTANTS = (
     Mutant(
         "scale as standard deviation",
         "S/epsilon is used as the standard deviation of the noise: its scale is too small by sqrt(2).",
-        "statistical",
         by_statistics(_scale_as_deviation, _PAIR, 1.0),
     ),
     Mutant(
         "noise scale from the weights",
         "The noise is scaled to the largest weight, which saves noise and breaks every promise below it.",
-        "statistical",
         by_statistics(_scale_from_weights, _PAIR, _WEIGHTS),
     ),
     Mutant(
         "multiplier not in the noise",
         "Items are shrunk for a multiplier of 2, but the noise is that of multiplier 1.",
-        "statistical",
         by_statistics(_multiplier_forgotten, _PAIR, _WEIGHTS),
     ),
     Mutant(
         "sign of the noise dropped",
         "The noise is never negative, so an answer below the truth is impossible.",
-        "statistical",
         by_statistics(_sign_dropped, _PAIR, 1.0),
     ),
     Mutant(
         "truncated noise",
         "Noise beyond five scales is cut off: the neighbour's tail is out of reach.",
-        "statistical",
         by_statistics(_truncated, _PAIR, 1.0),
     ),
     Mutant(
         "Gaussian claimed as pure epsilon",
         "Gaussian noise with the variance of the Laplace noise is said to keep epsilon.",
-        "statistical",
         by_statistics(_gaussian_as_pure, _PAIR, 1.0),
     ),
     Mutant(
         "local sensitivity",
         "The noise is scaled to the largest value in the data instead of the largest that is possible.",
-        "statistical",
         by_statistics(_local_sensitivity, [([0.25, 0.0], [1.0, 0.0])], 1.0),
     ),
     Mutant(
         "off by one in the geometric sampler",
         "Negative noise is -G instead of -G - 1, so 0 comes twice as often.",
-        "sampler",
         by_sampler(_off_by_one, 5.0),
     ),
     Mutant(
         "floating-point noise",
         "numpy's Laplace noise is added in floating point; the last bits tell the answer.",
-        "floating point",
         by_floating_point(_textbook, [([0.0], [1.0])], 1.0),
     ),
 )

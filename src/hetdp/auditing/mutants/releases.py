@@ -116,43 +116,36 @@ RELEASE_MUTANTS = (
     Mutant(
         "fresh noise for a repeated query",
         "The same answer is given ten times with fresh noise and charged once; the average has little noise left.",
-        "statistical",
         by_statistics(_fresh_noise, _PAIR, 1.0),
     ),
     Mutant(
         "seed reused",
         "Two releases share a seed; the noise cancels in their difference.",
-        "statistical",
         by_statistics(_seed_reused, _PAIR, [1.0, 2.0]),
     ),
     Mutant(
         "distortion with the same epsilon",
         "The distortion of the actual values is released too, which voids v = 0.",
-        "statistical",
         by_statistics(_distortion, _PAIR, [0.0, 1.0]),
     ),
     Mutant(
         "add-remove noise under replacement",
         "A histogram promises epsilon for replacing a row with the noise for removing one.",
-        "statistical",
         by_statistics(_histogram, [([0.1, 0.6], [0.3, 0.6])], 1.0),
     ),
     Mutant(
         "draws that depend on the value",
         "How many random words are drawn depends on the data; the time taken and the next noise show it.",
-        "replay",
         by_replay(_draws_by_value, _PAIR, 1.0),
     ),
     Mutant(
         "eager randomised response",
         "A present item is reported with the larger of the two admissible probabilities.",
-        "statistical",
         by_statistics(_eager_response, [([0.0, 1.0], [1.0, 1.0])], [0.5, 1.0]),
     ),
     Mutant(
         "eager exponential mechanism",
         "Scores are weighted with epsilon instead of epsilon / 2.",
-        "statistical",
         by_statistics(_eager_choice, [(["red"] * 4, ["red", "red", "red", "green"])], 1.0),
     ),
 )

@@ -119,49 +119,41 @@ SHRINKING_MUTANTS = (
     Mutant(
         "square root of the weight",
         "A scalar product shrinks each factor by sqrt(v): the partner may not shrink at all.",
-        "statistical",
         by_statistics(_root_weights, _PAIR, [0.25, 1.0]),
     ),
     Mutant(
         "weights ignored",
         "Nothing is shrunk: every item loses the full epsilon.",
-        "statistical",
         by_statistics(_weights_ignored, _PAIR, [0.25, 0.5]),
     ),
     Mutant(
         "rounding slack ignored",
         "The whole answer is rounded to a grid of 1/16, which an item with v = 0.01 can tip over.",
-        "replay",
         by_replay(_rounded_as_a_whole, [([value, 0.06], [1.0, 0.06]) for value in (0.0, 0.1)], [0.01, 1.0]),
     ),
     Mutant(
         "raw sizes in the cosine",
         "The noisy product is divided by the true sizes: an item with v = 0 changes the answer.",
-        "replay",
         by_replay(_raw_sizes, [([0.0, 1.0, 1.0], [1.0, 1.0, 1.0])], [0.0, 1.0, 1.0]),
     ),
     Mutant(
         "nan path",
         "Values are multiplied by their weight before they are clamped, and 0 * nan is nan.",
-        "replay",
         by_replay(_nan_path, _PAIR, [0.0, 1.0]),
     ),
     Mutant(
         "clamping after shrinking",
         "A value far outside its range is shrunk first and clamped then: it keeps its full influence.",
-        "replay",
         by_replay(_clamped_too_late, _PAIR, 0.5),
     ),
     Mutant(
         "infeasible end of a bisection",
         "The shrinkage is the end of the interval that was found too large.",
-        "replay",
         by_replay(_infeasible_end, _PAIR, [0.3, 0.0]),
     ),
     Mutant(
         "exception on a private value",
         "A value outside its range raises an error that everybody can see.",
-        "replay",
         by_replay(_raises, _PAIR, 1.0),
     ),
 )

@@ -73,19 +73,16 @@ MUTANTS = (
     Mutant(
         "neighbours at twice the level",
         "the noise is half as wide as it should be",
-        "statistical",
         by_statistics(_twice_the_level, without([3]), {3: 1.0}),
     ),
     Mutant(
         "neighbours without weights",
         "every item counts in full",
-        "replay",
         by_replay(_weights_ignored, without([1]), {1: 0.0}, odd_values=False),
     ),
     Mutant(
         "neighbours by raw sizes",
         "the size of a profile counts items of weight 0",
-        "replay",
         by_replay(_raw_sizes, without([1]), {1: 0.0}, odd_values=False),
     ),
 )

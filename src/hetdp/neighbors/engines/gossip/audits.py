@@ -49,7 +49,6 @@ MUTANTS = (
     Mutant(
         "noise for common items only",
         "a pair without a common item gets no noise",
-        "statistical",
         by_statistics(_silent_strangers, [(_NOTHING, _ONE_ITEM)], {3: 1.0}),
     ),
 )
