@@ -59,7 +59,7 @@ def rho_of_epsilon(epsilon: ArrayLike) -> NDArray[np.float64]:
     Privacy
     -------
     An epsilon-private mechanism is (epsilon^2 / 2)-zCDP (Bun and Steinke 2016, Proposition 1.4). The
-    statement is about one pair of neighbours at a time, so it holds item by item.
+    statement is about one pair of adjacent data sets at a time, so it holds item by item.
 
     Examples
     --------

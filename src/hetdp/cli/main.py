@@ -80,11 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def exit_code(error: HetdpError) -> int:
-    """Return the exit code that stands for an error.
-
-    Privacy
-    -------
-    Budgets depend on weights and epsilons, never on values; so does the code.
+    """Return the exit code that stands for an error. It may depend on weights and levels, never on values.
 
     Examples
     --------

@@ -15,6 +15,8 @@
 No message ever holds a private value, a weight, a shrinkage factor or a true answer.
 """
 
+from hetdp.core.words import counted
+
 __all__ = [
     "BudgetExhausted",
     "DataError",
@@ -59,7 +61,7 @@ class BudgetExhausted(HetdpError):
         self.short_by = requested - remaining
         self.items = items
         super().__init__(
-            f"The privacy budget of {items} item{'s' if items != 1 else ''} is exhausted; nothing was spent. "
+            f"The privacy budget of {counted(items, 'item')} is exhausted; nothing was spent. "
             f"For the item with the largest shortfall ({unit}): "
             f"Requested: {requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}. "
             "Use a smaller epsilon, or drop the spent items for good: on_exhausted='drop' (--on-exhausted drop)."

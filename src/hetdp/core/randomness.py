@@ -106,20 +106,13 @@ class Stream:
         return (self.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def key(self) -> bytes:
-        """Return a fresh secret key of 32 bytes, for a keyed function such as the noise of a pair.
-
-        Privacy
-        -------
-        As secret as the stream: the key of a seeded stream protects nobody.
-        """
+        """Return a fresh key of 32 bytes, as secret as the stream, for a keyed function such as the noise of a pair."""
         return self.words(4).tobytes()
 
     def child(self) -> "Stream":
         """Return an independent stream of the same kind, so that parts of a work can be done in any order.
 
-        Privacy
-        -------
-        Secure if this stream is; else simulated, and determined by this stream.
+        The child of a simulated stream is determined by it.
         """
         return Stream(self.key()) if self.simulated else Stream()
 
@@ -144,11 +137,7 @@ _secure_lock = threading.Lock()
 
 
 def secure_stream() -> Stream:
-    """Return the stream keyed by the operating system that the whole process shares.
-
-    Privacy
-    -------
-    Every release uses this stream unless a seed is given.
+    """Return the stream that the whole process shares, keyed by the operating system; releases without a seed use it.
 
     Examples
     --------
@@ -256,12 +245,7 @@ class KeyedWords:
         raise TypeError(message)
 
     def words(self, first: object, second: object, *, count: int) -> NDArray[np.uint64]:
-        """Return `count` words for each pair, one row per pair.
-
-        Privacy
-        -------
-        The order of a pair matters; sort it where it should not.
-        """
+        """Return `count` words for each pair, one row per pair; (1, 2) and (2, 1) are two pairs."""
         one, two = np.asarray(first, dtype=np.uint32), np.asarray(second, dtype=np.uint32)
         each = -(-count // 2)
         out = np.empty((one.size, 2 * each), dtype=np.uint64)
@@ -276,8 +260,6 @@ class KeyedWords:
     def encrypt(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the two words of each block that compiled code has laid out: (pair, counter and purpose).
 
-        Privacy
-        -------
         Whoever lays out blocks sees to it that none is used for two things. Threads may call it at the same time.
         """
         out = np.empty(blocks.nbytes + 15, dtype=np.uint8)  # OpenSSL asks for 15 bytes of room, and leaves them alone

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.checks import float_vector, whole
 from hetdp.core.errors import InvalidInput
+from hetdp.core.words import counted
 
 __all__ = ["Box"]
 
@@ -74,7 +75,7 @@ class Box:
         def short(vector: NDArray[np.float64]) -> str:
             return f"{vector[0]:g}" if (vector == vector[0]).all() else f"{vector.min():g}..{vector.max():g}"
 
-        items = f"{self.size} item{'s' if self.size != 1 else ''}"
+        items = counted(self.size, "item")
         return f"Box({items}, {short(self.lower)} <= value <= {short(self.upper)}, center {short(self.center)})"
 
     def __eq__(self, other: object) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.errors import InvalidInput
+from hetdp.core.words import counted
 
 __all__ = ["WEIGHT_STEPS", "PrivacyWeights", "weight_codes"]
 
@@ -81,7 +82,7 @@ class PrivacyWeights:
         self._values = vector
 
     def __repr__(self) -> str:
-        return f"PrivacyWeights({self.size} item{'s' if self.size != 1 else ''})"
+        return f"PrivacyWeights({counted(self.size, 'item')})"
 
     def __len__(self) -> int:
         return self.size
