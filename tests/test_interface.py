@@ -85,7 +85,7 @@ ROOMS = {
         floating_point_audit plan_audit plan_samples replay_audit run_battery run_cases sampler_audit timing_audit
         worst_pair""",
     neighbors: """
-        ENGINES SCORES SIGNIFICANT Evaluation PrivateNeighbors coverage estimate evaluate items_to_stand_out judge ndcg
+        ENGINES SCORES Evaluation PrivateNeighbors coverage estimate evaluate items_to_stand_out judge ndcg
         precision random_neighbors recall recall_per_user sketch_items_to_stand_out split_epsilon true_neighbors""",
 }
 

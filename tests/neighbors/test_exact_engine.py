@@ -138,11 +138,11 @@ def test_nobody_is_in_their_own_list_nor_twice_in_one():
 
 
 def test_random_words_that_run_out_in_the_middle_change_nothing_about_the_distribution(monkeypatch):
-    from hetdp.neighbors import noisy_top_k
+    from hetdp.neighbors.engines.exact import engine
 
     coded, user, _ = CROWDS["everybody meets, scanned"]
     plain = lists(coded, user=user, seed=2, every_pair=True)
-    monkeypatch.setattr(noisy_top_k, "_WORDS", 1100)  # barely more than one step may take
+    monkeypatch.setattr(engine, "_WORDS", 1100)  # barely more than one step may take
     short = lists(coded, user=user, seed=1)
     pvalues = list(two_sample_pvalues(short, plain, coded.n_users))
     assert min(pvalues) > FALSE_ALARM / len(pvalues)
@@ -152,9 +152,9 @@ def test_random_words_that_run_out_in_the_middle_change_nothing_about_the_distri
 @pytest.mark.parametrize("words", [1030, 1031, 1032, 1033, 1034, 1035])
 def test_wherever_the_words_run_out_nothing_is_counted_twice(monkeypatch, words, every_pair):
     """With three words a draw, the buffer ends before every possible candidate of some recipient."""
-    from hetdp.neighbors import noisy_top_k
+    from hetdp.neighbors.engines.exact import engine
 
-    monkeypatch.setattr(noisy_top_k, "_WORDS", words)
+    monkeypatch.setattr(engine, "_WORDS", words)
     coded = crowd(11, 6, 5, seed=9)
     recipients = copies(coded, 3, 2000)
     found = exact_neighbors(

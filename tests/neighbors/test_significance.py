@@ -6,18 +6,13 @@ import numpy as np
 import pytest
 
 import hetdp
-from hetdp.neighbors.significance import (
-    SIGNIFICANT,
-    items_to_stand_out,
-    overlap_significance,
-    sketch_items_to_stand_out,
-    sketch_significance,
-    vote_weights,
-)
+from hetdp.neighbors.engines.sketch.engine import sketch_items_to_stand_out, sketch_significance
+from hetdp.neighbors.recommending import vote_weights
+from hetdp.neighbors.scores import items_to_stand_out, overlap_significance
 from hetdp.node.neighbors import find_neighbors
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.sketching.bits import pack
-from hetdp.sketching.chance import RARE
+from hetdp.sketching.chance import RARE, SIGNIFICANT
 from hetdp.sketching.estimate import items_behind
 
 

@@ -32,7 +32,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.words import byte_size, rough_duration
 from hetdp.neighbors.engines import ENGINES, split_epsilon
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
-from hetdp.neighbors.significance import SIGNIFICANT
+from hetdp.sketching.chance import SIGNIFICANT
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee

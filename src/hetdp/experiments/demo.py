@@ -10,9 +10,9 @@ from hetdp.experiments.evaluation import run_task
 from hetdp.experiments.reproduction import evaluate, require_packages
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+from hetdp.neighbors.engines.base import Progress
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.metrics import judge, recall
-from hetdp.neighbors.noisy_top_k import Progress
 from hetdp.profiles import policies, split
 
 __all__ = ["EPSILON", "DemoRow", "Demonstration", "demo_report"]

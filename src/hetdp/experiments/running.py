@@ -11,7 +11,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.experiments.configurations import Task
 from hetdp.experiments.evaluation import Outcome, run_tasks
 from hetdp.experiments.results import ResultsStore
-from hetdp.neighbors.noisy_top_k import Progress
+from hetdp.neighbors.engines.base import Progress
 from hetdp.profiles import Profiles
 
 __all__ = ["Batch", "DaskRunner", "LocalRunner", "Progress", "Runner", "run_sweep"]

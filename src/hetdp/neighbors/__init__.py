@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hetdp.neighbors.baselines import random_neighbors, true_neighbors
     from hetdp.neighbors.engines import ENGINES, estimate, split_epsilon
+    from hetdp.neighbors.engines.sketch.engine import sketch_items_to_stand_out
     from hetdp.neighbors.estimator import PrivateNeighbors
     from hetdp.neighbors.evaluation import Evaluation, evaluate
     from hetdp.neighbors.metrics import coverage, judge, ndcg, precision, recall, recall_per_user
-    from hetdp.neighbors.scores import SCORES
-    from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out, sketch_items_to_stand_out
+    from hetdp.neighbors.scores import SCORES, items_to_stand_out
 
 __all__ = [
     "ENGINES",
     "SCORES",
-    "SIGNIFICANT",
     "Evaluation",
     "PrivateNeighbors",
     "coverage",
@@ -42,8 +41,8 @@ _HOMES = {
     "estimator": ("PrivateNeighbors",),
     "evaluation": ("Evaluation", "evaluate"),
     "metrics": ("coverage", "judge", "ndcg", "precision", "recall", "recall_per_user"),
-    "scores": ("SCORES",),
-    "significance": ("SIGNIFICANT", "items_to_stand_out", "sketch_items_to_stand_out"),
+    "engines.sketch.engine": ("sketch_items_to_stand_out",),
+    "scores": ("SCORES", "items_to_stand_out"),
 }
 
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, simulation_stream
-from hetdp.neighbors.noisy_top_k import Progress, over_batches
+from hetdp.neighbors.engines.base import Progress, over_batches
 from hetdp.neighbors.scores import SCORES
 from hetdp.profiles import Profiles
 

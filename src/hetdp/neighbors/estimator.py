@@ -15,15 +15,14 @@ from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import HetdpError, HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.engines import ENGINES
-from hetdp.neighbors.engines.base import Effort, Engine, Levels, Run, Search
+from hetdp.neighbors.engines.base import Effort, Engine, Levels, Progress, Run, Search
 from hetdp.neighbors.inputs import asking_profiles, column_names, matrix_profiles, on_fitted_items
-from hetdp.neighbors.noisy_top_k import Progress
 from hetdp.neighbors.releases import Releases
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
-from hetdp.neighbors.significance import SIGNIFICANT
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles, observed_items
 from hetdp.profiles.reading.identifiers import position_of
+from hetdp.sketching.chance import SIGNIFICANT
 
 __all__ = ["NotFitted", "PrivateNeighbors", "as_frame"]
 

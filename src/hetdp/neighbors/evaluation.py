@@ -12,9 +12,9 @@ from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.engines import ENGINES
+from hetdp.neighbors.engines.base import Progress
 from hetdp.neighbors.estimator import PrivateNeighbors, as_frame
 from hetdp.neighbors.metrics import recall_of
-from hetdp.neighbors.noisy_top_k import Progress
 from hetdp.profiles import Profiles, split
 from hetdp.profiles.policies import Policy
 

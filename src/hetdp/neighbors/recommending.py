@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.noisy_top_k import NoisyTopK, Progress, in_batches
+from hetdp.neighbors.engines.base import POPULARITY_SHARE, Progress, in_batches
+from hetdp.neighbors.engines.exact.engine import NoisyTopK
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.profiles.weights import WEIGHT_STEPS
 
-__all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "vote_selection"]
+__all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "vote_selection", "vote_weights"]
 
-#: Part of the budget that the popularity of items takes: it counts everybody, so it needs little.
-POPULARITY_SHARE = Fraction(1, 10)
 #: The popularity of an item counts like so many votes at epsilon = 1, and more where votes are noisier.
 _PRIOR_VOTES = Fraction(8)
 _MOST_PRIOR_VOTES = Fraction(100)
@@ -137,3 +136,23 @@ def vote_selection(
         scale=Fraction(WEIGHT_STEPS) / epsilon,
         base=base,
     )
+
+
+def vote_weights(sure: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much each neighbour's vote counts, from the significance of lists (best first): 0 where it is nan.
+
+    A vote need not be beyond doubt to help, so its weight is milder than the significance: one minus the share of
+    strangers to be expected among the neighbours down to this place. Where nobody gets by noise alone with probability
+    s, -log(s) strangers are expected to (Poisson).
+
+    Examples
+    --------
+    >>> vote_weights(np.array([[0.95, 0.6, 0.01]])).round(2)
+    array([[0.95, 0.74, 0.  ]])
+    """
+    with np.errstate(divide="ignore"):
+        strangers = np.where(np.isnan(sure), np.inf, -np.log(sure))
+    shares = strangers / np.arange(1, sure.shape[-1] + 1)
+    # The smallest share of this place and all after it, so that weights never rise down the list.
+    best = np.minimum.accumulate(shares[..., ::-1], axis=-1)[..., ::-1]
+    return np.where(np.isnan(sure), 0.0, 1.0 - np.minimum(best, 1.0))

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.engines.base import Engine, Fitted, Levels, Run
-from hetdp.neighbors.noisy_top_k import Progress
+from hetdp.neighbors.engines.base import Engine, Fitted, Levels, Progress, Run
 from hetdp.profiles.coded import CodedProfiles
 
 __all__ = ["Recommended", "Releases"]

@@ -1,8 +1,12 @@
-"""How alike two profiles are: the scores by name, and what the sizes of profiles cost where a score needs them.
+"""How alike two profiles are, and how sure that is: scores by name, what sizes cost, and what noise alone reaches.
 
 A score is (overlap + noise) / sqrt(d(size of one) d(size of the other)), squared or not; the first one is the default.
+The largest of N Laplace draws grows like ln(N) / epsilon, so in a large crowd the best noisy scores belong to the
+luckiest strangers. Significance is what it is everywhere (`sketching.chance`): one minus the chance that the best of
+all others gets as far by noise alone.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -10,12 +14,23 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.randomness import Stream
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.profiles.weights import WEIGHT_STEPS
+from hetdp.sketching.chance import rare_tail, significance
 
-__all__ = ["DEFAULT_SCORE", "SCORES", "SIZES", "Score", "Scoring", "scoring"]
+__all__ = [
+    "DEFAULT_SCORE",
+    "SCORES",
+    "SIZES",
+    "Score",
+    "Scoring",
+    "items_to_stand_out",
+    "overlap_significance",
+    "scoring",
+]
 
 Sizes = NDArray[np.float64]
 
@@ -111,6 +126,17 @@ class Scoring:
     pair_epsilon: Fraction
     size_epsilon: Fraction = field(default=Fraction(0))
 
+    def significance(self, scores: Sizes, own: Sizes, others: int) -> Sizes:
+        """Return how sure each score of recipients with the factors `own` is more than chance, among so many others."""
+        overlaps = (np.sqrt(scores) if self.score.squared else scores) / own[:, None]
+        return overlap_significance(
+            overlaps,
+            others=others,
+            epsilon=self.pair_epsilon,
+            factors=self.factors,
+            both_sides=self.score.squared,
+        )
+
 
 def scoring(
     score: Score, coded: CodedProfiles, raw_sizes: NDArray[np.int64], *, sizes: str, epsilon: Fraction, stream: Stream
@@ -140,3 +166,74 @@ def scoring(
         steps = np.bincount(owner, weights=coded.codes, minlength=coded.n_users).astype(np.int64)
         known = (steps + laplace_integers(WEIGHT_STEPS / paid, coded.n_users, stream)) / WEIGHT_STEPS
     return Scoring(score, score.factors(known), epsilon - paid, paid)
+
+
+def overlap_significance(
+    scores: NDArray[np.float64],
+    *,
+    others: int,
+    epsilon: Fraction | float,
+    factors: NDArray[np.float64] | None = None,
+    both_sides: bool = False,
+) -> NDArray[np.float64]:
+    """Return, for lists of noisy scores (best first), how sure it is that each neighbour is more than chance.
+
+    Parameters
+    ----------
+    scores
+        Noisy overlaps, or noisy overlaps times the factor of the candidate; nan stays nan.
+    others
+        How many candidates there were.
+    epsilon
+        Level of the noise of a pair.
+    factors
+        The public factors of all candidates; None if all are 1.
+    both_sides
+        Whether large negative noise puts a candidate on the list too, as it does where scores are squared.
+
+    Privacy
+    -------
+    A function of the noisy scores and public numbers: it costs nothing.
+
+    Examples
+    --------
+    >>> overlap_significance(np.array([[20.0, 12.0, 5.0]]), others=1000, epsilon=1).round(3)
+    array([[1.   , 0.997, 0.034]])
+    """
+    scale = WEIGHT_STEPS / float(epsilon)
+    sides = 2.0 if both_sides else 1.0
+    if factors is None or (factors == 1).all():
+        reached = _laplace_tail(np.ceil(scores * WEIGHT_STEPS - 0.5), scale)
+        return significance(np.minimum(1.0, sides * reached), others)
+    # Strangers have all kinds of factors: average over them on a ladder of scores, and read off between its rungs.
+    reach = scale * 60 * float(factors.max())
+    ladder = np.concatenate([-np.geomspace(reach, reach * 1e-6, 256), [0.0], np.geomspace(reach * 1e-6, reach, 256)])
+    kinds, counts = np.unique(np.round(factors, 6), return_counts=True)
+    tails = np.array([(_laplace_tail(rung / kinds, scale) * counts).sum() for rung in ladder]) / factors.size
+    found = np.minimum(1.0, sides * np.exp(np.interp(scores * WEIGHT_STEPS, ladder, np.log(np.maximum(tails, 1e-300)))))
+    return significance(np.where(np.isnan(scores), np.nan, found), others)
+
+
+def items_to_stand_out(*, n_users: int, epsilon: Real) -> float:
+    """Return how many common items (of weight 1) a neighbour needs to stand out from strangers.
+
+    With so many, a neighbour is significant every other time. Known before anything is fitted, from the size of the
+    crowd and the level of the noise of a pair alone.
+
+    Examples
+    --------
+    >>> round(items_to_stand_out(n_users=100_000, epsilon=1.0), 1)
+    13.8
+    >>> round(items_to_stand_out(n_users=120, epsilon=1.0), 1)
+    7.1
+    """
+    others = whole("n_users", n_users, minimum=2) - 1
+    return -math.log(2 * rare_tail(others)) / float(fraction("epsilon", epsilon))
+
+
+def _laplace_tail(steps: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """Return P[X >= steps] for discrete Laplace noise of a scale in steps; nan stays nan."""
+    ratio = math.exp(-1 / scale)
+    upper = np.exp(-np.maximum(steps, 0.0) / scale) / (1 + ratio)
+    lower = 1 - np.exp(-np.maximum(1.0 - steps, 0.0) / scale) / (1 + ratio)
+    return np.where(steps >= 1, upper, lower)

@@ -1,13 +1,14 @@
 """What an engine is: its name, the scores it knows, its search, its promise, what it takes, how it is audited."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,32 @@ from hetdp.accounting.guarantee import Guarantee, Recipients
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.noisy_top_k import Progress
-from hetdp.neighbors.recommending import POPULARITY_SHARE, Votes, recommend_items
-from hetdp.neighbors.scores import SCORES, Scoring
-from hetdp.neighbors.significance import SIGNIFICANT, items_to_stand_out, overlap_significance, vote_weights
+from hetdp.neighbors.scores import SCORES, Scoring, items_to_stand_out
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles
+from hetdp.sketching.chance import SIGNIFICANT
 
-__all__ = ["Effort", "Engine", "Fitted", "Levels", "NeighborLists", "Run", "Search"]
+__all__ = [
+    "POPULARITY_SHARE",
+    "Effort",
+    "Engine",
+    "Fitted",
+    "Levels",
+    "NeighborLists",
+    "Progress",
+    "Run",
+    "Search",
+    "in_batches",
+    "over_batches",
+]
+
+#: Called with how much is done and how much there is.
+Progress: TypeAlias = Callable[[int, int], None]
+
+#: Recipients handled together, with a random stream of their own: the same for any number of threads.
+_BATCH = 512
+#: Part of the level of recommendations that the popularity of items takes: it counts everybody, so it needs little.
+POPULARITY_SHARE = Fraction(1, 10)
 
 _SWAPPED = "swapping an item of a user for another one (sizes of profiles are declared public)"
 _ADDED = "adding or removing an item of a user"
@@ -149,16 +168,8 @@ class Fitted:
     @cached_property
     def significance(self) -> NDArray[np.float64]:
         """How sure it is that each neighbour is more than chance, from its score without the recipient's own factor."""
-        squared = self.scoring.score.squared
         own = self.scoring.factors if self.own is None else self.own
-        scores = (np.sqrt(self.lists.scores) if squared else self.lists.scores) / own[:, None]
-        return overlap_significance(
-            scores,
-            others=self.coded.n_users - (self.own is None),
-            epsilon=self.scoring.pair_epsilon,
-            factors=self.scoring.factors,
-            both_sides=squared,
-        )
+        return self.scoring.significance(self.lists.scores, own, self.coded.n_users - (self.own is None))
 
     def for_recipients(self, recipients: CodedProfiles, run: Run) -> "Fitted":  # noqa: ARG002  (the exact engine can)
         """Return the lists of new recipients, before their own sizes are taken into account (`own_scale`)."""
@@ -173,6 +184,8 @@ class Fitted:
         self, n: int, *, epsilon: Fraction, significant_only: bool, run: Run
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return items for every user and their scores: a release of noisy votes, at a level of its own."""
+        from hetdp.neighbors.recommending import Votes, recommend_items
+
         votes = Votes(self.lists.indices, self.vote_weights(significant_only=significant_only))
         return recommend_items(
             self.coded, votes, n=n, epsilon=epsilon, stream=run.stream, threads=run.threads, progress=run.progress
@@ -180,6 +193,8 @@ class Fitted:
 
     def vote_weights(self, *, significant_only: bool) -> NDArray[np.float64]:
         """Return how much each neighbour's vote counts; only that of significant ones, if so wished."""
+        from hetdp.neighbors.recommending import vote_weights
+
         weights = vote_weights(self.significance)
         return np.where(self.significance >= SIGNIFICANT, weights, 0.0) if significant_only else weights
 
@@ -320,3 +335,53 @@ class Engine(ABC):
         line = kernel.py_func.__code__.co_firstlineno
         file = module_name.rpartition(".")[2]
         return not any(Path(kernel.stats.cache_path).glob(f"{file}.{name}-{line}.*.nbi"))
+
+
+def in_batches(
+    total: int,
+    run: Callable[[int, int, Stream], None],
+    *,
+    stream: Stream,
+    threads: int,
+    progress: Progress | None,
+) -> None:
+    """Call `run(begin, end, stream of its own)` for batches of recipients, on several threads, in any order.
+
+    Privacy
+    -------
+    Each batch draws from a child of `stream`, so the outcome depends on the seed, not on the threads.
+    """
+    children = {begin: stream.child() for begin in range(0, total, _BATCH)}
+
+    def one(begin: int, end: int) -> None:
+        run(begin, end, children[begin])
+
+    over_batches(total, one, threads=threads, progress=progress)
+
+
+def over_batches(total: int, run: Callable[[int, int], None], *, threads: int, progress: Progress | None) -> None:
+    """Call `run(begin, end)` for batches of recipients, on threads beside this one, so that Ctrl-C is heard.
+
+    Examples
+    --------
+    >>> done = []
+    >>> over_batches(5, lambda begin, end: done.append(end - begin), threads=1, progress=None)
+    >>> done
+    [5]
+    """
+    done = 0
+
+    def one(begin: int) -> int:
+        end = min(begin + _BATCH, total)
+        run(begin, end)
+        return end - begin
+
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for finished in pool.map(one, range(0, total, _BATCH)):
+            done += finished
+            if progress is not None:
+                progress(done, total)
+    finally:
+        # After Ctrl-C, batches that have not begun are not worth waiting for.
+        pool.shutdown(cancel_futures=True)

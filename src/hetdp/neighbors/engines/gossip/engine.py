@@ -11,7 +11,7 @@ from hetdp.accounting.guarantee import in_digits
 from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Run, Search
+from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search
 from hetdp.neighbors.engines.gossip.noisy_scores import (
     NoisyScores,
     ScoreTable,
@@ -21,7 +21,6 @@ from hetdp.neighbors.engines.gossip.noisy_scores import (
 )
 from hetdp.neighbors.engines.gossip.protocol import BestPeers, RandomPeers
 from hetdp.neighbors.engines.gossip.report import GossipResult
-from hetdp.neighbors.noisy_top_k import Progress
 from hetdp.neighbors.scores import Scoring
 from hetdp.profiles.coded import CodedProfiles
 

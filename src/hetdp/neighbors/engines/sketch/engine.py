@@ -4,6 +4,7 @@ Each user publishes one bit for each item of the catalogue (`hetdp.sketching`). 
 user's sketch shows at the recipient's own items, locally and without noise, and keeps the users with the most.
 """
 
+import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,19 +14,26 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.checks import whole
+from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import KeyedWords, Stream
-from hetdp.neighbors.engines.base import Engine, Fitted, Levels, NeighborLists, Run, Search
-from hetdp.neighbors.noisy_top_k import Progress
+from hetdp.neighbors.engines.base import Engine, Fitted, Levels, NeighborLists, Progress, Run, Search
 from hetdp.neighbors.scores import Scoring
-from hetdp.neighbors.significance import sketch_items_to_stand_out, sketch_significance
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.sketching.bits import GROUP_USERS, Sketches
+from hetdp.sketching.chance import binomial_tail, rare_tail, significance
 from hetdp.sketching.estimate import items_behind
-from hetdp.sketching.law import GROUP_WORDS
+from hetdp.sketching.law import GROUP_WORDS, chance_of_one, contrast
 
-__all__ = ["MEMORY_BYTES", "SKETCH", "SketchResult", "portions", "sketch_neighbors"]
+__all__ = [
+    "MEMORY_BYTES",
+    "SKETCH",
+    "SketchResult",
+    "portions",
+    "sketch_items_to_stand_out",
+    "sketch_neighbors",
+    "sketch_significance",
+]
 
 #: Bits held at a time, unless told otherwise.
 MEMORY_BYTES = 512 * 2**20
@@ -103,6 +111,48 @@ class _SketchFit(Fitted):
             self.coded, self.sketches, self.lists.indices, n=n, weights=weights, threads=run.threads,
             progress=run.progress,
         )  # fmt: skip
+
+
+def sketch_significance(
+    overlaps: NDArray[np.float64], sizes: NDArray[np.int64], *, others: int, epsilon: Fraction | float
+) -> NDArray[np.float64]:
+    """Return how sure it is that neighbours found by their sketches are more than chance.
+
+    A stranger's sketch shows each item with probability q = 1 / (1 + exp(epsilon)), so the bits shown are binomial.
+
+    Privacy
+    -------
+    For the recipient, who knows the size of the own profile; everything else is public.
+
+    Examples
+    --------
+    >>> sketch_significance(np.array([[30.0, 2.0]]), np.array([50]), others=1000, epsilon=3).round(3)
+    array([[1., 0.]])
+    """
+    size = sizes[:, None].astype(np.float64)
+    shown = np.clip(np.rint(overlaps * contrast(epsilon) + size * chance_of_one(epsilon)), 0, size)
+    return significance(binomial_tail(shown, size, chance_of_one(epsilon)), others)
+
+
+def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int) -> float:
+    """Return how many common items stand out from strangers' sketches, for a recipient with `size` items.
+
+    With so many, a neighbour is significant every other time; infinity if all items of the recipient are not enough.
+
+    Examples
+    --------
+    >>> few = sketch_items_to_stand_out(n_users=10_000, epsilon=3, size=100)
+    >>> few < sketch_items_to_stand_out(n_users=10_000, epsilon=1, size=100)
+    True
+    """
+    others = whole("n_users", n_users, minimum=2) - 1
+    size = whole("size", size, minimum=1)
+    level = fraction("epsilon", epsilon)
+    # P[a stranger shows at least c bits], for c = 1, 2, ...; the first that is small enough stands out.
+    tails = binomial_tail(np.arange(1, size + 1), size, chance_of_one(level))
+    needed = 1 + int(np.count_nonzero(tails > rare_tail(others)))
+    common = max(0.0, float(items_behind(needed, size, level)))
+    return common if common <= size else math.inf
 
 
 @dataclass(frozen=True, repr=False, eq=False)

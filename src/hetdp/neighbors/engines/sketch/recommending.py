@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
+from hetdp.neighbors.engines.base import Progress
 from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES, portions
-from hetdp.neighbors.noisy_top_k import Progress
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.sketching.bits import Sketches
 from hetdp.sketching.estimate import item_shares

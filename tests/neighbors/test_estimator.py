@@ -14,7 +14,7 @@ from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.neighbors.engines import ENGINES as BY_NAME
 from hetdp.neighbors.engines.base import Levels
-from hetdp.neighbors.significance import items_to_stand_out
+from hetdp.neighbors.scores import items_to_stand_out
 
 ENGINES = ("exact", "gossip", "sketch")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
