@@ -154,7 +154,7 @@ def handle(tmp_path):
 
 
 def view_of(handle):
-    places = [(one.place, one.votes) for one in handle.recommendations()]
+    places = [(one.item.place, one.vote.votes) for one in handle.recommendations()]
     return [(one.key_hex, one.score) for one in handle.neighbors()], places
 
 
@@ -180,11 +180,11 @@ def test_exhausted_items_have_no_influence_either(handle):
 
 def test_dismissed_and_added_items_are_not_recommended(handle):
     handle.store.profile.set_dials(dict.fromkeys(MINE, 100))
-    first, second = (one.place for one in handle.recommendations(2))
+    first, second = (one.item.place for one in handle.recommendations(2))
     handle.store.profile.dismiss(first)
     handle.store.profile.set_dials({second: 100})
-    assert not {first, second} & {one.place for one in handle.recommendations(300)}
+    assert not {first, second} & {one.item.place for one in handle.recommendations(300)}
     handle.store.profile.undismiss(first)
-    assert first in {one.place for one in handle.recommendations(300)}
+    assert first in {one.item.place for one in handle.recommendations(300)}
     handle.store.profile.remove(range(SIZE))
     assert handle.recommendations() == handle.neighbors() == ()

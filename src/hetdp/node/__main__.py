@@ -10,12 +10,7 @@ from hetdp.node.handle import NodeHandle
 
 
 def main(folder: str) -> int:
-    """Run the node in a folder; return the exit code.
-
-    Privacy
-    -------
-    Prints errors only, and they name no item and no weight.
-    """
+    """Run the node in a folder; return the exit code."""
     try:
         handle = NodeHandle.open(Path(folder))
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -16,12 +16,7 @@ _MUCH = 5
 
 
 def cost_facts(network: NetworkParameters, limit: float) -> dict[str, Any]:
-    """Return what an item at full weight loses, at most, and by when.
-
-    Privacy
-    -------
-    Public parameters and the limit of all items; nothing of the profile.
-    """
+    """Return what an item at full weight loses, at most, and by when."""
     epochs = most_steps(limit, network.epsilon) // FULL_DIAL
     return {
         "epsilon_per_epoch": float(network.epsilon),

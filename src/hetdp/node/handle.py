@@ -24,12 +24,7 @@ __all__ = ["EpochClock", "NodeHandle", "Status", "how_to_be_invited"]
 
 @dataclass(frozen=True, slots=True)
 class EpochClock:
-    """Where time stands in the public schedule; times are Unix seconds.
-
-    Privacy
-    -------
-    Public, except that `published_epoch` tells whether this node was running.
-    """
+    """Where time stands in the public schedule; times are Unix seconds."""
 
     now_s: float
     epoch: int
@@ -82,8 +77,6 @@ class NodeHandle:
     def open(cls, folder: Path) -> "NodeHandle":
         """Open the folder of a node.
 
-        Privacy
-        -------
         Refuses a store that belongs to another network than the network file.
         """
         if not (folder / STORE).is_file():
@@ -127,8 +120,6 @@ class NodeHandle:
     def check_invited(self) -> None:
         """Refuse to go on without a valid invitation where the network asks for one.
 
-        Privacy
-        -------
         Nobody would take this node's sketches, and they would be paid for all the same.
         """
         if self.network.admission != "invite":
@@ -180,21 +171,9 @@ class NodeHandle:
         )
         places = [vote.place for vote in best]
         listed = self.store.profile.listed_among(places)
+        items = self.store.catalogue.items_at(places)
         return chosen, tuple(
-            Recommendation(
-                place=entry.place,
-                item=entry.item,
-                title=entry.title,
-                link=entry.link,
-                group=entry.group,
-                votes=vote.votes,
-                voters=vote.voters,
-                asked=vote.asked,
-                deviations=vote.deviations,
-                by_chance=vote.by_chance,
-                in_profile=entry.place in listed,
-            )
-            for vote, entry in zip(best, self.store.catalogue.items_at(places), strict=True)
+            Recommendation(item, vote, in_profile=item.place in listed) for item, vote in zip(items, best, strict=True)
         )
 
     def _alike(self, sketches: Sequence[SignedSketch], counting: Collection[int]) -> tuple[Neighbor, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import SignedSketch
+from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import unpack
 from hetdp.sketching.chance import RARE, best_by_chance, binomial_tail
 from hetdp.sketching.estimate import items_behind, items_behind_error, ones_among
@@ -71,10 +72,6 @@ class Vote:
         Standard deviations above chance, closer neighbours counting for more: decides among equal numbers of voters.
     by_chance
         How likely the best of all items of the catalogue gets so many voters by chance alone.
-
-    Privacy
-    -------
-    Depends on whom the exact profile chose: for the owner's eyes.
     """
 
     place: int
@@ -91,14 +88,8 @@ class Recommendation:
 
     Attributes
     ----------
-    votes
-        Estimated number of neighbours who have it.
-    voters, asked
-        Neighbours whose bit is set, and how many were asked: those who stand out from chance.
-    deviations
-        Standard deviations above what chance gives.
-    by_chance
-        How likely the best of all items of the catalogue gets so many voters by chance alone; exact.
+    item, vote
+        What it is, and what neighbours say about it.
     in_profile
         True only for an item of dial 0 or one at its limit: it has no influence, so it may turn up.
 
@@ -107,16 +98,8 @@ class Recommendation:
     Computed from the exact profile: for the owner's eyes, and `repr` shows nothing.
     """
 
-    place: int
-    item: str
-    title: str
-    link: str
-    group: str
-    votes: float
-    voters: int
-    asked: int
-    deviations: float
-    by_chance: float
+    item: CatalogueItem
+    vote: Vote
     in_profile: bool
 
 

@@ -100,12 +100,7 @@ def stopping_with_parent(command: Sequence[str]) -> list[str]:
 
 
 def _run(module: str, arguments: Sequence[str]) -> None:
-    """Run a module as a program until it ends or standard input does.
-
-    Privacy
-    -------
-    Reads and drops whatever comes on standard input; nothing should.
-    """
+    """Run a module as a program until it ends or standard input does."""
     threading.Thread(target=_stop_when_input_ends, name="parent", daemon=True).start()
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -135,12 +135,7 @@ class ItemsPage(Page):
         return Notice(f"{counted(chosen, 'item')} set: {dial_name(dial).lower()}.", undo=bool(chosen))
 
     def remove(self, form: Form) -> Notice:
-        """Take an item off the list.
-
-        Privacy
-        -------
-        Published sketches cannot be called back; the next one is drawn without it.
-        """
+        """Take an item off the list."""
         place = whole_in(form, "place")
         title = self._node.store.catalogue.item(place).title
         self._node.store.profile.remove([place])

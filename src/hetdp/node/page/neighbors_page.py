@@ -22,7 +22,7 @@ _MOST_WEAK = 8
 class Person:
     """A neighbour with picture, bar and words."""
 
-    neighbour: Neighbor
+    neighbor: Neighbor
     face: Face
     bar: Interval
     low: int
@@ -63,13 +63,13 @@ class NeighborsPage(Page):
         store = self._node.store
         counting = store.profile.counts().counting
         people, found = self._node.findings()
-        listed = (store.profile.item(one.place) for one in found if one.in_profile)
+        listed = (store.profile.item(one.item.place) for one in found if one.in_profile)
         exhausted = {item.place for item in listed if item is not None and item.exhausted}
         dismissed = sorted(store.profile.dismissed())
         return {
             "people": [person for one in people if (person := _person(one, counting)).middle > 0],
-            "advice": [_advice(one, exhausted) for one in found if one.by_chance < RARE],
-            "weak": [_advice(one, exhausted) for one in found if one.by_chance >= RARE][:_MOST_WEAK],
+            "advice": [_advice(one, exhausted) for one in found if one.vote.by_chance < RARE],
+            "weak": [_advice(one, exhausted) for one in found if one.vote.by_chance >= RARE][:_MOST_WEAK],
             "counting": counting,
             "sketches": store.peers.sketch_count(),
             "dismissed": store.catalogue.items_at(dismissed[:_MOST_DISMISSED]),
@@ -111,9 +111,10 @@ class NeighborsPage(Page):
 def _advice(found: Recommendation, exhausted: Collection[int]) -> Advice:
     listed = ""
     if found.in_profile:
-        listed = "it has reached its limit and no longer counts" if found.place in exhausted else "it never counts"
-    about = max(1, min(round(found.votes), found.voters))
-    return Advice(found, votes_words(about, found.asked), chance_words(found.by_chance), listed)
+        listed = "it has reached its limit and no longer counts" if found.item.place in exhausted else "it never counts"
+    vote = found.vote
+    about = max(1, min(round(vote.votes), vote.voters))
+    return Advice(found, votes_words(about, vote.asked), chance_words(vote.by_chance), listed)
 
 
 def _person(found: Neighbor, counting: int) -> Person:
@@ -121,7 +122,7 @@ def _person(found: Neighbor, counting: int) -> Person:
         min(counting, max(0, round(found.shared + shift * found.shared_error))) for shift in (-2, 0, 2)
     )
     return Person(
-        neighbour=found,
+        neighbor=found,
         face=face(found.key_hex),
         bar=interval(found.shared, found.shared_error, counting),
         low=low,

@@ -25,12 +25,7 @@ class NetworkPage(Page):
     watch = "epoch network"
 
     def shown(self) -> dict[str, Any]:
-        """Return what the template shows.
-
-        Privacy
-        -------
-        For the owner's eyes: it tells whom the node has talked to.
-        """
+        """Return what the template shows."""
         store, network, status = self._node.store, self._node.network, self._node.status()
         history = store.peers.traffic_history()
         steps = [(later[1] - earlier[1], later[2] - earlier[2]) for earlier, later in pairwise(history)]

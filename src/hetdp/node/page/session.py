@@ -59,8 +59,6 @@ class Session:
     def exchange(self, token: str) -> str | None:
         """Return the cookie for the token, the first time; None for a wrong token and ever after.
 
-        Privacy
-        -------
         Whoever finds the address later, in a history or on a screen, cannot use it.
         """
         with self._lock:

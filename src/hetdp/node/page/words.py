@@ -90,10 +90,6 @@ def factor_words(factor: float) -> str:
 def updated_chance(before: float, factor: float) -> float:
     """Return the chance after odds were multiplied by a factor.
 
-    Privacy
-    -------
-    What a curious peer would believe; it needs nothing that is not public except the dial.
-
     Examples
     --------
     >>> updated_chance(0.5, 3.0)

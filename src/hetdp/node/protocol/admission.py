@@ -76,8 +76,6 @@ class Gate:
     def admits(self, key: bytes, invitation: bytes) -> bool:
         """Return whether a node with this key may take part.
 
-        Privacy
-        -------
         Public data only. Without invitations there is nothing to put there, so nothing can be hidden there either.
         """
         if self._network.admission == "invite":
@@ -163,12 +161,7 @@ class Gate:
         return _take(self._all)
 
     def lets_through(self, key: bytes, *, now_s: float) -> bool:
-        """Count a message of a transport key or a signing key against its rate; return whether it may be read.
-
-        Privacy
-        -------
-        Depends on who sends how much, which is independent of profiles.
-        """
+        """Count a message of a transport key or a signing key against its rate; return whether it may be read."""
         if self.banned(key, now_s=now_s):
             return False
         if _take(self._of(key, now_s)):

@@ -116,8 +116,6 @@ class Identity:
     def sign(self, text: bytes) -> bytes:
         """Return the signature of a text.
 
-        Privacy
-        -------
         What is signed is public. Ed25519 is deterministic: signing twice reveals nothing new.
         """
         return self._signer.sign(text)
@@ -153,10 +151,6 @@ def check_signature(key: bytes, text: bytes, signature: bytes) -> bool:
 def sign_invitation(network_secret: bytes, network_id: bytes, key: bytes) -> bytes:
     """Return an invitation: the signature of the network key under a node's public key.
 
-    Privacy
-    -------
-    Tells that the holder of the network key invited this key; nothing about a profile.
-
     Examples
     --------
     >>> network, guest = Identity.generate(), Identity.generate()
@@ -174,10 +168,6 @@ def check_invitation(network_key: bytes, network_id: bytes, key: bytes, invitati
 
 def pseudonym(key: bytes) -> str:
     """Return a name that people can tell apart, made from a public key.
-
-    Privacy
-    -------
-    Public: everybody who knows the key gets the same name.
 
     Examples
     --------

@@ -40,12 +40,7 @@ class Refused(InvalidInput):
 
 
 class Record(msgspec.Struct, **_LEAF):
-    """Where a node can be reached, signed by itself; `issued_ms` (Unix time) is how its age is told.
-
-    Privacy
-    -------
-    Holds an address and public keys, nothing of a profile.
-    """
+    """Where a node can be reached, signed by itself; `issued_ms` (Unix time) is how its age is told."""
 
     key: Key
     curve: Key
@@ -81,12 +76,7 @@ class SignedSketch(msgspec.Struct, **_LEAF):
 
 
 class Slip(msgspec.Struct, **_LEAF):
-    """Says that the sender holds a sketch.
-
-    Privacy
-    -------
-    Which sketches a node holds is decided by chance, not by its profile.
-    """
+    """Says that the sender holds a sketch."""
 
     key: Key
     epoch: Epoch
@@ -149,12 +139,7 @@ def encode(network_id: bytes, message: Message) -> bytes:
 
 
 def decode(network_id: bytes, raw: bytes, *, largest: int) -> Message:
-    """Return the message that bytes stand for, or raise `Refused`, whatever the bytes are.
-
-    Privacy
-    -------
-    What is refused and why depends on the bytes and on public parameters only.
-    """
+    """Return the message that bytes stand for, or raise `Refused`, whatever the bytes are."""
     if len(raw) > largest:
         raise Refused(f"a message must be at most {largest} bytes. Got {len(raw)} instead.")
     try:

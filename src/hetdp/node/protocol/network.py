@@ -137,12 +137,7 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         )
 
     def epoch_at(self, now_s: float) -> int:
-        """Return the number of the epoch at a moment; negative before the first.
-
-        Privacy
-        -------
-        The schedule is public: that a sketch appears at this moment tells nothing about the profile.
-        """
+        """Return the number of the epoch at a moment; negative before the first."""
         return math.floor((now_s - self.epoch_start_s) / self.epoch_length_s)
 
     def starts(self, epoch: int) -> int:

@@ -183,6 +183,8 @@ class Node:
     def receive(self, link: Hashable, curve: bytes, raw: bytes, *, now_s: float) -> list[Action]:
         """Take in one message.
 
+        Bad messages are dropped and counted; nothing is told back.
+
         Parameters
         ----------
         link
@@ -191,10 +193,6 @@ class Node:
             Transport key of the peer at the other end, as the encrypted connection has proved it.
         raw
             The message.
-
-        Privacy
-        -------
-        Bad messages are dropped and counted; nothing is told back.
         """
         self._count(received_messages=1, received_bytes=len(raw))
         # What was asked for is read also while strangers send more than can be read.

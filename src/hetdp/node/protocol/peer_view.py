@@ -47,10 +47,6 @@ class Reachability:
     An answer over a connection that this node has opened proves that whoever holds the key is at the address. A call
     proves the key only, and a record says what its owner likes.
 
-    Privacy
-    -------
-    Knows keys and addresses of peers, which are public; whom a node asks is independent of its profile.
-
     Examples
     --------
     >>> reached = Reachability()
@@ -187,10 +183,6 @@ class PeerView:
             Says whether a peer is banned, by its key and its transport key; such peers leave the view.
         contact_every
             As in the settings.
-
-        Privacy
-        -------
-        Depends on chance, on ages and on who is banned, never on a profile.
         """
         for record in self.records():
             if banned(record.key, record.curve):
@@ -213,12 +205,7 @@ class PeerView:
             self._asked_ms.popitem(last=False)
 
     def remove(self, key: bytes) -> None:
-        """Forget a peer.
-
-        Privacy
-        -------
-        Done when it is asked, when it fails and when it is banned.
-        """
+        """Forget a peer."""
         self._entries.pop(key, None)
 
     def forget_outside(self, first_ms: float, last_ms: float, *, now_ms: float) -> None:

@@ -87,8 +87,6 @@ class Shelf:
     def keep(self, sketch: SignedSketch) -> bool:
         """Keep a checked sketch if it is newer than what is held and there is room for its peer.
 
-        Privacy
-        -------
         Of two sketches of the same peer and epoch, the first stays.
         """
         if not self._wants(sketch.key, sketch.epoch):

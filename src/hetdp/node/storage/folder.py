@@ -113,8 +113,6 @@ def init_node(
 def default_limit(network: NetworkParameters, settings: NodeSettings) -> float:
     """Return the lifetime limit of items where their owner has set none.
 
-    Privacy
-    -------
     Public parameters only. At a loss of 30 the promise says next to nothing; at least it ends there.
     """
     return min(_MOST_DEFAULT_LIMIT, float(network.epsilon) * settings.lifetime_epochs)
@@ -124,8 +122,6 @@ def default_limit(network: NetworkParameters, settings: NodeSettings) -> float:
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder for one running node.
 
-    Privacy
-    -------
     Two nodes on one store would be safe (an epoch is drawn once), but they would confuse peers.
     """
     with (folder / _LOCK).open("r+") as file:

@@ -93,8 +93,6 @@ class LossLedger:
     def standing(self) -> Standing:
         """Return how each item of the catalogue stands.
 
-        Privacy
-        -------
         For the owner's eyes. The same work for every profile.
         """
         limits = self._database.array("limits")
@@ -147,8 +145,6 @@ class LossLedger:
     def charge(self, dials: NDArray[np.uint8]) -> None:
         """Add one epoch's losses, within the transaction that stores its sketch.
 
-        Privacy
-        -------
         Must come before the sketch leaves the transaction. The same work for every profile.
         """
         self._database.set_array("lost", self._database.array("lost") + dials.astype(np.int32))
@@ -212,8 +208,6 @@ def loss(steps: int, epsilon: Fraction) -> float:
 def most_steps(limit: float, epsilon: Fraction) -> int:
     """Return how many hundredths of weight an item may lose in its life.
 
-    Privacy
-    -------
     Whole numbers from here on: sums of losses have no rounding error.
 
     Examples

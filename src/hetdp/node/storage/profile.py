@@ -83,8 +83,6 @@ class OwnProfile:
     def items(self) -> list[ProfileItem]:
         """Return the whole profile, in the order of the catalogue.
 
-        Privacy
-        -------
         For the owner's eyes. The work grows with the profile; a page of it is `listing`.
         """
         standing = self._ledger.standing()
@@ -95,8 +93,6 @@ class OwnProfile:
 
         They are ordered by group and title, those without a group last.
 
-        Privacy
-        -------
         For the owner's eyes. The work depends on the catalogue and on how many are returned, not on the profile.
         """
         standing, page = self._ledger.standing(), self._database.array("page")
@@ -150,14 +146,12 @@ class OwnProfile:
     def set_dials(self, dials: Mapping[int, int]) -> None:
         """Add items or change their dials, as one step that can be undone.
 
+        Takes effect in the next epoch. Dials are not repeated in errors.
+
         Parameters
         ----------
         dials
             Place in the catalogue -> dial, a whole number from 0 ("never counts") to 100 ("normal").
-
-        Privacy
-        -------
-        Takes effect in the next epoch. Dials are not repeated in errors.
         """
         for dial in dials.values():
             _check_dial(dial)
@@ -176,19 +170,12 @@ class OwnProfile:
     def remove(self, places: Iterable[int]) -> None:
         """Remove items from the profile, as one step that can be undone. What they have lost stays on record.
 
-        Privacy
-        -------
         Takes effect in the next epoch; sketches already published cannot be called back.
         """
         self._edit(dict.fromkeys(places, ABSENT))
 
     def undo(self) -> bool:
-        """Take the last edit back; False if there is none.
-
-        Privacy
-        -------
-        An edit like any other: takes effect in the next epoch.
-        """
+        """Take the last edit back; False if there is none."""
         with self._database.transaction(durable=True) as connection:
             (step,) = connection.execute("SELECT max(step) FROM edits").fetchone()
             if step is None:

@@ -85,12 +85,7 @@ class Publications:
         )
 
     def bits_of(self, place: int) -> list[tuple[int, int, bool]]:
-        """Return the (epoch, dial, bit) of one item in every own sketch, oldest first.
-
-        Privacy
-        -------
-        The bits are public; the dials are for the owner's eyes.
-        """
+        """Return the (epoch, dial, bit) of one item in every own sketch, oldest first."""
         sql = "SELECT epoch, sketch, substr(dials, ?, 1) FROM publications ORDER BY epoch"
         found = []
         for epoch, raw, dial in self._database.rows(sql, place + 1):

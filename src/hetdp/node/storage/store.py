@@ -68,8 +68,6 @@ class NodeStore:
     ) -> "NodeStore":
         """Make a new store for a network.
 
-        Privacy
-        -------
         The file is created for its owner only; an existing one is refused.
         """
         limit = checked_limit(default_limit)
@@ -100,8 +98,6 @@ class NodeStore:
     def check_network(self, network: NetworkParameters) -> None:
         """Refuse to work for another network than the one the store was made for.
 
-        Privacy
-        -------
         Epsilon is part of it: a changed network file must not change the price of an epoch.
         """
         if self.database.fact("network_id") != network.id.hex():

@@ -24,12 +24,7 @@ class Broken(Exception):
 
 
 class Kind:
-    """What a frame is about. The node sends the first six, the transport process the others.
-
-    Privacy
-    -------
-    SETUP holds the secret transport key; it travels over the local socket only.
-    """
+    """What a frame is about. The node sends the first six, the transport process the others."""
 
     SETUP = 1
     CALL = 2
@@ -83,10 +78,6 @@ class Pipe:
         Longest message in a frame; a longer frame breaks the pipe.
     most_waiting
         Bytes that may wait to be sent, if not a few messages; what comes beyond is dropped, as by a full queue.
-
-    Privacy
-    -------
-    Stays on this machine, between two processes of the same owner.
 
     Examples
     --------

@@ -111,10 +111,6 @@ class ConnectionGuard:
         Bytes that a peer may send over one connection.
     lifetime_s
         Seconds after which a connection ends.
-
-    Privacy
-    -------
-    Encrypted bytes only; depends on what peers do, not on any profile.
     """
 
     def __init__(

@@ -166,12 +166,7 @@ class Transport:
             self._send(Kind.TO_CALLER, Kind.CALLER.pack(len(link[1])), link[1], action.raw)
 
     def wait(self, timeout_s: float) -> Iterator[Arrived | Lost]:
-        """Wait for messages and yield those that have come; start the process again when it is time.
-
-        Privacy
-        -------
-        Reads only. When the process starts again depends on peers, not on the profile.
-        """
+        """Wait for messages and yield those that have come; start the process again when it is time."""
         if self._pipe is None and time.monotonic() >= self._restart_s:
             self._start()
         if self._pipe is None:
