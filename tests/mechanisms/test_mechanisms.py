@@ -12,8 +12,8 @@ import hetdp
 from hetdp import Box, WeightPrior, errors, mechanisms, queries
 from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms import selection
-from hetdp.mechanisms.sampling import kept_with
-from hetdp.noise.coins import choose_one, ratio, survive, toss_kinds, weight_kinds
+from hetdp.mechanisms.sampling import kept_with, weight_kinds
+from hetdp.noise.coins import choose_one, ratio, survive, toss_kinds
 from hetdp.sketching.law import exact_chance_of_one
 from statistics_helpers import FALSE_ALARM, loss_lower_bound
 

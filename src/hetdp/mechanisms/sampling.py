@@ -22,10 +22,12 @@ from hetdp.mechanisms.plan import FullPricePlan, Mechanism, Plan
 from hetdp.mechanisms.queries.base import Query
 from hetdp.mechanisms.selection import median
 from hetdp.mechanisms.stretching import Stretched, as_weights
-from hetdp.noise.coins import Probability, exponential, toss_kinds, weight_kinds
+from hetdp.noise.coins import Probability, exponential, toss_kinds
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
 __all__ = ["Sampled", "sample"]
+
+_MOST_KINDS = 4096
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -111,6 +113,20 @@ class SampledPlan(FullPricePlan):
         subsets = toss_kinds(kinds, np.tile(which, count), stream).reshape(count, -1)
         clamped = self.mechanism.domain.clamp(values)
         return np.concatenate([self.inner.answers(clamped, keep & subset, stream, count=1) for subset in subsets])
+
+
+def weight_kinds(weights: NDArray[np.float64]) -> tuple[list[Fraction], NDArray[np.intp]]:
+    """Return the different weights and which of them each item has.
+
+    Each kind costs an exact probability, so with more than 4096 items weights are rounded down to multiples of 1/4096:
+    an item then counts for a little less than it might, never for more. The public number of items decides; the number
+    of different weights would let one secret weight change the coins of all others. (Steps of 1/255, as in a sketch,
+    would bias the estimate of a sum by up to as much.)
+    """
+    if weights.size > _MOST_KINDS:
+        weights = np.floor(weights * _MOST_KINDS) / _MOST_KINDS
+    kinds, which = np.unique(weights, return_inverse=True)
+    return [Fraction(float(kind)) for kind in kinds], which
 
 
 def kept_with(level: Fraction, weight: Fraction) -> Probability:

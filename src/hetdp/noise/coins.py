@@ -39,7 +39,6 @@ __all__ = [
     "toss",
     "toss_kinds",
     "transpose",
-    "weight_kinds",
 ]
 
 #: Given a number of bits b, integers lo and hi with lo <= 2**b * p <= hi, closing in on p as b grows.
@@ -147,21 +146,6 @@ def bernoulli(probability: Probability, stream: Stream, *, skip_bits: int = 0) -
 
 
 # --- A coin per lane, each of its own kind ---------------------------------------------------------------------------
-
-_MOST_KINDS = 4096
-
-
-def weight_kinds(weights: NDArray[np.float64]) -> tuple[list[Fraction], NDArray[np.intp]]:
-    """Return the different weights and which of them each item has.
-
-    Each kind costs an exact probability, so with more than 4096 items weights are rounded down to multiples of 1/4096:
-    an item then counts for a little less than it might, never for more. The public number of items decides; the number
-    of different weights would let one secret weight change the coins of all others.
-    """
-    if weights.size > _MOST_KINDS:
-        weights = np.floor(weights * _MOST_KINDS) / _MOST_KINDS
-    kinds, which = np.unique(weights, return_inverse=True)
-    return [Fraction(float(kind)) for kind in kinds], which
 
 
 def toss_kinds(kinds: Sequence[Probability], which: NDArray[np.intp], stream: Stream) -> NDArray[np.bool_]:
