@@ -52,6 +52,7 @@ def test_every_mechanism_has_an_example():
 
 
 def test_every_query_has_an_example():
+    assert len(example_queries()) >= 30
     assert set(kinds(queries.Query)) <= {type(query) for query in example_queries().values()}
     for name in queries.__all__:
         words = name.replace("_", " ")

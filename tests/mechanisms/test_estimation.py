@@ -6,7 +6,8 @@ import pytest
 import hetdp
 from hetdp import Box, WeightPrior, errors, queries
 from hetdp.core.randomness import seeded_stream
-from hetdp.mechanisms.estimation import expected_error
+from hetdp.mechanisms.distortion import plan_distortion
+from hetdp.mechanisms.estimation import expected_error, expected_shrinkage, normalised, undo_dropping
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 MEAN = queries.mean(Box.uniform(0, 1, size=1000))
@@ -148,3 +149,12 @@ def test_one_weight_cannot_move_the_published_distortion_further_than_its_noise_
 def test_bad_confidence_is_refused(confidence):
     with pytest.raises(errors.InvalidInput, match="confidence must lie strictly between"):
         hetdp.release_distortion_bound(hetdp.stretch(MEAN, np.ones(1000)), epsilon=1.0, confidence=confidence)
+
+
+def test_small_cases_by_hand():
+    assert round(expected_error(MEAN, WeightPrior.westin(0.34, 0.43, 0.23), 1.0, multiplier=2.0), 4) == 0.0117
+    assert expected_shrinkage(queries.mean(Box.uniform(0, 1, size=2)), WeightPrior([0.5, 1.0])) == 0.75
+    assert normalised(queries.mean(Box.uniform(20, 80, size=2)), WeightPrior([0.5]), 55.0) == 60  # centre 50
+    assert undo_dropping(queries.l0(Box.uniform(0, 1, size=9)), 3.0, kept_share=0.5) == 6
+    stretched = hetdp.stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.0])
+    assert plan_distortion(stretched, epsilon=0.1, confidence=0.95).scale == 10

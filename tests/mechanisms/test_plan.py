@@ -61,3 +61,11 @@ def test_products_are_rounded_up_but_not_further_than_needed(left, right):
     exact = Fraction(left) * right
     assert exact <= product <= exact * (1 + Fraction(1, 2**51))
     assert Fraction(float_up(right)) >= right
+
+
+def test_small_cases_by_hand():
+    assert choose_grid(scale=1.0, reach=1.0, error=0.0, requested=None) == 2.0**-40
+    floors = floor_product(np.array([1.0, 0.1, 1 / 3]), Fraction(2**40), limit=2**40)
+    assert floors.tolist() == [2**40, 109951162777, 366503875925]
+    assert product_up(np.array([0.5, 0.1]), Fraction(1, 2)).tolist() == [0.25, 0.05]
+    assert Fraction(float_up(Fraction(2, 3))) >= Fraction(2, 3)

@@ -40,13 +40,7 @@ def formerly_neighbors(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def differing_item(one: object, two: object) -> Hashable:
-    """Return the one item in which two profiles differ: a position, a key, or a member of a set.
-
-    Examples
-    --------
-    >>> differing_item([0, 0, 1], [0, 1, 1]), differing_item({"a": 1}, {"a": 2}), differing_item({1, 2}, {1})
-    (1, 'a', 2)
-    """
+    """Return the one item in which two profiles differ: a position, a key, or a member of a set."""
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         missing = object()
         keys = dict.fromkeys([*one, *two])
@@ -113,14 +107,7 @@ def worst_pair(query: Query, item: int, shrinkage: Floats) -> tuple[Floats, Floa
 def search_pair(
     domain: Box, item: int, apart: Callable[[Floats, Floats], float], *, movers: int
 ) -> tuple[Floats, Floats]:
-    """Return the pair of vertices that differ in one item and are furthest apart by a measure of the caller's.
-
-    Examples
-    --------
-    >>> one, two = search_pair(Box.uniform(0, 1, size=2), 0, lambda one, two: float(one[1]), movers=4)
-    >>> one, two
-    (array([0., 1.]), array([1., 1.]))
-    """
+    """Return the pair of vertices that differ in one item and are furthest apart by a measure of the caller's."""
     low, middle, high = float(domain.lower[item]), float(domain.center[item]), float(domain.upper[item])
     # A norm is largest from the centre to an end; most other queries from end to end.
     ends = dict.fromkeys((one, two) for one, two in ((low, high), (middle, high), (low, middle)) if one != two)

@@ -232,13 +232,7 @@ def run_battery(
 
 
 def planned_cost(cases: int, mutants: int, *, size: str) -> str:
-    """Return how much there is to do and about how long it takes here, from a short pilot.
-
-    Examples
-    --------
-    >>> planned_cost(10, 2, size="quick")
-    '10 audits and 2 mutants, about ...'
-    """
+    """Return how much there is to do and about how long it takes here, from a short pilot."""
     taken = []
     for _ in range(5):  # what happens only once, such as compiling, is not part of the price: the fastest counts
         begin = time.perf_counter()

@@ -172,7 +172,7 @@ def audit(
     random_state: RandomState = None,
     progress: Callable[[float], None] | None = None,
 ) -> AuditReport:
-    """Try to refute a privacy promise by running a mechanism on neighbouring profiles.
+    """Try to refute a privacy promise by running a mechanism on adjacent profiles.
 
     Parameters
     ----------

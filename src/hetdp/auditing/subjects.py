@@ -98,11 +98,6 @@ def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
         with it and must return that many outputs; one that takes `random_state` gets a fresh seed with every call.
     epsilon
         With a mechanism only.
-
-    Examples
-    --------
-    >>> subject_of(lambda profile, size: [sum(profile)] * size).vectorised
-    True
     """
     if isinstance(mechanism, Plan | Mechanism):
         plan = planned(mechanism, epsilon=epsilon)
@@ -146,15 +141,7 @@ def _function_subject(function: Callable[..., Any]) -> Subject:
 
 
 def planned(mechanism: Plan | Mechanism, *, epsilon: object = None, rho: object = None) -> Plan:
-    """Return the plan itself, or the plan of a mechanism at the given level.
-
-    Examples
-    --------
-    >>> from hetdp.mechanisms import queries, stretching
-    >>> from hetdp.profiles import Box
-    >>> planned(stretching.stretch(queries.total(Box([0], [1])), [1.0]), epsilon=2.0).amount
-    2.0
-    """
+    """Return the plan itself, or the plan of a mechanism at the given level."""
     if isinstance(mechanism, Plan):
         if epsilon is not None or rho is not None:
             raise InvalidInput(
@@ -169,13 +156,7 @@ def planned(mechanism: Plan | Mechanism, *, epsilon: object = None, rho: object 
 
 
 def claims_for(claimed: Claims, item: Hashable) -> float:
-    """Return the loss that is claimed for an item.
-
-    Examples
-    --------
-    >>> claims_for(0.5, "any"), claims_for([0.1, 0.2], 1), claims_for({"diary": 0.0}, "diary")
-    (0.5, 0.2, 0.0)
-    """
+    """Return the loss that is claimed for an item."""
     if isinstance(claimed, Mapping):
         losses = {key: not_negative("claimed", value) for key, value in claimed.items()}
         label = item if item in losses else str(item)  # the keys of a JSON object are text
@@ -193,13 +174,7 @@ def claims_for(claimed: Claims, item: Hashable) -> float:
 
 
 def default_items(claims: NDArray[np.float64]) -> list[int]:
-    """Return all items, or an even sample from the strictest claim to the most relaxed.
-
-    Examples
-    --------
-    >>> default_items(np.linspace(1, 0, 100))[:2]
-    [99, 85]
-    """
+    """Return all items, or an even sample from the strictest claim to the most relaxed."""
     if claims.size <= _ITEMS:
         return list(range(claims.size))
     places = np.linspace(0, claims.size - 1, _ITEMS).astype(int)
@@ -222,13 +197,7 @@ def fresh_seed(stream: Stream) -> int:
 def pairs_for(
     subject: Subject, adjacent: Sequence[Pair] | None, items: Sequence[int] | None
 ) -> list[tuple[Hashable, Pair]]:
-    """Return the pairs to audit, each with the item it is about: those given, or the worst that can be found.
-
-    Examples
-    --------
-    >>> pairs_for(subject_of(sum), [([0, 0], [0, 1])], None)
-    [(1, ([0, 0], [0, 1]))]
-    """
+    """Return the pairs to audit, each with the item it is about: those given, or the worst that can be found."""
     if adjacent is not None:
         found = checked_pairs(adjacent)
         return found if items is None else [(item, pair) for item, pair in found if item in items]

@@ -45,16 +45,7 @@ class DistortionPlan:
 
 
 def plan_distortion(stretched: Stretched, *, epsilon: object, confidence: float) -> DistortionPlan:
-    """Plan the release of a distortion bound.
-
-    Examples
-    --------
-    >>> from hetdp.mechanisms import queries, stretching
-    >>> from hetdp.profiles import Box
-    >>> stretched = stretching.stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.0])
-    >>> plan_distortion(stretched, epsilon=0.1, confidence=0.95).scale
-    10.0
-    """
+    """Plan the release of a distortion bound."""
     level = fraction("epsilon", epsilon)
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must lie strictly between 0 and 1. Got {confidence!r} instead.")

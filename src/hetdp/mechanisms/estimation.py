@@ -74,44 +74,17 @@ def best_multiplier(
 def expected_error(
     query: Query, weight_prior: WeightPrior, epsilon: float, *, multiplier: float, values: ArrayLike | None = None
 ) -> float:
-    """Return the root mean squared error of the normalised estimate, for plausible or the largest possible values.
-
-    Examples
-    --------
-    >>> from hetdp.mechanisms import queries
-    >>> from hetdp.profiles import Box
-    >>> query = queries.mean(Box.uniform(0, 1, size=1000))
-    >>> prior = WeightPrior.westin(0.34, 0.43, 0.23)
-    >>> round(expected_error(query, prior, 1.0, multiplier=2.0), 4)
-    0.0117
-    """
+    """Return the root mean squared error of the normalised estimate, for plausible or the largest possible values."""
     return _Summary.of(query, values).error(weight_prior, epsilon, multiplier)
 
 
 def expected_shrinkage(query: Query, weight_prior: WeightPrior, *, multiplier: float = 1.0) -> float:
-    """Return the expectation of the mean shrinkage of a total, mean or count: from the prior, never from weights.
-
-    Examples
-    --------
-    >>> from hetdp.mechanisms import queries
-    >>> from hetdp.profiles import Box
-    >>> expected_shrinkage(queries.mean(Box.uniform(0, 1, size=2)), WeightPrior([0.5, 1.0]))
-    0.75
-    """
+    """Return the expectation of the mean shrinkage of a total, mean or count: from the prior, never from weights."""
     return _Summary.of(query, None).shrinkage(weight_prior, multiplier)
 
 
 def normalised(query: Query, weight_prior: WeightPrior, value: float, *, multiplier: float = 1.0) -> float | None:
-    """Return a released value with the expected shrinkage divided out, or None where that makes no sense.
-
-    Examples
-    --------
-    >>> from hetdp.mechanisms import queries
-    >>> from hetdp.profiles import Box
-    >>> query = queries.mean(Box.uniform(20, 80, size=2))  # centre 50
-    >>> normalised(query, WeightPrior([0.5]), 55.0)
-    60.0
-    """
+    """Return a released value with the expected shrinkage divided out, or None where that makes no sense."""
     if not (isinstance(query, LinearQuery) and query.homogeneous):
         return None
     factor = expected_shrinkage(query, weight_prior, multiplier=multiplier)
@@ -119,15 +92,7 @@ def normalised(query: Query, weight_prior: WeightPrior, value: float, *, multipl
 
 
 def undo_dropping(query: Query, value: float, *, kept_share: float) -> float | None:
-    """Return a released sum over a random share of the items, scaled up to all of them; None for other queries.
-
-    Examples
-    --------
-    >>> from hetdp.mechanisms import queries
-    >>> from hetdp.profiles import Box
-    >>> undo_dropping(queries.l0(Box.uniform(0, 1, size=9)), 3.0, kept_share=0.5)
-    6.0
-    """
+    """Return a released sum over a random share of the items, scaled up to all of them; None for other queries."""
     if not (isinstance(query, ItemwiseQuery) and query.additive and kept_share > 0):
         return None
     return query.offset + (value - query.offset) / kept_share

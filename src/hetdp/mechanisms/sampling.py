@@ -47,21 +47,18 @@ class Sampled(Mechanism):
 
     @property
     def name(self) -> str:
-        """What is asked. Public."""
         return self.base.name
 
     @property
     def domain(self) -> Box:
-        """The box of admissible values. Public."""
         return self.base.domain
 
     @property
     def adjacent(self) -> str:  # type: ignore[override]
-        """What may differ between neighbouring profiles: what the mechanism inside protects. Public."""
+        """What may differ between adjacent profiles: what the mechanism inside protects. Public."""
         return self.base.adjacent
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SampledPlan":
-        """Return what a release would do and cost; see `hetdp.plan`."""
         if noise != "laplace":
             raise InvalidInput(f"noise must be 'laplace' (with epsilon) for sampling. Got {noise!r} instead.")
         inner = self.base.plan(noise=noise, amount=amount, grid=grid)
@@ -83,17 +80,14 @@ class SampledPlan(FullPricePlan):
 
     @property
     def grid(self) -> float | None:  # type: ignore[override]
-        """Step of the public grid."""
         return self.inner.grid
 
     @property
     def scale(self) -> float | None:
-        """Scale of the noise inside. Public."""
         return self.inner.scale
 
     @property
     def is_vector(self) -> bool:  # type: ignore[override]
-        """Whether the answer has several cells."""
         return self.inner.is_vector
 
     def estimate(self, value: float) -> float | None:

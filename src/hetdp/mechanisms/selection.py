@@ -60,16 +60,13 @@ class Selection(Mechanism):
 
     @property
     def name(self) -> str:
-        """What is asked. Public."""
         return self.label
 
     @property
     def domain(self) -> Box:
-        """The box of admissible values. Public."""
         return self.box
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SelectionPlan":
-        """Return what a release would do and cost; see `hetdp.plan`."""
         require_plain_epsilon(noise, grid, "selection")
         return SelectionPlan(self, fraction("epsilon", amount))
 
@@ -84,7 +81,6 @@ class SelectionPlan(FullPricePlan):
     grid: None = None
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
-        """Return `count` independent choices."""
         clamped = self.mechanism.domain.clamp(values)
         steps = np.floor(np.where(keep, self.mechanism.weights.values, 0.0) * _STEPS).astype(np.int64)
         scores = self.mechanism.score(clamped, steps, self.amount)

@@ -64,17 +64,14 @@ class Stretched(Mechanism):
 
     @property
     def name(self) -> str:
-        """What is asked. Public."""
         return self.query.name
 
     @property
     def domain(self) -> Box:
-        """The box of admissible values. Public."""
         return self.query.domain
 
     @property
     def adjacent(self) -> str:  # type: ignore[override]
-        """What may differ between neighbouring profiles. Public."""
         return self.query.adjacent
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "StretchedPlan":
@@ -254,22 +251,18 @@ class StretchedPlan(Plan):
 
     @property
     def amount(self) -> float:  # type: ignore[override]
-        """Epsilon or rho as a float, rounded up."""
         return float_up(self.level)
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """What is spent: "epsilon" or "rho"."""
         return "epsilon" if self.noise == "laplace" else "rho"
 
     @property
     def is_vector(self) -> bool:  # type: ignore[override]
-        """Whether the answer has several cells."""
         return self.mechanism.query.is_vector
 
     @property
     def scale(self) -> float:
-        """Scale of the Laplace noise, or standard deviation of the Gaussian, in the unit of the answer. Public."""
         steps = float(self.spread) if self.noise == "laplace" else math.sqrt(self.spread)
         return steps * self.grid
 
@@ -291,7 +284,6 @@ class StretchedPlan(Plan):
         return self.mechanism.estimate(value)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
-        """Return `count` independent noisy answers, one per row."""
         exact = self._exact_steps(values, keep)
         draw = laplace_integers if self.noise == "laplace" else gaussian_integers
         noise = draw(self.spread, count * len(exact), stream).reshape(count, len(exact))

@@ -34,7 +34,7 @@ class Falsification:
 
 
 def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None) -> Falsification:
-    """Try to refute the sensitivities a query declares, by search over neighbouring points.
+    """Try to refute the sensitivities a query declares, by search over adjacent points.
 
     Vertices, random points and random shrinkages are tried, each improved by a climb over the other items. A bound is
     refuted when two points that differ in item i only give answers further apart than S_i(w), by more than rounding.

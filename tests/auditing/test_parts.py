@@ -1,0 +1,52 @@
+"""The parts that audits are made of, on examples small enough to check by hand."""
+
+import numpy as np
+import pytest
+
+from hetdp import Box, queries, stretch
+from hetdp.auditing.adjacency import differing_item, search_pair
+from hetdp.auditing.bounds import certified_log_ratio, detectable_loss
+from hetdp.auditing.events import apparent_loss, learn_events, learn_features, precision_feature
+from hetdp.auditing.registry import planned_cost
+from hetdp.auditing.subjects import claims_for, default_items, pairs_for, planned, subject_of
+
+
+def test_adjacent_profiles_differ_in_a_position_a_key_or_a_member():
+    assert differing_item([0, 0, 1], [0, 1, 1]) == 1
+    assert differing_item({"a": 1}, {"a": 2}) == "a"
+    assert differing_item({1, 2}, {1}) == 2
+
+
+def test_the_search_for_a_pair_climbs():
+    one, two = search_pair(Box.uniform(0, 1, size=2), 0, lambda one, _: float(one[1]), movers=4)
+    assert (one.tolist(), two.tolist()) == ([0, 1], [1, 1])
+
+
+def test_bounds():
+    assert detectable_loss(1.0, 33_240, confidence=0.999, comparisons=1) == pytest.approx(1.1, abs=0.005)
+    assert certified_log_ratio([500, 0], 1000, [100, 0], 1000, false_alarm=1e-3).round(3).tolist() == [1.2, 0]
+    assert apparent_loss(np.zeros((500, 1)), np.ones((500, 1))) > 3
+
+
+def test_features_of_a_number():
+    assert [feature.words for feature in learn_features(np.zeros((9, 1)), np.ones((9, 1)))] == [
+        "output",
+        "learned log-ratio",
+    ]
+    assert precision_feature().of(np.array([[3.0], [0.25], [0.1]])).tolist() == [0, 2, 55]
+    rng = np.random.default_rng(1)
+    one, two = rng.laplace(0, 1, (2000, 1)), rng.laplace(1, 1, (2000, 1))
+    events = learn_events(one, two, runs=2000, false_alarm=1e-3)
+    assert {event.feature.words for event in events} == {"learned log-ratio", "output"}
+
+
+def test_subjects_and_claims():
+    assert subject_of(lambda profile, size: [sum(profile)] * size).vectorised
+    assert planned(stretch(queries.total(Box([0], [1])), [1.0]), epsilon=2.0).amount == 2
+    assert (claims_for(0.5, "any"), claims_for([0.1, 0.2], 1), claims_for({"diary": 0.0}, "diary")) == (0.5, 0.2, 0)
+    assert default_items(np.linspace(1, 0, 100))[:2] == [99, 85]
+    assert pairs_for(subject_of(sum), [([0, 0], [0, 1])], None) == [(1, ([0, 0], [0, 1]))]
+
+
+def test_the_cost_of_a_battery_in_words():
+    assert planned_cost(10, 2, size="quick").startswith("10 audits and 2 mutants, about ")
