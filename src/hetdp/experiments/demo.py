@@ -68,15 +68,7 @@ class Demonstration:
 
 
 def demo_report(path: Path, progress: Progress | None = None) -> Demonstration:
-    """Find private neighbours and recommendations for generated people with three engines, and write a report.
-
-    Parameters
-    ----------
-    path
-        The HTML file to write.
-    progress
-        Called with steps done and in all.
-    """
+    """Find private neighbours and recommendations for generated people with three engines, and write a report."""
     require_packages()
     data = prepare_data(_SETTINGS.data, k=_SETTINGS.k)
     tasks = plan_tasks(_SETTINGS, {one.name: one.fingerprint for one in data})

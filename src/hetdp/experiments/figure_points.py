@@ -51,15 +51,7 @@ class FigurePoint:
 
 
 def figure_points(measured: Measurements, settings: SweepSettings, data: Sequence[DataSet]) -> list[FigurePoint]:
-    """Return the points of all figures.
-
-    Parameters
-    ----------
-    measured, settings
-        The runs, and the sweep they come from.
-    data
-        The data sets. Built-in ones have published points, others do not, whatever their name.
-    """
+    """Return the points of all figures."""
     found: list[FigurePoint] = []
     for one in data:
         found += _Figures(measured, settings, one).all()

@@ -16,7 +16,7 @@ from hetdp.experiments.datasets.prepared import DataSet, prepare_data
 from hetdp.experiments.evaluation import Outcome
 from hetdp.experiments.figure_points import figure_points
 from hetdp.experiments.measurements import Measurements, sketch_gaps_closed
-from hetdp.experiments.report.contents import Evaluation, numbers_csv
+from hetdp.experiments.report.contents import SweepEvaluation, numbers_csv
 from hetdp.experiments.results import ResultsStore
 from hetdp.experiments.running import LocalRunner, Progress, Runner, run_sweep
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
@@ -41,7 +41,7 @@ class Reproduction:
         What was written.
     """
 
-    evaluation: Evaluation
+    evaluation: SweepEvaluation
     computed: int
     reused: int
     files: tuple[Path, ...]
@@ -119,12 +119,12 @@ def require_packages() -> None:
         )
 
 
-def evaluate(settings: SweepSettings, data: list[DataSet], outcomes: Iterable[Outcome]) -> Evaluation:
+def evaluate(settings: SweepSettings, data: list[DataSet], outcomes: Iterable[Outcome]) -> SweepEvaluation:
     """Return what outcomes say."""
     known = list(outcomes)
     measured = Measurements(known, {one.fingerprint: one.name for one in data})
     names = [one.name for one in data]
-    return Evaluation(
+    return SweepEvaluation(
         settings=settings,
         statistics={one.name: describe(one.profiles) for one in data},
         points=tuple(figure_points(measured, settings, data)),
@@ -135,7 +135,9 @@ def evaluate(settings: SweepSettings, data: list[DataSet], outcomes: Iterable[Ou
     )
 
 
-def write_files(evaluation: Evaluation, outcomes: Iterable[Outcome], names: dict[str, str], folder: Path) -> list[Path]:
+def write_files(
+    evaluation: SweepEvaluation, outcomes: Iterable[Outcome], names: dict[str, str], folder: Path
+) -> list[Path]:
     """Write the report, the figures, and every number as CSV; return the files."""
     from hetdp.experiments.report.rendering import render_html, write_figures
 

@@ -176,21 +176,7 @@ def run_sweep(
     runner: Runner,
     progress: Progress | None = None,
 ) -> int:
-    """Run what is missing, keep every outcome, and return how many tasks were run.
-
-    Parameters
-    ----------
-    data
-        Profiles by fingerprint.
-    tasks
-        The sweep.
-    store
-        Where outcomes are kept.
-    runner
-        Where tasks are run.
-    progress
-        Called with the tasks done and in all, those finished before included.
-    """
+    """Run what is missing, keep every outcome, and return how many tasks were run."""
     missing = store.missing(tasks)
     done, total = len(tasks) - len(missing), len(tasks)
     if progress is not None:

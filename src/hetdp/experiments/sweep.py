@@ -154,15 +154,7 @@ class SweepSettings:
 
 
 def read_settings(path: Path, *, base: SweepSettings | None = None) -> SweepSettings:
-    """Return the sweep that a TOML file describes; what it leaves out is as in `base`.
-
-    Parameters
-    ----------
-    path
-        A TOML file of `name = value` lines with the names of `SweepSettings`.
-    base
-        Default: the paper's evaluation.
-    """
+    """Return the sweep that a TOML file describes; what it leaves out is as in `base`."""
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -271,15 +263,7 @@ def overlap_baseline(settings: SweepSettings) -> Configuration:
 
 
 def plan_tasks(settings: SweepSettings, data: Mapping[str, str]) -> list[Task]:
-    """Return the tasks of a sweep, run by run, so that an interrupted sweep has seen all configurations.
-
-    Parameters
-    ----------
-    settings
-        The sweep.
-    data
-        Fingerprint of each data set by name.
-    """
+    """Return the tasks of a sweep, run by run, so that an interrupted sweep has seen all configurations."""
     configurations = sweep_configurations(settings)
     return [
         Task(fingerprint, configuration, seed)

@@ -149,17 +149,7 @@ class Verdict:
 def judge_claims(
     measured: Measurements, settings: SweepSettings, data: Sequence[str], *, built_in: Collection[str] = ()
 ) -> list[Verdict]:
-    """Return a verdict for every conclusion and data set that was measured.
-
-    Parameters
-    ----------
-    measured
-        The runs.
-    settings
-        The sweep they come from.
-    data, built_in
-        Names of the data sets, and of those that are built in: no others have published points.
-    """
+    """Return a verdict for every conclusion and data set that was measured."""
     claims = [claim for name in data for claim in claims_about(measured, settings, name, built_in=name in built_in)]
     intervals = sum(max(1, (claim.low is not None) + (claim.high is not None)) for claim in claims)
     confidence = 1.0 - ERROR_RATE / max(1, intervals)
@@ -203,15 +193,7 @@ def _spreadless(values: NDArray[np.float64]) -> bool:
 
 
 def claims_about(measured: Measurements, settings: SweepSettings, data: str, *, built_in: bool) -> Iterator[Claim]:
-    """Yield the claims about one data set; those whose runs are missing are left out.
-
-    Parameters
-    ----------
-    measured, settings
-        The runs, and the sweep they come from.
-    data, built_in
-        Name of the data set, and whether it is one of ours: no other has published points.
-    """
+    """Yield the claims about one data set; those whose runs are missing are left out."""
     yield from _Claims(measured, settings, data, published_for(data) if built_in else None).all()
 
 

@@ -12,7 +12,7 @@ from hetdp.core.errors import HetdpWarning, InvalidInput
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
 from hetdp.profiles.reading.pairs import (
     PairCollector,
-    Rows,
+    SparseRows,
     WeightColumn,
     Weights,
     merge_pairs,
@@ -90,14 +90,14 @@ class Profiles:
             object.__setattr__(self, field.name, value)
 
     @classmethod
-    def from_rows(cls, rows: Rows, user_ids: Ids, item_ids: Ids, guessed: bool = False) -> Self:  # noqa: FBT001, FBT002
+    def from_rows(cls, rows: SparseRows, user_ids: Ids, item_ids: Ids, guessed: bool = False) -> Self:  # noqa: FBT001, FBT002
         """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time."""
         self = object.__new__(cls)
         self._set(rows.indptr, rows.indices, rows.weights, user_ids, item_ids, guessed)
         return self
 
     @classmethod
-    def _merged(cls, rows: Rows, user_ids: Ids, item_ids: Ids) -> Self:
+    def _merged(cls, rows: SparseRows, user_ids: Ids, item_ids: Ids) -> Self:
         """Return profiles of pairs that may have been repeated, and say so if they were."""
         if rows.merged:
             warnings.warn(
@@ -367,7 +367,9 @@ class Profiles:
             vector = matrix_weights(weights, pairs, (self.n_users, self.n_items))
         else:
             vector = weight_vector(weights, self.n_pairs)
-        return self.from_rows(Rows(self.indptr, self.indices, vector, 0), self.user_ids, self.item_ids, self.guessed)
+        return self.from_rows(
+            SparseRows(self.indptr, self.indices, vector, 0), self.user_ids, self.item_ids, self.guessed
+        )
 
     def keep(self, chosen: NDArray[np.bool_]) -> Self:
         """Return the profiles with only the pairs where `chosen`, a vector of one bool per pair, is true.
@@ -391,7 +393,7 @@ class Profiles:
         indices, weights = self.indices[mask], self.weights[mask]
         for array in (indptr, indices, weights):
             array.flags.writeable = False
-        return self.from_rows(Rows(indptr, indices, weights, 0), self.user_ids, self.item_ids, self.guessed)
+        return self.from_rows(SparseRows(indptr, indices, weights, 0), self.user_ids, self.item_ids, self.guessed)
 
     def to_pairs(self) -> tuple[Ids, Ids, Weights]:
         """Return ids of users, ids of items and weights, one of each per pair: what `from_pairs` takes.

@@ -115,7 +115,7 @@ class Recipe:
 
 
 #: Fitted with benchmarks/calibrate_datasets.py to the recall published for the baseline and for random neighbours, and
-#: to the statistics of the original sets: tests/test_datasets.py holds them to it.
+#: to the statistics of the original sets: tests/experiments/test_datasets.py holds them to it.
 RECIPES: dict[str, Recipe] = {
     "survey_like": Recipe(
         users=120,

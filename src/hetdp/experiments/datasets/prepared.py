@@ -43,17 +43,6 @@ class DataSet:
 def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
     """Return data sets by the names of built-in ones or by paths of files.
 
-    Parameters
-    ----------
-    names
-        Names or paths.
-    k
-        Neighbours per user, to refuse sets that are too small.
-
-    Privacy
-    -------
-    Errors name files and what must hold, never a cell.
-
     Examples
     --------
     >>> prepare_data(["survey_like"], k=10)[0].profiles
@@ -83,10 +72,6 @@ def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
 
 def check_profiles(name: str, profiles: Profiles, *, k: int) -> None:
     """Refuse profiles that have nothing to evaluate.
-
-    Privacy
-    -------
-    For the party that holds the profiles: what is refused tells about them.
 
     Examples
     --------

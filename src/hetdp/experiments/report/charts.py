@@ -26,19 +26,7 @@ _WIDTH, _HEIGHT = 230, 190
 def panel_chart(
     figure: Figure, points: Sequence[FigurePoint], ends: Sequence[FigurePoint], series: Sequence[Series]
 ) -> Specification:
-    """Return one panel: one data set, or one data set and one share of pragmatists.
-
-    Parameters
-    ----------
-    figure
-        What it belongs to.
-    points
-        Its points.
-    ends
-        True and random neighbours of the same data set.
-    series
-        With their colours.
-    """
+    """Return one panel: one data set, or one data set and one share of pragmatists."""
     rows = [_row(point) for point in points]
     domain = {"domain": _span([*points, *ends]), "nice": False, "zero": False}
     color = {

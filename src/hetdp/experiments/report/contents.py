@@ -19,7 +19,7 @@ from hetdp.experiments.sweep import SweepSettings
 from hetdp.experiments.verdicts import ERROR_RATE, OUTCOMES, Check, Verdict
 
 __all__ = [
-    "Evaluation",
+    "SweepEvaluation",
     "answer",
     "lead",
     "method",
@@ -37,7 +37,7 @@ _SHOWN_LEVELS = (1.0, 3.0, 10.0)
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class SweepEvaluation:
     """Everything that a report is made from."""
 
     settings: SweepSettings
@@ -98,7 +98,7 @@ class Evaluation:
         return None
 
 
-def lead(evaluation: Evaluation) -> str:
+def lead(evaluation: SweepEvaluation) -> str:
     """Return the answer in a few sentences."""
     found = {data: curve for data, curve in evaluation.gaps_closed.items() if curve}
     pointless = _pointless(evaluation)
@@ -140,7 +140,7 @@ def lead(evaluation: Evaluation) -> str:
     return " ".join([*parts, pointless]).rstrip()
 
 
-def _pointless(evaluation: Evaluation) -> str:
+def _pointless(evaluation: SweepEvaluation) -> str:
     """Return on which data true neighbours are no better than random ones, so that nothing can be told."""
     names = [
         data
@@ -156,7 +156,7 @@ def _pointless(evaluation: Evaluation) -> str:
     )
 
 
-def _dear(evaluation: Evaluation, data: str, curve: Sequence[GapClosed], enough: float) -> str:
+def _dear(evaluation: SweepEvaluation, data: str, curve: Sequence[GapClosed], enough: float) -> str:
     """Return that something works at a large loss only, and how far it gets at a moderate one."""
     facts = evaluation.statistics[data]
     moderate = [one for one in curve if one.loss <= MODERATE]
@@ -167,7 +167,7 @@ def _dear(evaluation: Evaluation, data: str, curve: Sequence[GapClosed], enough:
     )
 
 
-def answer(evaluation: Evaluation) -> dict[str, Any]:
+def answer(evaluation: SweepEvaluation) -> dict[str, Any]:
     """Return the table of the first screen."""
     levels = [level for level in _SHOWN_LEVELS if all(level in evaluation.published_once(d) for d in evaluation.data)]
     overlap = all(evaluation.end(data, BY_OVERLAP) is not None for data in evaluation.data)
@@ -222,7 +222,7 @@ def _cell(recall: float | None, way: float | None = None) -> dict[str, Any] | No
     return {"recall": f"{recall:.3f}", "share": share, "remark": ""}
 
 
-def method(evaluation: Evaluation) -> list[str]:
+def method(evaluation: SweepEvaluation) -> list[str]:
     """Return how everything was measured."""
     settings = evaluation.settings
     levels = ", ".join(f"{epsilon:g}" for epsilon in settings.epsilons)

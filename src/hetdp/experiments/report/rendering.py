@@ -16,7 +16,7 @@ from hetdp.experiments.figure_points import BY_OVERLAP, FigurePoint
 from hetdp.experiments.published import published_source
 from hetdp.experiments.report import contents
 from hetdp.experiments.report.charts import panel_chart, styled, whole_figure
-from hetdp.experiments.report.contents import Evaluation, tally, verdict_note, verdict_rows
+from hetdp.experiments.report.contents import SweepEvaluation, tally, verdict_note, verdict_rows
 from hetdp.experiments.report.figures import FIGURES, Figure, Series, differences, present_series, remarks
 
 __all__ = ["render_html", "write_figures"]
@@ -27,16 +27,8 @@ _HEIGHT = {"figure3": 150, "poll": 110, "practice": 200, "ways": 170}
 _RANKED_BY_OVERLAP = ("engines_one", "engines_all")
 
 
-def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
-    """Return the report as one HTML file without any external request.
-
-    Parameters
-    ----------
-    evaluation
-        What was measured.
-    title
-        Of the page.
-    """
+def render_html(evaluation: SweepEvaluation, *, title: str = TITLE) -> str:
+    """Return the report as one HTML file without any external request."""
     import jinja2
     from markupsafe import Markup
 
@@ -65,7 +57,7 @@ def render_html(evaluation: Evaluation, *, title: str = TITLE) -> str:
     )
 
 
-def write_figures(evaluation: Evaluation, folder: Path) -> list[Path]:
+def write_figures(evaluation: SweepEvaluation, folder: Path) -> list[Path]:
     """Write each figure as SVG and PNG into a folder, and return the files."""
     import vl_convert
 
@@ -88,11 +80,11 @@ def write_figures(evaluation: Evaluation, folder: Path) -> list[Path]:
     return written
 
 
-def _points(figure: Figure, evaluation: Evaluation) -> list[FigurePoint]:
+def _points(figure: Figure, evaluation: SweepEvaluation) -> list[FigurePoint]:
     return [point for point in evaluation.points if point.figure == figure.key]
 
 
-def _panels(figure: Figure, evaluation: Evaluation, series: Sequence[Series]) -> list[tuple[str, Any]]:
+def _panels(figure: Figure, evaluation: SweepEvaluation, series: Sequence[Series]) -> list[tuple[str, Any]]:
     """Return the title and the chart of each panel, data set by data set."""
     points = _points(figure, evaluation)
     found = []
@@ -111,7 +103,7 @@ def _panels(figure: Figure, evaluation: Evaluation, series: Sequence[Series]) ->
     return found
 
 
-def _drawn(figure: Figure, evaluation: Evaluation, charts: dict[str, Any]) -> dict[str, Any]:
+def _drawn(figure: Figure, evaluation: SweepEvaluation, charts: dict[str, Any]) -> dict[str, Any]:
     """Return what the template needs to know about a figure, and add its charts."""
     points = _points(figure, evaluation)
     series = present_series(figure, points)

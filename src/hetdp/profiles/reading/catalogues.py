@@ -13,7 +13,7 @@ import numpy as np
 
 from hetdp.core.errors import DataError
 from hetdp.profiles.profiles import Profiles
-from hetdp.profiles.reading.files import FORMATS, DataFile, Format, open_file
+from hetdp.profiles.reading.files import FORMATS, DataFile, FileFormat, open_file
 from hetdp.profiles.reading.identifiers import IdEncoder, Ids, positions
 from hetdp.profiles.reading.pairs import rename_items
 
@@ -106,7 +106,7 @@ def _the_column(source: str, names: list[str], item: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Lines(Format):
+class _Lines(FileFormat):
     """One item per line."""
 
     described: str = "text"

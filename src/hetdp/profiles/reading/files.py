@@ -1,6 +1,6 @@
 """Files of columns: opened once, known by their first lines, then read a few rows at a time.
 
-A `Format` tells the columns of a file and yields them in batches, so that memory does not follow the size of the file.
+A `FileFormat` tells the columns of a file and yields them in batches: memory does not follow the size of the file.
 No message quotes a cell: what a library says about a bad row stays out.
 """
 
@@ -24,7 +24,7 @@ __all__ = [
     "PLAIN_ENDINGS",
     "DataFile",
     "Delimited",
-    "Format",
+    "FileFormat",
     "Layout",
     "available_bytes",
     "check_columns",
@@ -156,7 +156,7 @@ def _unreadable(path: Path, compression: str | None, form: str) -> DataError:
     )
 
 
-class Format(ABC):
+class FileFormat(ABC):
     """A way to keep columns in a file. A new one is a class here and a line in `FORMATS`.
 
     Attributes
@@ -185,7 +185,7 @@ class Format(ABC):
 
 
 @dataclass(frozen=True)
-class Delimited(Format):
+class Delimited(FileFormat):
     """Rows of texts with a character between columns, after a line of names unless `names` are given."""
 
     delimiter: str
@@ -216,7 +216,7 @@ class Delimited(Format):
 
 
 @dataclass(frozen=True)
-class Parquet(Format):
+class Parquet(FileFormat):
     """Columns with a type each."""
 
     described: str = "parquet file"
@@ -243,7 +243,7 @@ class Parquet(Format):
 
 
 @dataclass(frozen=True)
-class BetweenBlanks(Format):
+class BetweenBlanks(FileFormat):
     """Lines `user item` or `user item weight`, after comments, perhaps names, and perhaps a line `dims 120 200`."""
 
     described: str = "text file (UTF-8, a line 'user item' or 'user item weight' per pair)"
@@ -309,7 +309,7 @@ def _split(lines: bytes, names: list[str]) -> Any:  # noqa: ANN401
 CSV = Delimited(",", ".csv file (UTF-8, rows as long as the header)")
 BETWEEN_BLANKS = BetweenBlanks()
 #: Endings of files that name their columns.
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, FileFormat] = {
     ".csv": CSV,
     ".tsv": Delimited("\t", ".tsv file (UTF-8, rows as long as the header)"),
     ".parquet": Parquet(),
@@ -426,13 +426,7 @@ def _rows_of(name: str, delimiter: str, names: tuple[str, ...] = ()) -> Delimite
 
 
 def find_file(path: str | os.PathLike[str]) -> Path:
-    """Return the file itself, or the one in a folder that is known by its name.
-
-    Examples
-    --------
-    >>> find_file("likes.csv").name
-    'likes.csv'
-    """
+    """Return the file itself, or the one in a folder that is known by its name."""
     path = Path(path)
     if not path.is_dir():
         return path
@@ -447,14 +441,7 @@ def find_file(path: str | os.PathLike[str]) -> Path:
 
 
 def available_bytes() -> int | None:
-    """Return how much memory may be had without swapping, or None where the system does not tell.
-
-    Examples
-    --------
-    >>> available = available_bytes()
-    >>> available is None or available > 0
-    True
-    """
+    """Return how much memory may be had without swapping, or None where the system does not tell."""
     found = [size for size in (_of_machine(), _of_container()) if size is not None]
     return max(1, min(found)) if found else None
 

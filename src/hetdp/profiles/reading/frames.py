@@ -22,15 +22,7 @@ __all__ = ["frame_columns", "matrix_pairs", "matrix_weights"]
 def frame_columns(
     frame: object, *, user: str, item: str, weight: WeightColumn, default_weight: float | None = None
 ) -> list[Any]:
-    """Return the user, item and (if there is one) weight columns of a pandas, polars or arrow table, as arrow arrays.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> table = pa.table({"user": [1], "item": ["a"], "age": [30]})
-    >>> [str(column.type) for column in frame_columns(table, user="user", item="item", weight=None)]
-    ['int64', 'string']
-    """
+    """Return the user, item and (if there is one) weight columns of a pandas, polars or arrow table, for arrow."""
     import narwhals.stable.v1 as nw
 
     try:
@@ -58,28 +50,13 @@ def frame_columns(
 
 
 def matrix_pairs(matrix: object) -> tuple[NDArray[np.int64], tuple[int, int]]:
-    """Return `row * columns + column` of each entry other than 0, and the shape.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> matrix_pairs(csr_array([[0, 1], [1, 0]]))
-    (array([1, 2]), (2, 2))
-    """
+    """Return `row * columns + column` of each entry other than 0, and the shape."""
     keys, values, shape = _entries("matrix", matrix)
     return keys[values != 0], shape
 
 
 def matrix_weights(matrix: object, pairs: NDArray[np.int64], shape: tuple[int, int]) -> Weights:
-    """Return the weight of each pair (a sorted key); what is not stored is 0, as everywhere in scipy.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> matrix_weights(csr_array([[0, 0.5], [0, 0]]), np.array([1, 2]), (2, 2))
-    array([0.5, 0. ])
-    """
+    """Return the weight of each pair (a sorted key); what is not stored is 0, as everywhere in scipy."""
     keys, values, found_shape = _entries("weights", matrix)
     if found_shape != shape:
         raise InvalidInput(f"weights must be {shape[0]} x {shape[1]}. Got {found_shape[0]} x {found_shape[1]} instead.")

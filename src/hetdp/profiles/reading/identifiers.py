@@ -24,10 +24,6 @@ class IdEncoder:
     name
         What the ids identify, for messages: "user" or "item".
 
-    Privacy
-    -------
-    Ids are not shown in any message: that somebody is in the data may itself be private.
-
     Examples
     --------
     >>> encoder = IdEncoder("user")
@@ -50,10 +46,6 @@ class IdEncoder:
             Ids: a sequence, an array or a column of a data frame.
         read_as_text
             Whether they come from a text file: then whole numbers become numbers again, as long as all are.
-
-        Privacy
-        -------
-        Errors give the kind of the ids and counts, never an id.
         """
         import pyarrow as pa
         import pyarrow.compute as pc

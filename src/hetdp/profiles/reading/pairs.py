@@ -17,7 +17,7 @@ from hetdp.profiles.reading.files import (
     FORMATS,
     PLAIN_ENDINGS,
     DataFile,
-    Format,
+    FileFormat,
     check_columns,
     find_file,
     open_file,
@@ -30,7 +30,7 @@ __all__ = [
     "PairCollector",
     "PairColumns",
     "PairFile",
-    "Rows",
+    "SparseRows",
     "WeightColumn",
     "Weights",
     "checked_default",
@@ -90,25 +90,7 @@ def choose_columns(
 ) -> PairColumns:
     """Return the columns to read of those present, or explain which one is missing.
 
-    Parameters
-    ----------
-    source
-        The table, for messages.
-    present
-        Names of its columns.
-    user, item, weight
-        Columns wanted.
-    usual_weight
-        Column of weights where none is named; None where a column of that name would mean something else.
-    rating
-        Column that decides which rows count.
-    text
-        Whether all cells are texts.
-
-    Examples
-    --------
-    >>> choose_columns("likes.csv", ["age", "user", "item", "weight"], user="user", item="item").names
-    ['user', 'item', 'weight']
+    `usual_weight` holds weights where no column is named; None where a column of that name would mean something else.
     """
     guessed = weight is None and usual_weight in present
     column = usual_weight if guessed else weight or None
@@ -137,7 +119,7 @@ class PairFile:
     """
 
     file: DataFile
-    format: Format
+    format: FileFormat
     columns: PairColumns
     min_rating: float | None
     default_weight: float | None
@@ -164,14 +146,8 @@ class PairFile:
         pair = _PAIR_BYTES + _WEIGHT_BYTES * (self.columns.weight is not None)
         return _FIXED_BYTES + self.format.rows(self.file) * pair
 
-    def read(self, user_ids: object = None, item_ids: object = None) -> "tuple[Rows, Ids, Ids, bool]":
-        """Return the rows, the ids of users and of items, and whether those of items were guessed to be numbers or not.
-
-        Parameters
-        ----------
-        user_ids, item_ids
-            All ids in the order wanted. Default: those of a dims line, else those in the file, sorted.
-        """
+    def read(self, user_ids: object = None, item_ids: object = None) -> "tuple[SparseRows, Ids, Ids, bool]":
+        """Return what `Profiles.from_rows` takes; ids not given are those of a dims line, or those seen, sorted."""
         collector = PairCollector(read_as_text=not self.format.typed)
         with self.file.explaining(self.format.described):
             try:
@@ -211,11 +187,6 @@ def open_pairs(
     min_rating: float | None = None,
 ) -> Iterator[PairFile]:
     r"""Open a file of pairs, and find out from its first lines what is in it: the one way in.
-
-    Parameters
-    ----------
-    path, user, item, weight, default_weight, min_rating
-        As in `Profiles.read`.
 
     Examples
     --------
@@ -258,7 +229,7 @@ def open_pairs(
         yield PairFile(file, form, columns, least, default, layout is not None and layout.repeats)
 
 
-def _format(file: DataFile) -> Format:
+def _format(file: DataFile) -> FileFormat:
     """Return the format that the name of a file tells."""
     if file.ending in PLAIN_ENDINGS:
         return BETWEEN_BLANKS
@@ -293,13 +264,7 @@ def _no_pairs(file: DataFile, min_rating: float | None = None) -> DataError:
 
 
 def checked_default(default_weight: float | None, weight: WeightColumn) -> float | None:
-    """Return the weight of empty cells, or explain what is wrong with it.
-
-    Examples
-    --------
-    >>> checked_default(0.5, None)
-    0.5
-    """
+    """Return the weight of empty cells, or explain what is wrong with it."""
     if default_weight is None:
         return None
     default = finite("default_weight", default_weight)
@@ -313,16 +278,7 @@ def checked_default(default_weight: float | None, weight: WeightColumn) -> float
 def finish_batch(
     columns: list[Any], chosen: PairColumns, min_rating: float | None = None, default_weight: float | None = None
 ) -> list[Any]:
-    """Return user, item and weight columns, weights as numbers, without the rows whose rating is too small.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> columns = [pa.array(["ann", "bob"]), pa.array(["tea", "tea"]), pa.array(["4.5", "2"])]
-    >>> kept = finish_batch(columns, PairColumns(["user", "item", "rating"], rated=True), 3.0)
-    >>> [column.to_pylist() for column in kept]
-    [['ann'], ['tea']]
-    """
+    """Return user, item and weight columns, weights as numbers, without the rows whose rating is too small."""
     import pyarrow.compute as pc
 
     columns = list(columns)
@@ -419,7 +375,7 @@ def _numbers(column: Any) -> Any:  # noqa: ANN401
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Rows:
+class SparseRows:
     """Compressed sparse rows: items of user u at `indptr[u]:indptr[u + 1]`, sorted, each once."""
 
     indptr: NDArray[np.int64]
@@ -429,25 +385,7 @@ class Rows:
 
 
 class PairCollector:
-    """Pairs on their way into `Profiles`; between batches only codes (8 bytes a pair) and weights are kept.
-
-    Parameters
-    ----------
-    read_as_text
-        Whether ids come from a text file, where whole numbers are texts too; see `IdEncoder`.
-
-    Privacy
-    -------
-    Messages tell kinds and counts, never an id or a weight.
-
-    Examples
-    --------
-    >>> collector = PairCollector()
-    >>> collector.add(["bob", "ann"], ["tea", "tea"])
-    >>> rows, users, items = collector.finish()
-    >>> rows.indptr, users
-    (array([0, 1, 2]), array(['ann', 'bob'], dtype=object))
-    """
+    """Pairs on their way into `Profiles`; between batches only codes (8 bytes a pair) and weights are kept."""
 
     def __init__(self, *, read_as_text: bool = False) -> None:
         self._read_as_text = read_as_text
@@ -482,7 +420,7 @@ class PairCollector:
             for _, items, weights in self._batches
         )
 
-    def finish(self, user_ids: object = None, item_ids: object = None) -> tuple[Rows, Ids, Ids]:
+    def finish(self, user_ids: object = None, item_ids: object = None) -> tuple[SparseRows, Ids, Ids]:
         """Return the rows, the ids of the users and the ids of the items; the collector is empty afterwards."""
         known_users, user_rank = self.users.finish(user_ids, read_as_text=self._read_as_text)
         known_items, item_rank = self.items.finish(item_ids, read_as_text=self._read_as_text)
@@ -503,17 +441,10 @@ class PairCollector:
         return merge_pairs(keys, weights, (known_users.size, known_items.size)), known_users, known_items
 
 
-def merge_pairs(keys: NDArray[np.int64], weights: Weights | None, shape: tuple[int, int]) -> Rows:
+def merge_pairs(keys: NDArray[np.int64], weights: Weights | None, shape: tuple[int, int]) -> SparseRows:
     """Sort pairs, given as `user * n_items + item`, and merge repeated ones; the largest weight wins.
 
     The key of a pair is below 2**62 because both codes are below 2**31. `keys` and `weights` are used up.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = merge_pairs(np.array([3, 0, 3]), np.array([0.25, 1.0, 0.5]), (2, 2))
-    >>> rows.indptr, rows.indices, rows.weights, rows.merged
-    (array([0, 1, 2]), array([0, 1], dtype=int32), array([1. , 0.5]), 1)
     """
     n_users, n_items = shape
     if not (keys[1:] > keys[:-1]).all():
@@ -539,20 +470,13 @@ def merge_pairs(keys: NDArray[np.int64], weights: Weights | None, shape: tuple[i
     indices = keys.astype(np.int32)
     for array in (indptr, indices, weights):
         array.flags.writeable = False
-    return Rows(indptr, indices, weights, merged)
+    return SparseRows(indptr, indices, weights, merged)
 
 
 def rename_items(
     indptr: NDArray[np.int64], items: NDArray[np.int32], values: NDArray[Any], places: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
-    """Return rows with item i called `places[i]`, sorted again; items whose place is below 0 go, and their values.
-
-    Examples
-    --------
-    >>> rows = np.array([0, 2, 3]), np.array([0, 2, 1], dtype=np.int32), np.array([0.1, 0.2, 0.3])
-    >>> [part.tolist() for part in rename_items(*rows, np.array([1, -1, 0], dtype=np.int32))]
-    [[0, 2, 2], [0, 1], [0.2, 0.1]]
-    """
+    """Return rows with item i called `places[i]`, sorted again; items whose place is below 0 go, and their values."""
     renamed = places[items]
     there = renamed >= 0
     if not there.all():
@@ -566,17 +490,7 @@ def rename_items(
 
 
 def weight_vector(weights: object, n_pairs: int) -> Weights:
-    """Return weights as a read-only vector of `n_pairs` floats in [0, 1]; one number stands for all.
-
-    Privacy
-    -------
-    A bad weight is counted in the message, not shown.
-
-    Examples
-    --------
-    >>> weight_vector(1, 2), weight_vector([0.1, 0.2], 2)
-    (array([1., 1.], dtype=float32), array([0.1, 0.2]))
-    """
+    """Return weights as a read-only vector of `n_pairs` floats in [0, 1]; one number stands for all."""
     source = weights.values if isinstance(weights, PrivacyWeights) else weights
     try:
         array = np.asarray(source)
