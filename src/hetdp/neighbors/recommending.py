@@ -1,7 +1,7 @@
 """Items for each user: what the neighbours have, counted with noise, leaning on what everybody has.
 
 Each neighbour votes for the items it has, with its weight for the item, and the more the surer it is that it is no
-stranger (`significance.vote_weights`). The votes of a recipient are released as the best n of all items under noise,
+stranger (`vote_weights`). The votes of a recipient are released as the best n of all items under noise,
 which is the selection of the exact engine again: items are the candidates, and the neighbours are what the recipient
 "has". Few neighbours cannot outvote the noise on a large catalogue, so the votes start from what the popularity of the
 item, released once for everybody, lets one expect.

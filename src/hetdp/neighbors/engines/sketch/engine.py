@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ __all__ = [
     "MEMORY_BYTES",
     "SKETCH",
     "SketchResult",
+    "fill_rows",
     "portions",
     "sketch_items_to_stand_out",
     "sketch_neighbors",
@@ -296,20 +297,24 @@ def _blocks(
 
     for first_group in range(0, sketches.n_groups, groups):
         bits = room[:, : min(groups, sketches.n_groups - first_group) * GROUP_WORDS]
-        fill = partial(_fill, sketches, items, bits, first_group)
-        list(pool.map(fill, portions(items.size)))
+        fill_rows(sketches, items, bits, pool, first_group=first_group)
         yield first_group, bits
 
 
-def _fill(
+def fill_rows(
     sketches: Sketches,
     items: NDArray[np.integer],
-    bits: NDArray[np.uint64],
-    first_group: int,
-    portion: tuple[int, int],
+    out: NDArray[np.uint64],
+    pool: ThreadPoolExecutor,
+    *,
+    first_group: int = 0,
 ) -> None:
-    part = slice(*portion)
-    sketches.rows(items[part], bits[: items.size][part], first_group=first_group)
+    """Write the bits of some items as `Sketches.rows` does, with all threads; rows beyond the items are left alone."""
+
+    def fill(portion: tuple[int, int]) -> None:
+        sketches.rows(items[slice(*portion)], out[slice(*portion)], first_group=first_group)
+
+    list(pool.map(fill, portions(items.size)))
 
 
 def portions(size: int) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 from hetdp.neighbors.engines.base import Progress
-from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES, portions
+from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES, fill_rows, portions
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.sketching.bits import Sketches
 from hetdp.sketching.estimate import item_shares
@@ -162,11 +162,7 @@ class _Voting:
     def _by_user(self, items: NDArray[np.integer]) -> NDArray[np.uint64]:
         """Return the published bits for some items, one row for each user."""
         rows = np.zeros((-(-items.size // 64) * 64, self._words), dtype=np.uint64)
-
-        def fill(portion: tuple[int, int]) -> None:
-            self._sketches.rows(items[slice(*portion)], rows[slice(*portion)])
-
-        list(self._pool.map(fill, portions(items.size)))
+        fill_rows(self._sketches, items, rows, self._pool)
         columns = np.empty((64 * self._words, rows.shape[0] // 64), dtype=np.uint64)
         self._kernels.transpose(rows, columns)
         return columns
