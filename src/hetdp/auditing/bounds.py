@@ -28,20 +28,11 @@ SAMPLES_AT_ZERO = 100_000
 
 @dataclass(frozen=True)
 class SampleSize:
-    """How many runs per side, and the smallest loss they find.
-
-    Attributes
-    ----------
-    samples
-        Runs per side.
-    detectable
-        The smallest true loss that is found, with the power asked for.
-    capped
-        Whether fewer runs were planned than the factor asked for takes.
-    """
+    """How many runs per side, and the smallest true loss that they find with the power asked for."""
 
     samples: int
     detectable: float
+    #: Whether fewer runs were planned than the factor asked for takes.
     capped: bool
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +10,12 @@ from hetdp.accounting.release import release, release_distortion_bound
 from hetdp.auditing.bounds import MINIMUM_SAMPLES
 from hetdp.auditing.floating_point import floating_point_audit
 from hetdp.auditing.mutants import MUTANTS
-from hetdp.auditing.registry import CONFIDENCE, Case
+from hetdp.auditing.registry import CONFIDENCE, Case, replay_case, statistical_case
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import Finding
 from hetdp.auditing.samplers import sampler_audit
 from hetdp.auditing.statistical import audit
+from hetdp.auditing.subjects import Claims
 from hetdp.auditing.timing import timing_audit
 from hetdp.core.randomness import Stream
 from hetdp.mechanisms import queries
@@ -84,27 +84,15 @@ def _release_cases(*, quick: bool) -> Iterator[Case]:
         bound = release_distortion_bound(stretch(query, weights), epsilon=1.0, random_state=random_state)
         return float(bound.value)
 
-    subjects: tuple[tuple[str, Callable[..., float], object], ...] = (
+    subjects: tuple[tuple[str, Callable[..., float], Claims], ...] = (
         ("hetdp.release", released, [0.5, 0.0, 1.0]),
         ("hetdp.release_distortion_bound", bounded, 1.0),
     )
     for name, function, claimed in subjects:
-        yield Case(name, "replay", _replayed(function, claimed))
+        # With S = 1 and epsilon = 1, what an item may lose is what it may move the answer by.
+        yield replay_case(name, function, adjacent=_PAIRS, limits=claimed)
         if not quick:  # about a millisecond per call
-            yield Case(name, "statistical", _end_to_end(function, claimed))
-
-
-def _end_to_end(function: Callable[..., float], claimed: Any) -> Callable[[int], Finding]:  # noqa: ANN401
-    return lambda seed: (
-        audit(
-            function, adjacent=_PAIRS, claimed=claimed, samples=4_000, confidence=CONFIDENCE, random_state=seed
-        ).finding
-    )
-
-
-def _replayed(function: Callable[..., float], limits: Any) -> Callable[[int], Finding]:  # noqa: ANN401
-    # With S = 1 and epsilon = 1, what an item may lose is what it may move the answer by.
-    return lambda seed: replay_audit(function, adjacent=_PAIRS, limits=limits, odd_values=False, random_state=seed)
+            yield statistical_case(name, function, adjacent=_PAIRS, claimed=claimed, samples=4_000)
 
 
 def _sampler_cases(*, quick: bool) -> Iterator[Case]:

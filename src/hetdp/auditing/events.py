@@ -49,20 +49,11 @@ EVENTS_PER_PAIR = 2 * (_LEARNED + 1)
 
 @dataclass(frozen=True)
 class Feature:
-    """A number read off an output.
-
-    Attributes
-    ----------
-    words
-        What it is, for the report.
-    of
-        Outputs to numbers, one per run.
-    landmarks
-        Thresholds to try besides quantiles.
-    """
+    """A number read off an output; `of` takes outputs to numbers, one per run."""
 
     words: str
     of: Callable[[Outputs], Floats]
+    #: Thresholds to try besides quantiles.
     landmarks: tuple[float, ...] = ()
 
 
@@ -187,17 +178,13 @@ def _label_feature(one: Outputs, two: Outputs) -> Feature:
 class Event:
     """A set of outputs, fixed before the runs it is counted on: those whose feature is beyond a threshold.
 
-    Attributes
-    ----------
-    feature, threshold, above
-        The set is {feature >= threshold} if `above`, else {feature <= threshold}.
-    swapped
-        Whether the event should be likelier under the second profile.
+    The set is {feature >= threshold} if `above`, else {feature <= threshold}.
     """
 
     feature: Feature
     threshold: float
     above: bool
+    #: Whether it should be likelier under the second profile.
     swapped: bool
 
     @property

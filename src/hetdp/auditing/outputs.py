@@ -22,13 +22,6 @@ Outputs: TypeAlias = NDArray[Any]
 class OutputReader:
     """Reads what a mechanism returns, and insists that every run returns the same kind of thing.
 
-    Attributes
-    ----------
-    kind
-        "numbers" or "labels", from the first run on.
-    cells
-        How many numbers one output has; 0 for labels.
-
     Examples
     --------
     >>> OutputReader().batch([[1.0, 2.0], [3.0, 4.0]], 2)
@@ -37,7 +30,9 @@ class OutputReader:
     array(['red', 'blue'], dtype=object)
     """
 
+    #: "numbers" or "labels", from the first run on.
     kind: str | None = None
+    #: How many numbers one output has; 0 for labels.
     cells: int = 0
     label: type | None = None
 

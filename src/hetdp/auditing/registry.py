@@ -15,9 +15,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.mutants.base import Mutant
+from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
-from hetdp.auditing.subjects import fresh_seed
+from hetdp.auditing.statistical import audit
+from hetdp.auditing.subjects import Claims, fresh_seed
 from hetdp.core.checks import one_of
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.noise import discrete_laplace
@@ -31,8 +34,10 @@ __all__ = [
     "battery",
     "catch_all",
     "planned_cost",
+    "replay_case",
     "run_battery",
     "run_cases",
+    "statistical_case",
 ]
 
 PROVIDERS = (
@@ -49,21 +54,33 @@ _REFERENCE_PILOT_S = 0.003
 
 @dataclass(frozen=True)
 class Case:
-    """One audit of one subject.
-
-    Attributes
-    ----------
-    name
-        What is audited.
-    audit
-        Which audit.
-    run
-        Runs it with a seed.
-    """
+    """One audit, by name, of one subject; `run` takes a seed."""
 
     name: str
     audit: str
     run: Callable[[int], Finding]
+
+
+def statistical_case(
+    name: str, function: Callable[..., Any], *, adjacent: Sequence[Pair], claimed: Claims, samples: int
+) -> Case:
+    """Return the case in which what a function tells about its profile is measured."""
+
+    def run(seed: int) -> Finding:
+        return audit(
+            function, adjacent=adjacent, claimed=claimed, samples=samples, confidence=CONFIDENCE, random_state=seed
+        ).finding
+
+    return Case(name, "statistical", run)
+
+
+def replay_case(name: str, function: Callable[..., Any], *, adjacent: Sequence[Pair], limits: Claims) -> Case:
+    """Return the case in which a function is replayed on adjacent profiles."""
+
+    def run(seed: int) -> Finding:
+        return replay_audit(function, adjacent=adjacent, limits=limits, odd_values=False, random_state=seed)
+
+    return Case(name, "replay", run)
 
 
 def _providers() -> Iterator[ModuleType]:

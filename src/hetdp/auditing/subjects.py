@@ -39,25 +39,13 @@ _PILOT_RUNS = 500
 
 @dataclass
 class Subject:
-    """Something to audit.
-
-    Attributes
-    ----------
-    name
-        For the report.
-    run
-        `run(profile, count, stream)` returns the raw outputs of `count` runs.
-    vectorised
-        Whether `run` returns them all at once.
-    claims
-        Promised loss per item where the subject knows it.
-    plan
-        Where there is one: for finding the worst pair.
-    """
+    """Something to audit: `run(profile, count, stream)` returns the raw outputs of `count` runs."""
 
     name: str
     run: Callable[[Any, int, Stream], Any]
+    #: Whether `run` returns all outputs at once.
     vectorised: bool
+    #: Of a plan: the promised loss per item.
     claims: NDArray[np.float64] | None = None
     plan: Plan | None = None
     reader: OutputReader = field(default_factory=OutputReader)

@@ -6,7 +6,6 @@ the bytes that travel. Bits are drawn independently, so many copies of the six i
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -14,10 +13,7 @@ from numpy.typing import NDArray
 
 from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.mutants.base import Mutant, by_replay, by_statistics
-from hetdp.auditing.registry import CONFIDENCE, Case
-from hetdp.auditing.replay import replay_audit
-from hetdp.auditing.report import Finding
-from hetdp.auditing.statistical import audit
+from hetdp.auditing.registry import Case, replay_case, statistical_case
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.node.dials import FULL_DIAL, draw_bits
 from hetdp.sketching.bits import pack, unpack
@@ -45,24 +41,12 @@ def audit_cases(size: str) -> list[Case]:
     >>> [case.audit for case in audit_cases("quick")]
     ['statistical', 'replay']
     """
-    name = "node, one published sketch"
-    return [Case(name, "statistical", partial(_statistical, _SAMPLES[size])), Case(name, "replay", _replay)]
-
-
-def _statistical(samples: int, seed: int) -> Finding:
-    return audit(
-        published_bits,
-        adjacent=_pairs(range(len(DIALS))),
-        claimed=_CLAIMS,
-        samples=samples,
-        confidence=CONFIDENCE,
-        random_state=seed,
-    ).finding
-
-
-def _replay(seed: int) -> Finding:
-    # The item of dial 0 must leave every bit as it was.
-    return replay_audit(published_bits, adjacent=_pairs([1]), limits={1: 0.0}, odd_values=False, random_state=seed)
+    name, everyone = "node, one published sketch", _pairs(range(len(DIALS)))
+    return [
+        statistical_case(name, published_bits, adjacent=everyone, claimed=_CLAIMS, samples=_SAMPLES[size]),
+        # The item of dial 0 must leave every bit as it was.
+        replay_case(name, published_bits, adjacent=_pairs([1]), limits={1: 0.0}),
+    ]
 
 
 def _pairs(items: Sequence[int]) -> list[Pair]:

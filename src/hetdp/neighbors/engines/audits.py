@@ -2,17 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.auditing.mutants.base import Mutant
-from hetdp.auditing.registry import CONFIDENCE, Case
-from hetdp.auditing.replay import replay_audit
-from hetdp.auditing.report import Finding
-from hetdp.auditing.statistical import audit
+from hetdp.auditing.registry import Case, replay_case, statistical_case
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.audit_crowd import EPSILON, WEIGHTS, Subject, population, without
@@ -33,25 +29,12 @@ def audit_cases(size: str) -> list[Case]:
     """
     cases = []
     for name, subject in SUBJECTS.items():
-        cases.append(Case(name, "statistical", partial(_statistical, subject, _SAMPLES[size])))
-        cases.append(Case(name, "replay", partial(_replay, subject)))
+        cases += [
+            statistical_case(name, subject, adjacent=without((0, 1, 2, 3)), claimed=WEIGHTS, samples=_SAMPLES[size]),
+            # The item of weight 0 must leave every bit as it was.
+            replay_case(name, subject, adjacent=without([1]), limits={1: 0.0}),
+        ]
     return cases
-
-
-def _statistical(subject: Subject, samples: int, seed: int) -> Finding:
-    return audit(
-        subject,
-        adjacent=without((0, 1, 2, 3)),
-        claimed=dict(enumerate(WEIGHTS)),
-        samples=samples,
-        confidence=CONFIDENCE,
-        random_state=seed,
-    ).finding
-
-
-def _replay(subject: Subject, seed: int) -> Finding:
-    # The item of weight 0 must leave every bit as it was.
-    return replay_audit(subject, adjacent=without([1]), limits={1: 0.0}, odd_values=False, random_state=seed)
 
 
 def _recommended_items(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
