@@ -16,11 +16,11 @@ from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.messages import Refused
-from hetdp.node.protocol.network import read_network, usual_most_items
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import SETTINGS, NodeSettings, read_settings, settings_toml
 from hetdp.node.storage.folder import locked
+from hetdp.node.storage.network_file import read_network, usual_most_items
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "node.md"
 

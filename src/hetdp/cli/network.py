@@ -1,9 +1,7 @@
 """`hetdp network`: make the public file of a network, let nodes in, name peers to ask first."""
 
-import os
 import re
 import stat
-import time
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import click
 
 from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json
-from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 
 __all__ = ["need_extra", "network"]
@@ -82,30 +80,25 @@ def create(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.node.costs import network_warnings
     from hetdp.node.protocol.identity import Identity
-    from hetdp.node.protocol.network import NetworkParameters, exact_number, usual_most_items
-    from hetdp.profiles.reading.catalogues import read_network_catalogue
+    from hetdp.node.storage.network_file import exact_number, key_file_of, new_network
 
-    items, digest = read_network_catalogue(catalogue)
+    key = Identity.generate() if invite_only else None
+    made = new_network(
+        file,
+        catalogue=catalogue,
+        epsilon=exact_number(epsilon),
+        epoch_length_s=epoch_length,
+        period_s=_period(period),
+        name=name,
+        most_items=most_items,
+        network_key=key.key if key else b"",
+    )
     check_writable(file, keep=(catalogue,), name="FILE")
-    _check_epoch(epoch_length, _period(period))
-    key_file = file.with_name(file.name + ".key")
+    _check_epoch(epoch_length, period)
+    key_file = key_file_of(file)
     for path in (file, key_file) if invite_only else (file,):
         if path.exists():
             raise DataError(f"a new network must not replace a file. Got {str(path)!r}, which exists, instead.")
-    key = Identity.generate() if invite_only else None
-    made = NetworkParameters(
-        name=name or file.stem,
-        catalogue=os.path.relpath(catalogue, file.parent),
-        catalogue_sha256=digest,
-        items=len(items),
-        epsilon=exact_number(epsilon),
-        epoch_start_s=int(time.time()),
-        epoch_length_s=epoch_length,
-        period_s=period,
-        most_items=min(len(items), most_items or usual_most_items(len(items))),
-        admission="invite" if invite_only else "open",
-        network_key=key.key.hex() if key else "",
-    )
     if not dry_run:
         if key is not None:
             key.save(key_file)
@@ -138,17 +131,9 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, q
 
     A node that exists already has a copy of the file in its folder, network.toml: name the peer there too.
     """
-    import msgspec
+    from hetdp.node.storage.network_file import read_network, with_peer
 
-    from hetdp.node.protocol.network import Bootstrap, read_network
-
-    known = read_network(file)
-    try:
-        peer = msgspec.convert({"address": address, "key": key.lower(), "curve": curve.lower()}, Bootstrap)
-    except msgspec.ValidationError:
-        raise InvalidInput("key and curve must be 64 hexadecimal digits each. Got something else instead.") from None
-    others = tuple(other for other in known.bootstrap if other.key != peer.key)
-    changed = msgspec.structs.replace(known, bootstrap=(*others, peer))
+    changed = with_peer(read_network(file), address=address, key=key, curve=curve)
     if not dry_run:
         write_whole(file, changed.to_toml(), mode=stat.S_IMODE(file.stat().st_mode))
         note(f"Wrote {file}. Nodes made from it will ask this peer first.", quiet=quiet)
@@ -163,14 +148,14 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, q
 def invite(file: Path, *, key: str, secret: Path | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
     """Print an invitation to the network FILE for one node: it goes into `invitation` of its node.toml."""
     from hetdp.node.protocol.identity import Identity, sign_invitation
-    from hetdp.node.protocol.network import read_network
+    from hetdp.node.storage.network_file import key_file_of, read_network
 
     known = read_network(file)
     if known.admission == "open":
         raise DataError(
             f"an invitation must be for an invite-only network. Got {file.name!r}, which is open: none is needed."
         )
-    holder = Identity.load(secret or file.with_name(file.name + ".key"))
+    holder = Identity.load(secret or key_file_of(file))
     if known.admission != "invite" or holder.key.hex() != known.network_key:
         raise DataError(f"--secret must be the key of an invite-only network. Got another for {file.name!r} instead.")
     if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None:

@@ -70,9 +70,9 @@ def init(
 
     from hetdp.node.costs import cost_facts
     from hetdp.node.handle import how_to_be_invited
-    from hetdp.node.protocol.network import read_network
     from hetdp.node.settings import NodeSettings
     from hetdp.node.storage.folder import default_limit, init_node
+    from hetdp.node.storage.network_file import read_network
 
     settings = NodeSettings(listen=listen, advertise=advertise)
     with tempfile.TemporaryDirectory() as scratch:

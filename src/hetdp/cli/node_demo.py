@@ -37,7 +37,7 @@ def demo(*, nodes: int, epsilon: str, seed: int, page: bool, as_json: bool, quie
     Recall is the share of hidden items that the chosen neighbours have.
     """
     from hetdp.node.demo.running import run_demo
-    from hetdp.node.protocol.network import exact_number
+    from hetdp.node.storage.network_file import exact_number
 
     level = exact_number(epsilon)
     if dry_run:

@@ -13,10 +13,11 @@ from hetdp.node.dials import FULL_DIAL
 from hetdp.node.neighbors import Neighbor, Recommendation, find_neighbors, votes
 from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.node.protocol.network import Bootstrap, NetworkParameters, read_network
+from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Traffic
 from hetdp.node.settings import NodeSettings, read_settings
 from hetdp.node.storage.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
+from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.store import NodeStore
 
 __all__ = ["EpochClock", "NodeHandle", "Status", "how_to_be_invited"]

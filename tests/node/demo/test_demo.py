@@ -18,8 +18,8 @@ from hetdp.node.demo import running as demo
 from hetdp.node.demo.people import Recall, exact_neighbors, invent_people, list_length, recall, taste_count
 from hetdp.node.demo.processes import stopping_with_parent
 from hetdp.node.neighbors import find_neighbors, votes
-from hetdp.node.protocol.network import usual_most_items
 from hetdp.node.protocol.sketches import sign_sketch
+from hetdp.node.storage.network_file import usual_most_items
 from hetdp.sketching.chance import RARE
 
 #: Starts a process that stops with its parent, says so, and waits to be killed.

@@ -16,12 +16,12 @@ from hetdp.node.demo.people import People, Recall, exact_neighbors, invent_peopl
 from hetdp.node.demo.processes import interrupted_by_signals, running, stopping_with_parent
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.network import Bootstrap, NetworkParameters, usual_most_items
+from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.random_choice import choose_some
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import free_ports, init_node
+from hetdp.node.storage.network_file import new_network, with_peer
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 __all__ = ["DemoReport", "run_demo"]
 
@@ -66,22 +66,16 @@ def arrange(folder: Path, people: People, *, epsilon: Fraction, period_s: float,
     addresses = [f"tcp://127.0.0.1:{port}" for port in free_ports(count)]
     lines = ["item,title,link,group", *(f"{item},{title},,{group}" for item, title, group in people.items)]
     (folder / "items.csv").write_text("\n".join(lines) + "\n")
-    items, digest = read_network_catalogue(folder / "items.csv")
-    network = NetworkParameters(
-        name="demo",
-        catalogue="items.csv",
-        catalogue_sha256=digest,
-        items=len(items),
+    network = new_network(
+        folder / "network.toml",
+        catalogue=folder / "items.csv",
         epsilon=epsilon,
-        epoch_start_s=int(time.time()),
         epoch_length_s=epoch_length_s,
-        most_items=usual_most_items(len(items)),
         period_s=period_s,
-        bootstrap=tuple(
-            Bootstrap(address, who.key.hex(), who.curve.hex())
-            for address, who in list(zip(addresses, identities, strict=True))[:_BOOTSTRAP]
-        ),
+        name="demo",
     )
+    for address, who in list(zip(addresses, identities, strict=True))[:_BOOTSTRAP]:
+        network = with_peer(network, address=address, key=who.key.hex(), curve=who.curve.hex())
     (folder / "network.toml").write_text(network.to_toml())
     folders = tuple(folder / f"node-{number}" for number in range(count))
     for number, home in enumerate(folders):

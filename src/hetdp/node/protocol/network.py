@@ -1,22 +1,19 @@
-"""A network is a public TOML file: catalogue, epsilon, epochs, gossip parameters, who may join, whom to ask first."""
+"""What all nodes of a network share: catalogue, epsilon, epochs, gossip parameters, who may join, whom to ask first."""
 
 import hashlib
 import json
 import math
-import tomllib
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.errors import InvalidInput
 from hetdp.node.protocol.addresses import split_address
 
-__all__ = ["Bootstrap", "NetworkParameters", "read_network", "usual_most_items"]
+__all__ = ["Bootstrap", "NetworkParameters"]
 
 VERSION = 1
 #: What may change without making it another network: where files lie and who is known.
@@ -24,7 +21,6 @@ _NOT_IN_ID = ("catalogue", "bootstrap", "allow")
 _EXACT_EPSILONS = 64
 #: No network allows larger profiles: a person's list, not a database.
 MOST_PROFILE = 20_000
-_USUAL_PROFILE = (25, 1000)
 
 HexKey = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
 
@@ -57,7 +53,7 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     epoch_start_s, epoch_length_s
         Epoch n begins at start + n * length, in Unix seconds.
     most_items
-        Largest profile; a sketch with many more ones than it allows is refused. See `usual_most_items`.
+        Largest profile; a sketch with many more ones than it allows is refused.
     period_s
         Seconds between two exchanges that a node starts.
     view_size, shuffle_size, inventory_size, sketches_per_message
@@ -156,53 +152,6 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             else:
                 lines.append(f"{name} = {_toml(value)}")
         return "\n".join(lines + peers) + "\n"
-
-
-def read_network(path: Path) -> NetworkParameters:
-    """Read a network from its TOML file."""
-    try:
-        parsed = tomllib.loads(path.read_bytes().decode())
-        return msgspec.convert(parsed, NetworkParameters, dec_hook=_decode)
-    except OSError as error:
-        raise DataError(f"the network file {path.name} must be readable. Got: {error.strerror}.") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"the network file {path.name} must be TOML. Got: {error}.") from None
-    except (msgspec.ValidationError, InvalidInput) as error:
-        raise DataError(f"the network file {path.name} must describe a network. Got: {error}") from None
-
-
-def usual_most_items(items: int) -> int:
-    """Return the largest profile of a network where nobody says otherwise: a quarter of the catalogue, 25 to 1000.
-
-    Small enough that a sketch of ones is refused by a catalogue of 50 items or more at epsilon 3.
-
-    Examples
-    --------
-    >>> usual_most_items(10), usual_most_items(50), usual_most_items(480), usual_most_items(50_000)
-    (10, 25, 120, 1000)
-    """
-    least, most = _USUAL_PROFILE
-    return min(items, max(least, min(most, items // 4)))
-
-
-def exact_number(text: str) -> Fraction:
-    """Return the number that a decimal text or a ratio such as "1/3" stands for.
-
-    Examples
-    --------
-    >>> exact_number("0.1"), exact_number("1/3")
-    (Fraction(1, 10), Fraction(1, 3))
-    """
-    try:
-        return Fraction(text) if "/" in text else Fraction(Decimal(text))
-    except (ValueError, InvalidOperation, OverflowError, ZeroDivisionError):
-        raise InvalidInput(f"epsilon must be a number. Got {text[:50]!r} instead.") from None
-
-
-def _decode(kind: type, value: Any) -> Any:  # noqa: ANN401  (msgspec's hook)
-    if kind is Fraction and isinstance(value, int | float | str) and not isinstance(value, bool):
-        return exact_number(str(value))
-    raise NotImplementedError
 
 
 def _plain(network: NetworkParameters) -> dict[str, Any]:

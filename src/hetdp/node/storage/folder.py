@@ -17,8 +17,9 @@ from hetdp.core.errors import DataError, InvalidInput
 from hetdp.node.dials import as_dial
 from hetdp.node.protocol.addresses import check_own_address, split_address
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.network import Bootstrap, NetworkParameters, read_network
+from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.settings import NodeSettings, settings_toml
+from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import read_network_catalogue, read_profile_items
 

@@ -11,10 +11,11 @@ from zmq.utils import z85
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.addresses import split_address
 from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym, sign_invitation
-from hetdp.node.protocol.network import read_network, split_address
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node, is_running, locked
+from hetdp.node.storage.network_file import read_network
 from hetdp.profiles.reading.catalogues import read_network_catalogue, read_profile_items
 
 
