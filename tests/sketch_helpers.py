@@ -6,8 +6,7 @@ import numpy as np
 
 from hetdp import Profiles
 from hetdp.noise.coins import binary_digits
-from hetdp.profiles.coded import CodedProfiles
-from hetdp.profiles.weights import WEIGHT_STEPS
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
 from hetdp.sketching.bits import Sketches
 from hetdp.sketching.law import exact_chance_of_one
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetdp import PrivacyWeights, errors
-from hetdp.profiles.weights import WEIGHT_STEPS, weight_codes
+from hetdp.profiles.coded import WEIGHT_STEPS, weight_codes
 
 
 @given(st.floats(0, 1), st.sampled_from([np.float64, np.float32]))

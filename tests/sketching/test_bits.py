@@ -12,8 +12,7 @@ from scipy import stats
 from hetdp import audit, errors, mechanisms
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import dials as node_dials
-from hetdp.profiles.coded import code_profiles
-from hetdp.profiles.weights import WEIGHT_STEPS, weight_codes
+from hetdp.profiles.coded import WEIGHT_STEPS, code_profiles, weight_codes
 from hetdp.sketching import _kernels
 from hetdp.sketching import bits as sketch_bits
 from hetdp.sketching.bits import Sketches, pack, toss_bits, unpack

@@ -36,6 +36,7 @@ from hetdp.sketching.chance import SIGNIFICANT
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee
+    from hetdp.neighbors.engines.base import Effort
     from hetdp.neighbors.estimator import PrivateNeighbors
     from hetdp.profiles import Profiles
 
@@ -144,16 +145,17 @@ class Search:
         check_size(self.neighbors, profiles.n_users)
         model = self.model()
         rough = model.estimate(profiles, recommendations=self.recommendations)
-        takes = f"about {rough_duration(rough.seconds)} and {byte_size(rough.memory_bytes)} of memory"
-        threads = f"{model.n_jobs} thread{'s' if model.n_jobs != 1 else ''}"
-        self._remark(f"Engine {self.engine}: {takes} with {threads} (rough).")
         require_memory(
             f"the {self.engine} engine",
             rough.memory_bytes,
             check=not self.source.no_memory_check,
             way_through="Use a machine with more memory, fewer users or a smaller -k.",
         )
-        public = {**self._settings(), "items_to_stand_out": self._stand_out(profiles.n_users)}
+        sizes = SCORES[self.score].size_epsilon(self.for_neighbors, self.sizes or SIZES[0])
+        needed = ENGINES[self.engine].items_to_stand_out(n_users=profiles.n_users, epsilon=self.for_neighbors - sizes)
+        if not self.quiet:
+            self._announce(profiles.n_users, rough, needed)
+        public = {**self._settings(), "items_to_stand_out": needed}
         known = {
             "users": profiles.n_users,
             "items": profiles.n_items,
@@ -284,11 +286,13 @@ class Search:
             }
         return shown
 
-    def _stand_out(self, n_users: int) -> float | dict[str, float]:
-        """Say how many common items a neighbour needs, and what else is to be expected; return the former."""
-        engine = ENGINES[self.engine]
-        sizes = SCORES[self.score].size_epsilon(self.for_neighbors, self.sizes or SIZES[0])
-        needed = engine.items_to_stand_out(n_users=n_users, epsilon=self.for_neighbors - sizes)
+    def _announce(self, n_users: int, rough: "Effort", needed: float | dict[str, float]) -> None:
+        """Say what it will take, how many common items a neighbour needs, and what else is to be expected."""
+        threads = self.threads or available_processors()
+        self._remark(
+            f"Engine {self.engine}: about {rough_duration(rough.seconds)} and {byte_size(rough.memory_bytes)} of "
+            f"memory with {threads} thread{'s' if threads > 1 else ''} (rough)."
+        )
         if isinstance(needed, dict):
             examples = " or ".join(
                 f"{max(1.0, count):.0f} of {size}" if math.isfinite(count) else f"more than all {size}"
@@ -302,10 +306,9 @@ class Search:
             f"Among {n_users:,} users at epsilon {float(self.for_neighbors):.4g}{share}, a neighbour needs {text} in "
             "common to stand out from chance."
         )
-        caveat = engine.caveat(n_users, self.cycles or DEFAULT_CYCLES)
+        caveat = ENGINES[self.engine].caveat(n_users, self.cycles or DEFAULT_CYCLES)
         if caveat is not None:
             self._remark(caveat)
-        return needed
 
     def _guarantee_facts(self, guarantee: "Guarantee") -> dict[str, Any]:
         """Return a promise in words and numbers."""

@@ -1,9 +1,13 @@
 """`PrivateNeighbors`: fit profiles, get neighbours and recommendations, know what was promised."""
 
+import contextlib
+import hashlib
 import inspect
 import os
+import threading
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -13,18 +17,21 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import HetdpError, HetdpWarning, InvalidInput, SimulatedResult
-from hetdp.core.randomness import RandomState, as_stream
+from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.engines import ENGINES
-from hetdp.neighbors.engines.base import Effort, Engine, Levels, Progress, Run, Search
+from hetdp.neighbors.engines.base import Effort, Engine, Fitted, Levels, Progress, Run, Search
 from hetdp.neighbors.inputs import asking_profiles, column_names, matrix_profiles, on_fitted_items
-from hetdp.neighbors.releases import Releases
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles, observed_items
+from hetdp.profiles.coded import CodedProfiles, code_profiles, observed_items
 from hetdp.profiles.reading.identifiers import position_of
 from hetdp.sketching.chance import SIGNIFICANT
 
 __all__ = ["NotFitted", "PrivateNeighbors", "as_frame"]
+
+
+#: Lists of recipients: scores, indices, significance.
+_Lists = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
 
 
 class NotFitted(HetdpError, ValueError, AttributeError):
@@ -159,7 +166,7 @@ class PrivateNeighbors:
         # Everything at once, so that an interrupted fit leaves the model as it was.
         levels = Levels(how.pair_epsilon, how.size_epsilon)
         public = score.needs_sizes and self.sizes == "public"
-        self._releases = Releases(engine, levels, fitted, own, public_sizes=public, observed_catalogue=observed)
+        self._releases = _Releases(engine, levels, fitted, own, public_sizes=public, observed_catalogue=observed)
         self.simulated_ = own.simulated
         self.significance_, self.report_ = significance, dict(fitted.report)
         self.items_to_stand_out_ = needed if isinstance(needed, float) else None
@@ -420,6 +427,148 @@ class PrivateNeighbors:
         if self.n_jobs == -1:
             return os.cpu_count() or 1
         return whole("n_jobs", self.n_jobs, minimum=1)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Recommended:
+    """Items for every user and their scores, and how they were asked for."""
+
+    items: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    epsilon: Fraction
+    significant_only: bool
+
+
+class _Releases:
+    """The releases of one fit, shared by all copies of the model.
+
+    Parameters
+    ----------
+    engine, levels
+        Who found the lists, and at which levels.
+    fitted, stream
+        What was found, and where the noise comes from.
+    public_sizes, observed_catalogue
+        Whether sizes of profiles, and the names of items that somebody counts, are taken as public.
+
+    Privacy
+    -------
+    A new recipient who asks with the same items gets the same list again: fresh noise could be averaged away. Copies of
+    the process (`fork`) show what was released before, and release nothing new: the others could not know.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        levels: Levels,
+        fitted: Fitted,
+        stream: Stream,
+        *,
+        public_sizes: bool,
+        observed_catalogue: bool,
+    ) -> None:
+        self.fitted = fitted
+        self.recommended: _Recommended | None = None
+        self._engine = engine
+        self._levels = levels
+        self._stream = stream
+        self.public_sizes = public_sizes
+        self._observed_catalogue = observed_catalogue
+        self._served: dict[bytes, _Lists] = {}
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def __repr__(self) -> str:
+        return f"Releases({self._engine.name})"
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the noise comes from a seed."""
+        return self._stream.simulated
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise of everything released so far."""
+        extra = Fraction(0) if self.recommended is None else self.recommended.epsilon
+        return self._engine.promise(
+            replace(self._levels, recommendations=extra),
+            most_recipients=self.fitted.most_recipients + len(self._served),
+            public_sizes=self.public_sizes,
+            observed_catalogue=self._observed_catalogue,
+            simulated=self.simulated,
+        )
+
+    def lists_for(self, recipients: CodedProfiles, sizes: NDArray[np.float64], threads: int) -> _Lists:
+        """Return the lists of new recipients of such sizes; those who were served before get the same list again.
+
+        Privacy
+        -------
+        Each different profile that is asked with is one more list that every item has a part in.
+        """
+        if not recipients.n_users:
+            k = self.fitted.lists.indices.shape[1]
+            return np.empty((0, k)), np.empty((0, k), dtype=np.int32), np.empty((0, k))
+        rows = np.split(recipients.items, recipients.indptr[1:-1])
+        keys = [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+        with self._alone():
+            fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
+            if fresh:
+                self._require_home()
+                places = np.array(list(fresh.values()), dtype=np.int64)
+                new = CodedProfiles(
+                    np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(recipients.sizes[places])]),
+                    np.concatenate([rows[place] for place in places]),
+                    np.concatenate([_row(recipients, place) for place in places]),
+                    recipients.n_items,
+                )
+                found = self.fitted.for_recipients(new, Run(self._stream, threads))
+                lists = zip(found.lists.scores, found.lists.indices, found.significance, strict=True)
+                self._served.update(zip(fresh, lists, strict=True))
+            served = [self._served[key] for key in keys]
+        scores = np.stack([one[0] for one in served]) * self.fitted.own_scale(sizes)[:, None]
+        return scores, np.stack([one[1] for one in served]), np.stack([one[2] for one in served])
+
+    def recommend(
+        self, n: int, epsilon: Fraction | None, *, significant_only: bool, threads: int, progress: Progress | None
+    ) -> _Recommended:
+        """Return the recommendations, made when first asked for.
+
+        Privacy
+        -------
+        One release, whoever asks and however often.
+        """
+        with self._alone():
+            if self.recommended is None:
+                self._require_home()
+                level = self._levels.pairs + self._levels.sizes if epsilon is None else epsilon
+                run = Run(self._stream, threads, progress)
+                items, scores = self.fitted.recommend(n, epsilon=level, significant_only=significant_only, run=run)
+                self.recommended = _Recommended(items, scores, level, significant_only)
+            made = self.recommended
+        most, level, only = made.items.shape[1], made.epsilon, made.significant_only
+        if n > most or (epsilon is not None and epsilon != level) or only != significant_only:
+            raise InvalidInput(
+                f"n must be at most {most}, epsilon {float(level):g} and significant_only {only}, as "
+                "when items were first recommended: anything else would be another release. "
+                f"Got {n}, {float(level if epsilon is None else epsilon):g} and {significant_only} instead. "
+                "Fit again to begin anew."
+            )
+        return made
+
+    def _alone(self) -> contextlib.AbstractContextManager[object]:
+        """Return the lock. A copy of the process only reads, and whoever holds its copy of the lock is not there."""
+        return self._lock if os.getpid() == self._process else contextlib.nullcontext()
+
+    def _require_home(self) -> None:
+        if os.getpid() != self._process and not self.simulated:
+            raise InvalidInput(
+                "something new must be released in the process that fitted the model, where it is counted. Got a copy "
+                "of that process instead. Ask before it forks; what was released by then can be shown anywhere."
+            )
+
+
+def _row(coded: CodedProfiles, user: int) -> NDArray[np.uint8]:
+    return coded.codes[coded.indptr[user] : coded.indptr[user + 1]]
 
 
 def as_frame(columns: Mapping[str, object]) -> Any:  # noqa: ANN401  (pandas is optional)

@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
 from hetdp.profiles.reading.identifiers import Ids, positions
-from hetdp.profiles.weights import WEIGHT_STEPS
 
 __all__ = ["asking_profiles", "column_names", "matrix_profiles", "on_fitted_items"]
 

@@ -17,8 +17,7 @@ from hetdp.core.randomness import Stream
 from hetdp.neighbors.engines.base import POPULARITY_SHARE, Progress, in_batches
 from hetdp.neighbors.engines.exact.engine import NoisyTopK
 from hetdp.noise.laplace import laplace_integers
-from hetdp.profiles.coded import CodedProfiles
-from hetdp.profiles.weights import WEIGHT_STEPS
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
 
 __all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "vote_selection", "vote_weights"]
 

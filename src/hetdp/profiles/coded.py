@@ -1,6 +1,8 @@
-"""Profiles as the engines read them: items that count, each weight as a code of 8 bits, rounded down."""
+"""Weights as they are counted, in steps of 1/255 rounded down, and profiles as engines read them: items that count."""
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,11 @@ from numpy.typing import NDArray
 from hetdp.profiles.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, whole_numbers
 from hetdp.profiles.reading.pairs import rename_items
-from hetdp.profiles.weights import WEIGHT_STEPS, weight_codes
 
-__all__ = ["CodedProfiles", "code_profiles", "observed_items", "read_only"]
+__all__ = ["WEIGHT_STEPS", "CodedProfiles", "code_profiles", "observed_items", "read_only", "weight_codes"]
+
+#: Weights are counted in steps of 1/255 wherever they are counted: in sketches, in overlaps, in the noise of a pair.
+WEIGHT_STEPS = 255
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -116,3 +120,32 @@ def observed_items(coded: CodedProfiles, profiles: Profiles) -> tuple[CodedProfi
     if numbers is not None:  # in their order, as if nothing but numbers had been read
         ids, places[counted] = np.unique(numbers, return_inverse=True)
     return coded.renamed(places, ids.size), ids
+
+
+def weight_codes(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """Return weights in [0, 1] as whole steps of 1/255, rounded down.
+
+    Privacy
+    -------
+    The floor is exact, not merely accurate: an item never counts for more than its weight, and one below 1/255 not at
+    all.
+
+    Examples
+    --------
+    >>> weight_codes(np.array([0.0, 0.003, 0.5, 1.0])).tolist()
+    [0, 0, 127, 255]
+    """
+    exact = weights.astype(np.float64, copy=False)
+    codes = (exact * WEIGHT_STEPS).astype(np.uint8)
+    # The product may have been rounded up to a whole number, never down from one.
+    codes -= exact < _SMALLEST_WEIGHTS[codes]
+    return codes
+
+
+def _smallest_weight(code: int) -> float:
+    """Return the smallest float that is not below code / 255."""
+    nearest = code / WEIGHT_STEPS
+    return math.nextafter(nearest, 1.0) if Fraction(nearest) < Fraction(code, WEIGHT_STEPS) else nearest
+
+
+_SMALLEST_WEIGHTS = np.array([_smallest_weight(code) for code in range(WEIGHT_STEPS + 1)])

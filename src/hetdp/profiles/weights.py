@@ -1,8 +1,6 @@
 """The secret privacy weight of every item: 0 means "never counts", 1 means ordinary differential privacy."""
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
-from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -11,10 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.core.words import counted
 
-__all__ = ["WEIGHT_STEPS", "PrivacyWeights", "weight_codes"]
-
-#: Weights are counted in steps of 1/255 wherever they are counted: in sketches, in overlaps, in the noise of a pair.
-WEIGHT_STEPS = 255
+__all__ = ["PrivacyWeights"]
 
 
 @runtime_checkable
@@ -118,32 +113,3 @@ def _from_mapping(
         raise InvalidInput(f"weights must name known items only. Got {unknown} that are not in items instead.")
     found = [weights.get(item) for item in items]
     return _as_vector([default if weight is None else weight for weight in found])
-
-
-def weight_codes(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Return weights in [0, 1] as whole steps of 1/255, rounded down.
-
-    Privacy
-    -------
-    The floor is exact, not merely accurate: an item never counts for more than its weight, and one below 1/255 not at
-    all.
-
-    Examples
-    --------
-    >>> weight_codes(np.array([0.0, 0.003, 0.5, 1.0])).tolist()
-    [0, 0, 127, 255]
-    """
-    exact = weights.astype(np.float64, copy=False)
-    codes = (exact * WEIGHT_STEPS).astype(np.uint8)
-    # The product may have been rounded up to a whole number, never down from one.
-    codes -= exact < _SMALLEST_WEIGHTS[codes]
-    return codes
-
-
-def _smallest_weight(code: int) -> float:
-    """Return the smallest float that is not below code / 255."""
-    nearest = code / WEIGHT_STEPS
-    return math.nextafter(nearest, 1.0) if Fraction(nearest) < Fraction(code, WEIGHT_STEPS) else nearest
-
-
-_SMALLEST_WEIGHTS = np.array([_smallest_weight(code) for code in range(WEIGHT_STEPS + 1)])

@@ -1,7 +1,7 @@
 """The law of a sketch: with which probability a bit is 1, and what a bit tells.
 
 The bit of an absent item is 1 with probability q = 1 / (1 + exp(epsilon)), that of an item of weight v with probability
-p(v) = q exp(epsilon v). So p(0) = q and p(1) = 1 - q. Weights are counted in steps of 1/255 (`profiles.weights`).
+p(v) = q exp(epsilon v). So p(0) = q and p(1) = 1 - q. Weights are counted in steps of 1/255 (`profiles.coded`).
 
 Bits are drawn exactly, in one of two ways. For one profile, `coins` gives p(v) of every weight, digit by digit. For
 many profiles at once, compiled loops compare random digits with those of `sketch_tables`: a bit that is 1 with
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hetdp.noise.coins import Probability, binary_digits, exponential, logistic
 from hetdp.noise.tables import BITS, as_words
-from hetdp.profiles.weights import WEIGHT_STEPS
+from hetdp.profiles.coded import WEIGHT_STEPS
 
 __all__ = [
     "GROUP_WORDS",

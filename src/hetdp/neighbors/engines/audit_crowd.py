@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from hetdp.auditing.adjacency import Pair
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles, code_profiles
-from hetdp.profiles.weights import WEIGHT_STEPS
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
 
 __all__ = ["EPSILON", "ITEMS", "WEIGHTS", "Subject", "population", "recipients", "without"]
 

@@ -11,8 +11,7 @@ from hetdp.core.randomness import Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search, in_batches
 from hetdp.neighbors.scores import Scoring
 from hetdp.noise.tables import laplace_tables, threshold_tables
-from hetdp.profiles.coded import CodedProfiles, read_only
-from hetdp.profiles.weights import WEIGHT_STEPS
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, read_only
 
 if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
