@@ -20,7 +20,7 @@ from hetdp.cli.output import (
 from hetdp.cli.source import Data, Source, column_options
 
 if TYPE_CHECKING:
-    from hetdp.experiments.datasets import Statistics
+    from hetdp.datasets import Statistics
     from hetdp.profiles import Profiles
 
 __all__ = ["datasets"]
@@ -59,7 +59,7 @@ def datasets(
     Weights are those of a column 'weight', else 1; a built-in set has weights of 1 (`hetdp evaluate` can draw others).
     Statistics of a file are exact: treat them like the file. Nothing is downloaded.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    from hetdp.experiments.datasets import BUILT_IN, describe
+    from hetdp.datasets import BUILT_IN, describe
 
     given = [
         f"--{option.replace('_', '-')}" for option, value in options.items() if value is not None and value is not False
@@ -97,7 +97,7 @@ def datasets(
 def _existing(name: str) -> Path:
     """Return the path of a file or folder, or say which names there are."""
     from hetdp.core.errors import DataError
-    from hetdp.experiments.datasets import BUILT_IN
+    from hetdp.datasets import BUILT_IN
 
     path = Path(name)
     if not path.exists():
@@ -106,7 +106,7 @@ def _existing(name: str) -> Path:
 
 
 def _list_all(seed: int, *, as_json: bool) -> None:
-    from hetdp.experiments.datasets import BUILT_IN, PUBLIC, describe
+    from hetdp.datasets import BUILT_IN, PUBLIC, describe
 
     built_in = {name: describe(make(seed)) for name, make in BUILT_IN.items()}
     if as_json:

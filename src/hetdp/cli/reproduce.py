@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import note, output_options, print_json, print_rows
+from hetdp.cli.output import note, output_options, print_json, print_rows, progress_bar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from hetdp.experiments.datasets.prepared import DataSet
     from hetdp.experiments.reproduction import Reproduction
@@ -83,7 +83,7 @@ def reproduce(
     if dry_run:
         note(_plan(settings, sets, output), quiet=quiet)
         return
-    with _runner(address, jobs) as runner, _progress(quiet=quiet) as progress:
+    with _runner(address, jobs) as runner, progress_bar("Runs", quiet=quiet) as progress:
         try:
             found = run(settings, output, data=sets, runner=runner, progress=progress)
         except KeyboardInterrupt:
@@ -143,45 +143,6 @@ def _runner(address: str | None, jobs: int | None) -> "Iterator[Runner]":
         yield runner
     finally:
         runner.close()
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> "Iterator[Callable[[int, int], None] | None]":
-    """Show a bar with the time left on standard error, or nothing."""
-    if quiet:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    bar = Progress(*columns, console=Console(stderr=True))
-    shown = bar.add_task("Runs", total=None)
-
-    def move(done: int, total: int) -> None:
-        bar.start()  # not before: an error before the first run should stand alone
-        bar.update(shown, completed=done, total=total)
-        if done == total:
-            bar.update(shown, description="Drawing")
-
-    try:
-        yield move
-    finally:
-        bar.stop()
 
 
 def _show(found: "Reproduction", output: Path, *, as_json: bool, quiet: bool) -> None:

@@ -1,7 +1,7 @@
 """What a sweep measured: recall by data set, configuration, group and epsilon, how sure it is, and how far it gets."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,11 +87,6 @@ class Measurements:
             key = (names[outcome.task.data], outcome.task.configuration)
             collected.setdefault(key, []).append(outcome)
         self._found = {key: _gather(runs) for key, runs in collected.items()}
-        self.outcomes: dict[tuple[str, Configuration], list[Outcome]] = collected
-
-    def configurations(self, data: str, wanted: Callable[[Configuration], bool]) -> list[Configuration]:
-        """Return the configurations measured on a data set for which `wanted` is true."""
-        return [configuration for name, configuration in self._found if name == data and wanted(configuration)]
 
     def runs(
         self, data: str, configuration: Configuration, *, group: str = "all", epsilon: float | None = None

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
-from hetdp.experiments.datasets import describe
 from hetdp.experiments.datasets.prepared import DataSet, prepare_data
+from hetdp.experiments.datasets.statistics import describe
 from hetdp.experiments.evaluation import Outcome
 from hetdp.experiments.figure_points import figure_points
 from hetdp.experiments.measurements import Measurements, sketch_gaps_closed

@@ -41,11 +41,18 @@ class Policy(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Slices:
-    """Weights drawn from `n` equally spaced values; see `slices`.
+    """Weights drawn uniformly from `n` equally spaced values between two ends, which are included: `policies.slices`.
+
+    Parameters
+    ----------
+    lower, upper
+        Ends, `0 <= lower <= upper <= 1`.
+    n
+        How many values, at least 2.
 
     Examples
     --------
-    >>> Slices(0.5, 1.0, 3).values
+    >>> slices(0.5, 1, 3).values
     array([0.5 , 0.75, 1.  ])
     """
 
@@ -92,12 +99,20 @@ class Slices:
 
 @dataclasses.dataclass(frozen=True)
 class Westin:
-    """Three groups of users, after the polls of Alan Westin; see `westin`.
+    """The paper's three groups of users, after the polls of Alan Westin, as shares of all users: `policies.westin`.
+
+    Fundamentalists draw from {0, 0.5, 1}, pragmatists from {0.5, 0.75, 1}, the unconcerned take 1. Group sizes are
+    exact shares of the users, who are assigned without replacement.
+
+    Parameters
+    ----------
+    fundamentalists, pragmatists, unconcerned
+        Shares that sum to 1, from a public poll, such as 34/43/23 %.
 
     Examples
     --------
-    >>> Westin(0.34, 0.43, 0.23).group_sizes(10)
-    (4, 4, 2)
+    >>> westin(0.34, 0.43, 0.23).group_sizes(10), westin(0.34, 0.43, 0.23).group_sizes(100)
+    ((4, 4, 2), (34, 43, 23))
     """
 
     fundamentalists: float
@@ -176,12 +191,14 @@ class Westin:
 
 @dataclasses.dataclass(frozen=True)
 class Constant:
-    """The same weight for everything; see `constant`.
+    """The same weight for everything, of which 1 is ordinary differential privacy: `policies.constant`.
 
     Examples
     --------
-    >>> Constant(0.5)
+    >>> constant(0.5)
     Constant(value=0.5)
+    >>> constant(1).draw(Profiles.from_pairs([1], ["a"])).profile(1)
+    {'a': 1.0}
     """
 
     value: float
@@ -219,55 +236,7 @@ class Constant:
         return WeightPrior([self.value])
 
 
-def slices(lower: float, upper: float, n: int) -> Slices:
-    """Return the policy that draws from `n` equally spaced weights between `lower` and `upper`, ends included.
-
-    Parameters
-    ----------
-    lower, upper
-        Ends, `0 <= lower <= upper <= 1`.
-    n
-        How many values, at least 2.
-
-    Examples
-    --------
-    >>> slices(0.5, 1, 3).values
-    array([0.5 , 0.75, 1.  ])
-    """
-    return Slices(lower, upper, n)
-
-
-def westin(fundamentalists: float, pragmatists: float, unconcerned: float) -> Westin:
-    """Return the paper's policy of three groups, given as shares of the users.
-
-    Fundamentalists draw from {0, 0.5, 1}, pragmatists from {0.5, 0.75, 1}, the unconcerned take 1. Group sizes are
-    exact shares of the users, who are assigned without replacement.
-
-    Privacy
-    -------
-    Shares come from a public poll, such as 34/43/23 %.
-
-    Examples
-    --------
-    >>> westin(0.34, 0.43, 0.23).group_sizes(100)
-    (34, 43, 23)
-    """
-    return Westin(fundamentalists, pragmatists, unconcerned)
-
-
-def constant(value: float) -> Constant:
-    """Return the policy that gives every item the same weight.
-
-    Privacy
-    -------
-    With `value` 1 this is ordinary differential privacy.
-
-    Examples
-    --------
-    >>> constant(1).draw(Profiles.from_pairs([1], ["a"])).profile(1)
-    {'a': 1.0}
-    """
-    return Constant(value)
+slices, westin, constant = Slices, Westin, Constant
 
 
 def _draw(

@@ -12,7 +12,7 @@ import numpy as np
 
 from hetdp.core.words import counted, listed
 from hetdp.experiments.conclusions import CONCLUSIONS
-from hetdp.experiments.datasets import Statistics
+from hetdp.experiments.datasets.statistics import Statistics
 from hetdp.experiments.figure_points import BY_OVERLAP, FigurePoint
 from hetdp.experiments.measurements import CONFIDENCE, GapClosed, MeanOverRuns
 from hetdp.experiments.sweep import SweepSettings
