@@ -117,7 +117,7 @@ def test_the_battery_leaves_with_1_on_a_violation_only(run, small):
 
 def test_a_mutant_that_gets_away_is_a_failure(run, small):
     attack = Attack("replay", lambda _: sum, lambda *_: Finding("replay", "x", "no violation found", ""))
-    tame = Mutant("tame", "nothing", attack)
+    tame = Mutant("tame", attack)
     small("no violation found", (tame,))
     status, out, _ = run("audit", "--mutants")
     assert status == 1

@@ -101,19 +101,10 @@ def _words_for_listed(dials: Dials, stream: Stream, listed: NDArray[np.bool_]) -
 
 #: The node's sketch, broken on purpose.
 MUTANTS: Sequence[Mutant] = (
-    Mutant(
-        "dials rounded up",
-        "an item counts for more than its owner said",
-        by_statistics(_broken_by(_rounded_up), _pairs([2]), _CLAIMS),
-    ),
-    Mutant(
-        "sketch without absent items",
-        "what is not on the list gets no noise",
-        by_statistics(_broken_by(_absent_never_drawn), _pairs([3]), _CLAIMS),
-    ),
+    Mutant("dials rounded up", by_statistics(_broken_by(_rounded_up), _pairs([2]), _CLAIMS)),
+    Mutant("sketch without absent items", by_statistics(_broken_by(_absent_never_drawn), _pairs([3]), _CLAIMS)),
     Mutant(
         "coins for listed items first",
-        "an item of dial 0 shifts the coins of all others",
         by_replay(_broken_by(_words_for_listed), _pairs([1]), {1: 0.0}, odd_values=False),
     ),
 )

@@ -18,7 +18,17 @@ from hetdp.auditing.subjects import Claims
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.noise.laplace import laplace_integers
 
-__all__ = ["Attack", "Mutant", "by_floating_point", "by_replay", "by_sampler", "by_statistics", "laplace", "on_grid"]
+__all__ = [
+    "Attack",
+    "Mutant",
+    "by_floating_point",
+    "by_replay",
+    "by_sampler",
+    "by_statistics",
+    "laplace",
+    "mutant",
+    "on_grid",
+]
 
 Floats = NDArray[np.float64]
 #: What is audited: a mechanism as a function of a profile, or a sampler.
@@ -46,18 +56,10 @@ class Attack:
 class Mutant:
     """A mechanism that is broken on purpose, so that the audits are tested themselves. Never use one.
 
-    Attributes
-    ----------
-    name
-        Short.
-    wrong
-        What is wrong with it, in a sentence.
-    attack
-        Must find a violation in the mutant and none in its repaired twin.
+    Its attack must find a violation in the mutant and none in its repaired twin.
     """
 
     name: str
-    wrong: str
     attack: Attack = field(repr=False)
 
     @property
@@ -73,6 +75,13 @@ class Mutant:
     def is_caught(self, finding: Finding) -> bool:
         """Return whether the named audit found a violation."""
         return finding.verdict == VIOLATED and finding.audit == self.caught_by
+
+
+def mutant(
+    name: str, attack: Callable[..., Attack], *arguments: object, **keywords: object
+) -> Callable[[Build], Mutant]:
+    """Make a mutant of a function that builds a mechanism, broken or repaired; its docstring says what is wrong."""
+    return lambda build: Mutant(name, attack(build, *arguments, **keywords))
 
 
 def laplace(scale: float, size: int | tuple[int, ...], stream: RandomState) -> Floats:

@@ -11,11 +11,11 @@ from hetdp.auditing.mutants.base import (
     GRID,
     Floats,
     Function,
-    Mutant,
     by_floating_point,
     by_sampler,
     by_statistics,
     laplace,
+    mutant,
     on_grid,
 )
 from hetdp.auditing.subjects import fresh_seed
@@ -37,12 +37,16 @@ def _noisy_sum(noise: Callable[[int, Stream], Floats]) -> Function:
     return mechanism
 
 
-def _scale_as_deviation(broken: bool) -> Function:  # noqa: FBT001  (every build has this shape)
+@mutant("scale as standard deviation", by_statistics, _PAIR, 1.0)
+def _scale_as_deviation(broken: bool) -> Function:
+    """S/epsilon is used as the standard deviation of the noise: its scale is too small by sqrt(2)."""
     scale = math.sqrt(0.5) if broken else 1.0
     return _noisy_sum(lambda size, stream: laplace(scale, size, stream))
 
 
-def _scale_from_weights(broken: bool) -> Function:  # noqa: FBT001
+@mutant("noise scale from the weights", by_statistics, _PAIR, _WEIGHTS)
+def _scale_from_weights(broken: bool) -> Function:
+    """The noise is scaled to the largest weight, which saves noise and breaks every promise below it."""
     scale = float(_WEIGHTS.max()) if broken else 1.0
 
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
@@ -51,7 +55,9 @@ def _scale_from_weights(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-def _multiplier_forgotten(broken: bool) -> Function:  # noqa: FBT001
+@mutant("multiplier not in the noise", by_statistics, _PAIR, _WEIGHTS)
+def _multiplier_forgotten(broken: bool) -> Function:
+    """Items are shrunk for a multiplier of 2, but the noise is that of multiplier 1."""
     multiplier = 2.0
     scale = 1.0 if broken else multiplier
 
@@ -62,25 +68,33 @@ def _multiplier_forgotten(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-def _sign_dropped(broken: bool) -> Function:  # noqa: FBT001
+@mutant("sign of the noise dropped", by_statistics, _PAIR, 1.0)
+def _sign_dropped(broken: bool) -> Function:
+    """The noise is never negative, so an answer below the truth is impossible."""
     shape = np.abs if broken else np.positive
     return _noisy_sum(lambda size, stream: shape(laplace(1.0, size, stream)))
 
 
-def _truncated(broken: bool) -> Function:  # noqa: FBT001
+@mutant("truncated noise", by_statistics, _PAIR, 1.0)
+def _truncated(broken: bool) -> Function:
+    """Noise beyond five scales is cut off: the neighbour's tail is out of reach."""
     reach = 5.0 if broken else math.inf
     return _noisy_sum(lambda size, stream: np.clip(laplace(1.0, size, stream), -reach, reach))
 
 
-def _gaussian_as_pure(broken: bool) -> Function:  # noqa: FBT001
-    """As much variance as the Laplace noise has; but the ratio of two Gaussians has no bound."""
+@mutant("Gaussian claimed as pure epsilon", by_statistics, _PAIR, 1.0)
+def _gaussian_as_pure(broken: bool) -> Function:
+    """Gaussian noise of the same variance is said to keep epsilon, but the ratio of two Gaussians has no bound."""
     if not broken:
         return _noisy_sum(lambda size, stream: laplace(1.0, size, stream))
     variance = Fraction(2) / Fraction(GRID) ** 2
     return _noisy_sum(lambda size, stream: on_grid(gaussian_integers(variance, size, stream)))
 
 
-def _local_sensitivity(broken: bool) -> Function:  # noqa: FBT001
+@mutant("local sensitivity", by_statistics, [([0.25, 0.0], [1.0, 0.0])], 1.0)
+def _local_sensitivity(broken: bool) -> Function:
+    """The noise is scaled to the largest value in the data instead of the largest that is possible."""
+
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
         scale = max(profile) if broken else 1.0
         return math.fsum(profile) + laplace(scale, size, as_stream(random_state))
@@ -88,7 +102,10 @@ def _local_sensitivity(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-def _off_by_one(broken: bool) -> Function:  # noqa: FBT001
+@mutant("off by one in the geometric sampler", by_sampler, 5.0)
+def _off_by_one(broken: bool) -> Function:
+    """Negative noise is -G instead of -G - 1, so 0 comes twice as often."""
+
     def sampler(size: int, random_state: Stream) -> NDArray[np.int64]:
         sample = laplace_integers(Fraction(5), size, random_state)
         # "-G" instead of "~G": every negative number moves up by one, and 0 is hit from both sides.
@@ -97,7 +114,10 @@ def _off_by_one(broken: bool) -> Function:  # noqa: FBT001
     return sampler
 
 
-def _textbook(broken: bool) -> Function:  # noqa: FBT001
+@mutant("floating-point noise", by_floating_point, [([0.0], [1.0])], 1.0)
+def _textbook(broken: bool) -> Function:
+    """Numpy's Laplace noise is added in floating point; the last bits tell the answer."""
+
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
         if broken:
             return profile[0] + np.random.default_rng(fresh_seed(as_stream(random_state))).laplace(0.0, 1.0, size)
@@ -107,49 +127,13 @@ def _textbook(broken: bool) -> Function:  # noqa: FBT001
 
 
 NOISE_MUTANTS = (
-    Mutant(
-        "scale as standard deviation",
-        "S/epsilon is used as the standard deviation of the noise: its scale is too small by sqrt(2).",
-        by_statistics(_scale_as_deviation, _PAIR, 1.0),
-    ),
-    Mutant(
-        "noise scale from the weights",
-        "The noise is scaled to the largest weight, which saves noise and breaks every promise below it.",
-        by_statistics(_scale_from_weights, _PAIR, _WEIGHTS),
-    ),
-    Mutant(
-        "multiplier not in the noise",
-        "Items are shrunk for a multiplier of 2, but the noise is that of multiplier 1.",
-        by_statistics(_multiplier_forgotten, _PAIR, _WEIGHTS),
-    ),
-    Mutant(
-        "sign of the noise dropped",
-        "The noise is never negative, so an answer below the truth is impossible.",
-        by_statistics(_sign_dropped, _PAIR, 1.0),
-    ),
-    Mutant(
-        "truncated noise",
-        "Noise beyond five scales is cut off: the neighbour's tail is out of reach.",
-        by_statistics(_truncated, _PAIR, 1.0),
-    ),
-    Mutant(
-        "Gaussian claimed as pure epsilon",
-        "Gaussian noise with the variance of the Laplace noise is said to keep epsilon.",
-        by_statistics(_gaussian_as_pure, _PAIR, 1.0),
-    ),
-    Mutant(
-        "local sensitivity",
-        "The noise is scaled to the largest value in the data instead of the largest that is possible.",
-        by_statistics(_local_sensitivity, [([0.25, 0.0], [1.0, 0.0])], 1.0),
-    ),
-    Mutant(
-        "off by one in the geometric sampler",
-        "Negative noise is -G instead of -G - 1, so 0 comes twice as often.",
-        by_sampler(_off_by_one, 5.0),
-    ),
-    Mutant(
-        "floating-point noise",
-        "numpy's Laplace noise is added in floating point; the last bits tell the answer.",
-        by_floating_point(_textbook, [([0.0], [1.0])], 1.0),
-    ),
+    _scale_as_deviation,
+    _scale_from_weights,
+    _multiplier_forgotten,
+    _sign_dropped,
+    _truncated,
+    _gaussian_as_pure,
+    _local_sensitivity,
+    _off_by_one,
+    _textbook,
 )

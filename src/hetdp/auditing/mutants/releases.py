@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.mutants.base import Floats, Function, Mutant, by_replay, by_statistics, laplace
+from hetdp.auditing.mutants.base import Floats, Function, by_replay, by_statistics, laplace, mutant
 from hetdp.core.randomness import RandomState, Stream, as_stream
 
 __all__ = ["RELEASE_MUTANTS"]
@@ -19,8 +19,9 @@ def _uniform(size: int, stream: Stream) -> Floats:
     return (stream.words(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _fresh_noise(broken: bool) -> Function:  # noqa: FBT001  (every build has this shape)
-    """Trap 4: the same question ten times, with fresh noise each time, charged once."""
+@mutant("fresh noise for a repeated query", by_statistics, _PAIR, 1.0)
+def _fresh_noise(broken: bool) -> Function:
+    """Trap 4: the same answer ten times with fresh noise and charged once; their mean has little noise left."""
     repetitions = 10 if broken else 1
 
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
@@ -31,8 +32,9 @@ def _fresh_noise(broken: bool) -> Function:  # noqa: FBT001  (every build has th
     return mechanism
 
 
-def _seed_reused(broken: bool) -> Function:  # noqa: FBT001
-    """Two releases, at epsilon = 1 each; their difference has no noise at all when they share a seed."""
+@mutant("seed reused", by_statistics, _PAIR, [1.0, 2.0])
+def _seed_reused(broken: bool) -> Function:
+    """Two releases share a seed; the noise cancels in their difference."""
 
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
         stream = as_stream(random_state)
@@ -43,8 +45,9 @@ def _seed_reused(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-def _distortion(broken: bool) -> Function:  # noqa: FBT001
-    """Trap 7: the distortion of the answer is released with the same epsilon, whatever the weights are."""
+@mutant("distortion with the same epsilon", by_statistics, _PAIR, [0.0, 1.0])
+def _distortion(broken: bool) -> Function:
+    """Trap 7: the distortion of the actual values is released too, which voids v = 0."""
     weights = np.array([0.0, 1.0])
 
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
@@ -56,7 +59,8 @@ def _distortion(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-def _histogram(broken: bool) -> Function:  # noqa: FBT001
+@mutant("add-remove noise under replacement", by_statistics, [([0.1, 0.6], [0.3, 0.6])], 1.0)
+def _histogram(broken: bool) -> Function:
     """Replace a row, and two bins move by 1 each; the noise for removing one is half of what that takes."""
     scale = 1.0 if broken else 2.0
 
@@ -68,8 +72,9 @@ def _histogram(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-def _draws_by_value(broken: bool) -> Function:  # noqa: FBT001
-    """Noise is drawn for the items that are there, so that the stream tells how many there are."""
+@mutant("draws that depend on the value", by_replay, _PAIR, 1.0)
+def _draws_by_value(broken: bool) -> Function:
+    """How many random words are drawn depends on the data; the time taken and the next noise show it."""
 
     def mechanism(profile: list[Any], size: int, random_state: RandomState) -> Floats:
         stream = as_stream(random_state)
@@ -83,8 +88,9 @@ def _draws_by_value(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-def _eager_response(broken: bool) -> Function:  # noqa: FBT001
-    """Randomised response with the larger of the two admissible probabilities instead of the smaller."""
+@mutant("eager randomised response", by_statistics, [([0.0, 1.0], [1.0, 1.0])], [0.5, 1.0])
+def _eager_response(broken: bool) -> Function:
+    """A present item is reported with the larger of the two admissible probabilities."""
     weight = 0.5
     quiet = 1 / (1 + math.e)
     choose = max if broken else min
@@ -98,8 +104,9 @@ def _eager_response(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-def _eager_choice(broken: bool) -> Function:  # noqa: FBT001
-    """Choose with exp(epsilon * score) instead of exp(epsilon * score / 2)."""
+@mutant("eager exponential mechanism", by_statistics, [(["red"] * 4, ["red", "red", "red", "green"])], 1.0)
+def _eager_choice(broken: bool) -> Function:
+    """Scores are weighted with epsilon instead of epsilon / 2."""
     colours, half = ("red", "green", "blue"), 1.0 if broken else 0.5
 
     def mechanism(profile: list[str], size: int, random_state: RandomState) -> list[str]:
@@ -112,40 +119,4 @@ def _eager_choice(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-RELEASE_MUTANTS = (
-    Mutant(
-        "fresh noise for a repeated query",
-        "The same answer is given ten times with fresh noise and charged once; the average has little noise left.",
-        by_statistics(_fresh_noise, _PAIR, 1.0),
-    ),
-    Mutant(
-        "seed reused",
-        "Two releases share a seed; the noise cancels in their difference.",
-        by_statistics(_seed_reused, _PAIR, [1.0, 2.0]),
-    ),
-    Mutant(
-        "distortion with the same epsilon",
-        "The distortion of the actual values is released too, which voids v = 0.",
-        by_statistics(_distortion, _PAIR, [0.0, 1.0]),
-    ),
-    Mutant(
-        "add-remove noise under replacement",
-        "A histogram promises epsilon for replacing a row with the noise for removing one.",
-        by_statistics(_histogram, [([0.1, 0.6], [0.3, 0.6])], 1.0),
-    ),
-    Mutant(
-        "draws that depend on the value",
-        "How many random words are drawn depends on the data; the time taken and the next noise show it.",
-        by_replay(_draws_by_value, _PAIR, 1.0),
-    ),
-    Mutant(
-        "eager randomised response",
-        "A present item is reported with the larger of the two admissible probabilities.",
-        by_statistics(_eager_response, [([0.0, 1.0], [1.0, 1.0])], [0.5, 1.0]),
-    ),
-    Mutant(
-        "eager exponential mechanism",
-        "Scores are weighted with epsilon instead of epsilon / 2.",
-        by_statistics(_eager_choice, [(["red"] * 4, ["red", "red", "red", "green"])], 1.0),
-    ),
-)
+RELEASE_MUTANTS = (_fresh_noise, _seed_reused, _distortion, _histogram, _draws_by_value, _eager_response, _eager_choice)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hetdp.auditing.mutants.base import Floats, Function, Mutant, by_replay, by_statistics, laplace
+from hetdp.auditing.mutants.base import Floats, Function, by_replay, by_statistics, laplace, mutant
 from hetdp.core.randomness import RandomState, as_stream
 
 __all__ = ["SHRINKING_MUTANTS"]
@@ -28,20 +28,24 @@ def _released(exact: Callable[[list[Any]], float], scale: float = 1.0) -> Functi
     return mechanism
 
 
-def _root_weights(broken: bool) -> Function:  # noqa: FBT001  (every build has this shape)
-    """Shrink both factors of a scalar product by sqrt(v), as if the partner's shrinkage could be relied on."""
+@mutant("square root of the weight", by_statistics, _PAIR, [0.25, 1.0])
+def _root_weights(broken: bool) -> Function:
+    """A scalar product shrinks each factor by sqrt(v): the partner may not shrink at all."""
     weight = 0.25
     shrinkage = np.array([math.sqrt(weight) if broken else weight, 1.0])  # the partner has v = 1
     return _released(lambda profile: float(np.prod(shrinkage * _clamp(profile))))
 
 
-def _weights_ignored(broken: bool) -> Function:  # noqa: FBT001
+@mutant("weights ignored", by_statistics, _PAIR, [0.25, 0.5])
+def _weights_ignored(broken: bool) -> Function:
+    """Nothing is shrunk: every item loses the full epsilon."""
     shrinkage = np.ones(2) if broken else np.array([0.25, 0.5])
     return _released(lambda profile: float(shrinkage @ _clamp(profile)))
 
 
-def _rounded_as_a_whole(broken: bool) -> Function:  # noqa: FBT001
-    """Trap 8: with a grid of 1/16 and v = 0.01, rounding the whole answer moves it by a whole step."""
+@mutant("rounding slack ignored", by_replay, [([value, 0.06], [1.0, 0.06]) for value in (0.0, 0.1)], [0.01, 1.0])
+def _rounded_as_a_whole(broken: bool) -> Function:
+    """Trap 8: the whole answer is rounded to a grid of 1/16, which an item with v = 0.01 can tip over."""
     weights, grid = np.array([0.01, 1.0]), 1 / 16
 
     def exact(profile: list[Any]) -> float:
@@ -55,8 +59,9 @@ def _rounded_as_a_whole(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-def _raw_sizes(broken: bool) -> Function:  # noqa: FBT001
-    """Trap 3: a noisy scalar product over the square root of the sizes, as if those were public."""
+@mutant("raw sizes in the cosine", by_replay, [([0.0, 1.0, 1.0], [1.0, 1.0, 1.0])], [0.0, 1.0, 1.0])
+def _raw_sizes(broken: bool) -> Function:
+    """Trap 3: the noisy product is divided by the true sizes: an item with v = 0 changes the answer."""
     weights = np.array([0.0, 1.0, 1.0])
     other = np.ones(3)
 
@@ -68,8 +73,9 @@ def _raw_sizes(broken: bool) -> Function:  # noqa: FBT001
     return mechanism
 
 
-def _nan_path(broken: bool) -> Function:  # noqa: FBT001
-    """Trap 9: 0 * nan is nan."""
+@mutant("nan path", by_replay, _PAIR, [0.0, 1.0])
+def _nan_path(broken: bool) -> Function:
+    """Trap 9: values are multiplied by their weight before they are clamped, and 0 * nan is nan."""
     weights = np.array([0.0, 1.0])
 
     def exact(profile: list[Any]) -> float:
@@ -83,7 +89,9 @@ def _nan_path(broken: bool) -> Function:  # noqa: FBT001
     return _released(exact)
 
 
-def _clamped_too_late(broken: bool) -> Function:  # noqa: FBT001
+@mutant("clamping after shrinking", by_replay, _PAIR, 0.5)
+def _clamped_too_late(broken: bool) -> Function:
+    """A value far outside its range is shrunk first and clamped then: it keeps its full influence."""
     weights = np.array([0.5, 0.5])
 
     def exact(profile: list[Any]) -> float:
@@ -96,7 +104,8 @@ def _clamped_too_late(broken: bool) -> Function:  # noqa: FBT001
     return _released(exact)
 
 
-def _infeasible_end(broken: bool) -> Function:  # noqa: FBT001
+@mutant("infeasible end of a bisection", by_replay, _PAIR, [0.3, 0.0])
+def _infeasible_end(broken: bool) -> Function:
     """Trap 5: a bisection of S(w) = w**2 for v = 0.3 that returns the end which was found too large."""
     low, high = 0.0, 1.0
     for _ in range(12):
@@ -106,7 +115,10 @@ def _infeasible_end(broken: bool) -> Function:  # noqa: FBT001
     return _released(lambda profile: float((shrinkage * _clamp(profile)[0]) ** 2))
 
 
-def _raises(broken: bool) -> Function:  # noqa: FBT001
+@mutant("exception on a private value", by_replay, _PAIR, 1.0)
+def _raises(broken: bool) -> Function:
+    """A value outside its range raises an error that everybody can see."""
+
     def exact(profile: list[Any]) -> float:
         if broken and not all(isinstance(value, float) and 0 <= value <= 1 for value in profile):
             raise ValueError
@@ -116,44 +128,12 @@ def _raises(broken: bool) -> Function:  # noqa: FBT001
 
 
 SHRINKING_MUTANTS = (
-    Mutant(
-        "square root of the weight",
-        "A scalar product shrinks each factor by sqrt(v): the partner may not shrink at all.",
-        by_statistics(_root_weights, _PAIR, [0.25, 1.0]),
-    ),
-    Mutant(
-        "weights ignored",
-        "Nothing is shrunk: every item loses the full epsilon.",
-        by_statistics(_weights_ignored, _PAIR, [0.25, 0.5]),
-    ),
-    Mutant(
-        "rounding slack ignored",
-        "The whole answer is rounded to a grid of 1/16, which an item with v = 0.01 can tip over.",
-        by_replay(_rounded_as_a_whole, [([value, 0.06], [1.0, 0.06]) for value in (0.0, 0.1)], [0.01, 1.0]),
-    ),
-    Mutant(
-        "raw sizes in the cosine",
-        "The noisy product is divided by the true sizes: an item with v = 0 changes the answer.",
-        by_replay(_raw_sizes, [([0.0, 1.0, 1.0], [1.0, 1.0, 1.0])], [0.0, 1.0, 1.0]),
-    ),
-    Mutant(
-        "nan path",
-        "Values are multiplied by their weight before they are clamped, and 0 * nan is nan.",
-        by_replay(_nan_path, _PAIR, [0.0, 1.0]),
-    ),
-    Mutant(
-        "clamping after shrinking",
-        "A value far outside its range is shrunk first and clamped then: it keeps its full influence.",
-        by_replay(_clamped_too_late, _PAIR, 0.5),
-    ),
-    Mutant(
-        "infeasible end of a bisection",
-        "The shrinkage is the end of the interval that was found too large.",
-        by_replay(_infeasible_end, _PAIR, [0.3, 0.0]),
-    ),
-    Mutant(
-        "exception on a private value",
-        "A value outside its range raises an error that everybody can see.",
-        by_replay(_raises, _PAIR, 1.0),
-    ),
+    _root_weights,
+    _weights_ignored,
+    _rounded_as_a_whole,
+    _raw_sizes,
+    _nan_path,
+    _clamped_too_late,
+    _infeasible_end,
+    _raises,
 )

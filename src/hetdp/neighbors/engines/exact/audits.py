@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.mutants.base import Mutant, by_replay, by_statistics
+from hetdp.auditing.mutants.base import by_replay, by_statistics, mutant
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.engines.audit_crowd import EPSILON, ITEMS, WEIGHTS, Subject, population, recipients, without
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
@@ -44,20 +44,27 @@ SUBJECTS: dict[str, Subject] = {
 }
 
 
+@mutant("neighbours at twice the level", by_statistics, without([3]), {3: 1.0})
 def _twice_the_level(broken: bool) -> Subject:  # noqa: FBT001  (every build has this shape)
+    """Noise half as wide as it should be."""
+
     def lists(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
         return _lists(profile, size, random_state, epsilon=EPSILON * (2 if broken else 1))
 
     return lists
 
 
+@mutant("neighbours without weights", by_replay, without([1]), {1: 0.0}, odd_values=False)
 def _weights_ignored(broken: bool) -> Subject:  # noqa: FBT001
+    """Every item counts in full."""
+
     def lists(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
         return _lists(profile, size, random_state, weights=[1.0] * ITEMS if broken else WEIGHTS)
 
     return lists
 
 
+@mutant("neighbours by raw sizes", by_replay, without([1]), {1: 0.0}, odd_values=False)
 def _raw_sizes(broken: bool) -> Subject:  # noqa: FBT001
     """Trap 3: dividing by the size of the profile, in which items of weight 0 count."""
 
@@ -69,20 +76,4 @@ def _raw_sizes(broken: bool) -> Subject:  # noqa: FBT001
     return lists
 
 
-MUTANTS = (
-    Mutant(
-        "neighbours at twice the level",
-        "the noise is half as wide as it should be",
-        by_statistics(_twice_the_level, without([3]), {3: 1.0}),
-    ),
-    Mutant(
-        "neighbours without weights",
-        "every item counts in full",
-        by_replay(_weights_ignored, without([1]), {1: 0.0}, odd_values=False),
-    ),
-    Mutant(
-        "neighbours by raw sizes",
-        "the size of a profile counts items of weight 0",
-        by_replay(_raw_sizes, without([1]), {1: 0.0}, odd_values=False),
-    ),
-)
+MUTANTS = (_twice_the_level, _weights_ignored, _raw_sizes)

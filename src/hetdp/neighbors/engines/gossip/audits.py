@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.mutants.base import Mutant, by_statistics
+from hetdp.auditing.mutants.base import by_statistics, mutant
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.engines.audit_crowd import EPSILON, ITEMS, Subject, population, recipients
 from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores
@@ -33,6 +33,10 @@ def _scores(profile: Sequence[float], size: int, random_state: RandomState) -> N
 SUBJECTS: dict[str, Subject] = {"gossip engine, one score": _scores}
 
 
+_NOTHING, _ONE_ITEM = [0.0] * ITEMS, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+
+
+@mutant("noise for common items only", by_statistics, [(_NOTHING, _ONE_ITEM)], {3: 1.0})
 def _silent_strangers(broken: bool) -> Subject:  # noqa: FBT001
     """Noise only for candidates with something in common: whoever has nothing in common scores exactly 0."""
 
@@ -43,12 +47,4 @@ def _silent_strangers(broken: bool) -> Subject:  # noqa: FBT001
     return scores
 
 
-_NOTHING, _ONE_ITEM = [0.0] * ITEMS, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
-
-MUTANTS = (
-    Mutant(
-        "noise for common items only",
-        "a pair without a common item gets no noise",
-        by_statistics(_silent_strangers, [(_NOTHING, _ONE_ITEM)], {3: 1.0}),
-    ),
-)
+MUTANTS = (_silent_strangers,)
