@@ -11,6 +11,7 @@ from hetdp._version import __version__
 from hetdp.core.checks import finite, fraction, one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.experiments.weight_rules import SameRule, WeightRule
+from hetdp.neighbors import engines, scores
 from hetdp.profiles import Profiles
 
 __all__ = ["ENGINES", "SCORES", "WAYS_TO_COMBINE", "Configuration", "Task", "fingerprint"]
@@ -21,8 +22,8 @@ EVALUATION = 2
 #: practice 3: those left out are no candidates and have random neighbours; before, they took part with weight 0.
 EVALUATION_OF = {"practice": 3}
 
-ENGINES = ("baseline", "random", "exact", "gossip", "sketch")
-SCORES = ("cosine", "overlap", "squared-cosine")
+ENGINES = ("baseline", "random", *engines.ENGINES)
+SCORES = tuple(sorted(scores.SCORES))
 WAYS_TO_COMBINE = ("product", "smaller")
 
 

@@ -10,6 +10,7 @@ from hetdp.experiments.evaluation import run_task
 from hetdp.experiments.reproduction import evaluate, require_packages
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Progress
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.metrics import judge, recall
@@ -100,7 +101,7 @@ def _rows(one: DataSet, step: Callable[[], None]) -> list[DemoRow]:
     train, test = split(people, random_state=0)
     k = _SETTINGS.k
     rows = [DemoRow(one.name, "random", recall(random_neighbors(people.n_users, k), people, test))]
-    for engine in ("exact", "gossip", "sketch"):
+    for engine in ENGINES:
         model = PrivateNeighbors(k, epsilon=EPSILON, engine=engine, random_state=0).fit(train)
         precision = judge(model, people, test, 10).precision
         promise = model.guarantee_
