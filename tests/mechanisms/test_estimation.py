@@ -7,10 +7,14 @@ import hetdp
 from hetdp import Box, WeightPrior, errors, queries
 from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms.distortion import plan_distortion
-from hetdp.mechanisms.estimation import expected_error, expected_shrinkage, normalised, undo_dropping
+from hetdp.mechanisms.estimation import _Summary, expected_shrinkage, normalised, undo_dropping
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 MEAN = queries.mean(Box.uniform(0, 1, size=1000))
+
+
+def expected_error(query, prior, epsilon, *, multiplier, values=None):
+    return _Summary.of(query, values).error(prior, epsilon, multiplier)
 
 
 def simulated_rmse(epsilon, *, multiplier, prior, runs=300):

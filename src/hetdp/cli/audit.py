@@ -2,14 +2,13 @@
 
 import importlib.util
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows
+from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows, progress_bar
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 
@@ -88,19 +87,6 @@ class _Speaker:
         else:
             show()
 
-    @contextmanager
-    def progress(self, words: str) -> Iterator[Callable[[float, str], None]]:
-        """Show a bar on standard error; it takes the share that is done, and what is being done."""
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"))
-        with Progress(
-            *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True, disable=self.quiet
-        ) as bar:
-            task = bar.add_task(words, total=1.0)
-            yield lambda share, what: bar.update(task, completed=share, description=what)
-
 
 def _audit_function(
     target: str,
@@ -125,8 +111,8 @@ def _audit_function(
         return 0
     code = 0
     try:
-        with speak.progress(plan.subject.name) as advance:
-            report = plan.run(seed, lambda share: advance(share, plan.subject.name))
+        with progress_bar(plan.subject.name, quiet=speak.quiet) as advance:
+            report = plan.run(seed, lambda share: advance(share, 1))
     except AuditInterrupted as interrupted:
         report, code = interrupted.report, INTERRUPTED
     speak.results(report.to_dict(), lambda: _show_report(report))
@@ -197,8 +183,8 @@ def _audit_package(
     speak.remark(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
     if dry_run:
         return 0
-    with speak.progress("audit") as advance:
-        report = auditing.run_battery(cases, mutants, seed=seed, progress=advance)
+    with progress_bar("audit", quiet=speak.quiet) as advance:
+        report = auditing.run_battery(cases, mutants, seed=seed, progress=lambda share, what: advance(share, 1, what))
     speak.results(report.to_dict(), lambda: _show_battery(report))
     if report.done < report.planned:
         speak.remark(f"Interrupted after {report.done} of {report.planned}; this is what is known so far.")

@@ -124,10 +124,11 @@ def as_remarks(*, quiet: bool) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(words: str, *, quiet: bool) -> "Iterator[Callable[[int, int], None]]":
-    """Show a bar with the time left on standard error, if that is a terminal; it takes what is done, and of how much.
+def progress_bar(words: str, *, quiet: bool) -> "Iterator[Callable[..., None]]":
+    """Show a bar with the time left on standard error, if that is a terminal.
 
-    Until something is done, it only says that work has begun.
+    It takes how much is done, of how much, and what in words if that changes. Until something is done, it only says
+    that work has begun.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -144,7 +145,7 @@ def progress_bar(words: str, *, quiet: bool) -> "Iterator[Callable[[int, int], N
         disable=quiet or not console.is_terminal,
     ) as bar:
         task = bar.add_task(words, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda done, total, what=words: bar.update(task, completed=done, total=total, description=what)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401  (whatever JSON can hold)

@@ -17,7 +17,7 @@ from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats
 from hetdp.mechanisms.queries.sums import LinearQuery
 from hetdp.profiles import WeightPrior
 
-__all__ = ["best_multiplier", "expected_error", "expected_shrinkage", "normalised", "undo_dropping"]
+__all__ = ["best_multiplier", "expected_shrinkage", "normalised", "undo_dropping"]
 
 _GRID = 400
 
@@ -69,13 +69,6 @@ def best_multiplier(
     summary = _Summary.of(query, values)
     errors = [summary.error(prior, level, float(factor)) for factor in candidates]
     return float(candidates[int(np.argmin(errors))])
-
-
-def expected_error(
-    query: Query, weight_prior: WeightPrior, epsilon: float, *, multiplier: float, values: ArrayLike | None = None
-) -> float:
-    """Return the root mean squared error of the normalised estimate, for plausible or the largest possible values."""
-    return _Summary.of(query, values).error(weight_prior, epsilon, multiplier)
 
 
 def expected_shrinkage(query: Query, weight_prior: WeightPrior, *, multiplier: float = 1.0) -> float:
