@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hetdp import Profiles, errors
+from hetdp import PrivateNeighbors, Profiles, errors
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.neighbors.engines.sketch.recommending import popularity, sketch_recommendations
@@ -165,3 +165,11 @@ def test_bad_parameters_are_named(fitted, options, message):
     coded, found = fitted
     with pytest.raises(errors.InvalidInput, match=message):
         sketch_recommendations(coded, found.sketches, found.lists.indices, **options)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 50.0, 5000.0])
+def test_levels_beyond_all_noise_and_below_all_signal_work(epsilon):
+    profiles = Profiles.from_pairs(np.repeat(np.arange(30), 5), np.arange(150) % 40)
+    model = PrivateNeighbors(3, epsilon=epsilon, engine="sketch", random_state=1).fit(profiles)
+    assert np.isfinite(model.recommend(n=2)["score"]).all()
+    assert ((model.significance_ >= 0) & (model.significance_ <= 1)).all()

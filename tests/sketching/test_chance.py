@@ -35,6 +35,7 @@ def test_tails_of_arrays_and_of_nothing():
     assert found[0].tolist() == [1, 0]
     assert np.isnan(found[1, 0])
     assert found[1, 1] == 0
+    assert binomial_tail([0, 1, 2], 5, 0.0).round(300).tolist() == [1, 0, 0]
 
 
 def test_the_best_of_many_is_what_it_says():

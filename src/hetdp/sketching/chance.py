@@ -6,6 +6,7 @@ compared* gets as far by noise alone. If one candidate does with probability t, 
 """
 
 import math
+import sys
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +27,7 @@ def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> NDArra
     counts, trials
         Whole numbers, or arrays of them.
     chance
-        Of one success, strictly between 0 and 1.
+        Of one success, below 1.
 
     Returns
     -------
@@ -49,6 +50,7 @@ def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> NDArra
 def _tails(trials: int, chance: float) -> NDArray[np.float64]:
     """Return P[at least c] for c = 0, ..., trials + 1. Without scipy, which would take a node 25 MB and a moment."""
     done = np.arange(trials)
+    chance = max(chance, sys.float_info.min)  # as good as the 0 that a huge epsilon leaves of it
     # Each probability from the one before it, in logarithms, which do not underflow.
     steps = np.log((trials - done) / (done + 1)) + (math.log(chance) - math.log1p(-chance))
     law = np.exp(trials * math.log1p(-chance) + np.concatenate([[0.0], np.cumsum(steps)]))

@@ -117,7 +117,7 @@ def best_items(
     """
     n_words = bits.shape[1]
     size = items[1] - items[0]
-    prior = np.zeros(64 * n_words)
+    prior = np.full(64 * n_words, 0.5)  # beyond the last item nobody looks, but 0 would be divided by
     prior[:size] = shares[items[0] : items[1]]
     mine = np.zeros(n_words, np.uint64)
     tables = np.empty((_parts(neighbors.shape[1]), 256))
