@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles, policies
+from hetdp.profiles.priors import WESTIN_GROUPS
 
 __all__ = [
     "GROUPS",
@@ -26,7 +27,7 @@ __all__ = [
 Per: TypeAlias = Literal["item", "user"]
 
 #: The three groups, strictest first.
-GROUPS = ("fundamentalists", "pragmatists", "unconcerned")
+GROUPS = tuple(WESTIN_GROUPS)
 #: The lowest weight of those who are left when the strictest group is dropped.
 _LOWEST_LEFT = Fraction(1, 2)
 

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
 
+from hetdp.core.errors import DataError
 from hetdp.profiles.reading import files
 from hetdp.profiles.reading.frames import frame_columns, matrix_pairs, matrix_weights
 from hetdp.profiles.reading.pairs import (
@@ -114,3 +115,18 @@ def test_comments_may_be_longer_than_the_first_look(tmp_path):
         assert pairs.weights == "the third column"
         rows, users, items, _ = pairs.read()
     assert (users.tolist(), items.tolist(), rows.weights.tolist()) == ([1, 2, 3], [1, 2], [0.5])
+
+
+def test_what_is_no_text_is_not_quoted_as_names_of_columns(tmp_path):
+    path = tmp_path / "likes.csv"
+    path.write_bytes(b"\xff\xfesecret,item\nann,tea\n")
+    with pytest.raises(DataError, match=r"likes.csv must be a readable .csv file") as caught, open_pairs(path):
+        pass
+    assert "secret" not in str(caught.value)
+
+
+def test_columns_that_are_not_read_may_be_in_another_encoding(tmp_path):
+    path = tmp_path / "likes.csv"
+    path.write_bytes("user,item,title\nann,tea,caf\u00e9\n".encode("latin-1"))
+    with open_pairs(path) as pairs:
+        assert pairs.read()[1].tolist() == ["ann"]

@@ -196,9 +196,11 @@ class Delimited(FileFormat):
         """Return the names given, or those in the first line."""
         if self.names:
             return list(self.names)
-        text = io.StringIO(file.head.decode("utf-8-sig", errors="replace"), newline="")
+        # Strict about the names only: a title in another encoding, in a column that nobody reads, does no harm.
+        text = io.StringIO(file.head.decode("utf-8-sig", errors="surrogateescape"), newline="")
         for row in csv.reader(text, delimiter=self.delimiter):
             if row:
+                "".join(row).encode()
                 return row
         raise EOFError  # nothing but empty lines
 
