@@ -124,8 +124,7 @@ def find_neighbors(
 
     Privacy
     -------
-    Reads the exact profile; the result must not leave the node. The work depends on the number of sketches and the
-    catalogue only, not on the profile.
+    Reads the exact profile; the result must not leave the node.
     """
     if not items or not sketches:
         return []
