@@ -115,9 +115,8 @@ class LossLedger:
 
     def default_limit_chosen(self) -> bool:
         """Return whether the owner has set the default limit, so that the settings no longer do."""
-        return bool(
-            self._database.fact("default_limit_chosen") != 0
-        )  # a store that does not say keeps the limit it has
+        chosen = self._database.fact("default_limit_chosen")
+        return bool(chosen != 0)  # a store that does not say keeps the limit it has
 
     def set_default_limit(self, epsilon: float) -> None:
         """Set the lifetime limit of items that have none of their own."""
