@@ -33,14 +33,7 @@ _LONGEST_TALK_S = 15.0
 
 
 class Daemon:
-    """Runs a node until its handle says stop.
-
-    Parameters
-    ----------
-    handle
-        The node's folder, opened.
-    ready
-        Called once with the address that the node listens on.
+    """Runs a node until its handle says stop; `ready` is called once, with the address that it listens on.
 
     Privacy
     -------

@@ -108,19 +108,8 @@ def find_neighbors(
 ) -> list[Neighbor]:
     """Return the `count` best neighbours, best first; none for an empty profile or without sketches.
 
-    Parameters
-    ----------
-    sketches
-        Those of others.
-    items
-        Places of the owner's items that count; items of dial 0 must not be among them.
-    epsilon, size, count
-        Public: level of the network and number of catalogue items; how many to return at most.
-
-    Returns
-    -------
-    list of Neighbor
-        Those who may be there by chance alone are among them, and `by_chance` tells: compare it with `RARE`.
+    Items of dial 0 must not be among the places of the owner's items. Those who may be there by chance alone are among
+    the neighbours, and `by_chance` tells: compare it with `RARE`.
 
     Privacy
     -------
@@ -162,20 +151,8 @@ def votes(
 
     Only neighbours who stand out from chance vote: the bits of strangers would drown theirs.
 
-    Parameters
-    ----------
-    sketches, neighbors
-        Those of others, and who of them was chosen.
-    without
-        Places not to recommend: what counts in the profile, what was dismissed.
-    epsilon, size, count
-        Public parameters; how many to return at most.
-
-    Returns
-    -------
-    list of Vote
-        Those with a voter at least. Bits outside the profile did not decide who votes, so under chance the number of
-        voters is binomial and `by_chance` is exact.
+    Places `without` a vote are what counts in the profile and what was dismissed. Bits outside the profile did not
+    decide who votes, so under chance the number of voters is binomial and `by_chance` is exact.
     """
     by_key = {sketch.key.hex(): sketch for sketch in sketches}
     chosen = [neighbor for neighbor in neighbors if neighbor.by_chance < RARE]

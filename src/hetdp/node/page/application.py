@@ -40,20 +40,9 @@ _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecutor) -> Starlette:
-    """Return the application without its guard.
+    """Return the application, whose work is done by a pool with one thread.
 
-    Parameters
-    ----------
-    node
-        The node whose owner is served.
-    session
-        The secrets of this run, and what is to be shown once.
-    worker
-        A pool with one thread.
-
-    Privacy
-    -------
-    Must stand behind an `OwnerGuard`: it asks nobody who they are.
+    It must stand behind an `OwnerGuard`: it asks nobody who they are.
     """
     frame = Frame(node, session)
 

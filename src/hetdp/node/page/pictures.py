@@ -58,14 +58,7 @@ class Face:
 def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int], limit: float) -> LossChart:
     """Draw the lifetime loss of each item over the epochs; items with the same history share a line.
 
-    Parameters
-    ----------
-    charges
-        (epoch, place, loss), oldest first.
-    epochs
-        Those in which a sketch was published, oldest first; not empty.
-    limit
-        Lifetime limit to draw.
+    Charges are (epoch, place, loss), oldest first; epochs, of which there must be one, those of published sketches.
 
     Examples
     --------

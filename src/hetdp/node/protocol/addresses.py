@@ -98,12 +98,7 @@ def host_of(address: str) -> str:
 def most_at_host(address: str, own_address: str, most_per_host: int) -> float:
     """Return how many peers may be at the host of an address: any number on loopback, for a node that is there too.
 
-    Parameters
-    ----------
-    address, own_address
-        Of a peer and of this node.
-    most_per_host
-        The limit elsewhere; 0 for any number.
+    Elsewhere it is `most_per_host`, where 0 stands for any number.
 
     Examples
     --------

@@ -85,16 +85,9 @@ class Gate:
     def check_record(self, record: Record, *, now_s: float, sender: bool = False) -> None:
         """Refuse a record that is too old, from the future, unsigned, without a usable address or not admitted.
 
-        Parameters
-        ----------
-        record
-            To be checked.
-        now_s
-            Unix seconds.
-        sender
-            Whether it came from its own node just now: then it must be fresh. One who could show an old record of
-            itself would be asked first by everybody. Its address need not be one that can be reached (`reaches`):
-            who sits behind a router may ask, though not be asked.
+        One that came from its own `sender` just now must be fresh: who could show an old record of itself would be
+        asked first by everybody. Its address need not be one that can be reached (`reaches`): who sits behind a router
+        may ask, though not be asked.
         """
         periods = _FRESH_PERIODS if sender else self._settings.record_periods
         oldest = now_s - periods * self._network.period_s - (self._settings.clock_skew_s if sender else 0.0)

@@ -15,10 +15,7 @@ _MOST_OPEN = 2
 class Started:
     """An exchange that this node started; `wanted` is known once the peer has answered.
 
-    Attributes
-    ----------
-    trial
-        Whether it is to find out if the peer is where it claims to be.
+    One on trial is to find out whether the peer is where it claims to be.
     """
 
     link: int
@@ -44,14 +41,7 @@ class Joined:
 
 
 class Exchanges:
-    """What is under way with whom.
-
-    Parameters
-    ----------
-    most
-        Exchanges that peers may have open at once.
-    patience_s
-        How long a peer may take.
+    """What is under way with whom: peers may have `most` exchanges open at once, and take `patience_s` for an answer.
 
     Examples
     --------

@@ -68,16 +68,7 @@ class _Member:
 
 
 class MemoryNetwork:
-    """Nodes, connections between them, and a clock that moves when told.
-
-    Parameters
-    ----------
-    seed
-        Of delays and losses.
-    now_s
-        Where the clock starts.
-    conditions
-        May be changed at any time.
+    """Nodes, connections between them, and a clock that moves when told. Conditions may be changed at any time.
 
     Examples
     --------

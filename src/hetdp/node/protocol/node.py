@@ -183,16 +183,8 @@ class Node:
     def receive(self, link: Hashable, curve: bytes, raw: bytes, *, now_s: float) -> list[Action]:
         """Take in one message.
 
-        Bad messages are dropped and counted; nothing is told back.
-
-        Parameters
-        ----------
-        link
-            The connection it came over.
-        curve
-            Transport key of the peer at the other end, as the encrypted connection has proved it.
-        raw
-            The message.
+        `curve` is the transport key of the peer, as the encrypted connection has proved it. Bad messages are dropped
+        and counted; nothing is told back.
         """
         self._count(received_messages=1, received_bytes=len(raw))
         # What was asked for is read also while strangers send more than can be read.

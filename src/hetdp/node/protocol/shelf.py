@@ -16,16 +16,7 @@ __all__ = ["Shelf"]
 
 
 class Shelf:
-    """The newest sketch of each peer, and the node's own.
-
-    Parameters
-    ----------
-    own_key
-        Others' copies of the own sketch are not kept.
-    most
-        How many sketches of peers are kept.
-    stream
-        For blind choices.
+    """The newest sketch of each of at most `most` peers, and the node's own, of which others' copies are not kept.
 
     Privacy
     -------

@@ -98,13 +98,7 @@ class Database:
 
     @contextmanager
     def transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
-        """Write all or nothing; everything that this thread asks of the database meanwhile is part of it.
-
-        Parameters
-        ----------
-        durable
-            As for `hetdp.core.sqlite.transaction`.
-        """
+        """Write all or nothing; everything that this thread asks of the database meanwhile is part of it."""
         with sqlite.transaction(self._connection(), durable=durable) as connection:
             yield connection
 

@@ -115,13 +115,6 @@ class PeerMemory:
 
         Those seen last are most likely still there. But they may be whoever has called most often, and one machine can
         call under many keys; so the other half is anybody.
-
-        Parameters
-        ----------
-        count
-            How many.
-        own_address, most_per_host
-            As for `hetdp.node.protocol.peer_view.PeerView`.
         """
         newest = self._database.rows("SELECT address, key, curve FROM peers ORDER BY seen_s DESC, key")
         taken, chosen = Counter[str](), dict[bytes, Bootstrap]()

@@ -23,11 +23,6 @@ __all__ = ["NodeStore"]
 class NodeStore:
     """Everything a node keeps; safe to use from any thread.
 
-    Parameters
-    ----------
-    path
-        The file; `NodeStore.make` makes it.
-
     Privacy
     -------
     Readable by its owner only, and never sent anywhere. Putting back an old copy forgets losses and could draw a second

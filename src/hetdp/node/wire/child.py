@@ -70,17 +70,7 @@ class Poll:
 
 
 class Child:
-    """The transport process.
-
-    Parameters
-    ----------
-    pipe
-        To the node.
-    listener
-        Where others connect; the node keeps it open when this process ends.
-    setup
-        Keys and limits.
-    """
+    """The transport process. The node keeps the listener open when it ends."""
 
     def __init__(self, pipe: Pipe, listener: socket.socket, setup: Setup) -> None:
         self._pipe, self._setup = pipe, setup

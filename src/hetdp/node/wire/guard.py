@@ -99,10 +99,6 @@ class ConnectionGuard:
 
     Parameters
     ----------
-    listener
-        Where others connect.
-    watch
-        Calls back when something is ready.
     inner_path
         The local socket on which ZeroMQ waits for callers.
     most

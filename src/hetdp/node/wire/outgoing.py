@@ -28,16 +28,7 @@ _LOOKUPS = 4
 class Connector:
     """Opens connections without waiting: numeric addresses at once, names after a thread has looked them up.
 
-    A slow name server delays nothing but its own names.
-
-    Parameters
-    ----------
-    watch
-        Calls back when something is ready.
-
-    Privacy
-    -------
-    Asks the name server for addresses of peers in the network file, at moments independent of the profile.
+    A slow name server delays nothing but its own names. Only the network file holds names.
     """
 
     def __init__(self, watch: Watch) -> None:
@@ -94,21 +85,7 @@ class _OutgoingCall:
 
 
 class OutgoingCalls:
-    """Opens connections to peers, proves that they hold the key expected of them, and passes messages.
-
-    Parameters
-    ----------
-    context
-        ZeroMQ's.
-    watch
-        Calls back when something is ready.
-    guard
-        Moves the bytes and counts them.
-    pipe
-        To the node.
-    setup
-        Keys and limits.
-    """
+    """Opens connections to peers, proves that they hold the key expected of them, and passes messages to the node."""
 
     def __init__(
         self, context: "zmq.Context[zmq.Socket[bytes]]", watch: Watch, guard: ConnectionGuard, pipe: Pipe, setup: Setup

@@ -258,15 +258,7 @@ class Transport:
 
 
 def _start_process(listener: socket.socket, *, largest: int) -> tuple["subprocess.Popen[bytes]", Pipe]:
-    """Start a transport process; return it and the pipe to it. It waits for its keys, which come over the pipe.
-
-    Parameters
-    ----------
-    listener
-        Where others connect.
-    largest
-        Longest message, in bytes.
-    """
+    """Start a transport process; return it and the pipe to it. It waits for its keys, which come over the pipe."""
     library = importlib.util.find_spec("zmq")
     if library is None or library.origin is None:
         raise DataError("a node must have pyzmq. Got none; `pip install 'hetdp[node]'` brings it.")
