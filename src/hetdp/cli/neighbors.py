@@ -108,12 +108,7 @@ def neighbors(
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """A search from the command line: what is asked for, and how to speak about it.
-
-    Privacy
-    -------
-    Noise is secure. Remarks are for whoever holds the data.
-    """
+    """A search from the command line: what is asked for, and how to speak about it."""
 
     source: Source
     epsilon: float

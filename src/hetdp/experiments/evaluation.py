@@ -58,12 +58,7 @@ class Outcome:
 
 
 def run_tasks(profiles: Profiles, tasks: Sequence[Task]) -> list[Outcome]:
-    """Return the outcomes of some tasks on the same data set: what a worker is asked to do.
-
-    Privacy
-    -------
-    A simulation with seeded noise, for those who may see the profiles.
-    """
+    """Return the outcomes of some tasks on the same data set: what a worker is asked to do."""
     return [run_task(profiles, task) for task in tasks]
 
 

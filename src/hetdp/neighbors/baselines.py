@@ -89,10 +89,6 @@ def random_neighbors(n_users: int, k: int = 10, *, random_state: RandomState = 0
     tuple
         Scores (all 0) and indices, each users x k, in random order.
 
-    Privacy
-    -------
-    Depends on nobody's profile. A recall measured with it does.
-
     Examples
     --------
     >>> scores, indices = random_neighbors(3, 2)

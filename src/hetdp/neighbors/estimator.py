@@ -375,12 +375,7 @@ class PrivateNeighbors:
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params: object) -> Self:
-        """Set parameters by name.
-
-        Privacy
-        -------
-        Takes effect with the next fit, except `n_jobs`, `progress` and `significant_only`, which cost nothing.
-        """
+        """Set parameters by name, for the next fit; `n_jobs`, `progress` and `significant_only` count at once."""
         for name, value in params.items():
             if name not in self._names():
                 raise InvalidInput(f"parameters must be among {', '.join(self._names())}. Got {name!r} instead.")
@@ -499,12 +494,7 @@ class _Releases:
         )
 
     def lists_for(self, recipients: CodedProfiles, sizes: NDArray[np.float64], threads: int) -> _Lists:
-        """Return the lists of new recipients of such sizes; those who were served before get the same list again.
-
-        Privacy
-        -------
-        Each different profile that is asked with is one more list that every item has a part in.
-        """
+        """Return the lists of new recipients of such sizes; those who were served before get the same list again."""
         if not recipients.n_users:
             k = self.fitted.lists.indices.shape[1]
             return np.empty((0, k)), np.empty((0, k), dtype=np.int32), np.empty((0, k))

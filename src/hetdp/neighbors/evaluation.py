@@ -62,12 +62,7 @@ class EvaluationRow:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was measured, one row per method and epsilon; the baseline comes first, random neighbours last.
-
-    Privacy
-    -------
-    Computed from the data without noise: as private as the data.
-    """
+    """What was measured, one row per method and epsilon; the baseline comes first, random neighbours last."""
 
     rows: tuple[EvaluationRow, ...]
 

@@ -68,10 +68,6 @@ def on_fitted_items(
     public_sizes
         Whether a size is what a recipient lists, as where sizes are declared public, or what counts of it.
 
-    Privacy
-    -------
-    Looks at the recipients and at ids that are public. Nothing is promised to recipients about what they ask with.
-
     Examples
     --------
     >>> fitted = Profiles.from_pairs(["ann"], ["tea"]).item_ids

@@ -135,12 +135,7 @@ def recall_of(indices: object, profiles: Profiles, test: Profiles) -> NDArray[np
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How good lists of recommendations are; see `precision`, `ndcg` and `coverage`.
-
-    Privacy
-    -------
-    As `recall`: evaluations without noise are as private as the profiles.
-    """
+    """How good lists of recommendations are; see `precision`, `ndcg` and `coverage`."""
 
     precision: float
     ndcg: float

@@ -103,12 +103,7 @@ def vote_selection(
     epsilon: Fraction,
     base: NDArray[np.int64] | None,
 ) -> NoisyTopK:
-    """Return the selection of items for some recipients: each has its neighbours, each neighbour has its items.
-
-    Privacy
-    -------
-    An item of a neighbour moves one sum of each recipient it votes for, by at most 255 v_i.
-    """
+    """Return the selection of items for some recipients: each has its neighbours, each neighbour has its items."""
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
     from hetdp.neighbors._kernels.workspace import Rows
 

@@ -190,10 +190,6 @@ def overlap_significance(
     both_sides
         Whether large negative noise puts a candidate on the list too, as it does where scores are squared.
 
-    Privacy
-    -------
-    A function of the noisy scores and public numbers: it costs nothing.
-
     Examples
     --------
     >>> overlap_significance(np.array([[20.0, 12.0, 5.0]]), others=1000, epsilon=1).round(3)

@@ -102,12 +102,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class Effort:
-    """How long something takes, by the clock, and how much memory the process needs at most, roughly.
-
-    Privacy
-    -------
-    Follows from all profiles without noise: for whoever holds them, not for publication.
-    """
+    """Roughly how long something takes by the clock, and how much memory; it depends on exact profiles, so keep it."""
 
     seconds: float
     memory_bytes: int
@@ -123,10 +118,6 @@ class NeighborLists:
         Positions of the neighbours, (n_users, k); -1 where there is none.
     scores
         Their noisy scores, in whole items for an overlap; nan where there is none.
-
-    Privacy
-    -------
-    Row u is for the eyes of user u. All rows together lose what all users together may lose: see the guarantee.
     """
 
     indices: NDArray[np.int32]
@@ -152,10 +143,6 @@ class Fitted:
         The factors of the recipients; None where they are the users themselves.
     report
         What the engine says about itself, as plain values.
-
-    Privacy
-    -------
-    Private as a whole; each list is for its recipient.
     """
 
     coded: CodedProfiles
@@ -345,12 +332,7 @@ def in_batches(
     threads: int,
     progress: Progress | None,
 ) -> None:
-    """Call `run(begin, end, stream of its own)` for batches of recipients, on several threads, in any order.
-
-    Privacy
-    -------
-    Each batch draws from a child of `stream`, so the outcome depends on the seed, not on the threads.
-    """
+    """Call `run(begin, end, stream of its own)` for batches of recipients, on several threads, in any order."""
     children = {begin: stream.child() for begin in range(0, total, _BATCH)}
 
     def one(begin: int, end: int) -> None:

@@ -205,10 +205,6 @@ class NoisyTopK:
         Public number that every candidate's sum starts from; None for 0.
     squared, every_pair
         Whether to rank by the square, and whether to draw the noise of every candidate without shortcuts.
-
-    Privacy
-    -------
-    Each (recipient, candidate) gets noise of its own; only the list leaves.
     """
 
     rows: "Rows"
@@ -222,12 +218,7 @@ class NoisyTopK:
     every_pair: bool = False
 
     def lists(self, who: NDArray[np.int32], stream: Stream) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Return the scores, in steps, and the candidates of the recipients `who`.
-
-        Privacy
-        -------
-        The noise comes from `stream`; one part of the recipients after the other.
-        """
+        """Return the scores, in steps, and the candidates of the recipients `who`."""
         scores, indices = np.empty((who.size, self.k)), np.empty((who.size, self.k), dtype=np.int32)
         largest = 0 if self.base is None else int(self.base.max(initial=0))
         sizes = self.rows.starts[who + 1] - self.rows.starts[who]

@@ -104,12 +104,7 @@ class NoisyScores:
         return scores
 
     def best(self, users: Ids, k: int, worker: Worker) -> Ids:
-        """Return the k < n best of all others for some users: what gossip would find with all the time there is.
-
-        Privacy
-        -------
-        Post-processing of the noisy scores of all pairs of these users.
-        """
+        """Return the k < n best of all others for some users: what gossip would find with all the time there is."""
         from hetdp.neighbors._kernels.vicinity import keep_best
 
         best = np.full((users.size, k), -1, dtype=np.int32)
@@ -173,12 +168,7 @@ def noisy_scores(
     squared: bool = False,
     combine: str = "smaller",
 ) -> NoisyScores:
-    """Return the noisy scores of all pairs, none of them computed yet.
-
-    Privacy
-    -------
-    An item pays epsilon times its weight for each distinct pair that is looked at.
-    """
+    """Return the noisy scores of all pairs, none of them computed yet."""
     from hetdp.neighbors._kernels.comparing import label_items, pack_profiles
 
     labels, holders = label_items(coded.items, coded.n_items, coded.n_users)

@@ -109,12 +109,7 @@ class BestPeers:
         self._total = 0
 
     def run_cycle(self, now: int, random: _RandomViews, chance: Stream, threads: ScoringThreads) -> None:
-        """Let every node talk to one partner, compare itself with the peers it hears of, and keep the best.
-
-        Privacy
-        -------
-        Every candidate costs one comparison with a distinct peer, or none if the pair has met before.
-        """
+        """Let every node talk to one partner, compare itself with the peers it hears of, and keep the best."""
         from hetdp.neighbors._kernels import vicinity
 
         n = self.view.shape[0]

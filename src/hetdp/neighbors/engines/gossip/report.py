@@ -32,10 +32,6 @@ class Comparisons:
         All nodes, or a random sample where there are many.
     distinct_bound
         No node at all was compared with more peers than this; equals `distinct_max` where all were counted.
-
-    Privacy
-    -------
-    Follows from the noisy scores and from chance; costs nothing beyond them.
     """
 
     total: int

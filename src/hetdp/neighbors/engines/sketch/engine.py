@@ -121,10 +121,6 @@ def sketch_significance(
 
     A stranger's sketch shows each item with probability q = 1 / (1 + exp(epsilon)), so the bits shown are binomial.
 
-    Privacy
-    -------
-    For the recipient, who knows the size of the own profile; everything else is public.
-
     Examples
     --------
     >>> sketch_significance(np.array([[30.0, 2.0]]), np.array([50]), others=1000, epsilon=3).round(3)
