@@ -302,3 +302,23 @@ def test_far_away_boxes_keep_their_resolution():
     extreme = queries.maximum(Box([0, 1e12], [1, 1e12 + 1]))
     answer = hetdp.release(hetdp.stretch(extreme, [1, 1]), [1, 1e12 + 0.5], epsilon=1e6)
     assert answer.value == pytest.approx(1e12 + 0.5, abs=1e-2)
+
+
+def test_a_description_of_ones_own_takes_no_estimate_away():
+    prior = hetdp.WeightPrior.westin(0.34, 0.43, 0.23)
+    stretched = hetdp.stretch(queries.mean(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.5], prior=prior)
+    ledger = hetdp.Ledger(limits=[9.0] * 3)
+    ledger.charge([0.1] * 3, description="my survey (dropping)")
+    assert hetdp.release(stretched, [1, 1, 1], epsilon=1.0, ledger=ledger).estimate is not None
+    dropping = hetdp.Ledger(limits=[9.0] * 3, on_exhausted="drop")
+    assert hetdp.release(stretched, [1, 1, 1], epsilon=1.0, ledger=dropping).estimate is None
+
+
+def test_a_release_about_some_rows_of_a_ledger_adds_those_that_are_new():
+    ledger = hetdp.Ledger(limits=[1.0, 1.0], items=["ann", "bob"])
+    stretched = hetdp.stretch(queries.mean(Box.uniform(0, 1, size=2)), [1.0, 0.5])
+    hetdp.release(stretched, [1, 0], epsilon=0.5, ledger=ledger.view(["eve", "bob"], limit=3.0))
+    assert (ledger.items, ledger.spent.tolist()) == (("ann", "bob", "eve"), [0.0, 0.25, 0.5])
+    with pytest.raises(errors.BudgetExhausted):
+        hetdp.release(stretched, [1, 0], epsilon=2.0, ledger=ledger.view(["ann", "gus"], limit=3.0))
+    assert (ledger.size, len(ledger.history)) == (3, 1)
