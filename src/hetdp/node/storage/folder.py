@@ -1,7 +1,6 @@
 """The folder of a node: settings, network, keys and store, readable by their owner only, made whole or not at all."""
 
 import fcntl
-import os
 import shutil
 import socket
 import sqlite3
@@ -14,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.files import write_whole
 from hetdp.node.dials import as_dial
 from hetdp.node.protocol.addresses import check_own_address, split_address
 from hetdp.node.protocol.identity import Identity
@@ -95,9 +95,9 @@ def init_node(
         raise DataError(f"the folder {str(folder)!r} must be in a writable place. Got: {error.strerror}.") from None
     try:
         who.save(temporary / IDENTITY)
-        _write(temporary / NETWORK, network.to_toml())
-        _write(temporary / SETTINGS_FILE, settings_toml(msgspec.structs.replace(chosen, listen=listen)))
-        _write(temporary / _LOCK, "")
+        write_whole(temporary / NETWORK, network.to_toml())
+        write_whole(temporary / SETTINGS_FILE, settings_toml(msgspec.structs.replace(chosen, listen=listen)))
+        write_whole(temporary / _LOCK, "")
         limit = default_limit(network, chosen)
         with NodeStore.make(temporary / STORE, network, items, default_limit=limit) as store:
             store.profile.set_dials(dials)
@@ -186,9 +186,3 @@ def _dials(path: Path | None, places: dict[str, int]) -> dict[int, int]:
                 f"weights of the profile must be numbers from 0 to 1. Got another in row {number}."
             ) from None
     return dials
-
-
-def _write(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
