@@ -64,12 +64,7 @@ def _quick_samples(example: Example) -> int:
 
 
 def _replay(example: Example, **level: float) -> Callable[[int], Finding]:
-    return lambda seed: replay_audit(
-        example.mechanism,
-        same_draws=example.same_draws,
-        random_state=seed,
-        **level,  # type: ignore[arg-type]
-    )
+    return lambda seed: replay_audit(example.mechanism, random_state=seed, **level)  # type: ignore[arg-type]
 
 
 def _release_cases(*, quick: bool) -> Iterator[Case]:

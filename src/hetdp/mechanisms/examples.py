@@ -45,8 +45,6 @@ class Example:
         With the weights `WEIGHTS`.
     gaussian
         Whether it can be planned with Gaussian noise too.
-    same_draws
-        Whether the number of random words never depends on a value.
     samples, items
         For slow mechanisms: runs per side, and which items to audit. Else chosen from the claims, and all.
     """
@@ -54,7 +52,6 @@ class Example:
     name: str
     mechanism: Mechanism
     gaussian: bool = False
-    same_draws: bool = True
     samples: int | None = None
     items: tuple[int, ...] | None = None
 

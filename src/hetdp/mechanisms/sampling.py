@@ -170,7 +170,6 @@ def sample(
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries
     >>> mechanism = sample(queries.l0(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.0])
     >>> mechanism.plan(noise="laplace", amount=2.0).losses
     array([2., 1., 0.])

@@ -79,7 +79,6 @@ class Stretched(Mechanism):
 
         Examples
         --------
-        >>> from hetdp.mechanisms import queries
         >>> stretched = stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.001])
         >>> stretched.plan(noise="laplace", amount=0.5).scale
         2.0
@@ -91,7 +90,6 @@ class Stretched(Mechanism):
 
         Examples
         --------
-        >>> from hetdp.mechanisms import queries
         >>> query = queries.mean(Box.uniform(0, 1, size=2))
         >>> stretch(query, [1, 1], prior=WeightPrior([0.5, 1.0])).estimate(0.6)
         0.7999999999999999
@@ -115,8 +113,6 @@ class Stretched(Mechanism):
 
         Examples
         --------
-        >>> from hetdp.mechanisms import queries
-        >>> from hetdp.profiles import Box
         >>> stretched = stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.001])
         >>> stretched.shrinkage_with(slack=0.01)
         array([0.49, 0.  ])
@@ -145,8 +141,6 @@ class Stretched(Mechanism):
 
         Examples
         --------
-        >>> from hetdp.mechanisms import queries
-        >>> from hetdp.profiles import Box
         >>> stretched = stretch(queries.linear([2, 1, 0.5], Box.uniform(0, 1, size=3)), [0.5, 0.25, 0.1])
         >>> round(stretched.distortion_bound([1, 1, 1]), 12)
         1.8
@@ -162,8 +156,6 @@ class Stretched(Mechanism):
 
         Examples
         --------
-        >>> from hetdp.mechanisms import queries
-        >>> from hetdp.profiles import Box
         >>> stretched = stretch(queries.linear([2, 1, 0.5], Box.uniform(0, 1, size=3)), [0.5, 0.25, 0.1])
         >>> round(stretched.paper_distortion_bound([1, 1, 1]), 4)
         2.3812
@@ -199,8 +191,6 @@ def stretch(
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries
-    >>> from hetdp.profiles import Box
     >>> stretched = stretch(queries.linear([2, 1, 0.5], Box([0, 0, 0], [1, 1, 1])), [0.5, 0.25, 0.1])
     >>> stretched.sensitivity, stretched.shrinkage, stretched([1, 1, 1])
     (2.0, array([0.5, 0.5, 0.4]), 1.7)

@@ -76,7 +76,6 @@ def threshold(
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries
     >>> from hetdp.profiles import Box
     >>> mechanism = threshold(queries.total(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.2], level=0.5)
     >>> mechanism.shrinkage, mechanism.plan(noise="laplace", amount=1.0).losses
@@ -100,7 +99,6 @@ def uniform(query: Query, weights: PrivacyWeights | ArrayLike, *, prior: WeightP
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries
     >>> from hetdp.profiles import Box
     >>> prior = WeightPrior([0.0, 0.5, 1.0])
     >>> uniform(queries.total(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.0], prior=prior).level

@@ -19,7 +19,7 @@ class Falsification:
     Attributes
     ----------
     refuted
-        Whether a pair of neighbours breaks the declared bound.
+        Whether a pair of adjacent points breaks the declared bound.
     item, declared, observed
         The item with the largest observed share of its bound, the bound, and what was observed.
     message
@@ -108,7 +108,7 @@ class _CounterexampleSearch:
         return declared, best
 
     def apart(self, point: Floats, item: int, value: float, shrinkage: Floats) -> float:
-        neighbour = point.copy()
-        neighbour[item] = value
-        one, two = self.query.stretched(point, shrinkage), self.query.stretched(neighbour, shrinkage)
+        adjacent = point.copy()
+        adjacent[item] = value
+        one, two = self.query.stretched(point, shrinkage), self.query.stretched(adjacent, shrinkage)
         return float(np.abs(np.asarray(one) - np.asarray(two)).sum())

@@ -190,7 +190,7 @@ def histogram(domain: Box, edges: int | ArrayLike, *, adjacency: str = "replace"
         Public and increasing, or how many equal bins to cut the domain into. Bin k holds edges[k] <= x < edges[k+1];
         the last one holds its end too. Values outside fall into the nearest bin.
     adjacency
-        "replace": a neighbour has another value in row i (S = 2). "add-remove": a neighbour has row i or not (S = 1);
+        "replace": adjacent tables have another value in row i (S = 2). "add-remove": they have row i or not (S = 1);
         then replacing a row costs twice epsilon * v_i.
 
     Privacy

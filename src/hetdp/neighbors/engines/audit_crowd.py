@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.auditing.adjacency import Pair
+from hetdp.mechanisms.examples import WEIGHTS
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
 
@@ -20,8 +21,6 @@ __all__ = ["EPSILON", "ITEMS", "WEIGHTS", "Subject", "population", "recipients",
 #: What is audited: from a profile, how many runs and a random state to what is seen, one row per run.
 Subject: TypeAlias = Callable[..., NDArray[np.float64]]
 
-#: From "never counts" to ordinary.
-WEIGHTS = (0.8, 0.0, 0.25, 1.0, 0.5, 0.3)
 ITEMS = len(WEIGHTS)
 EPSILON = Fraction(1)
 _STRANGERS = 40
