@@ -48,7 +48,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/gossip.py
 	$(BIN)/python benchmarks/sketch.py
-	$(BIN)/python benchmarks/peer.py
+	$(BIN)/python benchmarks/node.py
 
 reproduce: $(VENV)/.installed
 	@$(BIN)/hetdp reproduce
