@@ -7,7 +7,9 @@ from hetdp import Box, queries, stretch
 from hetdp.auditing.adjacency import differing_item, search_pair
 from hetdp.auditing.bounds import certified_log_ratio, detectable_loss
 from hetdp.auditing.events import apparent_loss, learn_events, learn_features, precision_feature
-from hetdp.auditing.registry import planned_cost
+from hetdp.auditing.outputs import OutputReader
+from hetdp.auditing.registry import BatteryReport, planned_cost
+from hetdp.auditing.report import NOTHING, AuditReport, AuditRow, Finding
 from hetdp.auditing.subjects import claims_for, default_items, pairs_for, planned, subject_of
 
 
@@ -38,6 +40,18 @@ def test_features_of_a_number():
     one, two = rng.laplace(0, 1, (2000, 1)), rng.laplace(1, 1, (2000, 1))
     events = learn_events(one, two, runs=2000, false_alarm=1e-3)
     assert {event.feature.words for event in events} == {"learned log-ratio", "output"}
+
+
+def test_outputs_are_rows_of_numbers_or_labels():
+    assert OutputReader().batch([[1.0, 2.0], [3.0, 4.0]], 2).tolist() == [[1, 2], [3, 4]]
+    assert OutputReader().singles(["red", "blue"]).tolist() == ["red", "blue"]
+
+
+def test_findings_and_reports_are_ready_for_json():
+    assert Finding("replay", "total", NOTHING, "12 pairs.").to_dict()["verdict"] == "no violation found"
+    assert AuditRow(0, 1.0, 2.0, "output >= 1", 1000, 1.1).to_dict()["verdict"] == "violated"
+    assert AuditReport("total", [], 0.999).to_dict()["verdict"] == "no violation found"
+    assert not BatteryReport(seed=1, planned=2).to_dict()["complete"]
 
 
 def test_subjects_and_claims():

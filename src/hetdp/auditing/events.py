@@ -210,17 +210,6 @@ def learn_events(
 
     Features are learned on the first half of the sample, thresholds on the second: an event that merely fits the
     noise of the first half does not look good on the second.
-
-    Parameters
-    ----------
-    one, two
-        Outputs under the two profiles, for learning only.
-    runs
-        How many fresh runs per side the events will be counted on.
-    false_alarm
-        Allowed per event.
-    features
-        What to look at; learned if not given.
     """
     half, other_half = len(one) // 2, len(two) // 2
     found = list(features) if features is not None else learn_features(one[:half], two[:other_half])

@@ -20,15 +20,7 @@ Outputs: TypeAlias = NDArray[Any]
 
 @dataclass
 class OutputReader:
-    """Reads what a mechanism returns, and insists that every run returns the same kind of thing.
-
-    Examples
-    --------
-    >>> OutputReader().batch([[1.0, 2.0], [3.0, 4.0]], 2)
-    array([[1., 2.], [3., 4.]])
-    >>> OutputReader().singles(["red", "blue"])
-    array(['red', 'blue'], dtype=object)
-    """
+    """Reads what a mechanism returns, and insists that every run returns the same kind of thing."""
 
     #: "numbers" or "labels", from the first run on.
     kind: str | None = None

@@ -186,13 +186,7 @@ class BatteryReport:
         return [name for name, audit in self.caught_by.items() if audit is None]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report, ready for JSON.
-
-        Examples
-        --------
-        >>> BatteryReport(seed=1, planned=2).to_dict()["complete"]
-        False
-        """
+        """Return the report, ready for JSON."""
         return {
             "verdict": self.verdict,
             "complete": self.done == self.planned,

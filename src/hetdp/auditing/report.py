@@ -39,13 +39,7 @@ class Finding:
         return f"{self.subject} ({self.audit} audit): {self.verdict}. {self.words}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding, ready for JSON.
-
-        Examples
-        --------
-        >>> Finding("replay", "total", NOTHING, "12 pairs.").to_dict()["verdict"]
-        'no violation found'
-        """
+        """Return the finding, ready for JSON."""
         return asdict(self)
 
 
@@ -82,13 +76,7 @@ class AuditRow:
         return VIOLATED if self.lower_bound > self.claimed else NOTHING
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row, ready for JSON.
-
-        Examples
-        --------
-        >>> AuditRow(0, 1.0, 2.0, "output >= 1", 1000, 1.1).to_dict()["verdict"]
-        'violated'
-        """
+        """Return the row, ready for JSON."""
         item = self.item if isinstance(self.item, str | int) else str(self.item)
         return {**asdict(self), "item": item, "verdict": self.verdict}
 
@@ -138,13 +126,7 @@ class AuditReport:
         return Finding("statistical", self.subject, self.verdict, words, self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report, ready for JSON.
-
-        Examples
-        --------
-        >>> AuditReport("total", [], 0.999).to_dict()["verdict"]
-        'no violation found'
-        """
+        """Return the report, ready for JSON."""
         return {
             "subject": self.subject,
             "verdict": self.verdict,

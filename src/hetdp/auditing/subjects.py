@@ -77,16 +77,7 @@ class Subject:
 
 
 def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
-    """Return a plan, a mechanism or a function as something to audit.
-
-    Parameters
-    ----------
-    mechanism
-        A plan; a mechanism together with `epsilon`; or a function of a profile. A function that takes `size` is called
-        with it and must return that many outputs; one that takes `random_state` gets a fresh seed with every call.
-    epsilon
-        With a mechanism only.
-    """
+    """Return a plan, a mechanism together with `epsilon`, or a function of a profile as something to audit."""
     if isinstance(mechanism, Plan | Mechanism):
         plan = planned(mechanism, epsilon=epsilon)
         if plan.unit != "epsilon":

@@ -35,23 +35,13 @@ MIXED = Box(lower=[-2, 0, 20, -5, 0.5, -1], upper=[1, 3, 80, -1, 0.75, 1])
 
 @dataclass(frozen=True)
 class Example:
-    """A mechanism to audit.
-
-    Attributes
-    ----------
-    name
-        For the report; it holds the name of the function that makes the mechanism or its query.
-    mechanism
-        With the weights `WEIGHTS`.
-    gaussian
-        Whether it can be planned with Gaussian noise too.
-    samples, items
-        For slow mechanisms: runs per side, and which items to audit. Else chosen from the claims, and all.
-    """
+    """A mechanism with the weights `WEIGHTS`; its name holds that of the function that makes it or its query."""
 
     name: str
     mechanism: Mechanism
+    #: Whether it can be planned with Gaussian noise too.
     gaussian: bool = False
+    #: For slow mechanisms: runs per side, and which items to audit. Else chosen from the claims, and all.
     samples: int | None = None
     items: tuple[int, ...] | None = None
 
