@@ -111,10 +111,6 @@ class Task:
     configuration, seed
         The same seed gives the same test items and the same noise to all configurations, so that differences between
         configurations are not differences in luck.
-
-    Privacy
-    -------
-    The fingerprint identifies a data set to those who have it.
     """
 
     data: str

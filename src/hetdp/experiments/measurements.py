@@ -38,14 +38,7 @@ class MeanOverRuns:
 
 
 def mean_over_runs(values: Values, *, confidence: float = CONFIDENCE) -> MeanOverRuns:
-    """Return the mean of independent runs and its confidence interval.
-
-    Parameters
-    ----------
-    values
-        One number per run. One run alone has an unbounded interval.
-    confidence
-        How often such intervals hold the true mean, if runs are about normal.
+    """Return the mean of independent runs, about normal, and its confidence interval; that of one run is unbounded.
 
     Examples
     --------

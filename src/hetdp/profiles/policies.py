@@ -147,10 +147,6 @@ class Westin:
     def groups(self, profiles: Profiles, random_state: RandomState) -> NDArray[np.int64]:
         """Return the group of each user (0 fundamentalist, 1 pragmatist, 2 unconcerned), as `draw` with this seed does.
 
-        Privacy
-        -------
-        For simulation. Somebody's real group would be as private as their weights.
-
         Examples
         --------
         >>> profiles = Profiles.from_pairs(range(4), ["a"] * 4)
@@ -211,10 +207,6 @@ class Constant:
         self, profiles: Profiles, random_state: RandomState = 0, per: Literal["item", "user"] = "item"
     ) -> Profiles:
         """Return the profiles with this weight everywhere; nothing is drawn, whatever the seed.
-
-        Privacy
-        -------
-        Homogeneous differential privacy with `value` times epsilon.
 
         Examples
         --------

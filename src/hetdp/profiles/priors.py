@@ -66,10 +66,6 @@ class WeightPrior:
     def of(cls, prior: "WeightPrior | ArrayLike | Mapping[float, float]") -> "WeightPrior":
         """Return a prior as it is, or made from weights (all as likely) or a dict from weight to probability.
 
-        Privacy
-        -------
-        Refuses `PrivacyWeights`: the weights in use are secret, and a prior is not.
-
         Examples
         --------
         >>> WeightPrior.of({0.5: 0.2, 1.0: 0.8}).mean()
@@ -84,10 +80,6 @@ class WeightPrior:
         """Return the paper's mix of three groups, given their shares of the population.
 
         Fundamentalists draw from {0, 0.5, 1}, pragmatists from {0.5, 0.75, 1}, the unconcerned take 1.
-
-        Privacy
-        -------
-        Shares come from a public poll, such as 34/43/23 %.
 
         Examples
         --------

@@ -125,10 +125,6 @@ class Profiles:
             All ids, in the order wanted, when some user has no item or some item no user. Default: those in the pairs,
             sorted.
 
-        Privacy
-        -------
-        The order of the pairs leaves no trace. Errors show neither ids nor weights.
-
         Examples
         --------
         >>> Profiles.from_pairs([7, 7, 9], ["a", "b", "a"], user_ids=[7, 8, 9]).sizes
@@ -350,10 +346,6 @@ class Profiles:
         weights
             One number for all pairs, one per pair (user by user, items in the order of `item_ids`), or a scipy sparse
             matrix like the second one of `to_csr`.
-
-        Privacy
-        -------
-        Weights outside [0, 1] are counted in the error, not shown.
 
         Examples
         --------

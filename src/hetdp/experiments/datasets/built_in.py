@@ -1,4 +1,4 @@
-"""The built-in data sets: generated, seeded, made to resemble the three of the paper."""
+"""The built-in data sets: generated, seeded, resembling the three of the paper. Nobody's data; weights are 1."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -203,10 +203,6 @@ def survey_like(random_state: RandomState = 0) -> Profiles:
     random_state
         A seed, a stream, or None for the secure stream. The same seed gives the same profiles on every machine.
 
-    Privacy
-    -------
-    Nobody's data: everything is generated. All weights are 1; draw others with `hetdp.policies`.
-
     Examples
     --------
     >>> survey_like()
@@ -226,10 +222,6 @@ def digg_like(random_state: RandomState = 0) -> Profiles:
     random_state
         As for `survey_like`.
 
-    Privacy
-    -------
-    Nobody's data: everything is generated. All weights are 1; draw others with `hetdp.policies`.
-
     Examples
     --------
     >>> digg_like()
@@ -248,10 +240,6 @@ def delicious_like(random_state: RandomState = 0) -> Profiles:
     ----------
     random_state
         As for `survey_like`.
-
-    Privacy
-    -------
-    Nobody's data: everything is generated. All weights are 1; draw others with `hetdp.policies`.
 
     Examples
     --------

@@ -35,10 +35,6 @@ def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
     item
         Name of the column.
 
-    Privacy
-    -------
-    A catalogue is public: made without looking at who has what. Errors name the file and its columns all the same.
-
     Examples
     --------
     >>> import pathlib, tempfile
@@ -63,20 +59,10 @@ def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
 
 
 def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") -> Profiles:
-    """Return the profiles with all items of a catalogue, in its order.
+    """Return the profiles with all items of a catalogue, each once, in its order; `name` is for messages.
 
-    Parameters
-    ----------
-    profiles
-        Each item that somebody has must be in the catalogue, unless its weight is 0: then it counts nowhere, and goes.
-    items
-        The catalogue, each item once.
-    name
-        What to call it in messages.
-
-    Privacy
-    -------
-    Errors count items; they name none. What is left depends on the catalogue and on items that count.
+    An item that somebody has must be in it, unless its weight is 0: then it counts nowhere, and goes. Errors count
+    items and name none.
 
     Examples
     --------
@@ -138,12 +124,7 @@ class CatalogueItem:
 
 
 def read_network_catalogue(path: Path) -> tuple[list[CatalogueItem], str]:
-    r"""Return the items of a catalogue file and the SHA-256 of the file.
-
-    Parameters
-    ----------
-    path
-        UTF-8 CSV with the columns `item` and, optionally, `title`, `link` and `group`; items are all different.
+    r"""Return the items of a UTF-8 CSV file with a column `item`, perhaps `title`, `link` and `group`, and its SHA-256.
 
     Examples
     --------

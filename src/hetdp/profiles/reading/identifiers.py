@@ -19,11 +19,6 @@ _MOST_CODES = 2**31 - 1
 class IdEncoder:
     """Codes for ids that arrive in batches: one hash lookup per distinct id and batch, no Python loop per id.
 
-    Parameters
-    ----------
-    name
-        What the ids identify, for messages: "user" or "item".
-
     Examples
     --------
     >>> encoder = IdEncoder("user")
@@ -40,12 +35,7 @@ class IdEncoder:
     def encode(self, values: object, *, read_as_text: bool = False) -> NDArray[np.int32]:
         """Return one code per id, in order of first appearance over all batches.
 
-        Parameters
-        ----------
-        values
-            Ids: a sequence, an array or a column of a data frame.
-        read_as_text
-            Whether they come from a text file: then whole numbers become numbers again, as long as all are.
+        Of ids read as texts, whole numbers become numbers again, as long as all are.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
