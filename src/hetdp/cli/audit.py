@@ -48,7 +48,6 @@ def audit(
     output: Path | None,
     seed: int | None,
     as_json: bool,
-    quiet: bool,
     dry_run: bool,
     **options: Any,  # noqa: ANN401
 ) -> int:
@@ -63,7 +62,7 @@ def audit(
     chosen = everything or quick or mutants_only or list_only
     if (target is None) == (not chosen):
         raise click.UsageError("Give either FILE.py:FUNCTION or one of --all, --quick, --mutants and --list.")
-    speak = _Speaker(output=output, as_json=as_json, quiet=quiet)
+    speak = _Speaker(output=output, as_json=as_json)
     if target is not None:
         return _audit_function(target, seed, speak, dry_run=dry_run, **options)
     return _audit_package(seed, speak, quick=quick, mutants_only=mutants_only, list_only=list_only, dry_run=dry_run)
@@ -72,11 +71,11 @@ def audit(
 class _Speaker:
     """Where results and remarks go."""
 
-    def __init__(self, *, output: Path | None, as_json: bool, quiet: bool) -> None:
-        self.output, self.as_json, self.quiet = output, as_json, quiet
+    def __init__(self, *, output: Path | None, as_json: bool) -> None:
+        self.output, self.as_json = output, as_json
 
     def remark(self, text: str) -> None:
-        note(text, quiet=self.quiet)
+        note(text)
 
     def results(self, data: dict[str, Any], show: Callable[[], None]) -> None:
         if self.output is not None:
@@ -111,7 +110,7 @@ def _audit_function(
         return 0
     code = 0
     try:
-        with progress_bar(plan.subject.name, quiet=speak.quiet) as advance:
+        with progress_bar(plan.subject.name) as advance:
             report = plan.run(seed, lambda share: advance(share, 1))
     except AuditInterrupted as interrupted:
         report, code = interrupted.report, INTERRUPTED
@@ -183,7 +182,7 @@ def _audit_package(
     speak.remark(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
     if dry_run:
         return 0
-    with progress_bar("audit", quiet=speak.quiet) as advance:
+    with progress_bar("audit") as advance:
         report = auditing.run_battery(cases, mutants, seed=seed, progress=lambda share, what: advance(share, 1, what))
     speak.results(report.to_dict(), lambda: _show_battery(report))
     if report.done < report.planned:

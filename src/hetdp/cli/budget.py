@@ -18,7 +18,7 @@ __all__ = ["budget"]
 @click.option("--delta", default=1e-6, show_default=True, help="For the (epsilon, delta) figure.")
 @click.option("--items", is_flag=True, help="Also list every item.")
 @output_options
-def budget(ledger: Path, *, delta: float, items: bool, as_json: bool, quiet: bool, dry_run: bool) -> None:
+def budget(ledger: Path, *, delta: float, items: bool, as_json: bool, dry_run: bool) -> None:
     """Show what LEDGER has recorded: limits, losses so far, what is left, every release.
 
     The figures are the owner's: they depend on the secret weights. Showing them spends nothing.
@@ -33,7 +33,7 @@ def budget(ledger: Path, *, delta: float, items: bool, as_json: bool, quiet: boo
         labels = opened.items or tuple(str(place) for place in range(opened.size))
         active, unit, weights_spent = opened.active, opened.unit, opened.weights_spent
     if dry_run:
-        note("--dry-run: showing a budget never spends anything.", quiet=quiet)
+        note("--dry-run: showing a budget never spends anything.")
     summary = {
         "ledger": ledger.name,
         "unit": unit,

@@ -32,7 +32,6 @@ def compare(
     runs: int,
     output: Path | None,
     as_json: bool,
-    quiet: bool,
     dry_run: bool,
 ) -> None:
     """Simulate every mechanism that can answer a question and recommend the best.
@@ -50,14 +49,13 @@ def compare(
     if dry_run:
         note(
             f"--dry-run: would simulate {runs} crowds of {items} items; a comparison never spends anything.",
-            quiet=quiet,
         )
         return
-    note(f"Simulating {runs} crowds of {items} items ...", quiet=quiet)
+    note(f"Simulating {runs} crowds of {items} items ...")
     result = simulate(query_name, westin, epsilon, items, values=plausible, runs=runs)
     if output is not None:
         write_whole(output, result.svg())
-        note(f"Wrote {output}.", quiet=quiet)
+        note(f"Wrote {output}.")
     if as_json:
         print_json(result.to_dict())
         return

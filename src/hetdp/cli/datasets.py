@@ -43,7 +43,6 @@ def datasets(
     seed: int | None,
     output: Path | None,
     as_json: bool,
-    quiet: bool,
     dry_run: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
@@ -79,15 +78,15 @@ def datasets(
     if name in BUILT_IN:
         data = Data(BUILT_IN[name](seed or 0), "every weight is 1")
     else:
-        data = Source.take(_existing(name), options, quiet=quiet).read()
+        data = Source.take(_existing(name), options).read()
     facts = {**_facts(describe(data.profiles)), "weights": data.weights}
     if output is not None and not dry_run:
         _pairs(data.profiles).write(
             output, {"name": Path(name).name} | ({"seed": seed or 0} if name in BUILT_IN else {})
         )
-        note(f"Wrote {output}.", quiet=quiet)
+        note(f"Wrote {output}.")
     elif output is not None:
-        note(f"--dry-run: would write {data.profiles.n_pairs} pairs to {output}.", quiet=quiet)
+        note(f"--dry-run: would write {data.profiles.n_pairs} pairs to {output}.")
     if as_json:
         print_json({"name": name, **facts})
     else:

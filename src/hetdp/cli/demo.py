@@ -26,17 +26,17 @@ __all__ = ["demo"]
     help="Where to write the report.",
 )
 @output_options
-def demo(*, mean: bool, save: Path | None, output: Path, as_json: bool, quiet: bool, dry_run: bool) -> None:
+def demo(*, mean: bool, save: Path | None, output: Path, as_json: bool, dry_run: bool) -> None:
     """Find neighbours and recommendations for generated people who have set a dial on each of their items.
 
     Three engines on two data sets, a table, and a report of a small version of the paper's evaluation.
     """
     if dry_run:
         what = "release a mean and charge a ledger in memory" if mean or save else f"write {output}"
-        note(f"--dry-run: the demonstration would {what}, on generated people; nothing is spent.", quiet=quiet)
+        note(f"--dry-run: the demonstration would {what}, on generated people; nothing is spent.")
         return
     if mean or save is not None:
-        _show_mean(save, as_json=as_json, quiet=quiet)
+        _show_mean(save, as_json=as_json)
         return
     try:
         from hetdp.experiments.demo import demo_report
@@ -44,14 +44,14 @@ def demo(*, mean: bool, save: Path | None, output: Path, as_json: bool, quiet: b
     except ImportError:
         raise click.UsageError("this command needs the extra: pip install 'hetdp[report]'") from None
     check_writable(output)
-    note("Three engines on generated people (the first run compiles them, once) ...", quiet=quiet)
-    with progress_bar("Demonstration", quiet=quiet) as advance:
+    note("Three engines on generated people (the first run compiles them, once) ...")
+    with progress_bar("Demonstration") as advance:
         shown = demo_report(output, advance)
     if as_json:
         print_json({"rows": [asdict(row) for row in shown.rows], "report": str(shown.report)})
         return
     _show(shown)
-    note(f"Wrote {shown.report}: open it in a browser. Next: hetdp neighbors --help, or README.md.", quiet=quiet)
+    note(f"Wrote {shown.report}: open it in a browser. Next: hetdp neighbors --help, or README.md.")
 
 
 def _show(shown: "Demonstration") -> None:
@@ -78,7 +78,7 @@ def _show(shown: "Demonstration") -> None:
     )
 
 
-def _show_mean(save: Path | None, *, as_json: bool, quiet: bool) -> None:
+def _show_mean(save: Path | None, *, as_json: bool) -> None:
     from hetdp.experiments.mean_demo import LIMIT, PEOPLE, RUNS, demonstrate_mean
 
     if save is not None:
@@ -86,7 +86,7 @@ def _show_mean(save: Path | None, *, as_json: bool, quiet: bool) -> None:
     shown = demonstrate_mean()
     if save is not None:
         shown.save(save)
-        note(f"Wrote {save}.", quiet=quiet)
+        note(f"Wrote {save}.")
     facts = {
         "people": PEOPLE,
         "true mean (the curator's)": shown.truth,
@@ -107,7 +107,7 @@ def _show_mean(save: Path | None, *, as_json: bool, quiet: bool) -> None:
     print_rows(f"How far off the mean is (root mean squared error in hours, {RUNS} simulated runs)", header, rows)
     left = [(name, str(loss.size), f"{loss.max():.3f}", f"{LIMIT - loss.max():.3f}") for name, loss in paid.items()]
     print_rows("Ledger after one release at epsilon = 1", ("dial", "people", "paid", f"left of {LIMIT:g}"), left)
-    note("Next: hetdp release --help, or the thirty-second example in README.md.", quiet=quiet)
+    note("Next: hetdp release --help, or the thirty-second example in README.md.")
 
 
 def _number(value: float | None, form: str) -> str:

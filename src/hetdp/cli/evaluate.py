@@ -78,7 +78,6 @@ def evaluate(
     per: Literal["item", "user"] | None,
     output: Path | None,
     as_json: bool,
-    quiet: bool,
     dry_run: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
@@ -94,7 +93,7 @@ def evaluate(
     from hetdp.neighbors.evaluation import ABOUT_INTERVALS, EvaluationPlan
 
     policy = _policy(westin, slices)
-    source = Source.take(data, options, quiet=quiet)
+    source = Source.take(data, options)
     if policy is not None and (source.weight_column is not None or source.default_weight is not None):
         raise click.UsageError("--westin and --slices draw weights: leave out --weight-column and --default-weight.")
     if per is not None and policy is None:
@@ -127,7 +126,7 @@ def evaluate(
     unknowing = () if engine else (one for name, one in ENGINES.items() if name not in plan.engines)
     left_out = "".join(f" {one.limits}: left out." for one in unknowing)
     seconds = rough_duration(plan.seconds(profiles))
-    note(f"{plan.searches} searches, about {seconds} (rough).{left_out} The table is not private.", quiet=quiet)
+    note(f"{plan.searches} searches, about {seconds} (rough).{left_out} The table is not private.")
     facts: dict[str, Any] = {
         "private": False,
         "users": profiles.n_users,
@@ -145,15 +144,15 @@ def evaluate(
         if as_json:
             print_json({"dry_run": True, **facts})
         else:
-            note("--dry-run: nothing was measured.", quiet=quiet)
+            note("--dry-run: nothing was measured.")
         return
-    with progress_bar("Evaluating", quiet=quiet) as advance, as_remarks(quiet=quiet):
+    with progress_bar("Evaluating") as advance, as_remarks():
         rows = [dataclasses.asdict(row) for row in plan.measure(profiles, advance).rows]
     found = plain({**facts, "interval": ABOUT_INTERVALS, "rows": rows})
     if output is not None:
         as_text = json.dumps(found, indent=2) + "\n" if output.name.lower().endswith(".json") else _as_csv(rows)
         write_whole(output, as_text)
-        note(f"Wrote {output}. It is as private as {data.name}.", quiet=quiet)
+        note(f"Wrote {output}. It is as private as {data.name}.")
     if as_json:
         print_json(found)
         return

@@ -18,6 +18,7 @@ from hetdp.cli.output import (
     available_processors,
     check_ending,
     check_writable,
+    is_quiet,
     note,
     output_options,
     plain,
@@ -87,7 +88,6 @@ def neighbors(
     data: Path,
     *,
     as_json: bool,
-    quiet: bool,
     dry_run: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
@@ -102,8 +102,8 @@ def neighbors(
     comparison (gossip), or against everybody together (sketch). Noise is always secure: running it again is another
     release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    source = Source.take(data, options, quiet=quiet)
-    Search(source=source, as_json=as_json, quiet=quiet, **options).carry_out(dry_run=dry_run)
+    source = Source.take(data, options)
+    Search(source=source, as_json=as_json, **options).carry_out(dry_run=dry_run)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,6 @@ class Search:
     output: Path | None
     recommendations: int = 0
     as_json: bool = False
-    quiet: bool = False
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -148,7 +147,7 @@ class Search:
         )
         sizes = SCORES[self.score].size_epsilon(self.for_neighbors, self.sizes or SIZES[0])
         needed = ENGINES[self.engine].items_to_stand_out(n_users=profiles.n_users, epsilon=self.for_neighbors - sizes)
-        if not self.quiet:
+        if not is_quiet():
             self._announce(profiles.n_users, rough, needed)
         public = {**self._settings(), "items_to_stand_out": needed}
         known = {
@@ -203,14 +202,14 @@ class Search:
         """Find the neighbours, and items if they are wanted; return the rows, and what they are."""
         if ENGINES[self.engine].compiles():
             self._remark("Compiling, once: the kernels are kept on disk, and later runs start at once ...")
-        with progress_bar("Finding neighbours", quiet=self.quiet) as model.progress, as_remarks(quiet=self.quiet):
+        with progress_bar("Finding neighbours") as model.progress, as_remarks():
             model.fit(profiles)
         for remark in ("verdict", "consequence"):
             if remark in self._report(model):
                 self._remark(str(model.report_[remark]))
         if not self.recommendations:
             return Lists.from_frame(model.to_frame()), "neighbours"
-        with progress_bar("Recommending", quiet=self.quiet) as model.progress, as_remarks(quiet=self.quiet):
+        with progress_bar("Recommending") as model.progress, as_remarks():
             level = self.for_items or self.for_neighbors  # sketches are paid for already; the level does not matter
             return Lists.from_frame(model.recommend(self.recommendations, epsilon=level)), "recommendations"
 
@@ -326,7 +325,7 @@ class Search:
         return {name: said for name, said in model.report_.items() if not (self.for_items and name == "consequence")}
 
     def _remark(self, text: str) -> None:
-        note(text, quiet=self.quiet)
+        note(text)
 
 
 def check_together(engines: Collection[str], score: str, sizes: str | None, cycles: int | None) -> None:

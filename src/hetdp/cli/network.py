@@ -70,7 +70,6 @@ def create(
     most_items: int | None,
     invite_only: bool,
     as_json: bool,
-    quiet: bool,
     dry_run: bool,
 ) -> None:
     """Make the public FILE of a new network.
@@ -102,11 +101,11 @@ def create(
     if not dry_run:
         if key is not None:
             key.save(key_file)
-            note(f"Wrote {key_file}: it signs invitations. Keep it to yourself.", quiet=quiet)
+            note(f"Wrote {key_file}: it signs invitations. Keep it to yourself.")
         write_whole(file, made.to_toml(), mode=_PUBLIC)
-        note(f"Wrote {file}. Next: hetdp node init --network {file} --profile me.csv", quiet=quiet)
+        note(f"Wrote {file}. Next: hetdp node init --network {file} --profile me.csv")
     for hint in network_warnings(made):
-        note(hint, quiet=quiet)
+        note(hint)
     facts = {
         "network": made.name,
         "id": made.id.hex(),
@@ -126,7 +125,7 @@ def create(
 @click.option("--key", required=True, help="Its public key, as `hetdp node status` shows it.")
 @click.option("--curve", required=True, help="Its public transport key.")
 @output_options
-def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, quiet: bool, dry_run: bool) -> None:
+def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, dry_run: bool) -> None:
     """Name a peer that new nodes ask first, in the network FILE. It stays the same network.
 
     A node that exists already has a copy of the file in its folder, network.toml: name the peer there too.
@@ -136,7 +135,7 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, q
     changed = with_peer(read_network(file), address=address, key=key, curve=curve)
     if not dry_run:
         write_whole(file, changed.to_toml(), mode=stat.S_IMODE(file.stat().st_mode))
-        note(f"Wrote {file}. Nodes made from it will ask this peer first.", quiet=quiet)
+        note(f"Wrote {file}. Nodes made from it will ask this peer first.")
     _show({"network": changed.name, "peers": len(changed.bootstrap)}, as_json=as_json, dry_run=dry_run)
 
 
@@ -145,7 +144,7 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, q
 @click.option("--key", required=True, help="Public key of the node to invite, as `hetdp node status` shows it.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The network's key.  [default: FILE.key]")
 @output_options
-def invite(file: Path, *, key: str, secret: Path | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
+def invite(file: Path, *, key: str, secret: Path | None, as_json: bool, dry_run: bool) -> None:
     """Print an invitation to the network FILE for one node: it goes into `invitation` of its node.toml."""
     from hetdp.node.protocol.identity import Identity, sign_invitation
     from hetdp.node.storage.network_file import key_file_of, read_network
@@ -161,7 +160,7 @@ def invite(file: Path, *, key: str, secret: Path | None, as_json: bool, quiet: b
     if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None:
         raise click.UsageError(f"--key must be 64 hexadecimal digits. Got {key[:100]!r} instead.")
     if dry_run:
-        note("--dry-run: no invitation was signed.", quiet=quiet)
+        note("--dry-run: no invitation was signed.")
         return
     invitation = sign_invitation(holder.signing_secret, known.id, bytes.fromhex(key)).hex()
     print_json({"invitation": invitation}) if as_json else click.echo(invitation)

@@ -58,7 +58,6 @@ def init(
     listen: str,
     advertise: str,
     as_json: bool,
-    quiet: bool,
     dry_run: bool,
 ) -> None:
     """Make the folder of a new node: keys, settings, profile. Nothing is sent.
@@ -92,23 +91,23 @@ def init(
     else:
         shown = {name.replace("_", " "): fact for name, fact in facts.items() if name != "dry_run"}
         print_facts("", shown | _cost_words(costs))
-    _warn_of(costs, quiet=quiet)
+    _warn_of(costs)
     if dry_run:
-        note("--dry-run: nothing was kept.", quiet=quiet)
+        note("--dry-run: nothing was kept.")
         return
     if network.admission == "invite":
-        note(f"This network is by invitation. {how_to_be_invited(contact.key, folder)}", quiet=quiet)
-    note(f"Next: hetdp node run --folder {folder}", quiet=quiet)
+        note(f"This network is by invitation. {how_to_be_invited(contact.key, folder)}")
+    note(f"Next: hetdp node run --folder {folder}")
     if listen.startswith("tcp://127."):
         where = "--listen tcp://0.0.0.0:7470 --advertise tcp://YOUR-IP:7470"
-        note(f"It listens on this machine only. For others: {where}", quiet=quiet)
+        note(f"It listens on this machine only. For others: {where}")
 
 
 @node.command(short_help="Take part in the network.")
 @_folder
 @click.option("--page/--no-page", default=None, help="Whether to start the page in the browser.")
 @output_options
-def run(*, folder: Path, page: bool | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
+def run(*, folder: Path, page: bool | None, as_json: bool, dry_run: bool) -> None:
     """Take part in the network until interrupted, with a page on this machine to turn the dials.
 
     Once per epoch a sketch is drawn, paid for in the node's ledger, and published.
@@ -119,7 +118,7 @@ def run(*, folder: Path, page: bool | None, as_json: bool, quiet: bool, dry_run:
     handle = NodeHandle.open(folder)
     try:
         if dry_run:
-            _show_next(handle, as_json=as_json, quiet=quiet)
+            _show_next(handle, as_json=as_json)
             return
         handle.check_invited()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -129,9 +128,9 @@ def run(*, folder: Path, page: bool | None, as_json: bool, quiet: bool, dry_run:
 
         def ready(address: str) -> None:
             """Start the page: only now is it certain that this node has the folder and its address to itself."""
-            note(f"{handle.name} listens on {address}. Ctrl-C stops it.", quiet=quiet)
-            _say_if_alone(handle, quiet=quiet)
-            threads.append(_start_page(handle, as_json=as_json, quiet=quiet) if wanted else None)
+            note(f"{handle.name} listens on {address}. Ctrl-C stops it.")
+            _say_if_alone(handle)
+            threads.append(_start_page(handle, as_json=as_json) if wanted else None)
 
         try:
             Daemon(handle, ready=ready).run()
@@ -142,24 +141,24 @@ def run(*, folder: Path, page: bool | None, as_json: bool, quiet: bool, dry_run:
                     thread.join(timeout=10)
     finally:
         handle.close()
-    note("Stopped.", quiet=quiet)
+    note("Stopped.")
 
 
 @node.command(short_help="Show a node at a glance.")
 @_folder
 @output_options
-def status(*, folder: Path, as_json: bool, quiet: bool, dry_run: bool) -> None:
+def status(*, folder: Path, as_json: bool, dry_run: bool) -> None:
     """Show a node at a glance, running or not. Names no item."""
     from hetdp.node.handle import NodeHandle
 
     handle = NodeHandle.open(folder)
     try:
         found, contact = handle.status(), handle.contact
-        _say_if_alone(handle, quiet=quiet)
+        _say_if_alone(handle)
     finally:
         handle.close()
     if dry_run:
-        note("--dry-run: showing the status never spends anything.", quiet=quiet)
+        note("--dry-run: showing the status never spends anything.")
     facts: dict[str, Any] = {**dataclasses.asdict(found), "curve_hex": contact.curve}
     if as_json:
         print_json(facts)
@@ -171,14 +170,14 @@ def status(*, folder: Path, as_json: bool, quiet: bool, dry_run: bool) -> None:
     print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
     click.echo(f'\n[[bootstrap]]\naddress = "{contact.address}"\nkey = "{contact.key}"\ncurve = "{contact.curve}"')
     if found.clock_behind:
-        note("The clock is behind the newest sketch: nothing is drawn until it has caught up.", quiet=quiet)
+        note("The clock is behind the newest sketch: nothing is drawn until it has caught up.")
 
 
 @node.command(short_help="Write everything the node knows about you.")
 @_folder
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File, for its owner only.  [default: print]")
 @output_options
-def export(*, folder: Path, output: Path | None, as_json: bool, quiet: bool, dry_run: bool) -> None:
+def export(*, folder: Path, output: Path | None, as_json: bool, dry_run: bool) -> None:
     """Write profile, dials, limits, losses and neighbours as JSON. It is private; keys are left out."""
     from hetdp.node.handle import NodeHandle
 
@@ -192,16 +191,16 @@ def export(*, folder: Path, output: Path | None, as_json: bool, quiet: bool, dry
     finally:
         handle.close()
     if dry_run:
-        note(f"--dry-run: would write {len(data['profile'])} items.", quiet=quiet)
+        note(f"--dry-run: would write {len(data['profile'])} items.")
         return
     if output is not None:
         write_whole(output, json.dumps(data, indent=2) + "\n")
-        note(f"Wrote {output}.", quiet=quiet)
+        note(f"Wrote {output}.")
     if output is None or as_json:
         print_json(data)
 
 
-def _say_if_alone(handle: "NodeHandle", *, quiet: bool) -> None:
+def _say_if_alone(handle: "NodeHandle") -> None:
     """Say what to do where there is nobody to ask."""
     from hetdp.node.storage.folder import NETWORK
 
@@ -210,17 +209,16 @@ def _say_if_alone(handle: "NodeHandle", *, quiet: bool) -> None:
             "Nobody to ask yet: the network file names no other peer, and none has come. Others can name this node, as "
             "`hetdp node status` shows it, or name one of them here and start again:\n"
             f"  hetdp network add-peer {handle.folder / NETWORK} --address tcp://... --key ... --curve ...",
-            quiet=quiet,
         )
 
 
-def _start_page(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> threading.Thread | None:
+def _start_page(handle: "NodeHandle", *, as_json: bool) -> threading.Thread | None:
     from importlib import import_module
 
     try:
         serve = import_module("hetdp.node.page").serve
     except ImportError:
-        note("No page: it needs the extra, pip install 'hetdp[node]'.", quiet=quiet)
+        note("No page: it needs the extra, pip install 'hetdp[node]'.")
         return None
 
     def announce(address: str) -> None:
@@ -233,14 +231,14 @@ def _start_page(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> threadin
         try:
             serve(handle, host="127.0.0.1", port=handle.settings.page_port, announce=announce)
         except (OSError, HetdpError) as error:
-            note(f"The page stopped: {str(error).rstrip('.')}. The node goes on.", quiet=quiet)
+            note(f"The page stopped: {str(error).rstrip('.')}. The node goes on.")
 
     thread = threading.Thread(target=page, name="page", daemon=True)
     thread.start()
     return thread
 
 
-def _show_next(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> None:
+def _show_next(handle: "NodeHandle", *, as_json: bool) -> None:
     """Say what the next sketch would cost. Nothing is drawn."""
     from hetdp.node.costs import cost_facts
 
@@ -250,14 +248,14 @@ def _show_next(handle: "NodeHandle", *, as_json: bool, quiet: bool) -> None:
     else:
         shown = {name.replace("_", " "): fact for name, fact in facts.items()}
         print_facts("Dry run: nothing was spent", shown | _cost_words(costs))
-    _warn_of(costs, quiet=quiet)
+    _warn_of(costs)
 
 
-def _warn_of(costs: dict[str, Any], *, quiet: bool) -> None:
+def _warn_of(costs: dict[str, Any]) -> None:
     from hetdp.node.costs import cost_warnings
 
     for line in cost_warnings(costs):
-        note(f"Warning: {line}", quiet=quiet)
+        note(f"Warning: {line}")
 
 
 def _cost_words(costs: dict[str, Any]) -> dict[str, Any]:

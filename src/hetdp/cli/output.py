@@ -33,6 +33,7 @@ __all__ = [
     "available_processors",
     "check_ending",
     "check_writable",
+    "is_quiet",
     "note",
     "output_options",
     "plain",
@@ -53,6 +54,9 @@ _BLOCK = 1 << 18
 #: Bytes that must be free before anything is spent on an answer that goes to a file.
 _ROOM = 64 * 1024
 
+#: What the command that runs was told about how to speak; its threads ask too. Such options are not handed to commands.
+_TOLD = {"quiet": False}
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 threads_option = click.option(
@@ -64,7 +68,14 @@ def output_options(function: Command) -> Command:
     """Give a command the options that every command has."""
     for option in (
         click.option("--dry-run", is_flag=True, help="Say what it would do and spend; spend nothing."),
-        click.option("--quiet", "-q", is_flag=True, help="No remarks on standard error."),
+        click.option(
+            "--quiet",
+            "-q",
+            is_flag=True,
+            expose_value=False,
+            callback=_keep_quiet,
+            help="No remarks on standard error.",
+        ),
         click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output."),
     ):
         function = option(function)
@@ -104,27 +115,36 @@ def available_processors() -> int:
         return os.cpu_count() or 1
 
 
-def note(message: str, *, quiet: bool) -> None:
-    """Say something on standard error."""
-    if not quiet:
+def _keep_quiet(_context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001  (of click)
+    _TOLD["quiet"] = value
+
+
+def is_quiet() -> bool:
+    """Return whether the command that runs was told `--quiet`."""
+    return _TOLD["quiet"]
+
+
+def note(message: str, *, always: bool = False) -> None:
+    """Say something on standard error, unless `--quiet`."""
+    if always or not is_quiet():
         click.echo(message, err=True)
 
 
 @contextmanager
-def as_remarks(*, quiet: bool) -> Iterator[None]:
+def as_remarks() -> Iterator[None]:
     """Say warnings of hetdp as remarks, without the place in the code that they come from."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", HetdpWarning)
         yield
     for warning in caught:
         if issubclass(warning.category, HetdpWarning):
-            note(f"Note: {warning.message}", quiet=quiet)
+            note(f"Note: {warning.message}")
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 @contextmanager
-def progress_bar(words: str, *, quiet: bool) -> "Iterator[Callable[..., None]]":
+def progress_bar(words: str) -> "Iterator[Callable[..., None]]":
     """Show a bar with the time left on standard error, if that is a terminal.
 
     It takes how much is done, of how much, and what in words if that changes. Until something is done, it only says
@@ -142,7 +162,7 @@ def progress_bar(words: str, *, quiet: bool) -> "Iterator[Callable[..., None]]":
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=quiet or not console.is_terminal,
+        disable=is_quiet() or not console.is_terminal,
     ) as bar:
         task = bar.add_task(words, total=None)
         yield lambda done, total, what=words: bar.update(task, completed=done, total=total, description=what)

@@ -23,7 +23,6 @@ def recommend(
     *,
     items: int,
     as_json: bool,
-    quiet: bool,
     dry_run: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
@@ -39,10 +38,10 @@ def recommend(
     against one recipient (exact), per comparison (gossip), or against everybody together (sketch). Noise is always
     secure: running it again is another release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    source = Source.take(data, options, quiet=quiet)
-    search = Search(source=source, recommendations=items, as_json=as_json, quiet=quiet, **options)
+    source = Source.take(data, options)
+    search = Search(source=source, recommendations=items, as_json=as_json, **options)
     what = f"{float(search.for_items):.4g} to count what they have" if search.for_items else "recommendations are free"
     scope = ENGINES[search.engine].scope
     parts = f"{float(search.for_neighbors):.4g} to find neighbours, {what}"
-    note(f"Epsilon {search.epsilon:g} {scope}: {parts}.", quiet=quiet)
+    note(f"Epsilon {search.epsilon:g} {scope}: {parts}.")
     search.carry_out(dry_run=dry_run)

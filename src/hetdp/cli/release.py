@@ -81,7 +81,6 @@ def release(
     default_weight: float,
     output: Path | None,
     as_json: bool,
-    quiet: bool,
     dry_run: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
@@ -99,18 +98,18 @@ def release(
     table = read_table(data, list(dict.fromkeys(name for name in names if name is not None)))
     if weight_column is not None and table.missing(weight_column):
         empty = f"{table.missing(weight_column)} rows set no weight and take --default-weight {default_weight:g}."
-        note(empty, quiet=quiet)
+        note(empty)
     weights = table.weights(weight_column, default=default_weight)
     asked = {name: options[name] for name in ("lower", "upper", "center", "bins", "multiplier", "epsilon")}
     mechanism = mechanism_named(query, weights, prior=options["westin"], **asked)
     if options["multiplier"] == "best":
-        note(f"The best multiplier for this prior is {mechanism.multiplier:g}.", quiet=quiet)  # type: ignore[attr-defined]
+        note(f"The best multiplier for this prior is {mechanism.multiplier:g}.")  # type: ignore[attr-defined]
     lower, upper = options["lower"], options["upper"]
     values = table.indicators(column, lower, upper) if query == "count" else table.numbers(column)
     if output is not None:
         check_writable(output, keep=(data, options["ledger_path"]))
     level = {"epsilon": options["epsilon"], "rho": options["rho"]}
-    with _ledger(table, options, quiet=quiet or dry_run) as ledger:
+    with _ledger(table, options, dry_run=dry_run) as ledger:
         if dry_run:
             _show_plan(plan(mechanism, **level), query, table, ledger, options["on_exhausted"], as_json=as_json)
             return
@@ -125,7 +124,7 @@ def release(
         **({"on_exhausted": "drop"} if dropping else {}),
         **({"edges": edges.tolist()} if edges is not None else {}),
     }
-    unwritten = None if output is None else _written(output, public, quiet=quiet)
+    unwritten = None if output is None else _written(output, public)
     if as_json:
         print_json(public)
     else:
@@ -133,9 +132,9 @@ def release(
     if unwritten is not None:
         raise unwritten
     for remark in _remarks(public, dropping=dropping, weighted=weight_column is not None):
-        note(remark, quiet=quiet)
+        note(remark)
     if ledger is None:
-        note("No --ledger was given: nobody keeps count of what these people have lost so far.", quiet=quiet)
+        note("No --ledger was given: nobody keeps count of what these people have lost so far.")
 
 
 def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
@@ -154,7 +153,7 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _ledger(table: Table, options: dict[str, Any], *, quiet: bool) -> Iterator[Ledger | LedgerView | None]:
+def _ledger(table: Table, options: dict[str, Any], *, dry_run: bool) -> Iterator[Ledger | LedgerView | None]:
     """Give the ledger as this table's rows see it, made by its first charge if there is none; say what became of it."""
     path, id_column, on_exhausted = (options[name] for name in ("ledger_path", "id_column", "on_exhausted"))
     if path is None:
@@ -167,7 +166,8 @@ def _ledger(table: Table, options: dict[str, Any], *, quiet: bool) -> Iterator[L
         limits = np.full(table.rows, limit)
         with Ledger(limits, path, unit=unit, on_exhausted=on_exhausted, items=labels, lazy=True) as ledger:
             yield ledger
-        note(f"Making {path.name}: every row may lose {unit} = {limit:g} in its lifetime.", quiet=quiet)
+        if not dry_run:
+            note(f"Making {path.name}: every row may lose {unit} = {limit:g} in its lifetime.")
         return
     with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
         if (labels is None) != (ledger.items is None):
@@ -184,19 +184,21 @@ def _ledger(table: Table, options: dict[str, Any], *, quiet: bool) -> Iterator[L
         view = None if labels is None else ledger.view(labels, limit=limit)
         new = 0 if view is None else view.new
         yield ledger if view is None else view
+    if dry_run:
+        return
     if new:
-        note(f"Added {new} new rows to {path.name}.", quiet=quiet)
+        note(f"Added {new} new rows to {path.name}.")
     elif options["limit"] is not None:
-        note("--limit is for rows new to the ledger; there are none.", quiet=quiet)
+        note("--limit is for rows new to the ledger; there are none.")
 
 
-def _written(output: Path, public: dict[str, Any], *, quiet: bool) -> OSError | None:
+def _written(output: Path, public: dict[str, Any]) -> OSError | None:
     """Write the answer; return what went wrong, so that it is still shown: it has been paid for."""
     try:
         write_whole(output, json.dumps(public, indent=2) + "\n")
     except OSError as error:
         return error
-    note(f"Wrote {output}.", quiet=quiet)
+    note(f"Wrote {output}.")
     return None
 
 

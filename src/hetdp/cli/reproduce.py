@@ -52,7 +52,6 @@ def reproduce(
     address: str | None,
     output: Path,
     as_json: bool,
-    quiet: bool,
     dry_run: bool,
 ) -> None:
     """Run the evaluation of the paper again: its three figures, its conclusions, and what it does not show.
@@ -78,18 +77,17 @@ def reproduce(
             note(
                 f"Weights of {one.name} ({one.weights}) are not used: the evaluation draws its own, as the paper did. "
                 "`hetdp evaluate` uses yours.",
-                quiet=quiet,
             )
     if dry_run:
-        note(_plan(settings, sets, output), quiet=quiet)
+        note(_plan(settings, sets, output))
         return
-    with _runner(address, jobs) as runner, progress_bar("Runs", quiet=quiet) as progress:
+    with _runner(address, jobs) as runner, progress_bar("Runs") as progress:
         try:
             found = run(settings, output, data=sets, runner=runner, progress=progress)
         except KeyboardInterrupt:
-            note("Interrupted. Finished runs are kept; the same command goes on from here.", quiet=False)
+            note("Interrupted. Finished runs are kept; the same command goes on from here.", always=True)
             raise
-    _show(found, output, as_json=as_json, quiet=quiet)
+    _show(found, output, as_json=as_json)
 
 
 def _plan(settings: "SweepSettings", sets: "list[DataSet]", output: Path) -> str:
@@ -145,7 +143,7 @@ def _runner(address: str | None, jobs: int | None) -> "Iterator[Runner]":
         runner.close()
 
 
-def _show(found: "Reproduction", output: Path, *, as_json: bool, quiet: bool) -> None:
+def _show(found: "Reproduction", output: Path, *, as_json: bool) -> None:
     from hetdp.core.words import counted
     from hetdp.experiments.report.contents import answer, lead, verdict_rows
 
@@ -184,9 +182,7 @@ def _show(found: "Reproduction", output: Path, *, as_json: bool, quiet: bool) ->
         click.echo("In brackets: the paper does not say this about such data; extended by us.")
     note(
         f"{counted(found.computed, 'run')} computed, {found.reused:,} found in {output / 'results.sqlite'}.",
-        quiet=quiet,
     )
     note(
         f"Wrote {output / 'report.html'}, figures, numbers.csv and runs.csv. They are as private as the data.",
-        quiet=quiet,
     )
