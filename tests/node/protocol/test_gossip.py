@@ -7,7 +7,7 @@ from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.identity import sign_invitation
 from hetdp.node.protocol.messages import Record, Refused, SignedSketch, Slip
 from hetdp.node.protocol.peer_view import PeerView
-from hetdp.node.protocol.shelf import Shelf
+from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.settings import NodeSettings
 
 OWN = "tcp://10.0.0.0:1"
@@ -97,7 +97,7 @@ def sketch(number, epoch=1):
 
 
 def a_shelf(most=1000):
-    return Shelf(bytes(32), most=most, stream=seeded_stream(1))
+    return SketchShelf(bytes(32), most=most, stream=seeded_stream(1))
 
 
 def test_the_first_sketch_of_an_epoch_stays():

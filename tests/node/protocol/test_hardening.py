@@ -14,7 +14,7 @@ from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, Refu
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Call, HangUp, Node, Reply
 from hetdp.node.protocol.peer_view import PeerView
-from hetdp.node.protocol.shelf import Shelf
+from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.settings import NodeSettings
 
@@ -418,12 +418,12 @@ def test_another_cut_of_the_same_bytes_is_not_genuine():
 
 def test_ranks_are_worked_out_once(monkeypatch):
     """A full shelf asks for the rank of each announced key, not for those of all that it holds."""
-    shelf = Shelf(bytes(32), most=200, stream=seeded_stream(1))
+    shelf = SketchShelf(bytes(32), most=200, stream=seeded_stream(1))
     for number in range(1, 1000):
         shelf.keep(SignedSketch(number.to_bytes(32, "big"), 1, b"", b"", b""))
     asked = []
-    rank = Shelf._rank
-    monkeypatch.setattr(Shelf, "_rank", lambda self, key: asked.append(key) or rank(self, key))
+    rank = SketchShelf._rank
+    monkeypatch.setattr(SketchShelf, "_rank", lambda self, key: asked.append(key) or rank(self, key))
     have = [Slip(number.to_bytes(32, "big"), 1) for number in range(5000, 5064)]
     shelf.lacking(have, epochs=range(3), count=8)
     assert len(asked) == 64

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -43,8 +44,13 @@ def later(change=step):
 
 
 def whole_content(path):
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         return list(connection.iterdump())
+
+
+def set_version(path, version):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
 
 
 def plain(value):
@@ -90,9 +96,7 @@ def test_a_folder_of_version_0_1_opens_and_holds_the_same(folder):
 
 def test_a_later_version_is_refused_and_left_as_it_is(folder):
     path = folder / "node.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {FORMAT.version + 1}")
-    connection.close()
+    set_version(path, FORMAT.version + 1)
     before = path.read_bytes()
     with pytest.raises(DataError, match=rf"has format version {FORMAT.version + 1}, but this hetdp reads up to"):
         NodeHandle.open(folder)
@@ -101,9 +105,7 @@ def test_a_later_version_is_refused_and_left_as_it_is(folder):
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_version_that_was_never_released_is_refused(folder, version):
-    with sqlite3.connect(folder / "node.db") as connection:
-        connection.execute(f"PRAGMA user_version = {version}")
-    connection.close()
+    set_version(folder / "node.db", version)
     with pytest.raises(DataError, match=f"has format version {version}, which no hetdp has written as the store of"):
         NodeHandle.open(folder)
 

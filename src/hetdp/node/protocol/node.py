@@ -26,7 +26,7 @@ from hetdp.node.protocol.messages import (
 )
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.peer_view import PeerView
-from hetdp.node.protocol.shelf import Shelf
+from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.settings import NodeSettings
 
 __all__ = ["Action", "Call", "HangUp", "Node", "Reply", "Traffic"]
@@ -118,7 +118,7 @@ class Node:
         self._invitation = invitation if network.admission == "invite" else b""
         self._network_id = network.id
         self._stream = stream
-        self.shelf = Shelf(identity.key, most=settings.most_sketches, stream=stream)
+        self.shelf = SketchShelf(identity.key, most=settings.most_sketches, stream=stream)
         self.view = PeerView(
             identity.key,
             address,

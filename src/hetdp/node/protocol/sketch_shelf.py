@@ -12,10 +12,10 @@ from hetdp.core.randomness import Stream
 from hetdp.node.protocol.messages import SignedSketch, Slip
 from hetdp.node.protocol.random_choice import choose_some
 
-__all__ = ["Shelf"]
+__all__ = ["SketchShelf"]
 
 
-class Shelf:
+class SketchShelf:
     """The newest sketch of each of at most `most` peers, and the node's own, of which others' copies are not kept.
 
     Privacy
@@ -25,7 +25,7 @@ class Shelf:
     Examples
     --------
     >>> from hetdp.core.randomness import seeded_stream
-    >>> shelf = Shelf(bytes(32), most=10, stream=seeded_stream(1))
+    >>> shelf = SketchShelf(bytes(32), most=10, stream=seeded_stream(1))
     >>> shelf.keep(SignedSketch(b"1" * 32, 5, b"", b"", b"")), len(shelf)
     (True, 1)
     >>> shelf.keep(SignedSketch(b"1" * 32, 4, b"", b"", b""))
