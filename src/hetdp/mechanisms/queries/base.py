@@ -16,10 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Box
 
-__all__ = ["Floats", "ItemwiseQuery", "Query", "exact_sum", "floats", "linear_shrinkage", "require_finite"]
+__all__ = ["ULP", "Floats", "ItemwiseQuery", "Query", "exact_sum", "floats", "linear_shrinkage", "require_finite"]
 
 Floats = NDArray[np.float64]
 
+#: What rounding may cost, relative to a number.
+ULP = 2.0**-52
 _BISECTIONS = 60
 
 

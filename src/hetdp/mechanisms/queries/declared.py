@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from hetdp.core.checks import finite, float_vector
 from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.examples import UNIT, query_examples
-from hetdp.mechanisms.queries.base import Floats, Query, floats
+from hetdp.mechanisms.queries.base import ULP, Floats, Query, floats
 from hetdp.profiles import Box
 
 __all__ = ["custom", "exhaustive"]
@@ -203,7 +203,7 @@ class _Exhaustive(Query):
 
     @property
     def evaluation_error(self) -> float:
-        return 4 * self.size * 2.0**-52 * float(np.abs(self._table).max())
+        return 4 * self.size * ULP * float(np.abs(self._table).max())
 
 
 def exhaustive(

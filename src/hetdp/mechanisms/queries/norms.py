@@ -8,12 +8,10 @@ from numpy.typing import ArrayLike
 from hetdp.core.checks import positive
 from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats, linear_shrinkage, require_finite
+from hetdp.mechanisms.queries.base import ULP, Floats, ItemwiseQuery, Query, floats, linear_shrinkage, require_finite
 from hetdp.profiles import Box
 
 __all__ = ["l0", "norm", "power", "squared_norm"]
-
-_ULP = 2.0**-52
 
 
 def _interval(domain: Box, shrinkage: ArrayLike) -> tuple[Floats, Floats]:
@@ -136,7 +134,7 @@ class _EuclideanNorm(Query):
     @property
     def evaluation_error(self) -> float:
         # Moving each coordinate by two roundings moves the norm by at most their norm; hypot adds a few of its own.
-        return 8 * _ULP * math.hypot(*self.domain.radii.tolist())
+        return 8 * ULP * math.hypot(*self.domain.radii.tolist())
 
 
 def norm(domain: Box, order: int = 2) -> Query:

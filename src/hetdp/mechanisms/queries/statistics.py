@@ -8,13 +8,11 @@ from numpy.typing import ArrayLike
 from hetdp.core.checks import finite
 from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.examples import AGES, MIXED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import Floats, Query, floats, require_finite
+from hetdp.mechanisms.queries.base import ULP, Floats, Query, floats, require_finite
 from hetdp.mechanisms.queries.sums import checked_coefficients
 from hetdp.profiles import Box
 
 __all__ = ["logistic", "variance"]
-
-_ULP = 2.0**-52
 
 
 class _Variance(Query):
@@ -78,7 +76,7 @@ class _Variance(Query):
         shift = self.domain.center.min()
         spread = max(float(self.domain.upper.max() - shift), float(shift - self.domain.lower.min()))
         rounding = spread + float(self.domain.radii.max())  # the shrunk point is rounded before it is shifted
-        return 32 * _ULP * spread * rounding
+        return 32 * ULP * spread * rounding
 
 
 def _spread(length: Floats, one: Floats, other: Floats) -> Floats:
@@ -143,7 +141,7 @@ class _Logistic(Query):
     @property
     def evaluation_error(self) -> float:
         size = math.fsum((np.abs(self.coefficients) * self.domain.radii).tolist()) + abs(self.intercept)
-        return 4 * _ULP * (size + 1)
+        return 4 * ULP * (size + 1)
 
 
 def logistic(coefficients: ArrayLike, domain: Box, intercept: float = 0.0) -> Query:

@@ -9,12 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import float_vector, one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
+from hetdp.mechanisms.queries.base import ULP, Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
 from hetdp.profiles import Box
 
 __all__ = ["LinearQuery", "checked_coefficients", "count", "histogram", "linear", "mean", "scalar_product", "total"]
-
-_ULP = 2.0**-52
 
 
 class LinearQuery(ItemwiseQuery):
@@ -246,7 +244,7 @@ class _ScalarProduct(Query):
     @property
     def evaluation_error(self) -> float:
         # Each factor is off by at most 2 roundings, each product by one more; fsum adds one for the whole sum.
-        return 4 * _ULP * math.fsum((self.domain.radii * self.partner(self.domain.radii)).tolist())
+        return 4 * ULP * math.fsum((self.domain.radii * self.partner(self.domain.radii)).tolist())
 
 
 def scalar_product(domain: Box) -> Query:
