@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hetdp import datasets, errors
 from hetdp.core.randomness import seeded_stream
 from hetdp.experiments.datasets.built_in import RECIPES, Curve, Zipf, make_profiles
+from hetdp.experiments.datasets.prepared import check_profiles, prepare_data
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.metrics import recall
 from hetdp.profiles import Profiles, split
@@ -206,3 +207,20 @@ def test_data_sets_do_without_a_compiler():
     script = "import sys, hetdp.datasets; hetdp.datasets.survey_like(); print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_curves_of_counts():
+    assert Curve(10, 40, mean=20).counts(5).tolist() == [11, 14, 18, 24, 34]
+    assert Zipf(total=100, offset=5, least=2).counts(6).tolist() == [20, 17, 14, 12, 11, 10]
+
+
+def test_another_seed_makes_other_people_of_the_same_number():
+    assert (
+        repr(make_profiles(RECIPES["survey_like"], seeded_stream(1))) == "Profiles(120 users, 200 items, 8,155 pairs)"
+    )
+
+
+def test_data_sets_are_got_ready_for_an_evaluation():
+    assert repr(prepare_data(["survey_like"], k=10)[0].profiles) == "Profiles(120 users, 200 items, 8,155 pairs)"
+    with pytest.raises(errors.DataError, match=r"mine must have at least 2 users to find neighbours among\. Got 1"):
+        check_profiles("mine", Profiles.from_pairs([1, 1], ["a", "b"]), k=1)

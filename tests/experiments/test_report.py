@@ -309,3 +309,11 @@ def test_on_paper_nothing_is_cut_off_and_two_figures_fit_on_a_page(made):
         assert max(page.evaluate(boxes % ("table, .legend, .chart svg", "right"))) <= A4_LANDSCAPE
         assert 100 < max(page.evaluate(boxes % (".chart svg", "height"))) < 210
         browser.close()
+
+
+def test_every_number_as_csv():
+    text = numbers_csv([FigurePoint("figure1", "mine", "", "gossip", 0.5, 0.25, 0.2, 0.3, 10, 0.22)])
+    assert text.splitlines() == [
+        "figure,data,panel,series,x,recall,low,high,runs,published",
+        "figure1,mine,,gossip,0.5,0.25,0.2,0.3,10,0.22",
+    ]

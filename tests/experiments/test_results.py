@@ -69,3 +69,9 @@ def test_other_databases_are_left_alone(tmp_path):
         ResultsStore(tmp_path / "text")
     with pytest.raises(DataError, match="existing folder"):
         ResultsStore(tmp_path / "no" / "r.sqlite")
+
+
+def test_a_new_file_is_empty(tmp_path):
+    with ResultsStore(tmp_path / "results.sqlite") as store:
+        assert len(store) == 0
+    assert count_missing(tmp_path / "no such file", []) == 0

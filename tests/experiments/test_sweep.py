@@ -9,8 +9,17 @@ import pytest
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.experiments import configurations
 from hetdp.experiments.configurations import Configuration, Task
-from hetdp.experiments.sweep import SweepSettings, paper_configurations, plan_tasks, read_settings, sweep_configurations
+from hetdp.experiments.sweep import (
+    SweepSettings,
+    group_baseline,
+    overlap_baseline,
+    paper_configurations,
+    plan_tasks,
+    read_settings,
+    sweep_configurations,
+)
 from hetdp.experiments.weight_rules import GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule
+from hetdp.profiles import Profiles
 
 
 def test_the_full_sweep_covers_the_figures_of_the_paper():
@@ -150,3 +159,24 @@ def test_a_bad_file_is_refused_with_a_clear_text(tmp_path, text, message):
 def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(DataError, match="--config must be a file that can be read"):
         read_settings(tmp_path / "none.toml")
+
+
+def test_the_sweep_of_the_paper():
+    assert (len(SweepSettings().lower), SweepSettings.quick().runs) == (10, 3)
+    with pytest.raises(InvalidInput, match=r"runs must be a whole number >= 1\. Got 0 instead\."):
+        SweepSettings(runs=0)
+    paper, everything = paper_configurations(SweepSettings()), sweep_configurations(SweepSettings())
+    assert (len(paper), len(everything)) == (142, 160)
+
+
+def test_configurations_in_words():
+    assert paper_configurations(SweepSettings())[0].text == "true neighbours (not private)"
+    assert overlap_baseline(SweepSettings()).text == "true neighbours by overlap (not private)"
+    assert not group_baseline(SweepSettings(), (0.34, 0.43, 0.23)).private
+    gossip = Configuration(engine="gossip", epsilons=(0.5, 1.0))
+    assert gossip.text == "gossip, cosine, product of weights, weight 1 everywhere"
+
+
+def test_a_fingerprint_is_by_position():
+    one, other = Profiles.from_pairs([1], ["a"]), Profiles.from_pairs([2], ["b"])
+    assert configurations.fingerprint(one) == configurations.fingerprint(other)

@@ -248,3 +248,7 @@ def test_averages_are_over_epsilons_and_configurations():
     assert measured.runs("made", one, epsilon=2.0).tolist() == pytest.approx([0.3, 1.3])
     assert measured.average("made", [one, two]).tolist() == pytest.approx([0.4, 1.4])
     assert measured.average("made", [one, Configuration(engine="random")]) is None
+
+
+def test_mixes_in_words():
+    assert Mixes(9, 7, of=10, needed=10).text == "ours in 9 of 10 mixes, the published points in 7"

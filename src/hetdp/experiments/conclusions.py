@@ -29,11 +29,6 @@ class Conclusion:
         What is tested.
     reason
         The likely reason where our runs say otherwise.
-
-    Examples
-    --------
-    >>> {conclusion.key: len(conclusion.about) for conclusion in CONCLUSIONS}["slices"]
-    1
     """
 
     key: str

@@ -46,11 +46,6 @@ class Configuration:
         How the gossip engine counts a common item: the paper's "product" of the weights, or the "smaller".
     k, cycles
         Neighbours per user, and cycles of gossip.
-
-    Examples
-    --------
-    >>> Configuration(engine="gossip", epsilons=(0.5, 1.0)).text
-    'gossip, cosine, product of weights, weight 1 everywhere'
     """
 
     engine: str
@@ -139,11 +134,6 @@ def fingerprint(profiles: Profiles) -> str:
     Privacy
     -------
     A hash of private data: whoever has a guess at the whole set can check it. Keep it as private as the results.
-
-    Examples
-    --------
-    >>> fingerprint(Profiles.from_pairs([1], ["a"])) == fingerprint(Profiles.from_pairs([2], ["b"]))
-    True
     """
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{profiles.n_users} {profiles.n_items} ".encode())

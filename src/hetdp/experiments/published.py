@@ -49,15 +49,7 @@ class Published:
 
 
 def published_for(data: str) -> Published | None:
-    """Return what the paper printed about the data set that a built-in one resembles, or None.
-
-    Examples
-    --------
-    >>> published_for("delicious_like").by_slices[0.0, 10]
-    0.0920128
-    >>> published_for("my_own") is None
-    True
-    """
+    """Return what the paper printed about the data set that a built-in one resembles, or None."""
     name = PUBLISHED_SETS.get(data)
     if name is None:
         return None
@@ -83,13 +75,7 @@ def published_for(data: str) -> Published | None:
 
 
 def published_source() -> str:
-    """Return where the points come from.
-
-    Examples
-    --------
-    >>> "Alaggan" in published_source()
-    True
-    """
+    """Return where the points come from."""
     return str(_figures()["source"])
 
 

@@ -39,13 +39,6 @@ class ResultsStore:
     Privacy
     -------
     Holds evaluations without noise, so it is as private as the data they were made from.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, ResultsStore(Path(folder, "results.sqlite")) as store:
-    ...     len(store)
-    0
     """
 
     def __init__(self, path: Path) -> None:
@@ -130,13 +123,7 @@ class ResultsStore:
 
 
 def count_missing(path: Path, tasks: Iterable[Task]) -> int:
-    """Return how many tasks are not finished yet, without touching the file of results, which may not be there.
-
-    Examples
-    --------
-    >>> count_missing(Path("no such file"), [])
-    0
-    """
+    """Return how many tasks are not finished yet, without touching the file of results, which may not be there."""
     names = [task.name for task in tasks]
     if not path.is_file():
         return len(names)

@@ -58,15 +58,6 @@ class SweepSettings:
         Of the gossip engine; the paper uses "cosine" and "product".
     extras
         Whether to add what the paper does not show.
-
-    Examples
-    --------
-    >>> len(SweepSettings().lower), SweepSettings.quick().runs
-    (10, 3)
-    >>> SweepSettings(runs=0)
-    Traceback (most recent call last):
-        ...
-    hetdp.core.errors.InvalidInput: runs must be a whole number >= 1. Got 0 instead.
     """
 
     data: tuple[str, ...] = tuple(BUILT_IN)
@@ -208,14 +199,7 @@ def _check_mix(mix: object) -> None:
 
 
 def sweep_configurations(settings: SweepSettings) -> tuple[Configuration, ...]:
-    """Return all configurations of a sweep, each once.
-
-    Examples
-    --------
-    >>> paper, everything = paper_configurations(SweepSettings()), sweep_configurations(SweepSettings())
-    >>> len(paper), len(everything)
-    (142, 160)
-    """
+    """Return all configurations of a sweep, each once."""
     found = list(paper_configurations(settings))
     if settings.extras:
         found += _extras(settings)
@@ -223,13 +207,7 @@ def sweep_configurations(settings: SweepSettings) -> tuple[Configuration, ...]:
 
 
 def paper_configurations(settings: SweepSettings) -> tuple[Configuration, ...]:
-    """Return the configurations of the paper's three figures: baseline, random, slices and groups.
-
-    Examples
-    --------
-    >>> paper_configurations(SweepSettings())[0].text
-    'true neighbours (not private)'
-    """
+    """Return the configurations of the paper's three figures: baseline, random, slices and groups."""
     rules: list[WeightRule] = [SliceRule(lower, n) for lower in settings.lower for n in settings.slices]
     rules.append(SameRule(1.0))
     rules += [GroupRule(*mix, per=per) for per in settings.per for mix in settings.group_mixes]  # type: ignore[arg-type]
@@ -240,25 +218,13 @@ def paper_configurations(settings: SweepSettings) -> tuple[Configuration, ...]:
 
 
 def group_baseline(settings: SweepSettings, mix: tuple[float, float, float]) -> Configuration:
-    """Return the configuration that measures the recall of true neighbours for each group of a mix.
-
-    Examples
-    --------
-    >>> group_baseline(SweepSettings(), (0.34, 0.43, 0.23)).private
-    False
-    """
+    """Return the configuration that measures the recall of true neighbours for each group of a mix."""
     rule = GroupRule(*mix, per=settings.per[0])  # type: ignore[arg-type]
     return Configuration(engine="baseline", weights=rule, k=settings.k)
 
 
 def overlap_baseline(settings: SweepSettings) -> Configuration:
-    """Return the configuration that measures the recall of true neighbours ranked by overlap, as the engines rank.
-
-    Examples
-    --------
-    >>> overlap_baseline(SweepSettings()).text
-    'true neighbours by overlap (not private)'
-    """
+    """Return the configuration that measures the recall of true neighbours ranked by overlap, as the engines rank."""
     return Configuration(engine="baseline", score="overlap", k=settings.k)
 
 

@@ -37,11 +37,6 @@ class Mixes:
         By our means, and by the paper's points (None if it has none).
     of, needed
         How many mixes there are, and how many of ours the conclusion asks for.
-
-    Examples
-    --------
-    >>> Mixes(9, 7, of=10, needed=10).text
-    'ours in 9 of 10 mixes, the published points in 7'
     """
 
     ours: int

@@ -59,13 +59,6 @@ class SliceRule:
     """Weights uniform over `n` equally spaced values from `lower` to 1; n = 1 means {lower, 1}.
 
     The formula of the paper is undefined for n = 1, and its figures show n = 1 and n = 2 alike.
-
-    Examples
-    --------
-    >>> SliceRule(0.5, 3).text
-    'weights from {0.5, 0.75, 1}'
-    >>> SliceRule(0.5, 1).text
-    'weights from {0.5, 1}'
     """
 
     kind: ClassVar[str] = "slices"
@@ -101,11 +94,6 @@ class SharedSliceRule:
 
     Then a common item counts v * v on average, which falls as slices are added; with weights of each owner's own it
     counts E[v] * E[v], which does not.
-
-    Examples
-    --------
-    >>> SharedSliceRule(0.5, 3).text
-    'weights from {0.5, 0.75, 1}, the same for all owners of an item'
     """
 
     kind: ClassVar[str] = "shared slices"
@@ -134,13 +122,7 @@ class SharedSliceRule:
 
 @dataclass(frozen=True)
 class GroupRule:
-    """Three groups of users in exact shares: {0, 0.5, 1}, {0.5, 0.75, 1} and {1}, drawn per item or once per user.
-
-    Examples
-    --------
-    >>> GroupRule(0.34, 0.43, 0.23).text
-    '34 % fundamentalists, 43 % pragmatists, 23 % unconcerned; weights per item'
-    """
+    """Three groups of users in exact shares: {0, 0.5, 1}, {0.5, 0.75, 1} and {1}, drawn per item or once per user."""
 
     kind: ClassVar[str] = "groups"
     fundamentalists: float
@@ -171,13 +153,7 @@ class GroupRule:
 
 @dataclass(frozen=True)
 class SameRule:
-    """One weight for everything; 1 is ordinary differential privacy.
-
-    Examples
-    --------
-    >>> SameRule(1).text
-    'weight 1 everywhere'
-    """
+    """One weight for everything; 1 is ordinary differential privacy."""
 
     kind: ClassVar[str] = "same"
     weight: float = 1.0
@@ -201,11 +177,6 @@ class PracticeRule:
 
     The fundamentalists take no part: nobody finds them, and all they get is neighbours drawn at random from those who
     do. Everybody else gets ordinary differential privacy at half the epsilon, the lowest weight that is left.
-
-    Examples
-    --------
-    >>> PracticeRule(0.34, 0.43, 0.23).text
-    'homogeneous practice: 34 % left out, everybody else at 0.5 epsilon'
     """
 
     kind: ClassVar[str] = "practice"

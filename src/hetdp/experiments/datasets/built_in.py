@@ -40,11 +40,6 @@ class Curve:
     """Counts that rise from `lowest` to `highest` along a cubic with the given mean.
 
     Only sums and products of floats are used, each correctly rounded: the counts are the same on every machine.
-
-    Examples
-    --------
-    >>> Curve(10, 40, mean=20).counts(5).tolist()
-    [11, 14, 18, 24, 34]
     """
 
     lowest: int
@@ -62,13 +57,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Zipf:
-    """Counts that fall with the rank as `total / (rank + offset)`, and never below `least`.
-
-    Examples
-    --------
-    >>> Zipf(total=100, offset=5, least=2).counts(6).tolist()
-    [20, 17, 14, 12, 11, 10]
-    """
+    """Counts that fall with the rank as `total / (rank + offset)`, and never below `least`."""
 
     total: float
     offset: float
@@ -154,12 +143,6 @@ def make_profiles(recipe: Recipe, stream: Stream) -> Profiles:
     the profile and with belonging to the community of the item (sequential Poisson sampling): so many users exactly, as
     likely as their shares. Uniform numbers are compared after divisions only, no logarithm: the same seed gives the
     same profiles on every machine.
-
-    Examples
-    --------
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> make_profiles(RECIPES["survey_like"], seeded_stream(1))
-    Profiles(120 users, 200 items, 8,155 pairs)
     """
     sizes = recipe.sizes.counts(recipe.users)[_shuffled(recipe.users, stream)]
     home = (np.arange(recipe.users) % recipe.communities)[_shuffled(recipe.users, stream)]

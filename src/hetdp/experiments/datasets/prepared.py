@@ -8,11 +8,12 @@ from hetdp.core.errors import DataError
 from hetdp.experiments.configurations import fingerprint
 from hetdp.experiments.datasets.built_in import BUILT_IN
 from hetdp.profiles import Profiles
+from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
 from hetdp.profiles.reading.pairs import open_pairs
 
 __all__ = ["DataSet", "check_profiles", "prepare_data"]
 
-_ENDINGS = (".gz", ".bz2", ".zst", ".csv", ".tsv", ".txt", ".dat", ".parquet", ".pairs", ".data")
+_ENDINGS = (*COMPRESSIONS, *FORMATS, *PLAIN_ENDINGS, ".data")
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,7 @@ class DataSet:
 
 
 def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
-    """Return data sets by the names of built-in ones or by paths of files.
-
-    Examples
-    --------
-    >>> prepare_data(["survey_like"], k=10)[0].profiles
-    Profiles(120 users, 200 items, 8,155 pairs)
-    """
+    """Return data sets by the names of built-in ones or by paths of files."""
     found: list[DataSet] = []
     for name in names:
         if name in BUILT_IN:
@@ -71,15 +66,7 @@ def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
 
 
 def check_profiles(name: str, profiles: Profiles, *, k: int) -> None:
-    """Refuse profiles that have nothing to evaluate.
-
-    Examples
-    --------
-    >>> check_profiles("mine", Profiles.from_pairs([1, 1], ["a", "b"]), k=1)
-    Traceback (most recent call last):
-        ...
-    hetdp.core.errors.DataError: mine must have at least 2 users to find neighbours among. Got 1 instead.
-    """
+    """Refuse profiles that have nothing to evaluate."""
     if profiles.n_users < 2:  # noqa: PLR2004  (a user and a neighbour)
         raise DataError(f"{name} must have at least 2 users to find neighbours among. Got {profiles.n_users} instead.")
     if profiles.n_users <= k:

@@ -257,14 +257,7 @@ def method(evaluation: SweepEvaluation) -> list[str]:
 
 
 def numbers_csv(points: Sequence[FigurePoint]) -> str:
-    """Return every number of the figures as CSV.
-
-    Examples
-    --------
-    >>> print(numbers_csv([FigurePoint("figure1", "mine", "", "gossip", 0.5, 0.25, 0.2, 0.3, 10, 0.22)]))
-    figure,data,panel,series,x,recall,low,high,runs,published
-    figure1,mine,,gossip,0.5,0.25,0.2,0.3,10,0.22
-    """
+    """Return every number of the figures as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["figure", "data", "panel", "series", "x", "recall", "low", "high", "runs", "published"])

@@ -19,6 +19,7 @@ from hetdp.core.errors import DataError, InvalidInput
 
 __all__ = [
     "BETWEEN_BLANKS",
+    "COMPRESSIONS",
     "CSV",
     "FORMATS",
     "PLAIN_ENDINGS",
@@ -37,7 +38,7 @@ _BLOCK = 2**25  # bytes at a time: large enough for arrow to be fast, small besi
 _ROWS = 2**20
 _HEAD = 2**16
 _LONGEST_HEAD = 2**24
-_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 #: How much text a compressed byte stands for, roughly: pairs of ids repeat themselves.
 _EXPANSION = 5
 
@@ -131,7 +132,7 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[DataFile]:
     path = Path(path)
     if not path.is_file():
         raise DataError(f"the data file must exist. Got {str(path)!r}, which is not a file, instead.")
-    compression = _COMPRESSIONS.get(path.suffix.lower())
+    compression = COMPRESSIONS.get(path.suffix.lower())
     with contextlib.ExitStack() as stack:
         try:
             raw = stack.enter_context(pa.OSFile(str(path)))

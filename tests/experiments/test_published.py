@@ -1,0 +1,14 @@
+"""What the paper printed."""
+
+from hetdp.experiments.conclusions import CONCLUSIONS
+from hetdp.experiments.published import published_for, published_source
+
+
+def test_points_of_the_paper():
+    assert published_for("delicious_like").by_slices[0.0, 10] == 0.0920128
+    assert published_for("my_own") is None
+    assert "Alaggan" in published_source()
+
+
+def test_a_conclusion_names_the_data_it_is_about():
+    assert {conclusion.key: len(conclusion.about) for conclusion in CONCLUSIONS}["slices"] == 1
