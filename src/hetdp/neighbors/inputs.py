@@ -28,17 +28,7 @@ def matrix_profiles(given: object) -> Profiles:
 
 
 def asking_profiles(given: object, item_ids: Ids, *, by_position: bool, names: NDArray[np.object_] | None) -> Profiles:
-    """Return the profiles that new recipients ask with; a matrix must have the columns that were fitted.
-
-    Parameters
-    ----------
-    given
-        What they ask with.
-    item_ids
-        The items fitted.
-    by_position, names
-        Whether a matrix was fitted, and the names of its columns if it had any.
-    """
+    """Return the profiles that new recipients ask with; a matrix must have the columns that were fitted."""
     if isinstance(given, Profiles):
         return given
     if not by_position:
@@ -57,16 +47,10 @@ def asking_profiles(given: object, item_ids: Ids, *, by_position: bool, names: N
 def on_fitted_items(
     profiles: Profiles, item_ids: Ids, *, public_sizes: bool
 ) -> tuple[CodedProfiles, NDArray[np.float64]]:
-    """Return new recipients on the items fitted, and how large they are, with the items that nobody there has.
+    """Return new recipients on the items fitted, matched by id, and how large they are.
 
-    Parameters
-    ----------
-    profiles
-        The recipients; items are matched by id.
-    item_ids
-        The items fitted.
-    public_sizes
-        Whether a size is what a recipient lists, as where sizes are declared public, or what counts of it.
+    A size counts the items that nobody there has too: what a recipient lists where sizes are public, else what counts
+    of it.
 
     Examples
     --------

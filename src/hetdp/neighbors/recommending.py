@@ -49,25 +49,14 @@ def recommend_items(
     """Return the best n items for every user and their scores; -1 and nan where there are fewer.
 
     A score is (votes + noise + w times popularity) / (k + w), w prior votes among k neighbours: an estimate of the
-    share of neighbours who have the item.
-
-    Parameters
-    ----------
-    coded
-        The profiles; nobody is recommended what they have (items that do not count do not count here either).
-    votes
-        Who votes for whom.
-    n
-        Items per user.
-    epsilon
-        Level of this release, beyond that of the lists: a tenth for the popularity of items, the rest for votes.
-    stream, threads, progress
-        As in `exact_neighbors`.
+    share of neighbours who have the item. Nobody is recommended what they have; items that do not count do not count
+    here either.
 
     Privacy
     -------
     An item of a neighbour moves one count by at most 255 v_i steps in the list of one recipient, and the popularity
-    once for all: epsilon v_i against one recipient, on top of what the neighbour lists cost.
+    once for all: epsilon v_i against one recipient, on top of what the neighbour lists cost. A tenth of it goes to the
+    popularity of items.
     """
     popular_epsilon = POPULARITY_SHARE * epsilon
     vote_epsilon = epsilon - popular_epsilon

@@ -142,17 +142,9 @@ def scoring(
 ) -> Scoring:
     """Return how to score pairs at a total level of `epsilon` per recipient.
 
-    Parameters
-    ----------
-    score
-        One of `SCORES`.
-    coded, raw_sizes
-        The profiles, and how many items each user lists, counted or not; read only if sizes are declared public.
-    sizes
-        "noisy": each size is released once, as the sum of its weights plus noise, at a tenth of epsilon. "public":
-        sizes are declared public, and adjacent data sets then swap an item instead of adding one.
-    epsilon, stream
-        Level and source of the noise of noisy sizes.
+    Noisy sizes are released once, as the sum of the weights plus noise, at a tenth of epsilon. Public sizes are how
+    many items each user lists, counted or not; adjacent data sets then swap an item instead of adding one. `raw_sizes`
+    are read only in that case.
 
     Privacy
     -------
@@ -175,20 +167,10 @@ def overlap_significance(
     factors: NDArray[np.float64] | None = None,
     both_sides: bool = False,
 ) -> NDArray[np.float64]:
-    """Return, for lists of noisy scores (best first), how sure it is that each neighbour is more than chance.
+    """Return, for lists of noisy scores, how sure it is that each neighbour is more than chance; nan stays nan.
 
-    Parameters
-    ----------
-    scores
-        Noisy overlaps, or noisy overlaps times the factor of the candidate; nan stays nan.
-    others
-        How many candidates there were.
-    epsilon
-        Level of the noise of a pair.
-    factors
-        The public factors of all candidates; None if all are 1.
-    both_sides
-        Whether large negative noise puts a candidate on the list too, as it does where scores are squared.
+    Scores are noisy overlaps times the public factor of the candidate, of `factors`. With `both_sides`, large negative
+    noise puts a candidate on the list too, as it does where scores are squared.
 
     Examples
     --------

@@ -100,28 +100,9 @@ def exact_neighbors(
 ) -> NeighborLists:
     """Return the k candidates with the best noisy scores for every recipient.
 
-    Parameters
-    ----------
-    coded
-        The profiles of the candidates.
-    k
-        Length of a list.
-    epsilon
-        Level of the noise of each directed pair.
-    stream
-        Source of the noise.
-    factors
-        Public factor of each candidate's score: ones for the overlap.
-    recipients
-        Who the lists are for; None for the candidates themselves, none of whom is then in their own list.
-    squared
-        Whether scores are squared, for comparison with the paper only.
-    every_pair
-        Whether to draw the noise of every pair; same distribution, many times slower.
-    threads
-        The result does not depend on it.
-    progress
-        Called with the number of recipients done and in total.
+    `factors` are the public factors of the candidates' scores: ones for the overlap. Without `recipients` the
+    candidates get lists themselves, and nobody is in the own one. `every_pair` draws the noise of every pair: the same
+    distribution, many times slower. The result does not depend on `threads`.
 
     Privacy
     -------
@@ -132,8 +113,8 @@ def exact_neighbors(
     Examples
     --------
     >>> from hetdp import Profiles
-    >>> from hetdp.profiles.coded import code_profiles
     >>> from hetdp.core.randomness import seeded_stream
+    >>> from hetdp.profiles.coded import code_profiles
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2], ["a", "b", "a", "b", "c"]))
     >>> found = exact_neighbors(coded, k=1, epsilon=Fraction(50), stream=seeded_stream(1), factors=np.ones(3))
     >>> found.indices[:2, 0].tolist(), found.scores[:2, 0].round().tolist()

@@ -117,37 +117,12 @@ def gossip_neighbors(
 ) -> GossipResult:
     """Return the k neighbours that every user finds by gossip.
 
-    Parameters
-    ----------
-    coded
-        The profiles.
-    k
-        How many neighbours.
-    epsilon
-        What an item of weight 1 pays for each distinct peer.
-    stream
-        Where the key of the noise and all chance come from.
-    factors
-        One factor per user, by which its scores are multiplied: ones for the overlap. Public, or noisy and paid for.
-    squared
-        Square the scores. Turns negative noise into similarity; for comparison only.
-    combine
-        How much a common item with the codes a and b counts: the "smaller" one, or the "product" a b / 255 (the paper).
-    cycles
-        How many cycles. Every node starts one exchange of either protocol in each.
-    cyclon_view, cyclon_exchange
-        Random peers known at a time, and exchanged at a time.
-    vicinity_view, vicinity_exchange
-        Best peers known at a time (at least k), and told to the partner.
-    threads
-        How many threads; None for one per processor. The result does not depend on it.
-    sample
-        For how many users the agreement is measured; None for all of a small network and up to 500 of a large one,
-        0 to save the time. The lists do not depend on it.
-    progress
-        Called with cycles done and cycles in all.
-    table
-        Whether to compute the scores of all pairs at once; None decides by size. The result does not depend on it.
+    Every node starts one exchange of either protocol in each cycle: Cyclon knows `cyclon_view` random peers and
+    exchanges `cyclon_exchange`, Vicinity knows the best `vicinity_view` (at least k) and tells `vicinity_exchange`.
+    `factors` multiply the scores of each user: public, or noisy and paid for. A common item with the codes a and b
+    counts as much as `combine` says: the "smaller" one, or the "product" a b / 255 (the paper). Agreement is measured
+    for `sample` users (0 saves the time). The lists depend neither on that, nor on `threads` (None for one per
+    processor), nor on whether the scores of all pairs are computed at once (`table`; None decides by size).
 
     Privacy
     -------
@@ -157,8 +132,8 @@ def gossip_neighbors(
 
     Examples
     --------
-    >>> from hetdp.profiles.coded import code_profiles
     >>> from hetdp.profiles import Profiles
+    >>> from hetdp.profiles.coded import code_profiles
     >>> from hetdp.core.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2, 3], ["a", "b", "a", "b", "c", "c"]))
     >>> found = gossip_neighbors(coded, k=1, epsilon=Fraction(50), stream=seeded_stream(1), factors=np.ones(4))

@@ -26,18 +26,9 @@ class _RandomViews:
 
 
 class RandomPeers:
-    """Cyclon: random views that change all the time.
+    """Cyclon: random views of `width` entries that change all the time; two nodes exchange `exchange` at most.
 
-    Parameters
-    ----------
-    n
-        Nodes.
-    width
-        Entries of a view; all others where there are fewer.
-    exchange
-        Entries that two nodes exchange at most.
-    stream
-        Chance. Nothing else decides here.
+    Nothing but chance decides here.
 
     Examples
     --------
