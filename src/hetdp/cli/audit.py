@@ -3,8 +3,9 @@
 import importlib.util
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 VIOLATION, INTERRUPTED = 1, 130
+
+#: Takes results as data, and what shows them to people.
+Tell: TypeAlias = Callable[[dict[str, Any], Callable[[], None]], None]
 
 
 @click.command(short_help="Try to break a privacy promise.")
@@ -62,35 +66,27 @@ def audit(
     chosen = everything or quick or mutants_only or list_only
     if (target is None) == (not chosen):
         raise click.UsageError("Give either FILE.py:FUNCTION or one of --all, --quick, --mutants and --list.")
-    speak = _Speaker(output=output, as_json=as_json)
+    tell = partial(_tell, output, as_json)
     if target is not None:
-        return _audit_function(target, seed, speak, dry_run=dry_run, **options)
-    return _audit_package(seed, speak, quick=quick, mutants_only=mutants_only, list_only=list_only, dry_run=dry_run)
+        return _audit_function(target, seed, tell, dry_run=dry_run, **options)
+    return _audit_package(seed, tell, quick=quick, mutants_only=mutants_only, list_only=list_only, dry_run=dry_run)
 
 
-class _Speaker:
-    """Where results and remarks go."""
-
-    def __init__(self, *, output: Path | None, as_json: bool) -> None:
-        self.output, self.as_json = output, as_json
-
-    def remark(self, text: str) -> None:
-        note(text)
-
-    def results(self, data: dict[str, Any], show: Callable[[], None]) -> None:
-        if self.output is not None:
-            write_whole(self.output, json.dumps(data, indent=2, default=str) + "\n")
-            self.remark(f"Wrote {self.output}.")
-        if self.as_json:
-            print_json(json.loads(json.dumps(data, default=str)))
-        else:
-            show()
+def _tell(output: Path | None, as_json: bool, data: dict[str, Any], show: Callable[[], None]) -> None:  # noqa: FBT001
+    """Write the results to a file if there is one, and print them."""
+    if output is not None:
+        write_whole(output, json.dumps(data, indent=2, default=str) + "\n")
+        note(f"Wrote {output}.")
+    if as_json:
+        print_json(json.loads(json.dumps(data, default=str)))
+    else:
+        show()
 
 
 def _audit_function(
     target: str,
     seed: int | None,
-    speak: _Speaker,
+    tell: Tell,
     *,
     dry_run: bool,
     claimed: str | None,
@@ -105,7 +101,7 @@ def _audit_function(
     function = _load_function(target)
     promise, pairs = _read_json("--claimed", claimed), _read_json("--adjacent", adjacent)
     plan = plan_audit(function, adjacent=pairs, claimed=promise, samples=samples, confidence=confidence)
-    speak.remark(f"Planned: {plan}.")
+    note(f"Planned: {plan}.")
     if dry_run:
         return 0
     code = 0
@@ -114,7 +110,7 @@ def _audit_function(
             report = plan.run(seed, lambda share: advance(share, 1))
     except AuditInterrupted as interrupted:
         report, code = interrupted.report, INTERRUPTED
-    speak.results(report.to_dict(), lambda: _show_report(report))
+    tell(report.to_dict(), lambda: _show_report(report))
     return code or (VIOLATION if report.verdict == "violated" else 0)
 
 
@@ -166,7 +162,7 @@ def _show_report(report: "AuditReport") -> None:
 
 
 def _audit_package(
-    seed: int | None, speak: _Speaker, *, quick: bool, mutants_only: bool, list_only: bool, dry_run: bool
+    seed: int | None, tell: Tell, *, quick: bool, mutants_only: bool, list_only: bool, dry_run: bool
 ) -> int:
     from hetdp import auditing
     from hetdp.auditing.registry import planned_cost
@@ -177,16 +173,16 @@ def _audit_package(
     if list_only:
         listed = [f"{case.name} ({case.audit})" for case in cases], [mutant.name for mutant in mutants]
         lines = [*listed[0], *(f"mutant: {name}" for name in listed[1])]
-        speak.results({"cases": listed[0], "mutants": listed[1]}, lambda: click.echo("\n".join(lines)))
+        tell({"cases": listed[0], "mutants": listed[1]}, lambda: click.echo("\n".join(lines)))
         return 0
-    speak.remark(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
+    note(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
     if dry_run:
         return 0
     with progress_bar("audit") as advance:
         report = auditing.run_battery(cases, mutants, seed=seed, progress=lambda share, what: advance(share, 1, what))
-    speak.results(report.to_dict(), lambda: _show_battery(report))
+    tell(report.to_dict(), lambda: _show_battery(report))
     if report.done < report.planned:
-        speak.remark(f"Interrupted after {report.done} of {report.planned}; this is what is known so far.")
+        note(f"Interrupted after {report.done} of {report.planned}; this is what is known so far.")
         return INTERRUPTED
     return VIOLATION if report.verdict == "violated" or report.escaped else 0
 
