@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hetdp.profiles import Profiles
 
 __all__ = [
-    "Search",
+    "SearchCommand",
     "check_size",
     "check_together",
     "cycles_option",
@@ -61,7 +61,7 @@ cycles_option = click.option(
 
 
 def search_options(function: Command) -> Command:
-    """Give a command the options of a search for neighbours; `Search` takes them all."""
+    """Give a command the options of a search for neighbours; `SearchCommand` takes them all."""
     for option in (
         click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}."),
         click.option("--significant-only", is_flag=True, help="Fewer neighbours rather than random ones."),
@@ -103,11 +103,11 @@ def neighbors(
     release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     source = Source.take(data, options)
-    Search(source=source, as_json=as_json, **options).carry_out(dry_run=dry_run)
+    SearchCommand(source=source, as_json=as_json, **options).carry_out(dry_run=dry_run)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class SearchCommand:
     """A search from the command line: what is asked for, and how to speak about it."""
 
     source: Source

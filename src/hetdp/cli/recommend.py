@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from hetdp.cli.neighbors import Search, search_options
+from hetdp.cli.neighbors import SearchCommand, search_options
 from hetdp.cli.output import note, output_options
 from hetdp.cli.source import Source, data_options
 from hetdp.neighbors.engines import ENGINES
@@ -39,7 +39,7 @@ def recommend(
     secure: running it again is another release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     source = Source.take(data, options)
-    search = Search(source=source, recommendations=items, as_json=as_json, **options)
+    search = SearchCommand(source=source, recommendations=items, as_json=as_json, **options)
     what = f"{float(search.for_items):.4g} to count what they have" if search.for_items else "recommendations are free"
     scope = ENGINES[search.engine].scope
     parts = f"{float(search.for_neighbors):.4g} to find neighbours, {what}"

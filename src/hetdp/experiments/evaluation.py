@@ -147,11 +147,11 @@ class _Searches:
         """Return the neighbours of all users: those found, and random ones for those who take no part."""
         if self._people.size == self._users:
             return found
-        neighbours = np.full((self._users, self._k), -1, dtype=np.int64)
-        neighbours[self._people] = np.where(found >= 0, self._people[found], -1)
+        neighbors = np.full((self._users, self._k), -1, dtype=np.int64)
+        neighbors[self._people] = np.where(found >= 0, self._people[found], -1)
         outside = np.setdiff1d(np.arange(self._users), self._people)
-        neighbours[outside] = self._people[_draw_some(outside.size, self._people.size, self._k, self._seed)]
-        return neighbours
+        neighbors[outside] = self._people[_draw_some(outside.size, self._people.size, self._k, self._seed)]
+        return neighbors
 
 
 def _draw_some(rows: int, of: int, k: int, seed: int) -> NDArray[np.int64]:

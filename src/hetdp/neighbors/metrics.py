@@ -114,21 +114,21 @@ def recall_of(indices: object, profiles: Profiles, test: Profiles) -> NDArray[np
     from hetdp.neighbors._kernels.recall import count_found
 
     _check_same(profiles, test)
-    neighbours = np.asarray(indices)
-    if neighbours.ndim != 2 or neighbours.shape[0] != profiles.n_users or neighbours.dtype.kind not in "iu":  # noqa: PLR2004
+    neighbors = np.asarray(indices)
+    if neighbors.ndim != 2 or neighbors.shape[0] != profiles.n_users or neighbors.dtype.kind not in "iu":  # noqa: PLR2004
         raise InvalidInput(
             f"indices must be whole numbers, a row for each of the {profiles.n_users} users. "
-            f"Got {neighbours.dtype} of shape {neighbours.shape} instead."
+            f"Got {neighbors.dtype} of shape {neighbors.shape} instead."
         )
-    neighbours = neighbours.astype(np.int64)  # a copy in rows, as the kernel wants it
-    if neighbours.size and (neighbours.min() < -1 or neighbours.max() >= profiles.n_users):
+    neighbors = neighbors.astype(np.int64)  # a copy in rows, as the kernel wants it
+    if neighbors.size and (neighbors.min() < -1 or neighbors.max() >= profiles.n_users):
         raise InvalidInput(
             f"indices must be -1 or below the number of users ({profiles.n_users}). Got one outside instead."
         )
-    if (neighbours == np.arange(profiles.n_users)[:, None]).any():
+    if (neighbors == np.arange(profiles.n_users)[:, None]).any():
         raise InvalidInput("indices must name other users. Got a user as their own neighbour instead.")
     rows, wanted = (profiles.indptr, profiles.indices), (test.indptr, test.indices)
-    found = count_found(neighbours, rows, wanted, profiles.n_items)
+    found = count_found(neighbors, rows, wanted, profiles.n_items)
     shares: NDArray[np.float64] = found / np.maximum(test.sizes, 1)
     return shares
 

@@ -13,23 +13,23 @@ Items = NDArray[np.int32]
 _SMALL = 2**20
 
 
-def count_found(neighbours: Places, profiles: tuple[Places, Items], test: tuple[Places, Items], n_items: int) -> Places:
+def count_found(neighbors: Places, profiles: tuple[Places, Items], test: tuple[Places, Items], n_items: int) -> Places:
     """Return for each user how many test items at least one neighbour has; a negative neighbour is none.
 
     Profiles and test items are compressed sparse rows, sorted within a row.
     """
-    if neighbours.shape[0] * n_items <= _SMALL:
-        found: Places = _look_up(neighbours, profiles, test, n_items)
+    if neighbors.shape[0] * n_items <= _SMALL:
+        found: Places = _look_up(neighbors, profiles, test, n_items)
     else:
-        found = _search(neighbours, profiles, test)
+        found = _search(neighbors, profiles, test)
     return found
 
 
 @njit(cache=True, nogil=True)
-def _look_up(neighbours: Places, profiles: tuple[Places, Items], test: tuple[Places, Items], n_items: int) -> Places:
+def _look_up(neighbors: Places, profiles: tuple[Places, Items], test: tuple[Places, Items], n_items: int) -> Places:
     indptr, items = profiles
     test_indptr, test_items = test
-    n_users, n_neighbours = neighbours.shape
+    n_users, n_neighbors = neighbors.shape
     has = np.zeros((n_users, n_items), dtype=np.uint8)
     for user in range(n_users):
         for place in range(indptr[user], indptr[user + 1]):
@@ -37,26 +37,26 @@ def _look_up(neighbours: Places, profiles: tuple[Places, Items], test: tuple[Pla
     found = np.zeros(n_users, dtype=np.int64)
     for user in range(n_users):
         for place in range(test_indptr[user], test_indptr[user + 1]):
-            for rank in range(n_neighbours):
-                neighbour = neighbours[user, rank]
-                if neighbour >= 0 and has[neighbour, test_items[place]]:
+            for rank in range(n_neighbors):
+                neighbor = neighbors[user, rank]
+                if neighbor >= 0 and has[neighbor, test_items[place]]:
                     found[user] += 1
                     break
     return found
 
 
 @njit(cache=True, nogil=True)
-def _search(neighbours: Places, profiles: tuple[Places, Items], test: tuple[Places, Items]) -> Places:
+def _search(neighbors: Places, profiles: tuple[Places, Items], test: tuple[Places, Items]) -> Places:
     # The first neighbour who has an item ends the search for it: the cost follows the test items, not the profiles.
     indptr, items = profiles
     test_indptr, test_items = test
-    n_users, n_neighbours = neighbours.shape
+    n_users, n_neighbors = neighbors.shape
     found = np.zeros(n_users, dtype=np.int64)
     for user in range(n_users):
         for place in range(test_indptr[user], test_indptr[user + 1]):
-            for rank in range(n_neighbours):
-                neighbour = neighbours[user, rank]
-                if neighbour >= 0 and _has(items, indptr[neighbour], indptr[neighbour + 1], test_items[place]):
+            for rank in range(n_neighbors):
+                neighbor = neighbors[user, rank]
+                if neighbor >= 0 and _has(items, indptr[neighbor], indptr[neighbor + 1], test_items[place]):
                     found[user] += 1
                     break
     return found

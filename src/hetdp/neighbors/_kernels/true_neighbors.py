@@ -39,7 +39,7 @@ def _count_common(matrix: Matrix, user: int, counts: Places, touched: Places) ->
 
 
 @njit(cache=True, nogil=True)
-def nearest(matrix: Matrix, divisors: Values, first: int, neighbours: NDArray[np.int32], common: Places) -> None:
+def nearest(matrix: Matrix, divisors: Values, first: int, neighbors: NDArray[np.int32], common: Places) -> None:
     """Fill in the others with the largest common**2 / divisors[other], and how many are in common, one row per user.
 
     The rows belong to the users from `first` on. Nothing is returned: Ctrl-C while numba hands over a result would end
@@ -50,14 +50,14 @@ def nearest(matrix: Matrix, divisors: Values, first: int, neighbours: NDArray[np
     matter of rounding. Places that nobody with a common item fills go to the smallest indices.
     """
     n_users = matrix.indptr.size - 1
-    n_rows, k = neighbours.shape
+    n_rows, k = neighbors.shape
     counts = np.zeros(n_users, dtype=np.int64)
     touched = np.empty(n_users, dtype=np.int64)
     values = np.empty(k, dtype=np.float64)
     for row in range(n_rows):
         user = first + row
         n_touched = _count_common(matrix, user, counts, touched)
-        chosen = neighbours[row]
+        chosen = neighbors[row]
         filled = 0
         for other in touched[:n_touched]:
             if other != user:
