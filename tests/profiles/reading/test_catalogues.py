@@ -9,7 +9,7 @@ import pytest
 
 from hetdp import errors
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue
+from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue, read_network_catalogue, read_profile_items
 
 
 def written(folder, name, text):
@@ -85,3 +85,16 @@ def test_items_that_are_not_listed_are_counted_and_not_named():
         on_catalogue(profiles, np.array(["tea"], dtype=object), "items.txt")
     assert "secret" not in str(caught.value)
     assert on_catalogue(profiles, np.array(["tea", "secret", "dope"], dtype=object)).n_items == 3
+
+
+def test_a_catalogue_is_sorted_and_profiles_lie_on_it(tmp_path):
+    items = read_catalogue(written(tmp_path, "items.txt", "tea\njazz\n"))
+    assert items.tolist() == ["jazz", "tea"]
+    listed = on_catalogue(Profiles.from_pairs(["ann"], ["tea"]), items)
+    assert repr(listed) == "Profiles(1 user, 2 items, 1 pair)"
+
+
+def test_what_a_node_reads(tmp_path):
+    items, digest = read_network_catalogue(written(tmp_path, "items.csv", "item,title\nt1,Tea\nc1,Coffee\n"))
+    assert (items[1].title, digest[:8]) == ("Coffee", "c77060fb")
+    assert read_profile_items(written(tmp_path, "me.csv", "item,weight\nt1,0.5\nc1,\n")) == [("t1", "0.5"), ("c1", "")]

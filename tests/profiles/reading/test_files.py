@@ -236,3 +236,16 @@ def test_the_real_survey():
     if not SURVEY.is_file():
         pytest.skip(f"the survey data are not in {SURVEY}")
     assert datasets.load(SURVEY) == Profiles.read(SURVEY)
+
+
+def test_public_sets_are_known_by_their_first_line():
+    lens = recognise("196\t242\t3\t881250949", "u.data")
+    assert lens.format.described == "file of MovieLens u.data (rows as long as the first)"
+    assert recognise("userID\tartistID\tweight", "user_artists.dat").rating == "weight"
+    assert recognise("user,item", "likes.csv") is None
+    assert recognise("user_id,user,item", "likes.csv") is None  # our own names count first
+
+
+def test_what_is_known_before_anything_is_read():
+    with files.open_file(__file__) as file:
+        assert (file.ending, file.compression, file.first_line[3:18]) == (".py", None, "`hetdp.datasets")

@@ -130,3 +130,10 @@ def test_columns_that_are_not_read_may_be_in_another_encoding(tmp_path):
     path.write_bytes("user,item,title\nann,tea,caf\u00e9\n".encode("latin-1"))
     with open_pairs(path) as pairs:
         assert pairs.read()[1].tolist() == ["ann"]
+
+
+def test_a_known_layout_tells_the_columns(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text("userId,movieId,rating\n1,1193,5\n")
+    with open_pairs(path) as pairs:
+        assert (pairs.item_column, pairs.weights) == ("movieId", None)

@@ -34,15 +34,6 @@ def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
         with one item per line. Text may be compressed (.gz, .bz2, .zst). Items that are listed twice count once.
     item
         Name of the column.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "items.txt")
-    ...     _ = path.write_text("tea\njazz\n")
-    ...     read_catalogue(path)
-    array(['jazz', 'tea'], dtype=object)
     """
     if not Path(path).is_file():
         raise DataError(f"the catalogue must be a file. Got {str(path)!r}, which is none, instead.")
@@ -63,12 +54,6 @@ def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") ->
 
     An item that somebody has must be in it, unless its weight is 0: then it counts nowhere, and goes. Errors count
     items and name none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> on_catalogue(Profiles.from_pairs(["ann"], ["tea"]), np.array(["jazz", "tea"], dtype=object))
-    Profiles(1 user, 2 items, 1 pair)
     """
     position = positions(items, profiles.item_ids)
     listed = position[profiles.indices] >= 0
@@ -124,18 +109,7 @@ class CatalogueItem:
 
 
 def read_network_catalogue(path: Path) -> tuple[list[CatalogueItem], str]:
-    r"""Return the items of a UTF-8 CSV file with a column `item`, perhaps `title`, `link` and `group`, and its SHA-256.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "items.csv")
-    ...     _ = path.write_text("item,title\nt1,Tea\nc1,Coffee\n")
-    ...     items, digest = read_network_catalogue(path)
-    >>> items[1].title, digest[:8]
-    ('Coffee', 'c77060fb')
-    """
+    """Return the items of a UTF-8 CSV file with a column `item`, perhaps `title`, `link`, `group`, and its SHA-256."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -161,15 +135,6 @@ def read_profile_items(path: Path) -> list[tuple[str, str]]:
     Privacy
     -------
     Private. Errors name the row, never what is in it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "me.csv")
-    ...     _ = path.write_text("item,weight\nt1,0.5\nc1,\n")
-    ...     read_profile_items(path)
-    [('t1', '0.5'), ('c1', '')]
     """
     try:
         raw = path.read_bytes()

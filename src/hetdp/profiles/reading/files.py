@@ -119,14 +119,7 @@ class DataFile:
 
 @contextlib.contextmanager
 def open_file(path: str | os.PathLike[str]) -> Iterator[DataFile]:
-    """Open a file, compressed (.gz, .bz2, .zst) or not, and look at its first lines.
-
-    Examples
-    --------
-    >>> with open_file(__file__) as file:
-    ...     file.ending, file.compression, file.first_line[3:19]
-    ('.py', None, 'Files of columns')
-    """
+    """Open a file, compressed (.gz, .bz2, .zst) or not, and look at its first lines."""
     import pyarrow as pa
 
     path = Path(path)
@@ -377,17 +370,7 @@ class Layout:
 
 
 def recognise(first_line: str, file_name: str) -> Layout | None:
-    r"""Return the layout of a public data set by its first line, or None for any other file.
-
-    Examples
-    --------
-    >>> recognise("196\t242\t3\t881250949", "u.data").format.described
-    'file of MovieLens u.data (rows as long as the first)'
-    >>> recognise("userID\tartistID\tweight", "user_artists.dat").rating
-    'weight'
-    >>> recognise("user,item", "likes.csv") is None
-    True
-    """
+    """Return the layout of a public data set by its first line, or None for any other file."""
     line = first_line.strip()
     if _COLONS.fullmatch(line):
         # Arrow takes one character between columns: between two colons there is an empty column.

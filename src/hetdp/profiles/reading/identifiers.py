@@ -17,16 +17,7 @@ _MOST_CODES = 2**31 - 1
 
 
 class IdEncoder:
-    """Codes for ids that arrive in batches: one hash lookup per distinct id and batch, no Python loop per id.
-
-    Examples
-    --------
-    >>> encoder = IdEncoder("user")
-    >>> encoder.encode(["bob", "ann"]), encoder.encode(["ann", "eve"])
-    (array([0, 1], dtype=int32), array([1, 2], dtype=int32))
-    >>> encoder.finish()
-    (array(['ann', 'bob', 'eve'], dtype=object), array([1, 0, 2], dtype=int32))
-    """
+    """Codes for ids that arrive in batches: one hash lookup per distinct id and batch, no Python loop per id."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -82,12 +73,8 @@ class IdEncoder:
     def finish(self, declared: object = None, *, read_as_text: bool = False) -> tuple[Ids, NDArray[np.int32]]:
         """Return the final ids and, for each code handed out, its position among them.
 
-        Parameters
-        ----------
-        declared
-            All ids in the order wanted. Default: those seen, sorted, so that the order of the pairs does not matter.
-        read_as_text
-            As for `encode`; ids declared as texts turn numbers into texts again.
+        Default: the ids seen, sorted, so that the order of the pairs does not matter. Ids declared as texts turn
+        numbers that were read as texts into texts again.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -116,26 +103,14 @@ class IdEncoder:
 
 
 def as_ids(name: str, values: object) -> Ids:
-    """Return ids as they are kept, read-only, or explain what is wrong with them.
-
-    Examples
-    --------
-    >>> as_ids("user", ["ann", "bob"]), as_ids("item", range(3))
-    (array(['ann', 'bob'], dtype=object), array([0, 1, 2]))
-    """
+    """Return ids as they are kept, read-only, or explain what is wrong with them."""
     column = _as_column(name, values).combine_chunks()
     _check_different(name, column)
     return _as_numpy(column)
 
 
 def position_of(ids: Ids, wanted: object) -> int | None:
-    """Return where an id is; None if it is not there.
-
-    Examples
-    --------
-    >>> position_of(as_ids("user", ["ann", "bob"]), "bob"), position_of(as_ids("user", [0, 1]), True)
-    (1, None)
-    """
+    """Return where an id is; None if it is not there."""
     kind = str if ids.dtype == np.object_ else int | np.integer
     if not isinstance(wanted, kind) or isinstance(wanted, bool):
         return None
@@ -147,13 +122,6 @@ def positions(ids: Ids, wanted: Ids) -> NDArray[np.int32]:
     """Return where each wanted id is among others; -1 for one that is not there.
 
     A number is the text it is written as, where one side holds texts and the other numbers.
-
-    Examples
-    --------
-    >>> positions(as_ids("item", ["tea", "7"]), as_ids("item", ["golf", "tea"]))
-    array([-1,  0], dtype=int32)
-    >>> positions(as_ids("item", ["tea", "7"]), as_ids("item", [7]))
-    array([1], dtype=int32)
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -167,13 +135,7 @@ def positions(ids: Ids, wanted: Ids) -> NDArray[np.int32]:
 
 
 def whole_numbers(ids: Ids) -> NDArray[np.int64] | None:
-    """Return ids that are texts as the whole numbers they are; None if one of them is not.
-
-    Examples
-    --------
-    >>> whole_numbers(as_ids("item", ["10", "9"])), whole_numbers(as_ids("item", ["10", "007"]))
-    (array([10,  9]), None)
-    """
+    """Return ids that are texts as the whole numbers they are; None if one of them is not."""
     import pyarrow as pa
 
     numbers = _as_numbers(pa.array(ids, type=pa.large_string()))

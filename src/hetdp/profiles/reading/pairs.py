@@ -186,18 +186,7 @@ def open_pairs(
     default_weight: float | None = None,
     min_rating: float | None = None,
 ) -> Iterator[PairFile]:
-    r"""Open a file of pairs, and find out from its first lines what is in it: the one way in.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "ratings.csv")
-    ...     _ = path.write_text("userId,movieId,rating\n1,1193,5\n")
-    ...     with open_pairs(path) as pairs:
-    ...         pairs.item_column, pairs.weights
-    ('movieId', None)
-    """
+    """Open a file of pairs, and find out from its first lines what is in it: the one way in; see `Profiles.read`."""
     least = None if min_rating is None else finite("min_rating", min_rating)
     default = checked_default(default_weight, weight)
     with open_file(find_file(path)) as file:
