@@ -1,0 +1,79 @@
+"""The house keeps its floor plan: rooms and their picture, one name for one thing, walks that stay short."""
+
+import ast
+import importlib.util
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import hetdp
+
+ROOT = Path(__file__).parents[1]
+SOURCE = Path(hetdp.__file__).parent
+#: The most modules that a walk may run through.
+LONGEST = {"a CSV to neighbours": 20, "a release": 18}
+
+
+def script(path):
+    """Load a script of the project that is no package."""
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def modules():
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def test_the_picture_shows_the_packages_there_are():
+    drawing = script(ROOT / "docs" / "update_architecture.py")
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert set(drawing.layers()) == packages
+    assert (ROOT / "docs" / "architecture.svg").read_text(encoding="utf-8") == drawing.render(), (
+        "run docs/update_architecture.py"
+    )
+
+
+def test_the_page_on_architecture_names_every_package_and_no_file_that_is_not_there():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for path in SOURCE.glob("*/__init__.py"):
+        assert f"`{path.parent.name}/`" in page
+    for named in re.findall(r"`([a-z_]+/[a-z_/]*(?:\.py)?)`", page):
+        places = (SOURCE / named, ROOT / named)
+        assert any(place.exists() for place in places), f"docs/architecture.md names {named}"
+
+
+def test_no_two_classes_share_a_name():
+    found = defaultdict(list)
+    for path, tree in modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(path.relative_to(SOURCE).as_posix())
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def test_neighbors_are_spelled_in_one_way_and_adjacent_data_are_not_called_so():
+    named = set()
+    for path, tree in modules().items():
+        named.add((path, path.stem))
+        for node in ast.walk(tree):
+            named.update((path, getattr(node, field)) for field in ("name", "id", "attr", "arg") if hasattr(node, field))
+    wrong = {
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path, name in named
+        if isinstance(name, str) and ("neighbour" in name.lower() or re.search(r"neighbo?ring", name))
+    }
+    assert wrong == set()
+
+
+@pytest.mark.slow
+def test_walks_are_short(tmp_path, monkeypatch, capsys):
+    walk = script(ROOT / "tools" / "walk.py")
+    monkeypatch.setattr(sys, "argv", ["walk.py"])
+    met = walk.take_all(tmp_path)
+    for name, most in LONGEST.items():
+        assert len(met[name]) <= most, f"{name}: {sorted(met[name])}"
