@@ -1,4 +1,4 @@
-# make run and make test are all a newcomer needs; both set up .venv by themselves.
+# make run and make test are all a newcomer needs; both set up .venv by themselves. make check is for while one works.
 VENV := .venv
 BIN := $(VENV)/bin
 ifneq ($(shell command -v uv 2>/dev/null),)
@@ -9,7 +9,7 @@ else
   INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: run test lint bench reproduce clean
+.PHONY: run check test lint pythons bench reproduce clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed: pyproject.toml
@@ -17,6 +17,7 @@ $(VENV)/.installed: pyproject.toml
 	@$(CREATE)
 	@$(INSTALL) --editable '.[report,node]'
 	@echo "Compiling the engines (once, half a minute) ..." >&2
+	@find src -name '*.nb[ic]' -delete  # what earlier versions have compiled
 	@$(BIN)/python -m hetdp.neighbors.warming exact & $(BIN)/python -m hetdp.neighbors.warming gossip sketch; wait
 	@touch $@
 
@@ -34,8 +35,27 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Lint and the fast tests.
+check: lint
+	$(BIN)/pytest --quiet --numprocesses 2 -m 'not slow and not browser and not network'
+
+# Everything, as CI runs it.
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2
+
+# The fast tests on every Python we promise that is installed, and with the oldest dependencies that we allow.
+PYTHONS := 3.11 3.12 3.13
+pythons:
+	@for version in $(PYTHONS); do \
+	  if python$$version -c '' 2>/dev/null; then \
+	    echo "== Python $$version" && python$$version -m venv .venv-$$version && \
+	    .venv-$$version/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' && \
+	    .venv-$$version/bin/python -m pytest -q -n 2 -m 'not slow and not browser and not network' || exit 1; \
+	  else echo "== Python $$version is not installed"; fi; done
+	@echo "== oldest dependencies" && python3 -m venv .venv-oldest && \
+	  .venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check uv && \
+	  .venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct --editable '.[dev]' && \
+	  .venv-oldest/bin/python -m pytest -q -n 2 -m 'not slow and not browser and not network'
 
 # The peers that speeds are compared with.
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
@@ -54,5 +74,5 @@ reproduce: $(VENV)/.installed
 	@$(BIN)/hetdp reproduce
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache
+	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
