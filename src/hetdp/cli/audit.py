@@ -3,13 +3,12 @@
 import importlib.util
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows, progress_bar
+from hetdp.cli.output import Voice, check_writable, output_options, print_json, print_rows
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 VIOLATION, INTERRUPTED = 1, 130
-
-#: Takes results as data, and what shows them to people.
-Tell: TypeAlias = Callable[[dict[str, Any], Callable[[], None]], None]
 
 
 @click.command(short_help="Try to break a privacy promise.")
@@ -51,8 +47,7 @@ def audit(
     list_only: bool,
     output: Path | None,
     seed: int | None,
-    as_json: bool,
-    dry_run: bool,
+    voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> int:
     """Try to break a privacy promise; exit with code 1 if one is broken.
@@ -66,18 +61,17 @@ def audit(
     chosen = everything or quick or mutants_only or list_only
     if (target is None) == (not chosen):
         raise click.UsageError("Give either FILE.py:FUNCTION or one of --all, --quick, --mutants and --list.")
-    tell = partial(_tell, output, as_json)
     if target is not None:
-        return _audit_function(target, seed, tell, dry_run=dry_run, **options)
-    return _audit_package(seed, tell, quick=quick, mutants_only=mutants_only, list_only=list_only, dry_run=dry_run)
+        return _audit_function(target, seed, output, voice, **options)
+    return _audit_package(seed, output, voice, quick=quick, mutants_only=mutants_only, list_only=list_only)
 
 
-def _tell(output: Path | None, as_json: bool, data: dict[str, Any], show: Callable[[], None]) -> None:  # noqa: FBT001
-    """Write the results to a file if there is one, and print them."""
+def _hand_over(data: dict[str, Any], show: Callable[[], None], output: Path | None, voice: Voice) -> None:
+    """Write results to a file, if one is wanted, and show them."""
     if output is not None:
         write_whole(output, json.dumps(data, indent=2, default=str) + "\n")
-        note(f"Wrote {output}.")
-    if as_json:
+        voice.note(f"Wrote {output}.")
+    if voice.as_json:
         print_json(json.loads(json.dumps(data, default=str)))
     else:
         show()
@@ -86,9 +80,9 @@ def _tell(output: Path | None, as_json: bool, data: dict[str, Any], show: Callab
 def _audit_function(
     target: str,
     seed: int | None,
-    tell: Tell,
+    output: Path | None,
+    voice: Voice,
     *,
-    dry_run: bool,
     claimed: str | None,
     adjacent: str | None,
     samples: int | None,
@@ -101,16 +95,16 @@ def _audit_function(
     function = _load_function(target)
     promise, pairs = _read_json("--claimed", claimed), _read_json("--adjacent", adjacent)
     plan = plan_audit(function, adjacent=pairs, claimed=promise, samples=samples, confidence=confidence)
-    note(f"Planned: {plan}.")
-    if dry_run:
+    voice.note(f"Planned: {plan}.")
+    if voice.dry_run:
         return 0
     code = 0
     try:
-        with progress_bar(plan.subject.name) as advance:
+        with voice.progress(plan.subject.name) as advance:
             report = plan.run(seed, lambda share: advance(share, 1))
     except AuditInterrupted as interrupted:
         report, code = interrupted.report, INTERRUPTED
-    tell(report.to_dict(), lambda: _show_report(report))
+    _hand_over(report.to_dict(), lambda: _show_report(report), output, voice)
     return code or (VIOLATION if report.verdict == "violated" else 0)
 
 
@@ -162,7 +156,7 @@ def _show_report(report: "AuditReport") -> None:
 
 
 def _audit_package(
-    seed: int | None, tell: Tell, *, quick: bool, mutants_only: bool, list_only: bool, dry_run: bool
+    seed: int | None, output: Path | None, voice: Voice, *, quick: bool, mutants_only: bool, list_only: bool
 ) -> int:
     from hetdp import auditing
     from hetdp.auditing.registry import planned_cost
@@ -173,16 +167,16 @@ def _audit_package(
     if list_only:
         listed = [f"{case.name} ({case.audit})" for case in cases], [mutant.name for mutant in mutants]
         lines = [*listed[0], *(f"mutant: {name}" for name in listed[1])]
-        tell({"cases": listed[0], "mutants": listed[1]}, lambda: click.echo("\n".join(lines)))
+        _hand_over({"cases": listed[0], "mutants": listed[1]}, lambda: click.echo("\n".join(lines)), output, voice)
         return 0
-    note(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
-    if dry_run:
+    voice.note(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
+    if voice.dry_run:
         return 0
-    with progress_bar("audit") as advance:
+    with voice.progress("audit") as advance:
         report = auditing.run_battery(cases, mutants, seed=seed, progress=lambda share, what: advance(share, 1, what))
-    tell(report.to_dict(), lambda: _show_battery(report))
+    _hand_over(report.to_dict(), lambda: _show_battery(report), output, voice)
     if report.done < report.planned:
-        note(f"Interrupted after {report.done} of {report.planned}; this is what is known so far.")
+        voice.note(f"Interrupted after {report.done} of {report.planned}; this is what is known so far.")
         return INTERRUPTED
     return VIOLATION if report.verdict == "violated" or report.escaped else 0
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hetdp.cli.output import note, output_options, print_facts, print_json, print_rows
+from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_rows
 
 if TYPE_CHECKING:
     from hetdp.accounting.ledger.ledger import Entry
@@ -18,7 +18,7 @@ __all__ = ["budget"]
 @click.option("--delta", default=1e-6, show_default=True, help="For the (epsilon, delta) figure.")
 @click.option("--items", is_flag=True, help="Also list every item.")
 @output_options
-def budget(ledger: Path, *, delta: float, items: bool, as_json: bool, dry_run: bool) -> None:
+def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
     """Show what LEDGER has recorded: limits, losses so far, what is left, every release.
 
     The figures are the owner's: they depend on the secret weights. Showing them spends nothing.
@@ -32,8 +32,8 @@ def budget(ledger: Path, *, delta: float, items: bool, as_json: bool, dry_run: b
         report, history = opened.report(delta=delta), opened.history
         labels = opened.items or tuple(str(place) for place in range(opened.size))
         active, unit, weights_spent = opened.active, opened.unit, opened.weights_spent
-    if dry_run:
-        note("--dry-run: showing a budget never spends anything.")
+    if voice.dry_run:
+        voice.note("--dry-run: showing a budget never spends anything.")
     summary = {
         "ledger": ledger.name,
         "unit": unit,
@@ -50,7 +50,7 @@ def budget(ledger: Path, *, delta: float, items: bool, as_json: bool, dry_run: b
         "epsilon_delta_max": float(report.epsilon_delta.max()),
         "delta": delta,
     }
-    if as_json:
+    if voice.as_json:
         if items:
             summary["per_item"] = [
                 {"item": label, "limit": float(limit), "spent": float(loss), "remaining": float(left)}

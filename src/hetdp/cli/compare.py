@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from hetdp.cli.output import check_writable, note, output_options, print_json, print_rows, westin_option
+from hetdp.cli.output import Voice, check_writable, output_options, print_json, print_rows, westin_option
 from hetdp.core.files import write_whole
 from hetdp.mechanisms.comparison import QUERY_NAMES
 from hetdp.mechanisms.comparison import compare as simulate
@@ -31,8 +31,7 @@ def compare(
     values: str | None,
     runs: int,
     output: Path | None,
-    as_json: bool,
-    dry_run: bool,
+    voice: Voice,
 ) -> None:
     """Simulate every mechanism that can answer a question and recommend the best.
 
@@ -46,17 +45,15 @@ def compare(
         raise click.UsageError("--values must lie in [0, 1].")
     if output is not None:
         check_writable(output)
-    if dry_run:
-        note(
-            f"--dry-run: would simulate {runs} crowds of {items} items; a comparison never spends anything.",
-        )
+    if voice.dry_run:
+        voice.note(f"--dry-run: would simulate {runs} crowds of {items} items; a comparison never spends anything.")
         return
-    note(f"Simulating {runs} crowds of {items} items ...")
+    voice.note(f"Simulating {runs} crowds of {items} items ...")
     result = simulate(query_name, westin, epsilon, items, values=plausible, runs=runs)
     if output is not None:
         write_whole(output, result.svg())
-        note(f"Wrote {output}.")
-    if as_json:
+        voice.note(f"Wrote {output}.")
+    if voice.as_json:
         print_json(result.to_dict())
         return
     largest = max(found.rmse for found in result.contenders)

@@ -9,9 +9,9 @@ import click
 from hetdp.cli.output import (
     ENDINGS,
     Lists,
+    Voice,
     check_ending,
     check_writable,
-    note,
     output_options,
     print_facts,
     print_json,
@@ -42,8 +42,7 @@ def datasets(
     *,
     seed: int | None,
     output: Path | None,
-    as_json: bool,
-    dry_run: bool,
+    voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """List the built-in data sets with their statistics, and public ones with their terms.
@@ -66,7 +65,7 @@ def datasets(
     if name is None:
         if output is not None or given:
             raise click.UsageError(f"{' and '.join(given or ['--output'])} must come with the NAME of a data set.")
-        _list_all(seed or 0, as_json=as_json)
+        _list_all(seed or 0, voice)
         return
     if name in BUILT_IN and given:
         raise click.UsageError(f"{' and '.join(given)} must come with a file; {name} is built in.")
@@ -78,16 +77,16 @@ def datasets(
     if name in BUILT_IN:
         data = Data(BUILT_IN[name](seed or 0), "every weight is 1")
     else:
-        data = Source.take(_existing(name), options).read()
+        data = Source.take(_existing(name), options, voice).read()
     facts = {**_facts(describe(data.profiles)), "weights": data.weights}
-    if output is not None and not dry_run:
+    if output is not None and not voice.dry_run:
         _pairs(data.profiles).write(
             output, {"name": Path(name).name} | ({"seed": seed or 0} if name in BUILT_IN else {})
         )
-        note(f"Wrote {output}.")
+        voice.note(f"Wrote {output}.")
     elif output is not None:
-        note(f"--dry-run: would write {data.profiles.n_pairs} pairs to {output}.")
-    if as_json:
+        voice.note(f"--dry-run: would write {data.profiles.n_pairs} pairs to {output}.")
+    if voice.as_json:
         print_json({"name": name, **facts})
     else:
         print_facts(name, {fact.replace("_", " "): value for fact, value in facts.items()})
@@ -104,11 +103,11 @@ def _existing(name: str) -> Path:
     return path
 
 
-def _list_all(seed: int, *, as_json: bool) -> None:
+def _list_all(seed: int, voice: Voice) -> None:
     from hetdp.datasets import BUILT_IN, PUBLIC, describe
 
     built_in = {name: describe(make(seed)) for name, make in BUILT_IN.items()}
-    if as_json:
+    if voice.as_json:
         print_json(
             {
                 "built_in": [{"name": name, **_facts(found)} for name, found in built_in.items()],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json, print_rows, progress_bar
+from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, print_rows
 
 if TYPE_CHECKING:
     from hetdp.experiments.demo import Demonstration
@@ -26,17 +26,17 @@ __all__ = ["demo"]
     help="Where to write the report.",
 )
 @output_options
-def demo(*, mean: bool, save: Path | None, output: Path, as_json: bool, dry_run: bool) -> None:
+def demo(*, mean: bool, save: Path | None, output: Path, voice: Voice) -> None:
     """Find neighbours and recommendations for generated people who have set a dial on each of their items.
 
     Three engines on two data sets, a table, and a report of a small version of the paper's evaluation.
     """
-    if dry_run:
+    if voice.dry_run:
         what = "release a mean and charge a ledger in memory" if mean or save else f"write {output}"
-        note(f"--dry-run: the demonstration would {what}, on generated people; nothing is spent.")
+        voice.note(f"--dry-run: the demonstration would {what}, on generated people; nothing is spent.")
         return
     if mean or save is not None:
-        _show_mean(save, as_json=as_json)
+        _show_mean(save, voice)
         return
     try:
         from hetdp.experiments.demo import demo_report
@@ -44,14 +44,14 @@ def demo(*, mean: bool, save: Path | None, output: Path, as_json: bool, dry_run:
     except ImportError:
         raise click.UsageError("this command needs the extra: pip install 'hetdp[report]'") from None
     check_writable(output)
-    note("Three engines on generated people (the first run compiles them, once) ...")
-    with progress_bar("Demonstration") as advance:
+    voice.note("Three engines on generated people (the first run compiles them, once) ...")
+    with voice.progress("Demonstration") as advance:
         shown = demo_report(output, advance)
-    if as_json:
+    if voice.as_json:
         print_json({"rows": [asdict(row) for row in shown.rows], "report": str(shown.report)})
         return
     _show(shown)
-    note(f"Wrote {shown.report}: open it in a browser. Next: hetdp neighbors --help, or README.md.")
+    voice.note(f"Wrote {shown.report}: open it in a browser. Next: hetdp neighbors --help, or README.md.")
 
 
 def _show(shown: "Demonstration") -> None:
@@ -78,7 +78,7 @@ def _show(shown: "Demonstration") -> None:
     )
 
 
-def _show_mean(save: Path | None, *, as_json: bool) -> None:
+def _show_mean(save: Path | None, voice: Voice) -> None:
     from hetdp.experiments.mean_demo import LIMIT, PEOPLE, RUNS, demonstrate_mean
 
     if save is not None:
@@ -86,7 +86,7 @@ def _show_mean(save: Path | None, *, as_json: bool) -> None:
     shown = demonstrate_mean()
     if save is not None:
         shown.save(save)
-        note(f"Wrote {save}.")
+        voice.note(f"Wrote {save}.")
     facts = {
         "people": PEOPLE,
         "true mean (the curator's)": shown.truth,
@@ -97,7 +97,7 @@ def _show_mean(save: Path | None, *, as_json: bool) -> None:
     }
     dials = {"never counts": 0, "careful": 0.5, "relaxed": 0.75, "ordinary": 1}
     paid = {f"{name} (v = {dial:g})": shown.spent[shown.weights == dial] for name, dial in dials.items()}
-    if as_json:
+    if voice.as_json:
         levels = {name: {"people": int(loss.size), "paid": float(loss.max())} for name, loss in paid.items()}
         print_json({**facts, "rmse": shown.errors, "ledger": levels})
         return
@@ -107,7 +107,7 @@ def _show_mean(save: Path | None, *, as_json: bool) -> None:
     print_rows(f"How far off the mean is (root mean squared error in hours, {RUNS} simulated runs)", header, rows)
     left = [(name, str(loss.size), f"{loss.max():.3f}", f"{LIMIT - loss.max():.3f}") for name, loss in paid.items()]
     print_rows("Ledger after one release at epsilon = 1", ("dial", "people", "paid", f"left of {LIMIT:g}"), left)
-    note("Next: hetdp release --help, or the thirty-second example in README.md.")
+    voice.note("Next: hetdp release --help, or the thirty-second example in README.md.")
 
 
 def _number(value: float | None, form: str) -> str:

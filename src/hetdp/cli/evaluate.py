@@ -18,16 +18,14 @@ from hetdp.cli.neighbors import (
     cycles_option,
 )
 from hetdp.cli.output import (
-    as_remarks,
+    Voice,
     available_processors,
     check_ending,
     check_writable,
-    note,
     output_options,
     plain,
     print_json,
     print_rows,
-    progress_bar,
     threads_option,
 )
 from hetdp.cli.source import Source, data_options
@@ -77,8 +75,7 @@ def evaluate(
     slices: str | None,
     per: Literal["item", "user"] | None,
     output: Path | None,
-    as_json: bool,
-    dry_run: bool,
+    voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Measure the recall of true neighbours, random ones, and those of each engine on DATA, a file of pairs.
@@ -93,7 +90,7 @@ def evaluate(
     from hetdp.neighbors.evaluation import ABOUT_INTERVALS, EvaluationPlan
 
     policy = _policy(westin, slices)
-    source = Source.take(data, options)
+    source = Source.take(data, options, voice)
     if policy is not None and (source.weight_column is not None or source.default_weight is not None):
         raise click.UsageError("--westin and --slices draw weights: leave out --weight-column and --default-weight.")
     if per is not None and policy is None:
@@ -126,7 +123,7 @@ def evaluate(
     unknowing = () if engine else (one for name, one in ENGINES.items() if name not in plan.engines)
     left_out = "".join(f" {one.limits}: left out." for one in unknowing)
     seconds = rough_duration(plan.seconds(profiles))
-    note(f"{plan.searches} searches, about {seconds} (rough).{left_out} The table is not private.")
+    voice.note(f"{plan.searches} searches, about {seconds} (rough).{left_out} The table is not private.")
     facts: dict[str, Any] = {
         "private": False,
         "users": profiles.n_users,
@@ -140,20 +137,20 @@ def evaluate(
         "weights": read.weights,
         "catalogue": plan.catalogue,
     }
-    if dry_run:
-        if as_json:
+    if voice.dry_run:
+        if voice.as_json:
             print_json({"dry_run": True, **facts})
         else:
-            note("--dry-run: nothing was measured.")
+            voice.note("--dry-run: nothing was measured.")
         return
-    with progress_bar("Evaluating") as advance, as_remarks():
+    with voice.progress("Evaluating") as advance, voice.remarks():
         rows = [dataclasses.asdict(row) for row in plan.measure(profiles, advance).rows]
     found = plain({**facts, "interval": ABOUT_INTERVALS, "rows": rows})
     if output is not None:
         as_text = json.dumps(found, indent=2) + "\n" if output.name.lower().endswith(".json") else _as_csv(rows)
         write_whole(output, as_text)
-        note(f"Wrote {output}. It is as private as {data.name}.")
-    if as_json:
+        voice.note(f"Wrote {output}. It is as private as {data.name}.")
+    if voice.as_json:
         print_json(found)
         return
     title = f"Recall at k = {plan.neighbors}, {plan.runs} runs, {profiles.n_users:,} users (not private)"

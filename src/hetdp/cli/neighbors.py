@@ -14,17 +14,14 @@ from hetdp.cli.output import (
     ENDINGS,
     SHOWN,
     Lists,
-    as_remarks,
+    Voice,
     available_processors,
     check_ending,
     check_writable,
-    is_quiet,
-    note,
     output_options,
     plain,
     print_facts,
     print_json,
-    progress_bar,
     threads_option,
 )
 from hetdp.cli.source import Source, data_options, require_memory
@@ -87,8 +84,7 @@ def search_options(function: Command) -> Command:
 def neighbors(
     data: Path,
     *,
-    as_json: bool,
-    dry_run: bool,
+    voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Find the most similar users of each user in DATA, a file of (user, item) pairs with a privacy weight each.
@@ -102,8 +98,8 @@ def neighbors(
     comparison (gossip), or against everybody together (sketch). Noise is always secure: running it again is another
     release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    source = Source.take(data, options)
-    SearchCommand(source=source, as_json=as_json, **options).carry_out(dry_run=dry_run)
+    source = Source.take(data, options, voice)
+    SearchCommand(source=source, **options).carry_out()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +117,6 @@ class SearchCommand:
     significant_only: bool
     output: Path | None
     recommendations: int = 0
-    as_json: bool = False
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -132,7 +127,12 @@ class SearchCommand:
             check_writable(self.output, keep=(self.source.path, self.source.catalogue))
             check_ending(self.output)
 
-    def carry_out(self, *, dry_run: bool) -> None:
+    @property
+    def voice(self) -> Voice:
+        """How to speak about it."""
+        return self.source.voice
+
+    def carry_out(self) -> None:
         """Say what it will take, do it, say what came of it."""
         data = self.source.read()
         profiles = data.profiles
@@ -147,7 +147,7 @@ class SearchCommand:
         )
         sizes = SCORES[self.score].size_epsilon(self.for_neighbors, self.sizes or SIZES[0])
         needed = ENGINES[self.engine].items_to_stand_out(n_users=profiles.n_users, epsilon=self.for_neighbors - sizes)
-        if not is_quiet():
+        if not self.voice.quiet:
             self._announce(profiles.n_users, rough, needed)
         public = {**self._settings(), "items_to_stand_out": needed}
         known = {
@@ -157,7 +157,7 @@ class SearchCommand:
             "weights": data.weights,
             **public,
         }
-        if dry_run:
+        if self.voice.dry_run:
             extra = self.for_items or None
             promised = model.promise(profiles.n_users, recommendations=extra)
             effort = {"estimated_seconds": round(rough.seconds, 1), "estimated_memory_bytes": rough.memory_bytes}
@@ -201,21 +201,21 @@ class SearchCommand:
     def _find(self, model: "PrivateNeighbors", profiles: "Profiles") -> tuple[Lists, str]:
         """Find the neighbours, and items if they are wanted; return the rows, and what they are."""
         if ENGINES[self.engine].compiles():
-            self._remark("Compiling, once: the kernels are kept on disk, and later runs start at once ...")
-        with progress_bar("Finding neighbours") as model.progress, as_remarks():
+            self.voice.note("Compiling, once: the kernels are kept on disk, and later runs start at once ...")
+        with self.voice.progress("Finding neighbours") as model.progress, self.voice.remarks():
             model.fit(profiles)
         for remark in ("verdict", "consequence"):
             if remark in self._report(model):
-                self._remark(str(model.report_[remark]))
+                self.voice.note(str(model.report_[remark]))
         if not self.recommendations:
             return Lists.from_frame(model.to_frame()), "neighbours"
-        with progress_bar("Recommending") as model.progress, as_remarks():
+        with self.voice.progress("Recommending") as model.progress, self.voice.remarks():
             level = self.for_items or self.for_neighbors  # sketches are paid for already; the level does not matter
             return Lists.from_frame(model.recommend(self.recommendations, epsilon=level)), "recommendations"
 
     def _show_plan(self, facts: dict[str, Any], guarantee: "Guarantee") -> None:
         output = None if self.output is None else str(self.output)
-        if self.as_json:
+        if self.voice.as_json:
             print_json(plain({**facts, "output": output, "guarantee": self._guarantee_facts(guarantee)}))
             return
         words = {name.replace("_", " "): value for name, value in facts.items() if not isinstance(value, dict)}
@@ -230,7 +230,7 @@ class SearchCommand:
         if self.output is not None:
             # The file goes to recipients: settings and the promise are public, counts of items and pairs are not.
             rows.write(self.output, plain({**public, "guarantee": promised}))
-            self._remark(f"Wrote {rows.n_rows:,} {what} to {self.output}.")
+            self.voice.note(f"Wrote {rows.n_rows:,} {what} to {self.output}.")
         sure = model.significance_
         summary = {
             "rows": rows.n_rows,
@@ -238,7 +238,7 @@ class SearchCommand:
             "significant_share": float((sure >= SIGNIFICANT).sum() / max(1, sure.size)),
             "seconds": round(time.monotonic() - self.began, 2),
         }
-        if self.as_json:
+        if self.voice.as_json:
             first = [] if self.output is not None else [dict(zip(rows.names, row, strict=True)) for row in rows.first()]
             facts = {**known, **summary, "guarantee": promised, "report": self._report(model)}
             print_json(plain({**facts, **({"first_rows": first} if first else {})}))
@@ -252,11 +252,11 @@ class SearchCommand:
         }
         print_facts("", shown)
         if self.output is None:
-            self._remark(
+            self.voice.note(
                 "-o FILE writes all of them. It draws new noise: keep the result of one run only, or losses add up."
             )
         elif not self.output.name.lower().endswith(".parquet"):
-            self._remark("Keep the guarantee with the file; only a .parquet file carries it.")
+            self.voice.note("Keep the guarantee with the file; only a .parquet file carries it.")
 
     def _settings(self) -> dict[str, Any]:
         """Return what was asked for, which may be told to everybody."""
@@ -283,7 +283,7 @@ class SearchCommand:
     def _announce(self, n_users: int, rough: "Effort", needed: float | dict[str, float]) -> None:
         """Say what it will take, how many common items a neighbour needs, and what else is to be expected."""
         threads = self.threads or available_processors()
-        self._remark(
+        self.voice.note(
             f"Engine {self.engine}: about {rough_duration(rough.seconds)} and {byte_size(rough.memory_bytes)} of "
             f"memory with {threads} thread{'s' if threads > 1 else ''} (rough)."
         )
@@ -296,13 +296,13 @@ class SearchCommand:
         else:
             text = f"about {needed:.1f} items of weight 1" if needed >= 1 else "a single item of weight 1"
         share = " (the part that finds neighbours)" if self.for_items else ""
-        self._remark(
+        self.voice.note(
             f"Among {n_users:,} users at epsilon {float(self.for_neighbors):.4g}{share}, a neighbour needs {text} in "
             "common to stand out from chance."
         )
         caveat = ENGINES[self.engine].caveat(n_users, self.cycles or DEFAULT_CYCLES)
         if caveat is not None:
-            self._remark(caveat)
+            self.voice.note(caveat)
 
     def _guarantee_facts(self, guarantee: "Guarantee") -> dict[str, Any]:
         """Return a promise in words and numbers."""
@@ -323,9 +323,6 @@ class SearchCommand:
     def _report(self, model: "PrivateNeighbors") -> dict[str, Any]:
         """Return what the engine says about itself; what neighbours alone cost would confuse beside the whole."""
         return {name: said for name, said in model.report_.items() if not (self.for_items and name == "consequence")}
-
-    def _remark(self, text: str) -> None:
-        note(text)
 
 
 def check_together(engines: Collection[str], score: str, sizes: str | None, cycles: int | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json
+from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 
@@ -69,8 +69,7 @@ def create(
     period: float,
     most_items: int | None,
     invite_only: bool,
-    as_json: bool,
-    dry_run: bool,
+    voice: Voice,
 ) -> None:
     """Make the public FILE of a new network.
 
@@ -98,14 +97,14 @@ def create(
     for path in (file, key_file) if invite_only else (file,):
         if path.exists():
             raise DataError(f"a new network must not replace a file. Got {str(path)!r}, which exists, instead.")
-    if not dry_run:
+    if not voice.dry_run:
         if key is not None:
             key.save(key_file)
-            note(f"Wrote {key_file}: it signs invitations. Keep it to yourself.")
+            voice.note(f"Wrote {key_file}: it signs invitations. Keep it to yourself.")
         write_whole(file, made.to_toml(), mode=_PUBLIC)
-        note(f"Wrote {file}. Next: hetdp node init --network {file} --profile me.csv")
+        voice.note(f"Wrote {file}. Next: hetdp node init --network {file} --profile me.csv")
     for hint in network_warnings(made):
-        note(hint)
+        voice.note(hint)
     facts = {
         "network": made.name,
         "id": made.id.hex(),
@@ -116,7 +115,7 @@ def create(
         "most_items": made.most_items,
         "admission": made.admission,
     }
-    _show(facts, as_json=as_json, dry_run=dry_run)
+    _show(facts, voice)
 
 
 @network.command("add-peer", short_help="Name a peer to ask first.")
@@ -125,7 +124,7 @@ def create(
 @click.option("--key", required=True, help="Its public key, as `hetdp node status` shows it.")
 @click.option("--curve", required=True, help="Its public transport key.")
 @output_options
-def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, dry_run: bool) -> None:
+def add_peer(file: Path, *, address: str, key: str, curve: str, voice: Voice) -> None:
     """Name a peer that new nodes ask first, in the network FILE. It stays the same network.
 
     A node that exists already has a copy of the file in its folder, network.toml: name the peer there too.
@@ -133,10 +132,10 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, d
     from hetdp.node.storage.network_file import read_network, with_peer
 
     changed = with_peer(read_network(file), address=address, key=key, curve=curve)
-    if not dry_run:
+    if not voice.dry_run:
         write_whole(file, changed.to_toml(), mode=stat.S_IMODE(file.stat().st_mode))
-        note(f"Wrote {file}. Nodes made from it will ask this peer first.")
-    _show({"network": changed.name, "peers": len(changed.bootstrap)}, as_json=as_json, dry_run=dry_run)
+        voice.note(f"Wrote {file}. Nodes made from it will ask this peer first.")
+    _show({"network": changed.name, "peers": len(changed.bootstrap)}, voice)
 
 
 @network.command(short_help="Let a node in.")
@@ -144,7 +143,7 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, as_json: bool, d
 @click.option("--key", required=True, help="Public key of the node to invite, as `hetdp node status` shows it.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The network's key.  [default: FILE.key]")
 @output_options
-def invite(file: Path, *, key: str, secret: Path | None, as_json: bool, dry_run: bool) -> None:
+def invite(file: Path, *, key: str, secret: Path | None, voice: Voice) -> None:
     """Print an invitation to the network FILE for one node: it goes into `invitation` of its node.toml."""
     from hetdp.node.protocol.identity import Identity, sign_invitation
     from hetdp.node.storage.network_file import key_file_of, read_network
@@ -159,19 +158,19 @@ def invite(file: Path, *, key: str, secret: Path | None, as_json: bool, dry_run:
         raise DataError(f"--secret must be the key of an invite-only network. Got another for {file.name!r} instead.")
     if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None:
         raise click.UsageError(f"--key must be 64 hexadecimal digits. Got {key[:100]!r} instead.")
-    if dry_run:
-        note("--dry-run: no invitation was signed.")
+    if voice.dry_run:
+        voice.note("--dry-run: no invitation was signed.")
         return
     invitation = sign_invitation(holder.signing_secret, known.id, bytes.fromhex(key)).hex()
-    print_json({"invitation": invitation}) if as_json else click.echo(invitation)
+    print_json({"invitation": invitation}) if voice.as_json else click.echo(invitation)
 
 
-def _show(facts: Mapping[str, Any], *, as_json: bool, dry_run: bool) -> None:
-    if as_json:
-        print_json({**facts, "dry_run": dry_run})
+def _show(facts: Mapping[str, Any], voice: Voice) -> None:
+    if voice.as_json:
+        print_json({**facts, "dry_run": voice.dry_run})
     else:
         print_facts(
-            "Dry run: nothing was written" if dry_run else "",
+            "Dry run: nothing was written" if voice.dry_run else "",
             {name.replace("_", " "): fact for name, fact in facts.items()},
         )
 

@@ -12,7 +12,7 @@ import click
 
 from hetdp.cli.network import need_extra
 from hetdp.cli.node_demo import demo
-from hetdp.cli.output import check_writable, note, output_options, print_facts, print_json
+from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json
 from hetdp.core.errors import DataError, HetdpError
 from hetdp.core.files import write_whole
 from hetdp.core.words import duration
@@ -57,8 +57,7 @@ def init(
     folder: Path,
     listen: str,
     advertise: str,
-    as_json: bool,
-    dry_run: bool,
+    voice: Voice,
 ) -> None:
     """Make the folder of a new node: keys, settings, profile. Nothing is sent.
 
@@ -75,7 +74,7 @@ def init(
 
     settings = NodeSettings(listen=listen, advertise=advertise)
     with tempfile.TemporaryDirectory() as scratch:
-        place = Path(scratch, "node") if dry_run else folder
+        place = Path(scratch, "node") if voice.dry_run else folder
         contact = init_node(place, network_path=network_path, profile_path=profile, settings=settings)
     network = read_network(network_path)
     costs = cost_facts(network, default_limit(network, settings))
@@ -84,30 +83,30 @@ def init(
         "address": contact.address,
         "key": contact.key,
         "curve": contact.curve,
-        "dry_run": dry_run,
+        "dry_run": voice.dry_run,
     }
-    if as_json:
+    if voice.as_json:
         print_json(facts | costs)
     else:
         shown = {name.replace("_", " "): fact for name, fact in facts.items() if name != "dry_run"}
         print_facts("", shown | _cost_words(costs))
-    _warn_of(costs)
-    if dry_run:
-        note("--dry-run: nothing was kept.")
+    _warn_of(costs, voice)
+    if voice.dry_run:
+        voice.note("--dry-run: nothing was kept.")
         return
     if network.admission == "invite":
-        note(f"This network is by invitation. {how_to_be_invited(contact.key, folder)}")
-    note(f"Next: hetdp node run --folder {folder}")
+        voice.note(f"This network is by invitation. {how_to_be_invited(contact.key, folder)}")
+    voice.note(f"Next: hetdp node run --folder {folder}")
     if listen.startswith("tcp://127."):
         where = "--listen tcp://0.0.0.0:7470 --advertise tcp://YOUR-IP:7470"
-        note(f"It listens on this machine only. For others: {where}")
+        voice.note(f"It listens on this machine only. For others: {where}")
 
 
 @node.command(short_help="Take part in the network.")
 @_folder
 @click.option("--page/--no-page", default=None, help="Whether to start the page in the browser.")
 @output_options
-def run(*, folder: Path, page: bool | None, as_json: bool, dry_run: bool) -> None:
+def run(*, folder: Path, page: bool | None, voice: Voice) -> None:
     """Take part in the network until interrupted, with a page on this machine to turn the dials.
 
     Once per epoch a sketch is drawn, paid for in the node's ledger, and published.
@@ -117,8 +116,8 @@ def run(*, folder: Path, page: bool | None, as_json: bool, dry_run: bool) -> Non
 
     handle = NodeHandle.open(folder)
     try:
-        if dry_run:
-            _show_next(handle, as_json=as_json)
+        if voice.dry_run:
+            _show_next(handle, voice)
             return
         handle.check_invited()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -128,9 +127,9 @@ def run(*, folder: Path, page: bool | None, as_json: bool, dry_run: bool) -> Non
 
         def ready(address: str) -> None:
             """Start the page: only now is it certain that this node has the folder and its address to itself."""
-            note(f"{handle.name} listens on {address}. Ctrl-C stops it.")
-            _say_if_alone(handle)
-            threads.append(_start_page(handle, as_json=as_json) if wanted else None)
+            voice.note(f"{handle.name} listens on {address}. Ctrl-C stops it.")
+            _say_if_alone(handle, voice)
+            threads.append(_start_page(handle, voice) if wanted else None)
 
         try:
             Daemon(handle, ready=ready).run()
@@ -141,26 +140,26 @@ def run(*, folder: Path, page: bool | None, as_json: bool, dry_run: bool) -> Non
                     thread.join(timeout=10)
     finally:
         handle.close()
-    note("Stopped.")
+    voice.note("Stopped.")
 
 
 @node.command(short_help="Show a node at a glance.")
 @_folder
 @output_options
-def status(*, folder: Path, as_json: bool, dry_run: bool) -> None:
+def status(*, folder: Path, voice: Voice) -> None:
     """Show a node at a glance, running or not. Names no item."""
     from hetdp.node.handle import NodeHandle
 
     handle = NodeHandle.open(folder)
     try:
         found, contact = handle.status(), handle.contact
-        _say_if_alone(handle)
+        _say_if_alone(handle, voice)
     finally:
         handle.close()
-    if dry_run:
-        note("--dry-run: showing the status never spends anything.")
+    if voice.dry_run:
+        voice.note("--dry-run: showing the status never spends anything.")
     facts: dict[str, Any] = {**dataclasses.asdict(found), "curve_hex": contact.curve}
-    if as_json:
+    if voice.as_json:
         print_json(facts)
         return
     traffic = facts.pop("traffic")
@@ -170,14 +169,14 @@ def status(*, folder: Path, as_json: bool, dry_run: bool) -> None:
     print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
     click.echo(f'\n[[bootstrap]]\naddress = "{contact.address}"\nkey = "{contact.key}"\ncurve = "{contact.curve}"')
     if found.clock_behind:
-        note("The clock is behind the newest sketch: nothing is drawn until it has caught up.")
+        voice.note("The clock is behind the newest sketch: nothing is drawn until it has caught up.")
 
 
 @node.command(short_help="Write everything the node knows about you.")
 @_folder
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File, for its owner only.  [default: print]")
 @output_options
-def export(*, folder: Path, output: Path | None, as_json: bool, dry_run: bool) -> None:
+def export(*, folder: Path, output: Path | None, voice: Voice) -> None:
     """Write profile, dials, limits, losses and neighbours as JSON. It is private; keys are left out."""
     from hetdp.node.handle import NodeHandle
 
@@ -190,39 +189,39 @@ def export(*, folder: Path, output: Path | None, as_json: bool, dry_run: bool) -
         data = handle.export()
     finally:
         handle.close()
-    if dry_run:
-        note(f"--dry-run: would write {len(data['profile'])} items.")
+    if voice.dry_run:
+        voice.note(f"--dry-run: would write {len(data['profile'])} items.")
         return
     if output is not None:
         write_whole(output, json.dumps(data, indent=2) + "\n")
-        note(f"Wrote {output}.")
-    if output is None or as_json:
+        voice.note(f"Wrote {output}.")
+    if output is None or voice.as_json:
         print_json(data)
 
 
-def _say_if_alone(handle: "NodeHandle") -> None:
+def _say_if_alone(handle: "NodeHandle", voice: Voice) -> None:
     """Say what to do where there is nobody to ask."""
     from hetdp.node.storage.folder import NETWORK
 
     if handle.alone():
-        note(
+        voice.note(
             "Nobody to ask yet: the network file names no other peer, and none has come. Others can name this node, as "
             "`hetdp node status` shows it, or name one of them here and start again:\n"
-            f"  hetdp network add-peer {handle.folder / NETWORK} --address tcp://... --key ... --curve ...",
+            f"  hetdp network add-peer {handle.folder / NETWORK} --address tcp://... --key ... --curve ..."
         )
 
 
-def _start_page(handle: "NodeHandle", *, as_json: bool) -> threading.Thread | None:
+def _start_page(handle: "NodeHandle", voice: Voice) -> threading.Thread | None:
     from importlib import import_module
 
     try:
         serve = import_module("hetdp.node.page").serve
     except ImportError:
-        note("No page: it needs the extra, pip install 'hetdp[node]'.")
+        voice.note("No page: it needs the extra, pip install 'hetdp[node]'.")
         return None
 
     def announce(address: str) -> None:
-        if as_json:
+        if voice.as_json:
             click.echo(json.dumps({"page": address}))
         else:
             click.echo(f"Your page: {address}")
@@ -231,31 +230,31 @@ def _start_page(handle: "NodeHandle", *, as_json: bool) -> threading.Thread | No
         try:
             serve(handle, host="127.0.0.1", port=handle.settings.page_port, announce=announce)
         except (OSError, HetdpError) as error:
-            note(f"The page stopped: {str(error).rstrip('.')}. The node goes on.")
+            voice.note(f"The page stopped: {str(error).rstrip('.')}. The node goes on.")
 
     thread = threading.Thread(target=page, name="page", daemon=True)
     thread.start()
     return thread
 
 
-def _show_next(handle: "NodeHandle", *, as_json: bool) -> None:
+def _show_next(handle: "NodeHandle", voice: Voice) -> None:
     """Say what the next sketch would cost. Nothing is drawn."""
     from hetdp.node.costs import cost_facts
 
     facts, costs = handle.next_sketch(), cost_facts(handle.network, handle.store.ledger.default_limit())
-    if as_json:
+    if voice.as_json:
         print_json({"dry_run": True} | facts | costs)
     else:
         shown = {name.replace("_", " "): fact for name, fact in facts.items()}
         print_facts("Dry run: nothing was spent", shown | _cost_words(costs))
-    _warn_of(costs)
+    _warn_of(costs, voice)
 
 
-def _warn_of(costs: dict[str, Any]) -> None:
+def _warn_of(costs: dict[str, Any], voice: Voice) -> None:
     from hetdp.node.costs import cost_warnings
 
     for line in cost_warnings(costs):
-        note(f"Warning: {line}")
+        voice.note(f"Warning: {line}")
 
 
 def _cost_words(costs: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hetdp.cli.output import note, output_options, print_facts, print_json, print_rows
+from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_rows
 
 if TYPE_CHECKING:
     from hetdp.node.demo.people import Recall
@@ -31,7 +31,7 @@ _EPOCH_S = 3600
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the invented people.")
 @click.option("--page", is_flag=True, help="Show the page of the first node and go on until Ctrl-C.")
 @output_options
-def demo(*, nodes: int, epsilon: str, seed: int, page: bool, as_json: bool, dry_run: bool) -> None:
+def demo(*, nodes: int, epsilon: str, seed: int, page: bool, voice: Voice) -> None:
     """Run a network of real processes with invented people, watch it converge, and measure what it finds.
 
     Recall is the share of hidden items that the chosen neighbours have.
@@ -40,21 +40,21 @@ def demo(*, nodes: int, epsilon: str, seed: int, page: bool, as_json: bool, dry_
     from hetdp.node.storage.network_file import exact_number
 
     level = exact_number(epsilon)
-    if dry_run:
-        note(f"--dry-run: would start {nodes} processes on 127.0.0.1 in a temporary folder.")
+    if voice.dry_run:
+        voice.note(f"--dry-run: would start {nodes} processes on 127.0.0.1 in a temporary folder.")
         return
-    shown = _Page()
+    shown = _Page(voice)
     report = run_demo(
         nodes,
         epsilon=level,
         seed=seed,
         epoch_length_s=_EPOCH_WITH_PAGE_S if page else _EPOCH_S,
-        say=note,
+        say=voice.note,
         first=_with_page if page else None,
         heard=shown.hear,
         afterwards=shown.until_interrupted if page else (lambda: None),
     )
-    print_json(dataclasses.asdict(report)) if as_json else _print(report)
+    print_json(dataclasses.asdict(report)) if voice.as_json else _print(report)
 
 
 def _with_page(folder: Path) -> Sequence[str]:
@@ -64,7 +64,8 @@ def _with_page(folder: Path) -> Sequence[str]:
 class _Page:
     """Tells the address of the first node's page as soon as it is known, and again as the last line."""
 
-    def __init__(self) -> None:
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
         self._address = ""
 
     def hear(self, line: str) -> None:
@@ -78,13 +79,13 @@ class _Page:
     def until_interrupted(self) -> None:
         """Let the network go on until Ctrl-C."""
         try:
-            note("The network goes on. Ctrl-C stops everything.")
+            self._voice.note("The network goes on. Ctrl-C stops everything.")
             if self._address:
                 self._tell()
             while True:
                 time.sleep(1)
         except KeyboardInterrupt:
-            note("Stopping.")
+            self._voice.note("Stopping.")
 
     def _tell(self) -> None:
         click.echo(f"Page of the first person (works once, in one browser): {self._address}", err=True)

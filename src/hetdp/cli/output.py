@@ -1,6 +1,7 @@
 """How commands speak: options they share, remarks, tables, JSON, and files that are either whole or not there."""
 
 import csv
+import functools
 import gzip
 import io
 import json
@@ -10,7 +11,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,18 +30,15 @@ __all__ = [
     "ENDINGS",
     "SHOWN",
     "Lists",
-    "as_remarks",
+    "Voice",
     "available_processors",
     "check_ending",
     "check_writable",
-    "is_quiet",
-    "note",
     "output_options",
     "plain",
     "print_facts",
     "print_json",
     "print_rows",
-    "progress_bar",
     "threads_option",
     "westin_option",
 ]
@@ -54,9 +52,6 @@ _BLOCK = 1 << 18
 #: Bytes that must be free before anything is spent on an answer that goes to a file.
 _ROOM = 64 * 1024
 
-#: What the command that runs was told about how to speak; its threads ask too. Such options are not handed to commands.
-_TOLD = {"quiet": False}
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 threads_option = click.option(
@@ -64,22 +59,72 @@ threads_option = click.option(
 )
 
 
-def output_options(function: Command) -> Command:
-    """Give a command the options that every command has."""
+@dataclass(frozen=True)
+class Voice:
+    """How a command was told to speak: the options that every command has, which are its fields by name."""
+
+    as_json: bool = False
+    quiet: bool = False
+    dry_run: bool = False
+
+    def note(self, message: str) -> None:
+        """Say something on standard error."""
+        if not self.quiet:
+            click.echo(message, err=True)
+
+    @contextmanager
+    def remarks(self) -> Iterator[None]:
+        """Say warnings of hetdp as remarks, without the place in the code that they come from."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", HetdpWarning)
+            yield
+        for warning in caught:
+            if issubclass(warning.category, HetdpWarning):
+                self.note(f"Note: {warning.message}")
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+    @contextmanager
+    def progress(self, words: str) -> "Iterator[Callable[..., None]]":
+        """Show a bar with the time left on standard error, if that is a terminal.
+
+        It takes how much is done, of how much, and what in words if that changes. Until something is done, it only says
+        that work has begun.
+        """
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"))
+        with Progress(
+            *columns,
+            TimeElapsedColumn(),
+            TextColumn("left:"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=self.quiet or not console.is_terminal,
+        ) as bar:
+            task = bar.add_task(words, total=None)
+            yield lambda done, total, what=words: bar.update(task, completed=done, total=total, description=what)
+
+
+def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that every command has, handed over as its `voice`."""
+
+    @functools.wraps(function)
+    def spoken(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401  (those of the command)
+        voice = Voice(**{field.name: options.pop(field.name) for field in fields(Voice)})
+        return function(*arguments, voice=voice, **options)
+
+    command: Callable[..., Any] = spoken
     for option in (
         click.option("--dry-run", is_flag=True, help="Say what it would do and spend; spend nothing."),
-        click.option(
-            "--quiet",
-            "-q",
-            is_flag=True,
-            expose_value=False,
-            callback=_keep_quiet,
-            help="No remarks on standard error.",
-        ),
+        click.option("--quiet", "-q", is_flag=True, help="No remarks on standard error."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output."),
     ):
-        function = option(function)
-    return function
+        command = option(command)
+    return command
 
 
 def westin_option(**settings: Any) -> Callable[[Command], Command]:  # noqa: ANN401  (those of click.option)
@@ -113,59 +158,6 @@ def available_processors() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
         return os.cpu_count() or 1
-
-
-def _keep_quiet(_context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001  (of click)
-    _TOLD["quiet"] = value
-
-
-def is_quiet() -> bool:
-    """Return whether the command that runs was told `--quiet`."""
-    return _TOLD["quiet"]
-
-
-def note(message: str, *, always: bool = False) -> None:
-    """Say something on standard error, unless `--quiet`."""
-    if always or not is_quiet():
-        click.echo(message, err=True)
-
-
-@contextmanager
-def as_remarks() -> Iterator[None]:
-    """Say warnings of hetdp as remarks, without the place in the code that they come from."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", HetdpWarning)
-        yield
-    for warning in caught:
-        if issubclass(warning.category, HetdpWarning):
-            note(f"Note: {warning.message}")
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-@contextmanager
-def progress_bar(words: str) -> "Iterator[Callable[..., None]]":
-    """Show a bar with the time left on standard error, if that is a terminal.
-
-    It takes how much is done, of how much, and what in words if that changes. Until something is done, it only says
-    that work has begun.
-    """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"))
-    with Progress(
-        *columns,
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=is_quiet() or not console.is_terminal,
-    ) as bar:
-        task = bar.add_task(words, total=None)
-        yield lambda done, total, what=words: bar.update(task, completed=done, total=total, description=what)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401  (whatever JSON can hold)

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from hetdp.cli.neighbors import SearchCommand, search_options
-from hetdp.cli.output import note, output_options
+from hetdp.cli.output import Voice, output_options
 from hetdp.cli.source import Source, data_options
 from hetdp.neighbors.engines import ENGINES
 
@@ -22,8 +22,7 @@ def recommend(
     data: Path,
     *,
     items: int,
-    as_json: bool,
-    dry_run: bool,
+    voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Recommend items to each user in DATA, a file of (user, item) pairs with a privacy weight each.
@@ -38,10 +37,10 @@ def recommend(
     against one recipient (exact), per comparison (gossip), or against everybody together (sketch). Noise is always
     secure: running it again is another release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    source = Source.take(data, options)
-    search = SearchCommand(source=source, recommendations=items, as_json=as_json, **options)
+    source = Source.take(data, options, voice)
+    search = SearchCommand(source=source, recommendations=items, **options)
     what = f"{float(search.for_items):.4g} to count what they have" if search.for_items else "recommendations are free"
     scope = ENGINES[search.engine].scope
     parts = f"{float(search.for_neighbors):.4g} to find neighbours, {what}"
-    note(f"Epsilon {search.epsilon:g} {scope}: {parts}.")
-    search.carry_out(dry_run=dry_run)
+    voice.note(f"Epsilon {search.epsilon:g} {scope}: {parts}.")
+    search.carry_out()

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from hetdp.accounting import Ledger, plan
 from hetdp.accounting import release as release_answer
 from hetdp.accounting.ledger import LedgerView
 from hetdp.cli.output import (
+    Voice,
     check_writable,
-    note,
     output_options,
     print_facts,
     print_json,
@@ -80,8 +81,7 @@ def release(
     weight_column: str | None,
     default_weight: float,
     output: Path | None,
-    as_json: bool,
-    dry_run: bool,
+    voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Release one private answer from DATA, a CSV or parquet file with one row per person.
@@ -98,20 +98,20 @@ def release(
     table = read_table(data, list(dict.fromkeys(name for name in names if name is not None)))
     if weight_column is not None and table.missing(weight_column):
         empty = f"{table.missing(weight_column)} rows set no weight and take --default-weight {default_weight:g}."
-        note(empty)
+        voice.note(empty)
     weights = table.weights(weight_column, default=default_weight)
     asked = {name: options[name] for name in ("lower", "upper", "center", "bins", "multiplier", "epsilon")}
     mechanism = mechanism_named(query, weights, prior=options["westin"], **asked)
     if options["multiplier"] == "best":
-        note(f"The best multiplier for this prior is {mechanism.multiplier:g}.")  # type: ignore[attr-defined]
+        voice.note(f"The best multiplier for this prior is {mechanism.multiplier:g}.")  # type: ignore[attr-defined]
     lower, upper = options["lower"], options["upper"]
     values = table.indicators(column, lower, upper) if query == "count" else table.numbers(column)
     if output is not None:
         check_writable(output, keep=(data, options["ledger_path"]))
     level = {"epsilon": options["epsilon"], "rho": options["rho"]}
-    with _ledger(table, options, dry_run=dry_run) as ledger:
-        if dry_run:
-            _show_plan(plan(mechanism, **level), query, table, ledger, options["on_exhausted"], as_json=as_json)
+    with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
+        if voice.dry_run:
+            _show_plan(plan(mechanism, **level), query, table, ledger, options["on_exhausted"], voice=voice)
             return
         answer = release_answer(mechanism, values, ledger=ledger, **level)
         dropping = ledger is not None and ledger.drops
@@ -124,17 +124,17 @@ def release(
         **({"on_exhausted": "drop"} if dropping else {}),
         **({"edges": edges.tolist()} if edges is not None else {}),
     }
-    unwritten = None if output is None else _written(output, public)
-    if as_json:
+    unwritten = None if output is None else _written(output, public, voice)
+    if voice.as_json:
         print_json(public)
     else:
         _show(public)
     if unwritten is not None:
         raise unwritten
     for remark in _remarks(public, dropping=dropping, weighted=weight_column is not None):
-        note(remark)
+        voice.note(remark)
     if ledger is None:
-        note("No --ledger was given: nobody keeps count of what these people have lost so far.")
+        voice.note("No --ledger was given: nobody keeps count of what these people have lost so far.")
 
 
 def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
@@ -153,7 +153,7 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _ledger(table: Table, options: dict[str, Any], *, dry_run: bool) -> Iterator[Ledger | LedgerView | None]:
+def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Ledger | LedgerView | None]:
     """Give the ledger as this table's rows see it, made by its first charge if there is none; say what became of it."""
     path, id_column, on_exhausted = (options[name] for name in ("ledger_path", "id_column", "on_exhausted"))
     if path is None:
@@ -166,8 +166,7 @@ def _ledger(table: Table, options: dict[str, Any], *, dry_run: bool) -> Iterator
         limits = np.full(table.rows, limit)
         with Ledger(limits, path, unit=unit, on_exhausted=on_exhausted, items=labels, lazy=True) as ledger:
             yield ledger
-        if not dry_run:
-            note(f"Making {path.name}: every row may lose {unit} = {limit:g} in its lifetime.")
+        voice.note(f"Making {path.name}: every row may lose {unit} = {limit:g} in its lifetime.")
         return
     with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
         if (labels is None) != (ledger.items is None):
@@ -184,21 +183,19 @@ def _ledger(table: Table, options: dict[str, Any], *, dry_run: bool) -> Iterator
         view = None if labels is None else ledger.view(labels, limit=limit)
         new = 0 if view is None else view.new
         yield ledger if view is None else view
-    if dry_run:
-        return
     if new:
-        note(f"Added {new} new rows to {path.name}.")
+        voice.note(f"Added {new} new rows to {path.name}.")
     elif options["limit"] is not None:
-        note("--limit is for rows new to the ledger; there are none.")
+        voice.note("--limit is for rows new to the ledger; there are none.")
 
 
-def _written(output: Path, public: dict[str, Any]) -> OSError | None:
+def _written(output: Path, public: dict[str, Any], voice: Voice) -> OSError | None:
     """Write the answer; return what went wrong, so that it is still shown: it has been paid for."""
     try:
         write_whole(output, json.dumps(public, indent=2) + "\n")
     except OSError as error:
         return error
-    note(f"Wrote {output}.")
+    voice.note(f"Wrote {output}.")
     return None
 
 
@@ -243,7 +240,7 @@ def _show(public: dict[str, Any]) -> None:
 
 
 def _show_plan(
-    prepared: Plan, query: str, table: Table, ledger: Ledger | LedgerView | None, on_exhausted: str, *, as_json: bool
+    prepared: Plan, query: str, table: Table, ledger: Ledger | LedgerView | None, on_exhausted: str, *, voice: Voice
 ) -> None:
     """Say what a release would cost. Nothing is spent, nothing is written."""
     unable = dropped = 0
@@ -263,7 +260,7 @@ def _show_plan(
         "rows_dropped_before": dropped,
         "would": "release" if unable == 0 or on_exhausted == "drop" else "be refused (exit code 4)",
     }
-    if as_json:
+    if voice.as_json:
         print_json(facts)
     else:
         print_facts("Dry run: nothing was spent", {name.replace("_", " "): fact for name, fact in facts.items()})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import note, output_options, print_json, print_rows, progress_bar
+from hetdp.cli.output import Voice, output_options, print_json, print_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,8 +51,7 @@ def reproduce(
     jobs: int | None,
     address: str | None,
     output: Path,
-    as_json: bool,
-    dry_run: bool,
+    voice: Voice,
 ) -> None:
     """Run the evaluation of the paper again: its three figures, its conclusions, and what it does not show.
 
@@ -74,20 +73,20 @@ def reproduce(
     check_folder(output)
     for one in sets:
         if one.weights is not None:
-            note(
+            voice.note(
                 f"Weights of {one.name} ({one.weights}) are not used: the evaluation draws its own, as the paper did. "
-                "`hetdp evaluate` uses yours.",
+                "`hetdp evaluate` uses yours."
             )
-    if dry_run:
-        note(_plan(settings, sets, output))
+    if voice.dry_run:
+        voice.note(_plan(settings, sets, output))
         return
-    with _runner(address, jobs) as runner, progress_bar("Runs") as progress:
+    with _runner(address, jobs) as runner, voice.progress("Runs") as progress:
         try:
             found = run(settings, output, data=sets, runner=runner, progress=progress)
         except KeyboardInterrupt:
-            note("Interrupted. Finished runs are kept; the same command goes on from here.", always=True)
+            click.echo("Interrupted. Finished runs are kept; the same command goes on from here.", err=True)
             raise
-    _show(found, output, as_json=as_json)
+    _show(found, output, voice)
 
 
 def _plan(settings: "SweepSettings", sets: "list[DataSet]", output: Path) -> str:
@@ -143,12 +142,12 @@ def _runner(address: str | None, jobs: int | None) -> "Iterator[Runner]":
         runner.close()
 
 
-def _show(found: "Reproduction", output: Path, *, as_json: bool) -> None:
+def _show(found: "Reproduction", output: Path, voice: Voice) -> None:
     from hetdp.core.words import counted
     from hetdp.experiments.report.contents import answer, lead, verdict_rows
 
     evaluation = found.evaluation
-    if as_json:
+    if voice.as_json:
         print_json(
             {
                 "report": str(output / "report.html"),
@@ -180,9 +179,5 @@ def _show(found: "Reproduction", output: Path, *, as_json: bool) -> None:
     if verdicts:
         print_rows("The paper's conclusions, tested", ("conclusion", *evaluation.data), verdicts)
         click.echo("In brackets: the paper does not say this about such data; extended by us.")
-    note(
-        f"{counted(found.computed, 'run')} computed, {found.reused:,} found in {output / 'results.sqlite'}.",
-    )
-    note(
-        f"Wrote {output / 'report.html'}, figures, numbers.csv and runs.csv. They are as private as the data.",
-    )
+    voice.note(f"{counted(found.computed, 'run')} computed, {found.reused:,} found in {output / 'results.sqlite'}.")
+    voice.note(f"Wrote {output / 'report.html'}, figures, numbers.csv and runs.csv. They are as private as the data.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import click
 
-from hetdp.cli.output import as_remarks, note
+from hetdp.cli.output import Voice
 from hetdp.core.checks import finite
 from hetdp.core.errors import DataError
 from hetdp.core.words import byte_size
@@ -62,6 +62,7 @@ class Source:
     """A file of pairs and how to read it."""
 
     path: Path
+    voice: Voice
     user_column: str | None = None
     item_column: str | None = None
     weight_column: str | None = None
@@ -72,10 +73,10 @@ class Source:
     no_memory_check: bool = False
 
     @classmethod
-    def take(cls, path: Path, options: dict[str, Any]) -> Self:
+    def take(cls, path: Path, options: dict[str, Any], voice: Voice) -> Self:
         """Take the options about data out of those of a command; the rest stays. Refuse what contradicts itself."""
         own = {field.name: options.pop(field.name) for field in fields(cls) if field.name in options}
-        source = cls(path=path, **own)
+        source = cls(path=path, voice=voice, **own)
         if source.no_weights and source.weight_column is not None:
             raise click.UsageError("--no-weights and --weight-column exclude each other.")
         if source.no_weights and source.default_weight is not None:
@@ -113,13 +114,13 @@ class Source:
                 check=not self.no_memory_check,
                 way_through="Use a machine with more memory, or write fewer users to the file.",
             )
-            with as_remarks():
+            with self.voice.remarks():
                 profiles = Profiles.from_rows(*pairs.read())
         if self.catalogue is not None and items is not None:
             profiles = on_catalogue(profiles, items, self.catalogue.name)
         weights = drawn or self._weights(pairs.weights)
         counts = f"{profiles.n_users:,} users, {profiles.n_items:,} items, {profiles.n_pairs:,} pairs"
-        note(f"Read {pairs.name}: {counts}; {weights}.")
+        self.voice.note(f"Read {pairs.name}: {counts}; {weights}.")
         return Data(profiles, weights)
 
     @property
