@@ -20,8 +20,8 @@ _RELEASE = [
 ]  # fmt: skip
 WALKS = {
     "a CSV to neighbours": ["neighbors", "likes.csv", "--epsilon", "1", "-k", "3", "-o", "lists.csv", "--quiet"],
-    "a release": [*_RELEASE, "--ledger", "ledger.db", "--id-column", "person"],
-    "a release without a ledger": _RELEASE,
+    "a release": _RELEASE,
+    "a release charged to a ledger": [*_RELEASE, "--ledger", "ledger.db", "--id-column", "person"],
 }
 
 
@@ -52,33 +52,37 @@ def modules_run(call: Callable[[], object]) -> Counter[str]:
     return Counter(module for module, _ in functions)
 
 
-def release_from_python(folder: str) -> Callable[[], object]:
+def release_from_python(folder: Path) -> Callable[[], object]:
     """Return a release of a stretched query that is charged to the file of a ledger, ready to be made."""
     import hetdp
 
     stretched = hetdp.stretch(hetdp.queries.mean(hetdp.Box.uniform(0, 80, size=200)), [0.5] * 200)
-    ledger = hetdp.Ledger([3.0] * 200, Path(folder, "python.db"))
+    ledger = hetdp.Ledger([3.0] * 200, folder / "python.db")
     return partial(hetdp.release, stretched, list(range(200)), epsilon=1, ledger=ledger)
 
 
-def main() -> None:
-    """Take all walks in a folder of their own and print what was met."""
+def take_all(folder: Path) -> dict[str, Counter[str]]:
+    """Take all walks in a folder of their own and return what each met."""
     from hetdp.cli.main import main as hetdp
 
+    with (folder / "likes.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [("user", "item", "weight"), *((u, i, 0.5) for u in range(40) for i in range(20) if (u * i) % 3)]
+        )
+    with (folder / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("person", "hours", "privacy"), *((p, p % 80, 0.5) for p in range(200))])
+    calls: dict[str, Callable[[], object]] = {}
+    for name, arguments in WALKS.items():
+        given = [str(folder / word) if word.endswith((".csv", ".db")) else word for word in arguments]
+        calls[name] = partial(hetdp, given)
+    calls["a release from Python"] = release_from_python(folder)
+    return {name: modules_run(call) for name, call in calls.items()}
+
+
+def main() -> None:
+    """Print what was met."""
     with tempfile.TemporaryDirectory() as folder:
-        with Path(folder, "likes.csv").open("w", newline="") as file:
-            csv.writer(file).writerows(
-                [("user", "item", "weight"), *((u, i, 0.5) for u in range(40) for i in range(20) if (u * i) % 3)]
-            )
-        with Path(folder, "people.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([("person", "hours", "privacy"), *((p, p % 80, 0.5) for p in range(200))])
-        calls: dict[str, Callable[[], object]] = {}
-        for name, arguments in WALKS.items():
-            given = [str(Path(folder, word)) if word.endswith((".csv", ".db")) else word for word in arguments]
-            calls[name] = partial(hetdp, given)
-        calls["a release from Python"] = release_from_python(folder)
-        for name, call in calls.items():
-            met = modules_run(call)
+        for name, met in take_all(Path(folder)).items():
             print(f"{name}: {len(met)} modules, {met.total()} functions")
             for module, count in sorted(met.items()):
                 print(f"  {module} ({count})")
