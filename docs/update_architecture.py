@@ -1,4 +1,4 @@
-"""Draw docs/architecture.svg from the packages and their docstrings, in the order of the layers; a test keeps it true."""
+"""Draw docs/architecture.svg from the packages and their docstrings, in the order of their layers; a test checks it."""
 
 import ast
 import tomllib
