@@ -37,6 +37,7 @@ __all__ = [
     "choose_columns",
     "finish_batch",
     "merge_pairs",
+    "no_weights",
     "open_pairs",
     "rename_items",
     "weight_vector",
