@@ -10,7 +10,7 @@ import pytest
 from hetdp import Profiles, split
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.evaluation import interval
-from hetdp.neighbors.metrics import recall_of
+from hetdp.neighbors.metrics import recall_per_user
 
 FAST = ("-k", 3, "--runs", 2, "--json", "--quiet")
 
@@ -45,7 +45,7 @@ def test_baseline_is_the_recall_of_true_neighbours_over_the_runs(run):
     expected = []
     for seed in (4, 5):
         train, test = split(profiles, random_state=seed)
-        expected.append(recall_of(true_neighbors(train, 3, score="overlap")[1], profiles, test))
+        expected.append(recall_per_user(true_neighbors(train, 3, score="overlap"), profiles, test))
     mean, half = interval(np.array(expected))
     (row,) = [row for row in json.loads(out)["rows"] if row["method"] == "baseline"]
     assert row["recall"] == pytest.approx(mean)
@@ -92,8 +92,8 @@ def test_differences_from_the_baseline_are_paired(run):
     differences = []
     for seed in (4, 5):
         train, test = split(profiles, random_state=seed)
-        lists = random_neighbors(60, 3, random_state=seed)[1], true_neighbors(train, 3, score="overlap")[1]
-        differences.append(np.subtract(*(recall_of(indices, profiles, test) for indices in lists)))
+        lists = random_neighbors(60, 3, random_state=seed), true_neighbors(train, 3, score="overlap")
+        differences.append(np.subtract(*(recall_per_user(found, profiles, test) for found in lists)))
     assert rows["random"]["difference_half_width"] == pytest.approx(interval(np.array(differences))[1])
     # At a huge epsilon an engine finds nearly what the baseline finds: both rise and fall with the same split.
     assert rows["exact"]["difference_half_width"] < rows["exact"]["half_width"]

@@ -96,7 +96,7 @@ def test_the_search_and_the_table_agree_on_a_larger_set(limit, monkeypatch):
     train, test = split(profiles)
     monkeypatch.setattr(kernels, "_SMALL", limit)
     indices = true_neighbors(train, 5)[1]
-    assert metrics.recall_of(indices, profiles, test).tolist() == plain_recall(indices, profiles, test)
+    assert metrics.recall_per_user((None, indices), profiles, test).tolist() == plain_recall(indices, profiles, test)
     assert metrics.recall((None, indices), profiles, test) == metrics.recall(Neighbours(indices), profiles, test)
 
 
@@ -130,15 +130,15 @@ def test_weights_do_not_change_a_recall():
 def test_bad_neighbours_are_refused(indices, message):
     profiles = Profiles.from_pairs([0, 1, 2], ["a", "a", "a"])
     with pytest.raises(errors.InvalidInput, match=message):
-        metrics.recall_of(indices, profiles, profiles)
+        metrics.recall_per_user((None, indices), profiles, profiles)
 
 
 def test_test_items_of_others_are_refused():
     profiles = Profiles.from_pairs([0, 1], ["a", "a"])
     with pytest.raises(errors.InvalidInput, match="test must list the same users as profiles"):
-        metrics.recall_of([[1], [0]], profiles, Profiles.from_pairs([0, 2], ["a", "a"]))
+        metrics.recall_per_user((None, [[1], [0]]), profiles, Profiles.from_pairs([0, 2], ["a", "a"]))
     with pytest.raises(errors.InvalidInput, match="test must list the same items as profiles"):
-        metrics.recall_of([[1], [0]], profiles, Profiles.from_pairs([0, 1], ["a", "b"]))
+        metrics.recall_per_user((None, [[1], [0]]), profiles, Profiles.from_pairs([0, 1], ["a", "b"]))
 
 
 FULL = Profiles.from_pairs(

@@ -16,7 +16,7 @@ from hetdp.experiments.weight_rules import GROUPS, Drawn
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Run, Search
-from hetdp.neighbors.metrics import recall_of
+from hetdp.neighbors.metrics import recall_per_user
 from hetdp.neighbors.scores import SCORES, Scoring
 from hetdp.profiles import Profiles, split
 from hetdp.profiles.coded import CodedProfiles, code_profiles
@@ -98,7 +98,7 @@ def run_task(profiles: Profiles, task: Task) -> Outcome:
 
 def _measure(drawn: Drawn, test: Profiles, indices: NDArray[np.integer]) -> dict[str, float]:
     """Return the mean recall of all users and of each group."""
-    found = recall_of(indices, drawn.profiles, test)
+    found = recall_per_user((None, indices), drawn.profiles, test)
     recall = {"all": float(found.mean())}
     if drawn.groups is not None:
         for place, group in enumerate(GROUPS):

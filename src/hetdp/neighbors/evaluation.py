@@ -14,7 +14,7 @@ from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Progress
 from hetdp.neighbors.estimator import PrivateNeighbors, as_frame
-from hetdp.neighbors.metrics import recall_of
+from hetdp.neighbors.metrics import recall_per_user
 from hetdp.profiles import Profiles, split
 from hetdp.profiles.policies import Policy
 
@@ -159,14 +159,14 @@ class EvaluationPlan:
                 "a tenth of the items that two users share must be at least one item to look for, in every run. "
                 f"Got none in run {run + 1} of {self.runs} instead: the data are too small to be evaluated."
             )
-        _, indices = true_neighbors(train, self.neighbors, score=self.score, threads=self.threads)
-        yield ("baseline", None), recall_of(indices, drawn, test), None
+        true = true_neighbors(train, self.neighbors, score=self.score, threads=self.threads)
+        yield ("baseline", None), recall_per_user(true, drawn, test), None
         for name in self.engines:
             for level in self.levels:
                 model = self._model(name, level, seed).fit(train)
-                yield (name, level), recall_of(model.kneighbors()[1], drawn, test), model.guarantee_.total
-        _, indices = random_neighbors(train.n_users, self.neighbors, random_state=seed)
-        yield ("random", None), recall_of(indices, drawn, test), None
+                yield (name, level), recall_per_user(model, drawn, test), model.guarantee_.total
+        lots = random_neighbors(train.n_users, self.neighbors, random_state=seed)
+        yield ("random", None), recall_per_user(lots, drawn, test), None
 
     def _model(self, engine: str, epsilon: float, seed: int) -> PrivateNeighbors:
         return PrivateNeighbors(

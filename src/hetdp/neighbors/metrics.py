@@ -22,7 +22,6 @@ __all__ = [
     "ndcg",
     "precision",
     "recall",
-    "recall_of",
     "recall_per_user",
 ]
 
@@ -91,29 +90,10 @@ def recall_per_user(
     >>> recall_per_user((None, [[1], [2], [0]]), profiles, test)
     array([1., 0., 1.])
     """
-    _, indices = model if isinstance(model, tuple) else model.kneighbors()
-    return recall_of(indices, profiles, test)
-
-
-def recall_of(indices: object, profiles: Profiles, test: Profiles) -> NDArray[np.float64]:
-    """Return the recall of each user for an array of neighbours: what the sweeps call thousands of times.
-
-    Parameters
-    ----------
-    indices
-        Positions of the neighbours, users x k; -1 where there is none.
-    profiles, test
-        As for `recall`.
-
-    Examples
-    --------
-    >>> profiles = Profiles.from_pairs([0, 1], ["a", "a"])
-    >>> recall_of([[1], [-1]], profiles, profiles)
-    array([1., 0.])
-    """
     from hetdp.neighbors._kernels.recall import count_found
 
     _check_same(profiles, test)
+    _, indices = model if isinstance(model, tuple) else model.kneighbors()
     neighbors = np.asarray(indices)
     if neighbors.ndim != 2 or neighbors.shape[0] != profiles.n_users or neighbors.dtype.kind not in "iu":  # noqa: PLR2004
         raise InvalidInput(

@@ -188,27 +188,9 @@ def sketch_neighbors(
 ) -> SketchResult:
     """Publish a sketch of every profile, and return the k users whose sketches show most of each user's own items.
 
-    Parameters
-    ----------
-    coded
-        The profiles.
-    k
-        How many neighbours, below the number of users.
-    epsilon
-        Level of an item of weight 1.
-    stream
-        Where keys come from: two, whatever the profiles.
-    threads
-        How many to use; default 1. Results do not depend on it.
-    memory_bytes
-        About how many bytes of sketches to hold at a time. Results do not depend on it.
-    progress
-        Called with what is done and what there is to do, in users times users.
-
-    Returns
-    -------
-    SketchResult
-        A score is (bits shown - expected by chance) / (1 - 2q), in whole items. Ties are broken at random.
+    A score is (bits shown - expected by chance) / (1 - 2q), in whole items. Ties are broken at random. About
+    `memory_bytes` of sketches are held at a time; results depend neither on that nor on `threads`. Progress is told in
+    users times users.
 
     Privacy
     -------

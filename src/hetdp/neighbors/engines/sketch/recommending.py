@@ -48,32 +48,10 @@ def sketch_recommendations(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the `n` items with the best scores for each user, without those the user has.
 
-    Parameters
-    ----------
-    coded
-        The profiles: each user's own items are left out.
-    sketches
-        What everybody published, from `sketch_neighbors`.
-    neighbors
-        Positions of the neighbours, users x k; -1 where there is none.
-    n
-        How many items.
-    weights
-        Weight of each neighbour's vote, at least 0, like `neighbors`. Default: all alike.
-    spread
-        How much neighbourhoods differ, if it is not to be learned; infinity means votes alone, 0 popularity alone.
-    threads
-        How many to use; default 1. Results do not depend on it.
-    memory_bytes
-        About how many bytes of sketches to hold at a time. Results do not depend on it.
-    progress
-        Called with the number of items done and their total.
-
-    Returns
-    -------
-    tuple
-        Items and scores, each users x n, best first; -1 and nan where there are not enough items. A score estimates the
-        share of neighbours who have the item, times the mean weight of theirs.
+    A score estimates the share of neighbours who have the item, times the mean weight of theirs; -1 and nan where there
+    are not enough items. `weights` say how much each neighbour's vote counts (None: all alike), `spread` how much
+    neighbourhoods differ if it is not to be learned (infinity means votes alone, 0 popularity alone). Results depend
+    neither on `threads` nor on `memory_bytes`, about how many bytes of sketches are held at a time.
 
     Privacy
     -------
