@@ -8,7 +8,7 @@ from scipy import stats
 
 from hetdp.core import randomness
 from hetdp.core.errors import InvalidInput
-from hetdp.core.randomness import KeyedWords, Stream, as_stream, secure_stream, seeded_stream
+from hetdp.core.randomness import KeyedWords, Stream, as_stream, secure_stream, seeded_stream, simulation_stream
 from statistics_helpers import FALSE_ALARM
 
 
@@ -94,6 +94,8 @@ def test_streams_are_never_copied_or_shown():
 
 def test_random_state():
     assert as_stream(None) is secure_stream()
+    assert not secure_stream().simulated
+    assert as_stream(3).simulated
     stream = Stream()
     assert as_stream(stream) is stream
     with pytest.raises(InvalidInput, match="random_state must be a whole number >= 0"):
@@ -134,3 +136,10 @@ def test_child_streams_are_of_the_kind_of_their_parent():
     assert (one.child().words(3) == two.child().words(3)).all()
     assert (one.child().words(3) != one.child().words(3)).all()
     assert one.child().simulated
+
+
+def test_paths_and_purposes_give_independent_streams_for_one_seed():
+    assert not (seeded_stream(7, 0).words(2) == seeded_stream(7, 1).words(2)).any()
+    assert simulation_stream(0, "split").words(1) != simulation_stream(0, "policy").words(1)
+    assert simulation_stream(0, "split").words(1) == simulation_stream(0, "split").words(1)
+    assert simulation_stream(None, "split") is secure_stream()

@@ -44,3 +44,27 @@ def test_estimates_have_one_unit(seconds, words):
 def test_nouns_agree_with_their_numbers():
     assert [counted(number, "item") for number in (0, 1, 2, 1234)] == ["no items", "1 item", "2 items", "1,234 items"]
     assert [listed(["tea", "milk", "rum"][:size]) for size in (1, 2, 3)] == ["tea", "tea and milk", "tea, milk and rum"]
+
+
+def test_each_number_has_its_words():
+    assert counted(0, "sketch", "sketches") == "no sketches"
+    assert [short_number(number) for number in (4.5, 0.1234, 999.6, 1e300)] == [
+        "4.5",
+        "0.123",
+        "1,000",
+        "more than a billion",
+    ]
+    assert [duration(seconds) for seconds in (5, 250, 7500, 200_000, 3600)] == [
+        "5 s",
+        "4 min 10 s",
+        "2 h 5 min",
+        "2 days 7 h",
+        "1 h",
+    ]
+    assert [rough_duration(seconds) for seconds in (0.4, 42, 500, 9000)] == ["a second", "42 s", "8 min", "2.5 h"]
+    assert [byte_size(count) for count in (900, 15_300, 5 * 2**20, 3 * 2**29)] == [
+        "900 B",
+        "15 KiB",
+        "5 MiB",
+        "1.5 GiB",
+    ]

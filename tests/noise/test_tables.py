@@ -50,6 +50,7 @@ def test_noise_is_discrete_laplace(scale):
 
 def test_the_digit_tables_are_the_exact_distribution():
     tables = laplace_tables(Fraction(255))
+    assert tables.high.shape == (2, 256)
     for place in range(2):
         ratio = np.exp(-(256.0**place) / 255)
         digits = np.arange(256)
@@ -94,6 +95,8 @@ def test_the_ladder_holds_exact_tails_and_binomials(scale):
 
 def test_counts_of_a_block_are_binomial():
     tables = threshold_tables(Fraction(255))
+    assert tables.ladder.tolist() == [177, 44]
+    assert tables.block_bits[:3].tolist() == [1, 2, 2]
     for level in (0, 9, 40):
         out = np.empty(100_000, dtype=np.int64)
         many_counts(seeded_stream(level).words(200_000), tables.high[level], tables.low[level], out)

@@ -105,6 +105,7 @@ def test_bytes_are_read_back():
     bits = seeded_stream(1).words(77) < 2**63
     assert unpack(pack(bits), 77).tolist() == bits.tolist()
     assert len(pack(bits)) == 10
+    assert pack(np.array([True, False, True])) == b"\x05"
 
 
 def test_ties_of_the_first_digits_are_settled_by_the_next():

@@ -34,6 +34,8 @@ def test_tails_of_arrays_and_of_nothing():
     found = binomial_tail([[0, 2], [np.nan, 5]], [[0], [4]], 0.5)
     assert found[0].tolist() == [1, 0]
     assert np.isnan(found[1, 0])
+    assert binomial_tail([0, 1, 3, 4], 3, 0.1).round(6).tolist() == [1.0, 0.271, 0.001, 0.0]
+    assert best_by_chance([1e-6, 0.001, 1.0], 1000).round(3).tolist() == [0.001, 0.632, 1.0]
     assert found[1, 1] == 0
     assert binomial_tail([0, 1, 2], 5, 0.0).round(300).tolist() == [1, 0, 0]
 

@@ -37,3 +37,10 @@ def test_shares_move_toward_their_mean_and_stay_within_bounds():
     inner = (shares > 1e-6) & (shares < 1 - 1e-6)
     assert (np.abs(shares - plain.mean()) <= np.abs(plain - plain.mean()) + 1e-12)[inner].all()
     assert item_shares(np.zeros(0, dtype=np.int64), 5, EPSILON).size == 0
+
+
+def test_a_few_ones_are_read_as_by_hand():
+    assert ones_among([b"\x03", b"\x0c"], {0, 1, 2}, size=8).tolist() == [2, 1]
+    assert items_behind([4, 50], 50, 3).round(1).tolist() == [1.8, 52.6]
+    assert round(items_behind_error(50, 3), 1) == 1.7
+    assert item_shares(np.array([3, 1]), 3, 20).round(3).tolist() == [1.0, 0.333]

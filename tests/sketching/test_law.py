@@ -59,12 +59,21 @@ def test_coins_of_one_profile_and_tables_of_many_are_the_same_probabilities(epsi
 
 
 def test_contrast_is_what_a_whole_item_adds():
+    assert [round(chance_of_one(3, weight), 4) for weight in (0.0, 1.0)] == [0.0474, 0.9526]
     for epsilon in (0.1, 1, 3, 30):
         assert contrast(epsilon) == pytest.approx(1 - 2 * chance_of_one(epsilon))
         assert contrast(epsilon) == pytest.approx(chance_of_one(epsilon, 1.0) - chance_of_one(epsilon))
 
 
+def test_tables_hold_the_digits_of_q():
+    tables = sketch_tables(EPSILON)  # q = 0.0474 = 0.00001100... in binary
+    assert [int(word) & 1 for word in tables.head] == [0, 0, 0, 0, 1, 1, 0, 0]
+    assert tables.extra.shape == (256, 2)
+
+
 def test_odds_stay_within_the_promise():
+    assert odds_factor(EPSILON, 0.0, bit=True) == 1.0
+    assert odds_factor(EPSILON, 1.0, bit=False) == pytest.approx(math.exp(-3))
     for weight in (0, 0.01, 0.37, 0.5, 0.99, 1):
         most = most_odds_factor(EPSILON, weight)
         assert most == pytest.approx(math.exp(3 * weight))

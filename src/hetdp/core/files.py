@@ -11,16 +11,7 @@ __all__ = ["whole_file", "write_whole"]
 
 @contextmanager
 def whole_file(path: Path, *, mode: int = 0o600) -> Iterator[Path]:
-    """Give a temporary name beside a file; rename it when all went well, else leave nothing behind.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole_file(Path(folder, "likes.csv")) as temporary:
-    ...         _ = temporary.write_text("user,item")
-    ...     [path.name for path in Path(folder).iterdir()]
-    ['likes.csv']
-    """
+    """Give a temporary name beside a file; rename it when all went well, else leave nothing behind."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     temporary = Path(name)
     try:
@@ -36,14 +27,6 @@ def whole_file(path: Path, *, mode: int = 0o600) -> Iterator[Path]:
 
 
 def write_whole(path: Path, contents: str | bytes, *, mode: int = 0o600) -> None:
-    """Write a file under a temporary name, then rename it.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder, "answer.json"), "{}")
-    ...     Path(folder, "answer.json").read_text()
-    '{}'
-    """
+    """Write a file under a temporary name, then rename it."""
     with whole_file(path, mode=mode) as temporary:
         temporary.write_bytes(contents.encode() if isinstance(contents, str) else contents)

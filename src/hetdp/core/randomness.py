@@ -44,22 +44,8 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 class Stream:
     """A stream of uniformly random 64-bit words.
 
-    Parameters
-    ----------
-    key
-        32 bytes for a reproducible stream; None for one keyed by the operating system.
-
-    Privacy
-    -------
     Noise hides data only from those who cannot predict it. A stream without a key is as unpredictable as AES-256; a
-    stream with a key is `simulated` and protects nobody.
-
-    Examples
-    --------
-    >>> Stream().words(3).shape
-    (3,)
-    >>> Stream().simulated, seeded_stream(1).simulated
-    (False, True)
+    stream with a key of 32 bytes is reproducible: `simulated`, and protects nobody.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -82,12 +68,7 @@ class Stream:
         return self._drawn
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return the next `count` words.
-
-        Privacy
-        -------
-        No word is ever handed out twice, in no thread and in no forked child.
-        """
+        """Return the next `count` words; none is ever handed out twice, in no thread and in no forked child."""
         out = np.empty(count, dtype=np.uint64)
         target = out.data.cast("B") if count else memoryview(b"")
         with self._lock:
@@ -137,13 +118,7 @@ _secure_lock = threading.Lock()
 
 
 def secure_stream() -> Stream:
-    """Return the stream that the whole process shares, keyed by the operating system; releases without a seed use it.
-
-    Examples
-    --------
-    >>> secure_stream().simulated
-    False
-    """
+    """Return the stream that the whole process shares, keyed by the operating system; for releases without a seed."""
     global _secure  # noqa: PLW0603  (made at first use, so that importing hetdp does not load the cipher)
     with _secure_lock:
         if _secure is None:
@@ -154,29 +129,14 @@ def secure_stream() -> Stream:
 def seeded_stream(seed: int, *path: int) -> Stream:
     """Return a reproducible stream for simulation; `path` gives independent streams for the same seed.
 
-    Privacy
-    -------
-    None: whoever knows the seed knows the noise. Results are stamped `simulated`.
-
-    Examples
-    --------
-    >>> bool((seeded_stream(7).words(2) == seeded_stream(7).words(2)).all())
-    True
-    >>> bool((seeded_stream(7, 0).words(2) == seeded_stream(7, 1).words(2)).any())
-    False
+    Whoever knows the seed knows the noise, so results are stamped `simulated`.
     """
     label = "/".join(str(whole("seed", part, minimum=0)) for part in (seed, *path))
     return Stream(hashlib.blake2b(label.encode(), digest_size=32, person=b"hetdp-simulation").digest())
 
 
 def as_stream(random_state: RandomState) -> Stream:
-    """Return the stream that a `random_state` argument stands for.
-
-    Examples
-    --------
-    >>> as_stream(None).simulated, as_stream(3).simulated
-    (False, True)
-    """
+    """Return the stream that a `random_state` argument stands for."""
     if random_state is None:
         return secure_stream()
     if isinstance(random_state, Stream):
@@ -189,11 +149,6 @@ def simulation_stream(random_state: RandomState, purpose: str) -> Stream:
 
     With one stream for both, a split and a weight policy with the same seed would test exactly the items with the
     lowest weights.
-
-    Examples
-    --------
-    >>> bool(simulation_stream(0, "split").words(1) == simulation_stream(0, "policy").words(1))
-    False
     """
     if random_state is None or isinstance(random_state, Stream):
         return as_stream(random_state)
@@ -204,26 +159,12 @@ class KeyedWords:
     """Random words that belong to a pair of numbers: a keyed function instead of a memory.
 
     The noise of a pair must be drawn once and reused ever after. Instead of storing it for every pair that ever met, it
-    is computed from a secret key and the pair, by AES-256 on the block (first, second, purpose, counter): the same pair
-    gives the same words, and without the key they cannot be told from fresh ones.
+    is computed from a secret key (`Stream.key`) and the pair, by AES-256 on the block (first, second, purpose,
+    counter): the same pair gives the same words, and without the key they cannot be told from fresh ones. Different
+    purposes, whole numbers below 2**16, give independent words for the same pair.
 
-    Parameters
-    ----------
-    key
-        32 secret bytes (`Stream.key`).
-    purpose
-        A whole number below 2**16; different purposes give independent words for the same pair.
-
-    Privacy
-    -------
     Whoever has the key can recompute the noise, so it is never shown, stored or sent. Distinct blocks never collide,
     which tells AES from a random function only after about 2**64 of them.
-
-    Examples
-    --------
-    >>> words = KeyedWords(bytes(32)).words([1, 2], [5, 6], count=3)
-    >>> words.shape, bool((words == KeyedWords(bytes(32)).words([1, 2], [5, 6], count=3)).all())
-    ((2, 3), True)
     """
 
     def __init__(self, key: bytes, *, purpose: int = 0) -> None:

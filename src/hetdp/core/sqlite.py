@@ -23,39 +23,14 @@ class WrongFormat(Exception):
 
 @dataclass(frozen=True)
 class Format:
-    """What a kind of file looks like.
+    """What a kind of file looks like."""
 
-    Attributes
-    ----------
-    name
-        In words, such as "a ledger".
-    version
-        Of today's tables; kept in `PRAGMA user_version`.
-    schema
-        Makes today's tables in an empty file.
-    steps
-        From each earlier version to the one after it; each gets a connection inside a transaction.
-    application_id
-        The mark in the header of the file; 0 for none.
-
-    Examples
-    --------
-    >>> old = sqlite3.connect(":memory:", isolation_level=None)
-    >>> Format("a list", 1, "CREATE TABLE words (word TEXT)").create(old)
-    >>> new = Format(
-    ...     "a list", 2, "CREATE TABLE words (word TEXT, count INTEGER)",
-    ...     steps={1: lambda db: db.execute("ALTER TABLE words ADD COLUMN count INTEGER")},
-    ... )
-    >>> new.bring_forward(old), new.bring_forward(old), new.version_of(old)
-    (True, False, 2)
-    >>> old.close()
-    """
-
-    name: str
-    version: int
-    schema: str
+    name: str  # in words, such as "a ledger"
+    version: int  # of today's tables; kept in `PRAGMA user_version`
+    schema: str  # makes today's tables in an empty file
+    #: From each earlier version to the one after it; each gets a connection inside a transaction.
     steps: Mapping[int, Callable[[sqlite3.Connection], object]] = field(default_factory=dict)
-    application_id: int = 0
+    application_id: int = 0  # the mark in the header of the file; 0 for none
 
     def create(self, connection: sqlite3.Connection) -> None:
         """Make the tables in an empty file: all of them or, after a kill, none."""
@@ -105,16 +80,10 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[sqlite3.Connection]:
-    """Write all or nothing.
+    """Write all or nothing; a process that is forked in the middle leaves the transaction to its parent.
 
-    A process that is forked in the middle leaves the transaction to its parent.
-
-    Parameters
-    ----------
-    connection
-        From `connect`.
-    durable
-        True for what must survive a power failure the moment this returns. A killed process loses nothing either way.
+    `durable` is for what must survive a power failure the moment this returns. A killed process loses nothing either
+    way.
     """
     process = os.getpid()
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")

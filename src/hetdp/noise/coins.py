@@ -375,14 +375,9 @@ _REST = 38
 def survive(rough: NDArray[np.float64], exact: Callable[[int], Fraction], stream: Stream) -> NDArray[np.bool_]:
     """Toss one coin of probability exp(-g) per lane.
 
-    Parameters
-    ----------
-    rough
-        The exponents g >= 0, each off by less than 2**-41 where it is below 256; above, only "large" matters.
-    exact
-        The exponent of a lane as an exact fraction; hardly ever called.
-    stream
-        Where the random bits come from. How many are drawn does not depend on the exponents, but for the exact rest.
+    `rough` holds the exponents g >= 0, each off by less than 2**-41 where it is below 256; above, only "large" matters.
+    `exact` gives the exponent of a lane as an exact fraction, and is hardly ever called: how many random words are
+    drawn does not depend on the exponents, but for that.
     """
     out = np.empty(rough.size, dtype=np.bool_)
     for begin in range(0, rough.size, 64 * CHUNK_WORDS):

@@ -50,21 +50,13 @@ _LARGEST_BLOCK_BITS = 16
 
 
 class LaplaceTables(NamedTuple):
-    """What a kernel needs to draw discrete Laplace noise: arrays only, so that compiled code takes it as it is.
+    """What a kernel needs to draw discrete Laplace noise: arrays only, so that compiled code takes it as it is."""
 
-    Attributes
-    ----------
-    sign
-        P[negative], two words.
-    high, low
-        `high[j, d]` and `low[j, d]` are the two words of P[digit j <= d].
-    guides
-        `guides[j, b]` is the smallest digit that a word with the first byte b can mean; the search starts there.
-    """
-
-    sign: NDArray[np.uint64]
+    sign: NDArray[np.uint64]  # P[negative], two words
+    #: `high[j, d]` and `low[j, d]` are the two words of P[digit j <= d].
     high: NDArray[np.uint64]
     low: NDArray[np.uint64]
+    #: `guides[j, b]` is the smallest digit that a word with the first byte b can mean; the search starts there.
     guides: NDArray[np.uint8]
 
     @property
@@ -75,17 +67,10 @@ class LaplaceTables(NamedTuple):
 
 @lru_cache(maxsize=64)
 def laplace_tables(scale: Fraction) -> LaplaceTables:
-    """Return the tables for a scale in grid steps.
+    """Return the tables for a scale in grid steps, computed in integers.
 
-    Privacy
-    -------
     A draw differs from the exact distribution by less than 2**-120 in total, as much as guessing a key of AES-256 in
-    2**136 tries would help; nothing is computed in floating point.
-
-    Examples
-    --------
-    >>> laplace_tables(Fraction(255)).high.shape
-    (2, 256)
+    2**136 tries would help.
     """
     if not 0 < scale <= _LARGEST_SCALE:
         raise InvalidInput(f"the scale of the noise must be above 0 and at most 2**40. Got {float(scale):g} instead.")
@@ -114,41 +99,20 @@ def _digit_table(exponent: Fraction) -> NDArray[np.uint64]:
 
 
 class ThresholdTables(NamedTuple):
-    """The ladder of levels, as arrays that compiled code takes as they are.
+    """The ladder of levels, as arrays that compiled code takes as they are."""
 
-    Attributes
-    ----------
-    ladder
-        The lowest level (an int) and the distance between levels.
-    coins
-        P[X >= level], two words per level.
-    block_bits
-        Candidates in a block of each level, as a power of two; about one of them is expected to reach it.
-    high, low
-        The two words of P[at most c of the block reach the level].
-    """
-
-    ladder: NDArray[np.int64]
-    coins: NDArray[np.uint64]
+    ladder: NDArray[np.int64]  # the lowest level and the distance between levels
+    coins: NDArray[np.uint64]  # P[X >= level], two words per level
+    #: Candidates in a block of each level, as a power of two; about one of them is expected to reach it.
     block_bits: NDArray[np.int64]
+    #: The two words of P[at most c of the block reach the level].
     high: NDArray[np.uint64]
     low: NDArray[np.uint64]
 
 
 @lru_cache(maxsize=64)
 def threshold_tables(scale: Fraction) -> ThresholdTables:
-    """Return the tables for a scale in grid steps.
-
-    Privacy
-    -------
-    Exact to 2**-120, in integer arithmetic, as `laplace_tables`.
-
-    Examples
-    --------
-    >>> tables = threshold_tables(Fraction(255))
-    >>> tables.ladder.tolist(), tables.block_bits[:3].tolist()
-    ([177, 44], [1, 2, 2])
-    """
+    """Return the tables for a scale in grid steps; exact to 2**-120, in integer arithmetic, as `laplace_tables`."""
     octave = float(scale) * np.log(2.0)
     # At the lowest level at most a quarter of the candidates pass; below it, noise is simply drawn.
     lowest, distance = max(1, int(np.ceil(octave))), max(1, int(octave / _LEVELS_PER_OCTAVE))

@@ -28,81 +28,31 @@ _HEAD, _TAIL, _EXTRA = 1, 2, 3
 
 
 def toss_bits(codes: NDArray[np.uint8], *, epsilon: Fraction, stream: Stream) -> NDArray[np.bool_]:
-    """Draw the bits of one sketch: one per catalogue item.
+    """Draw the bits of one sketch, one per catalogue item; `codes` are weights in steps of 1/255, 0 for absent items.
 
-    Parameters
-    ----------
-    codes
-        How much each catalogue item counts, in steps of 1/255 (`weight_codes`); 0 for absent ones.
-    epsilon
-        Level of an item of weight 1.
-    stream
-        The secure stream, except in simulations.
-
-    Privacy
-    -------
-    Both likelihood ratios of bit i are at most exp(epsilon v_i) (docs/proofs/mechanisms.md), so item i pays
-    epsilon * v_i, once, against everybody together. An item of code 0 leaves every bit the same for the same stream.
-    One random word per catalogue item, and the same work, whatever the profile.
-
-    Examples
-    --------
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> toss_bits(np.array([255, 0, 0], dtype=np.uint8), epsilon=Fraction(9), stream=seeded_stream(1))
-    array([ True, False, False])
+    Both likelihood ratios of bit i are at most exp(epsilon v_i) (docs/proofs/mechanisms.md), so item i pays epsilon *
+    v_i, once, against everybody together. An item of code 0 leaves every bit the same for the same stream. One random
+    word per catalogue item, and the same work, whatever the profile.
     """
     return toss_kinds(coins(epsilon), codes.astype(np.intp), stream)
 
 
 def pack(bits: NDArray[np.bool_]) -> bytes:
-    r"""Return bits as bytes, first item in the lowest bit; what is left of the last byte is 0.
-
-    Examples
-    --------
-    >>> pack(np.array([True, False, True]))
-    b'\x05'
-    """
+    """Return bits as bytes, first item in the lowest bit; what is left of the last byte is 0."""
     return np.packbits(bits, bitorder="little").tobytes()
 
 
 def unpack(packed: bytes, size: int) -> NDArray[np.bool_]:
-    r"""Return the bits of a packed sketch.
-
-    Examples
-    --------
-    >>> unpack(b"\x05", 3)
-    array([ True, False,  True])
-    """
+    """Return the bits of a packed sketch."""
     return np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=size, bitorder="little").view(np.bool_)
 
 
 class Sketches:
     """The sketches of all users of one epoch.
 
-    Parameters
-    ----------
-    coded
-        The profiles.
-    epsilon
-        Level of an item of weight 1.
-    stream
-        Gives the secret key.
-
-    Privacy
-    -------
     What `published_sketch` returns may be published: item i of its user pays epsilon * v_i, once, against everybody
     together (docs/proofs/sketch_engine.md). The object itself holds private data and the key. A second object for the
     same profiles is another epoch, and costs as much again.
-
-    Examples
-    --------
-    >>> from hetdp import Profiles
-    >>> from hetdp.profiles.coded import code_profiles
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> coded = code_profiles(Profiles.from_pairs([1, 1, 2], ["a", "b", "b"]))
-    >>> sketches = Sketches(coded, epsilon=Fraction(20), stream=seeded_stream(1))
-    >>> np.unpackbits(sketches.published_sketch(0), count=2, bitorder="little").tolist()
-    [1, 1]
     """
 
     def __init__(self, coded: CodedProfiles, *, epsilon: Fraction, stream: Stream) -> None:
@@ -147,11 +97,9 @@ class Sketches:
     def rows(
         self, items: NDArray[np.integer], out: NDArray[np.uint64], *, first_group: int = 0, bare: bool = False
     ) -> None:
-        """Write the bits of some items, one row each; as many groups of users as fit into a row of `out`.
+        """Write the published bits of some items, one row each; as many groups of users as fit into a row of `out`.
 
-        Privacy
-        -------
-        These are published bits. With `bare`, the bits that everybody would publish with an empty profile.
+        With `bare`, the bits that everybody would publish with an empty profile.
         """
         chosen = np.ascontiguousarray(items, dtype=np.int64)
         groups = out.shape[1] // GROUP_WORDS
@@ -167,11 +115,9 @@ class Sketches:
                 self._kernels.set_bits(part, self._indptr, self._users, first_group * GROUP_USERS, bits)
 
     def published_sketch(self, user: int) -> NDArray[np.uint8]:
-        """Return one user's whole sketch, eight items to a byte, the first in the lowest bit.
+        """Return what one user publishes: the whole sketch, eight items to a byte, the first in the lowest bit.
 
-        Privacy
-        -------
-        This is what the user publishes; see the class. Simulated unless the stream was secure.
+        Simulated unless the stream was secure.
         """
         whole("user", user, minimum=0)
         if user >= self.n_users:

@@ -22,22 +22,7 @@ SIGNIFICANT = 1.0 - RARE
 def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> NDArray[np.float64]:
     """Return the probability of at least so many successes in so many independent trials; nan stays nan.
 
-    Parameters
-    ----------
-    counts, trials
-        Whole numbers, or arrays of them.
-    chance
-        Of one success, below 1.
-
-    Returns
-    -------
-    array
-        The law itself, not a normal approximation, which is far too small for rare successes.
-
-    Examples
-    --------
-    >>> binomial_tail([0, 1, 3, 4], 3, 0.1).round(6).tolist()
-    [1.0, 0.271, 0.001, 0.0]
+    The law itself, not a normal approximation, which is far too small for rare successes.
     """
     wanted, size = np.asarray(counts, dtype=np.float64), np.asarray(trials, dtype=np.int64)
     sizes, kind = np.unique(size, return_inverse=True)
@@ -60,35 +45,17 @@ def _tails(trials: int, chance: float) -> NDArray[np.float64]:
 
 
 def best_by_chance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
-    """Return how likely the best of so many candidates gets there by noise alone; each does with probability `tails`.
-
-    Examples
-    --------
-    >>> best_by_chance([1e-6, 0.001, 1.0], 1000).round(3).tolist()
-    [0.001, 0.632, 1.0]
-    """
+    """Return how likely the best of so many candidates, each with probability `tails`, gets there by noise alone."""
     return -np.expm1(_log_of_nobody(tails, candidates))
 
 
 def significance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
-    """Return how likely none of so many candidates gets there by noise alone: 1 - `best_by_chance`, as exactly.
-
-    Examples
-    --------
-    >>> significance([1e-6, 0.001, 1.0], 1000).round(3).tolist()
-    [0.999, 0.368, 0.0]
-    """
+    """Return how likely none of so many candidates gets there by noise alone: 1 - `best_by_chance`, as exactly."""
     return np.exp(_log_of_nobody(tails, candidates))
 
 
 def rare_tail(candidates: int) -> float:
-    """Return the probability of one candidate at which the best of so many just stands out.
-
-    Examples
-    --------
-    >>> bool(np.isclose(best_by_chance(rare_tail(1000), 1000), RARE))
-    True
-    """
+    """Return the probability of one candidate at which the best of so many just stands out."""
     return -math.expm1(math.log1p(-RARE) / candidates)
 
 

@@ -20,17 +20,10 @@ _SMALLEST_SHARE = 1e-6
 
 
 def ones_among(sketches: Sequence[bytes], places: Collection[int], *, size: int) -> NDArray[np.int64]:
-    r"""Return how many bits each packed sketch has set at some places of a catalogue of `size` items.
+    """Return how many bits each packed sketch has set at some places of a catalogue of `size` items.
 
-    Privacy
-    -------
     With the places of an exact profile the result is as private as the profile. The work depends on the number of
     sketches and the catalogue only.
-
-    Examples
-    --------
-    >>> ones_among([b"\x03", b"\x0c"], {0, 1, 2}, size=8)
-    array([2, 1])
     """
     mask = np.zeros(size, dtype=np.bool_)
     mask[list(places)] = True
@@ -43,25 +36,13 @@ def ones_among(sketches: Sequence[bytes], places: Collection[int], *, size: int)
 
 
 def items_behind(ones: ArrayLike, bits: ArrayLike, epsilon: Fraction | float) -> NDArray[np.float64]:
-    """Return how many items there seem to be behind so many ones among so many bits: unbiased if all weigh 1.
-
-    Examples
-    --------
-    >>> items_behind([4, 50], 50, 3).round(1)
-    array([ 1.8, 52.6])
-    """
+    """Return how many items there seem to be behind so many ones among so many bits: unbiased if all weigh 1."""
     estimate: NDArray[np.float64] = (np.asarray(ones) - np.asarray(bits) * chance_of_one(epsilon)) / contrast(epsilon)
     return estimate
 
 
 def items_behind_error(bits: int, epsilon: Fraction | float) -> float:
-    """Return one standard deviation of `items_behind`.
-
-    Examples
-    --------
-    >>> round(items_behind_error(50, 3), 1)
-    1.7
-    """
+    """Return one standard deviation of `items_behind`."""
     q = chance_of_one(epsilon)
     return math.sqrt(bits * q * (1.0 - q)) / contrast(epsilon)
 
@@ -71,11 +52,6 @@ def item_shares(ones: NDArray[np.integer], n_users: int, epsilon: Fraction | flo
 
     The estimate of an item is moved toward the mean over all items, the more the noisier they are (Stein), and kept
     above 0. An item that its owners weigh below 1 counts for less.
-
-    Examples
-    --------
-    >>> item_shares(np.array([3, 1]), 3, 20).round(3).tolist()
-    [1.0, 0.333]
     """
     if not ones.size:
         return np.empty(0)

@@ -44,25 +44,13 @@ _LARGEST_EXPONENT = 700.0
 
 
 def chance_of_one(epsilon: Fraction | float, weight: float = 0.0) -> float:
-    """Return p(weight) as a float, for estimates; bits are drawn with the exact probability.
-
-    Examples
-    --------
-    >>> round(chance_of_one(3), 4), round(chance_of_one(3, 1.0), 4)
-    (0.0474, 0.9526)
-    """
+    """Return p(weight) as a float, for estimates; bits are drawn with the exact probability."""
     level = float(epsilon)
     return math.exp(-level * (1.0 - weight)) / (1.0 + math.exp(-level))
 
 
 def contrast(epsilon: Fraction | float) -> float:
-    """Return how much more likely a bit is 1 for an item of weight 1 than for an absent one: p(1) - q = 1 - 2q.
-
-    Examples
-    --------
-    >>> round(contrast(3), 4)
-    0.9051
-    """
+    """Return how much more likely a bit is 1 for an item of weight 1 than for an absent one: p(1) - q = 1 - 2q."""
     return math.tanh(float(epsilon) / 2.0)
 
 
@@ -85,37 +73,22 @@ def coins(epsilon: Fraction) -> tuple[Probability, ...]:
 
 
 class SketchTables(NamedTuple):
-    """What the kernels compare random digits with: arrays only.
+    """What the kernels compare random digits with: arrays only."""
 
-    Attributes
-    ----------
-    head
-        The first `ROUNDS` digits of q, each spread over a word: all ones or all zeros.
-    tail
-        The next 128 digits of q, two words; rounded up.
-    extra
-        `extra[c]` holds 128 digits of r(c / 255), two words; rounded down.
-    """
-
+    #: The first `ROUNDS` digits of q, each spread over a word: all ones or all zeros.
     head: NDArray[np.uint64]
+    #: The next 128 digits of q, two words; rounded up.
     tail: NDArray[np.uint64]
+    #: `extra[c]` holds 128 digits of r(c / 255), two words; rounded down.
     extra: NDArray[np.uint64]
 
 
 @lru_cache(maxsize=64)
 def sketch_tables(epsilon: Fraction) -> SketchTables:
-    """Return the tables for a level.
+    """Return the tables for a level, computed in integers.
 
-    Privacy
-    -------
     Bits have their probability to within 2**-127, and the likelihood ratios never exceed exp(epsilon v): rounding is
-    directed. Nothing is computed in floating point.
-
-    Examples
-    --------
-    >>> tables = sketch_tables(Fraction(3))  # q = 0.0474 = 0.00001100... in binary
-    >>> "".join(str(int(word) & 1) for word in tables.head), tables.extra.shape
-    ('00001100', (256, 2))
+    directed.
     """
     base = binary_digits(logistic(epsilon), ROUNDS + BITS) + 1  # q is irrational: one more is its ceiling
     head, tail = base >> BITS, base & ((1 << BITS) - 1)
@@ -145,27 +118,12 @@ def _second_coin(epsilon: Fraction, code: int) -> Probability:
 def odds_factor(epsilon: Fraction, weight: float, bit: bool) -> float:  # noqa: FBT001  (a bit of a sketch is a value)
     """Return by how much one published bit multiplies anybody's odds that the item is there with this weight.
 
-    Privacy
-    -------
     Never above exp(epsilon v), never below its inverse; 1 for weight 0. Epochs are independent, so factors multiply.
-
-    Examples
-    --------
-    >>> round(odds_factor(Fraction(1), 1.0, True), 3), round(odds_factor(Fraction(1), 1.0, False), 3)
-    (2.718, 0.368)
-    >>> odds_factor(Fraction(1), 0.0, True)
-    1.0
     """
     absent, present = chance_of_one(epsilon), chance_of_one(epsilon, weight)
     return present / absent if bit else (1.0 - present) / (1.0 - absent)
 
 
 def most_odds_factor(epsilon: Fraction, weight: float, epochs: int = 1) -> float:
-    """Return the most that so many sketches can multiply the odds by: exp(epochs epsilon v), the promise itself.
-
-    Examples
-    --------
-    >>> round(most_odds_factor(Fraction(1), 0.5, epochs=2), 3)
-    2.718
-    """
+    """Return the most that so many sketches can multiply the odds by: exp(epochs epsilon v), the promise itself."""
     return math.exp(min(_LARGEST_EXPONENT, epochs * float(epsilon) * weight))
