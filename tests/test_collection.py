@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 #: Raise it when tests are added; never lower it without saying why in the commit.
 AT_LEAST = 3500
 

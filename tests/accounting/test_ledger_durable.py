@@ -22,6 +22,8 @@ from hetdp.accounting.ledger.ledger import Charge, Ledger
 from hetdp.core import sqlite
 from hetdp.core.errors import BudgetExhausted, InvalidInput, LedgerError
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(hetdp.accounting.ledger.ledger.__file__).parents[3]
 
 

@@ -19,6 +19,8 @@ from hetdp.auditing.cases import MUTANTS, audit_cases
 from hetdp.auditing.events import precision_feature
 from hetdp.core.randomness import seeded_stream
 
+pytestmark = pytest.mark.slow
+
 every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 
 

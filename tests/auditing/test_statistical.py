@@ -14,6 +14,8 @@ from hetdp.auditing.bounds import certified_log_ratio
 from hetdp.auditing.events import learn_events
 from hetdp.mechanisms.examples import example_queries
 
+pytestmark = pytest.mark.slow
+
 CONFIDENT = 1 - 1e-7
 PAIR = [([0.0, 1.0], [1.0, 1.0])]
 

@@ -10,6 +10,8 @@ from hetdp.neighbors.baselines import true_neighbors
 from hetdp.neighbors.metrics import recall
 from hetdp.profiles import Profiles, policies, split
 
+pytestmark = pytest.mark.slow
+
 PRACTICE = PracticeRule(0.25, 0.5, 0.25)
 
 

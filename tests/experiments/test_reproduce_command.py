@@ -13,6 +13,8 @@ from hetdp.cli.reproduce import reproduce
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.experiments.demo import demo_report
 
+pytestmark = pytest.mark.slow
+
 SURVEY = Path(__file__).parents[3] / "shared" / "data" / "survey" / "survey.csv.gz"
 
 SMALL = """

@@ -16,6 +16,8 @@ from hetdp.experiments.results import ResultsStore, count_missing
 from hetdp.experiments.running import DaskRunner, LocalRunner, _within, run_sweep
 from hetdp.experiments.sweep import plan_tasks
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def tasks(small_settings, crowd):

@@ -17,6 +17,8 @@ from hetdp.noise.coins import choose_one, ratio, survive, toss_kinds
 from hetdp.sketching.law import exact_chance_of_one
 from statistics_helpers import FALSE_ALARM, loss_lower_bound
 
+pytestmark = pytest.mark.slow
+
 UNIT = Box.uniform(0, 1, size=4)
 WEIGHTS = np.array([0.0, 0.3, 0.7, 1.0])
 MAKERS = {

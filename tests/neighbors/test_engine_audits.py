@@ -5,6 +5,8 @@ import pytest
 from hetdp.auditing.report import NOTHING
 from hetdp.neighbors.engines.audits import MUTANTS, SUBJECTS, audit_cases
 
+pytestmark = pytest.mark.slow
+
 every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 
 

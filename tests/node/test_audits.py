@@ -6,6 +6,8 @@ from hetdp.auditing.registry import PROVIDERS
 from hetdp.auditing.report import NOTHING
 from hetdp.node.audits import MUTANTS, audit_cases
 
+pytestmark = pytest.mark.slow
+
 every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 
 

@@ -22,6 +22,8 @@ from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.storage.network_file import usual_most_items
 from hetdp.sketching.chance import RARE
 
+pytestmark = pytest.mark.network
+
 #: Starts a process that stops with its parent, says so, and waits to be killed.
 HOLDER = """
 import sys, time

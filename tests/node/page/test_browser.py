@@ -8,7 +8,7 @@ import pytest
 from page_browser import browser, needs_chromium, opened, served
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install 'hetdp[dev]'")
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browser]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from hetdp.node.storage.folder import free_ports, init_node
 from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install 'hetdp[dev]'")
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.browser, pytest.mark.network]
 
 ITEMS = 60
 EPOCH_S = 3600

@@ -14,6 +14,8 @@ from hetdp.core.errors import InvalidInput
 from hetdp.node.page import serve
 from sockets import hung_up
 
+pytestmark = pytest.mark.network
+
 
 def test_the_page_is_served_until_the_node_stops(caplog, capfd, nodes):
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]

@@ -11,6 +11,8 @@ from hetdp.node.protocol.node import Call, Node
 from hetdp.node.protocol.peer_view import PeerView, Reachability
 from hetdp.node.settings import NodeSettings
 
+pytestmark = pytest.mark.slow
+
 NETWORK = a_network()
 FAKE = "10.77."
 

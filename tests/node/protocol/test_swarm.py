@@ -8,6 +8,8 @@ from swarm import BadPeer, Swarm, address_of, identity_of
 from hetdp.node.protocol.memory_network import Conditions
 from hetdp.node.settings import NodeSettings
 
+pytestmark = pytest.mark.slow
+
 
 def everybody_has(swarm, share=1.0):
     return min(swarm.held().values()) >= share * (len(swarm.nodes) - 1)

@@ -28,6 +28,8 @@ from hetdp.node.wire.outgoing import Connector
 from hetdp.node.wire.transport import Arrived, Lost, Transport
 from sockets import hung_up
 
+pytestmark = pytest.mark.network
+
 SERVER, CLIENT = identity_of(1), identity_of(2)
 LARGEST = 1000
 PATIENCE_S = 60.0

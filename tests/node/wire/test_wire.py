@@ -21,6 +21,8 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.node import Call, HangUp, Reply
 from hetdp.node.wire.transport import Transport
 
+pytestmark = pytest.mark.network
+
 SERVER, CLIENT = identity_of(1), identity_of(2)
 LARGEST = 1000
 
