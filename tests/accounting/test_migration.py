@@ -177,6 +177,7 @@ def test_a_kill_between_the_steps_leaves_a_file_that_opens(old, moment):
         assert ledger.charge([0.01, 0.01, 0.01]).all()
 
 
+@pytest.mark.slow
 def test_processes_bring_a_file_forward_at_once(old):
     script = """
         import sys

@@ -68,6 +68,7 @@ def test_tiny_claims_are_capped_not_crashed_on(claim):
     assert plan_samples(claim).capped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [mechanisms.sketch, lambda v: mechanisms.median(hetdp.Box.uniform(0, 1, size=2), v)])
 def test_a_plan_knows_its_mechanism(make):
     plan = hetdp.plan(make([1.0, 0.0]), epsilon=1.0)

@@ -255,6 +255,7 @@ def test_series_unknown_to_a_figure_get_a_colour_of_their_own():
     assert len({one.color for one in found}) == 2
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
@@ -295,6 +296,7 @@ def _hex(color):
     return "#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", color)[:3])
 
 
+@pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
 def test_on_paper_nothing_is_cut_off_and_two_figures_fit_on_a_page(made):
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")

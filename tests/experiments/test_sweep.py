@@ -78,6 +78,7 @@ def test_tasks_come_run_by_run(small_settings):
     assert len(seeds) == 2 * 2 * len(sweep_configurations(small_settings))
 
 
+@pytest.mark.slow
 def test_the_name_of_a_task_is_the_same_in_another_process():
     code = (
         "from hetdp.experiments.configurations import *; from hetdp.experiments.weight_rules import *;"

@@ -10,6 +10,7 @@ PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 BERNOULLI = [0] * 7 + [1] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "at_most"), [(0.1, 0.022), (1.0, 0.0072)])
 def test_the_recommended_mean_is_as_good_as_designed(epsilon, at_most):
     result = compare("mean", PRIOR, epsilon, 1000, values=BERNOULLI, runs=400)

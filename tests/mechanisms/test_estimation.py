@@ -32,6 +32,7 @@ def simulated_rmse(epsilon, *, multiplier, prior, runs=300):
     return float(np.sqrt(np.mean(squares)))
 
 
+@pytest.mark.slow
 def test_the_normalised_estimate_beats_the_paper_as_designed():
     assert simulated_rmse(1.0, multiplier=1.0, prior=None) == pytest.approx(0.083, abs=0.004)
     best = hetdp.best_multiplier(MEAN, PRIOR, 1.0)

@@ -141,6 +141,7 @@ def test_exhaustive_equals_brute_force():
     assert query([1.6, 0.9, 3.4]) == 2 * 1 - 3
 
 
+@pytest.mark.slow
 def test_falsify_refutes_wrong_declarations():
     too_small = queries.custom(lambda x: float(3 * x.sum()), UNIT, lipschitz=1.0)
     found = hetdp.falsify(too_small, random_state=0)
@@ -150,6 +151,7 @@ def test_falsify_refutes_wrong_declarations():
     assert hetdp.falsify(wrong_curve, random_state=0).refuted
 
 
+@pytest.mark.slow
 def test_falsify_is_not_fooled_by_an_item_declared_without_influence():
     wrong = queries.custom(lambda x: float(x[0] + x[1]), Box.uniform(0, 1, size=2), lipschitz=[1.0, 0.0])
     assert hetdp.falsify(wrong, random_state=0).refuted

@@ -247,6 +247,7 @@ def test_gossip_reports_its_comparisons_and_their_consequence(groups):
     assert "Against all peers together" in report["consequence"]
 
 
+@pytest.mark.slow
 def test_gossip_says_when_the_cycles_are_too_few():
     items = np.random.default_rng(0).permuted(np.tile(np.arange(500), (3000, 1)), axis=1)[:, :3]
     profiles = Profiles.from_pairs(np.repeat(np.arange(3000), 3), items.ravel())
@@ -376,6 +377,7 @@ EXCEPTIONS = {
 }
 
 
+@pytest.mark.slow
 def test_scikit_learns_own_contract():
     pytest.importorskip("sklearn", reason="scikit-learn is optional")
     from sklearn.utils.estimator_checks import check_estimator

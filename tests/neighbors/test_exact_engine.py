@@ -68,6 +68,7 @@ CROWDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CROWDS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2)], ids=str)
 def test_shortcuts_have_the_distribution_of_drawing_everything(name, epsilon):
@@ -78,6 +79,7 @@ def test_shortcuts_have_the_distribution_of_drawing_everything(name, epsilon):
     assert min(pvalues) > FALSE_ALARM / len(pvalues)
 
 
+@pytest.mark.slow
 def test_the_two_sample_test_notices_a_slightly_wrong_level():
     coded, user, _ = CROWDS["everybody meets, scanned"]
     fast = lists(coded, user=user, epsilon=ONE, seed=1)
@@ -137,6 +139,7 @@ def test_nobody_is_in_their_own_list_nor_twice_in_one():
     assert (np.diff(found.scores, axis=1) <= 0).all()
 
 
+@pytest.mark.slow
 def test_random_words_that_run_out_in_the_middle_change_nothing_about_the_distribution(monkeypatch):
     from hetdp.neighbors.engines.exact import engine
 

@@ -276,6 +276,7 @@ def test_bad_arguments_of_the_baselines_are_refused():
         random_neighbors(1, 1)
 
 
+@pytest.mark.slow
 def test_true_neighbours_hear_ctrl_c():
     """In the main thread, numba would turn it into a SystemError or end the process."""
     script = (

@@ -65,6 +65,7 @@ def naive_scores(coded, sketches, neighbours, weights, spread):
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [None, 0.0, 0.1, 1e6])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_are_those_of_the_formula(fitted, spread, weighted):

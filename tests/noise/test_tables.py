@@ -40,6 +40,7 @@ def laplace_draws(scale, seed=1):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_noise_is_discrete_laplace(scale):
     drawn, spread = laplace_draws(scale), max(1.0, float(scale))

@@ -475,6 +475,7 @@ def test_real_survey():
     assert profiles == Profiles.from_csr(*profiles.to_csr(), profiles.user_ids, profiles.item_ids)
 
 
+@pytest.mark.slow
 def test_a_million_pairs_go_through_every_path_alike(tmp_path):
     """No time is asserted; a Python loop per pair would be felt by whoever runs this."""
     generator = np.random.default_rng(5)

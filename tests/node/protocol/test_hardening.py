@@ -309,6 +309,7 @@ def test_one_key_has_two_exchanges_open_at_most():
     assert len(node.exchanges.joined()) == 3
 
 
+@pytest.mark.slow
 def test_a_crowd_of_callers_keeps_no_sketch_from_the_disk():
     """An honest sketch comes, then 2,100 keys call before the next period: more than are remembered."""
     node = a_node(settings=NodeSettings(messages_per_s=1e6))

@@ -179,6 +179,7 @@ def test_a_process_killed_in_the_middle_leaves_the_earlier_version(folder):
     assert plain(all_that_is_read(folder)) == json.loads((FORMATS / "version-0.1.json").read_text())["node"]
 
 
+@pytest.mark.slow
 def test_of_two_processes_at_once_one_changes_and_both_go_on(folder):
     path = folder / "node.db"
     children = [start(path, "time.sleep(0.5)") for _ in range(2)]

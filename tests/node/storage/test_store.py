@@ -219,6 +219,7 @@ CHILD = """
 """
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment_never_draws_an_epoch_twice(store):
     """Whatever had left the process before it was killed is still there afterwards, paid for, bit by bit."""
     store.ledger.set_default_limit(10.0**6)
@@ -348,6 +349,7 @@ def work_of(tmp_path, name, profile, *, limits=()):
         return calls, [re.split(r"['(]", sql)[0] for sql in statements]  # without the values
 
 
+@pytest.mark.slow
 def test_a_draw_is_the_same_work_whatever_the_profile(tmp_path):
     """The very same calls and statements, for no items, for many, for items of dial 0, of own limits, and exhausted."""
     calls, statements = work_of(tmp_path, "empty", {})
