@@ -9,7 +9,7 @@ import pytest
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.evaluation import Outcome, Point
 from hetdp.experiments.measurements import Measurements, gap_closed, mean_over_runs
-from hetdp.experiments.published import PUBLISHED_MIXES, PUBLISHED_SETS, published_for
+from hetdp.experiments.published_figures import PUBLISHED_MIXES, PUBLISHED_SETS, published_for
 from hetdp.experiments.report.contents import tally
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.experiments.verdicts import Claim, Mixes, _check, judge_claims

@@ -5,7 +5,8 @@ import pytest
 
 from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import InvalidInput
-from hetdp.neighbors.engines import ENGINES, estimate, split_epsilon
+from hetdp.neighbors.engines import ENGINES, estimate
+from hetdp.neighbors.recommending import split_epsilon
 from hetdp.neighbors.scores import SCORES
 
 

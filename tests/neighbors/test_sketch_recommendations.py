@@ -11,7 +11,7 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.neighbors.engines.sketch.recommending import popularity, sketch_recommendations
 from hetdp.profiles.coded import code_profiles
-from hetdp.profiles.splitting import split
+from hetdp.profiles.holdout import split
 
 N_USERS, N_ITEMS = 600, 130
 

@@ -28,7 +28,8 @@ from hetdp.cli.source import Source, data_options, require_memory
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.words import byte_size, rough_duration
-from hetdp.neighbors.engines import ENGINES, split_epsilon
+from hetdp.neighbors.engines import ENGINES
+from hetdp.neighbors.recommending import split_epsilon
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
 from hetdp.sketching.chance import SIGNIFICANT
 

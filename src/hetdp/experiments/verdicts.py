@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.experiments.conclusions import CONCLUSIONS, HARDLY, NO_CHANGE, Conclusion
 from hetdp.experiments.configurations import Configuration
 from hetdp.experiments.measurements import MeanOverRuns, Measurements, Values, mean_over_runs
-from hetdp.experiments.published import PUBLISHED_MIXES, Published, published_for
+from hetdp.experiments.paper_claims import CONCLUSIONS, HARDLY, NO_CHANGE, Conclusion
+from hetdp.experiments.published_figures import PUBLISHED_MIXES, Published, published_for
 from hetdp.experiments.sweep import SweepSettings, group_baseline, paper_configurations
 from hetdp.experiments.weight_rules import GROUPS, GroupRule, SliceRule
 

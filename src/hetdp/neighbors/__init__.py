@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hetdp.neighbors.baselines import random_neighbors, true_neighbors
-    from hetdp.neighbors.engines import ENGINES, estimate, split_epsilon
+    from hetdp.neighbors.engines import ENGINES, estimate
     from hetdp.neighbors.engines.sketch.engine import sketch_items_to_stand_out
     from hetdp.neighbors.estimator import PrivateNeighbors
     from hetdp.neighbors.evaluation import Evaluation, evaluate
     from hetdp.neighbors.metrics import coverage, judge, ndcg, precision, recall, recall_per_user
+    from hetdp.neighbors.recommending import split_epsilon
     from hetdp.neighbors.scores import SCORES, items_to_stand_out
 
 __all__ = [
@@ -37,7 +38,8 @@ __all__ = [
 
 _HOMES = {
     "baselines": ("random_neighbors", "true_neighbors"),
-    "engines": ("ENGINES", "estimate", "split_epsilon"),
+    "engines": ("ENGINES", "estimate"),
+    "recommending": ("split_epsilon",),
     "estimator": ("PrivateNeighbors",),
     "evaluation": ("Evaluation", "evaluate"),
     "metrics": ("coverage", "judge", "ndcg", "precision", "recall", "recall_per_user"),

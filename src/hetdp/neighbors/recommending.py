@@ -13,19 +13,50 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.core.checks import Real, fraction, one_of
 from hetdp.core.randomness import Stream
+from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import POPULARITY_SHARE, Progress, in_batches
 from hetdp.neighbors.engines.exact.engine import NoisyTopK
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
 
-__all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "vote_selection", "vote_weights"]
+__all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "split_epsilon", "vote_selection", "vote_weights"]
 
+#: Part of epsilon that finds neighbours: votes need more. Measured on the built-in sets; see docs/neighbors.md.
+_NEIGHBORS_SHARE = Fraction(1, 3)
 #: The popularity of an item counts like so many votes at epsilon = 1, and more where votes are noisier.
 _PRIOR_VOTES = Fraction(8)
 _MOST_PRIOR_VOTES = Fraction(100)
 #: Votes are weighed in steps of 1/256.
 _WHOLE_VOTE = 256
+
+
+def split_epsilon(epsilon: Real, engine: str = "exact") -> tuple[Fraction, Fraction]:
+    """Return what of epsilon should go to the neighbours and what to the recommendations: `hetdp recommend`.
+
+    Parameters
+    ----------
+    epsilon
+        The total.
+    engine
+        Which engine; sketches give recommendations for nothing, so all of it goes to the neighbours there.
+
+    Privacy
+    -------
+    The two add up to epsilon, exactly.
+
+    Examples
+    --------
+    >>> split_epsilon(1, "exact")
+    (Fraction(1, 3), Fraction(2, 3))
+    >>> split_epsilon(3, "sketch")
+    (Fraction(3, 1), Fraction(0, 1))
+    """
+    level = fraction("epsilon", epsilon)
+    free = ENGINES[one_of("engine", engine, tuple(ENGINES))].free_recommendations
+    share = Fraction(1) if free else _NEIGHBORS_SHARE
+    return share * level, (1 - share) * level
 
 
 @dataclass(frozen=True, repr=False, eq=False)

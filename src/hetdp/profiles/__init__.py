@@ -2,9 +2,9 @@
 
 from hetdp.profiles import policies
 from hetdp.profiles.box import Box
+from hetdp.profiles.holdout import split
 from hetdp.profiles.priors import WeightPrior
 from hetdp.profiles.profiles import Profiles
-from hetdp.profiles.splitting import split
 from hetdp.profiles.weights import PrivacyWeights
 
 __all__ = ["Box", "PrivacyWeights", "Profiles", "WeightPrior", "policies", "split"]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from hetdp.core.words import counted, listed
-from hetdp.experiments.conclusions import CONCLUSIONS
 from hetdp.experiments.datasets.statistics import Statistics
 from hetdp.experiments.figure_points import BY_OVERLAP, FigurePoint
 from hetdp.experiments.measurements import CONFIDENCE, GapClosed, MeanOverRuns
+from hetdp.experiments.paper_claims import CONCLUSIONS
 from hetdp.experiments.sweep import SweepSettings
 from hetdp.experiments.verdicts import ERROR_RATE, OUTCOMES, Check, Verdict
 

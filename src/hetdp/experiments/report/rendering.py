@@ -13,7 +13,7 @@ from typing import Any
 from hetdp._version import __version__
 from hetdp.core.files import write_whole
 from hetdp.experiments.figure_points import BY_OVERLAP, FigurePoint
-from hetdp.experiments.published import published_source
+from hetdp.experiments.published_figures import published_source
 from hetdp.experiments.report import contents
 from hetdp.experiments.report.charts import panel_chart, styled, whole_figure
 from hetdp.experiments.report.contents import SweepEvaluation, tally, verdict_note, verdict_rows

@@ -1,4 +1,4 @@
-"""Compile the kernels of the engines ahead of time: `python -m hetdp.neighbors.warming exact gossip sketch`.
+"""Compile the kernels of the engines ahead of time: `python -m hetdp.neighbors.warm_up exact gossip sketch`.
 
 Compiled kernels are kept on disk, so this is done once, after installation; else the first fit waits for it.
 """
