@@ -46,6 +46,21 @@ def test_the_page_on_architecture_names_every_package_and_no_file_that_is_not_th
         assert any(place.exists() for place in places), f"docs/architecture.md names {named}"
 
 
+def test_documents_name_no_file_of_the_project_that_is_not_there():
+    folders = [
+        ROOT,
+        SOURCE,
+        ROOT / "docs",
+        ROOT / "docs" / "proofs",
+        *(path for path in SOURCE.rglob("*") if path.is_dir()),
+    ]
+    tests = {path.name for path in (ROOT / "tests").rglob("*.py")}
+    for page in (*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")):
+        for named in re.findall(r"`([\w/.-]+\.py)`", page.read_text(encoding="utf-8")):
+            there = any((folder / named).exists() for folder in folders) or Path(named).name in tests
+            assert there, f"{page.name} names {named}"
+
+
 def test_no_two_classes_share_a_name():
     found = defaultdict(list)
     for path, tree in modules().items():
