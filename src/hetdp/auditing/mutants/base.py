@@ -28,6 +28,7 @@ __all__ = [
     "laplace",
     "mutant",
     "on_grid",
+    "released",
 ]
 
 Floats = NDArray[np.float64]
@@ -93,6 +94,17 @@ def laplace(scale: float, size: int | tuple[int, ...], stream: RandomState) -> F
 def on_grid(steps: NDArray[np.int64]) -> Floats:
     """Return whole steps of the grid as numbers."""
     return np.asarray(steps * GRID, dtype=np.float64)
+
+
+def released(
+    exact: Callable[[list[Any]], float], scale: float = 1.0, *, reshaped: Callable[[Floats], Floats] = np.positive
+) -> Function:
+    """Return the mechanism that adds Laplace noise, or what is made of it, to an exact answer."""
+
+    def mechanism(profile: list[Any], size: int, random_state: RandomState) -> Floats:
+        return exact(profile) + reshaped(laplace(scale, size, as_stream(random_state)))
+
+    return mechanism
 
 
 def by_statistics(build: Build, adjacent: Sequence[Pair], claimed: Claims) -> Attack:

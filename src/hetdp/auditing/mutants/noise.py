@@ -1,7 +1,6 @@
 """Mutants whose noise is wrong: its scale, its shape, its sign, its last bits."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +16,7 @@ from hetdp.auditing.mutants.base import (
     laplace,
     mutant,
     on_grid,
+    released,
 )
 from hetdp.auditing.subjects import fresh_seed
 from hetdp.core.randomness import RandomState, Stream, as_stream
@@ -30,65 +30,49 @@ _PAIR = [([0.0, 1.0], [1.0, 1.0])]
 _WEIGHTS = np.array([0.25, 0.5])
 
 
-def _noisy_sum(noise: Callable[[int, Stream], Floats]) -> Function:
-    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
-        return math.fsum(profile) + noise(size, as_stream(random_state))
-
-    return mechanism
-
-
 @mutant("scale as standard deviation", by_statistics, _PAIR, 1.0)
 def _scale_as_deviation(broken: bool) -> Function:
     """S/epsilon is used as the standard deviation of the noise: its scale is too small by sqrt(2)."""
-    scale = math.sqrt(0.5) if broken else 1.0
-    return _noisy_sum(lambda size, stream: laplace(scale, size, stream))
+    return released(math.fsum, math.sqrt(0.5) if broken else 1.0)
 
 
 @mutant("noise scale from the weights", by_statistics, _PAIR, _WEIGHTS)
 def _scale_from_weights(broken: bool) -> Function:
     """The noise is scaled to the largest weight, which saves noise and breaks every promise below it."""
     scale = float(_WEIGHTS.max()) if broken else 1.0
-
-    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
-        return float(_WEIGHTS @ profile) + laplace(scale, size, as_stream(random_state))
-
-    return mechanism
+    return released(lambda profile: float(_WEIGHTS @ profile), scale)
 
 
 @mutant("multiplier not in the noise", by_statistics, _PAIR, _WEIGHTS)
 def _multiplier_forgotten(broken: bool) -> Function:
     """Items are shrunk for a multiplier of 2, but the noise is that of multiplier 1."""
     multiplier = 2.0
-    scale = 1.0 if broken else multiplier
-
-    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
-        shrunk = np.minimum(1.0, multiplier * _WEIGHTS) @ profile
-        return float(shrunk) + laplace(scale, size, as_stream(random_state))
-
-    return mechanism
+    shrinkage = np.minimum(1.0, multiplier * _WEIGHTS)
+    return released(lambda profile: float(shrinkage @ profile), 1.0 if broken else multiplier)
 
 
 @mutant("sign of the noise dropped", by_statistics, _PAIR, 1.0)
 def _sign_dropped(broken: bool) -> Function:
     """The noise is never negative, so an answer below the truth is impossible."""
-    shape = np.abs if broken else np.positive
-    return _noisy_sum(lambda size, stream: shape(laplace(1.0, size, stream)))
+    return released(math.fsum, reshaped=np.abs if broken else np.positive)
 
 
 @mutant("truncated noise", by_statistics, _PAIR, 1.0)
 def _truncated(broken: bool) -> Function:
     """Noise beyond five scales is cut off: the neighbour's tail is out of reach."""
     reach = 5.0 if broken else math.inf
-    return _noisy_sum(lambda size, stream: np.clip(laplace(1.0, size, stream), -reach, reach))
+    return released(math.fsum, reshaped=lambda noise: np.clip(noise, -reach, reach))
 
 
 @mutant("Gaussian claimed as pure epsilon", by_statistics, _PAIR, 1.0)
 def _gaussian_as_pure(broken: bool) -> Function:
     """Gaussian noise of the same variance is said to keep epsilon, but the ratio of two Gaussians has no bound."""
-    if not broken:
-        return _noisy_sum(lambda size, stream: laplace(1.0, size, stream))
     variance = Fraction(2) / Fraction(GRID) ** 2
-    return _noisy_sum(lambda size, stream: on_grid(gaussian_integers(variance, size, stream)))
+
+    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
+        return math.fsum(profile) + on_grid(gaussian_integers(variance, size, as_stream(random_state)))
+
+    return mechanism if broken else released(math.fsum)
 
 
 @mutant("local sensitivity", by_statistics, [([0.25, 0.0], [1.0, 0.0])], 1.0)

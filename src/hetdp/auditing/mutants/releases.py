@@ -7,16 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.auditing.mutants.base import Floats, Function, by_replay, by_statistics, laplace, mutant
-from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.core.randomness import RandomState, as_stream
 
 __all__ = ["RELEASE_MUTANTS"]
 
 _PAIR = [([0.0, 1.0], [1.0, 1.0])]
-
-
-def _uniform(size: int, stream: Stream) -> Floats:
-    """Uniform numbers, for choices whose exactness is not what is tested here."""
-    return (stream.words(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 @mutant("fresh noise for a repeated query", by_statistics, _PAIR, 1.0)
@@ -97,7 +92,7 @@ def _eager_response(broken: bool) -> Function:
     loud = choose(quiet * math.exp(weight), 1 - (1 - quiet) * math.exp(-weight))
 
     def mechanism(profile: list[float], size: int, random_state: RandomState) -> NDArray[np.bool_]:
-        uniform = _uniform(2 * size, as_stream(random_state)).reshape(size, 2)
+        uniform = as_stream(random_state).uniforms(2 * size).reshape(size, 2)
         chances = np.where(np.asarray(profile) > 0, [loud, 1 - quiet], quiet)  # the second item has weight 1
         return uniform < chances
 
@@ -113,7 +108,7 @@ def _eager_choice(broken: bool) -> Function:
         scores = np.array([profile.count(colour) for colour in colours])
         shares = np.exp(half * scores) / np.exp(half * scores).sum()
         edges: Floats = np.cumsum(shares)[:-1]
-        places = np.searchsorted(edges, _uniform(size, as_stream(random_state)))
+        places = np.searchsorted(edges, as_stream(random_state).uniforms(size))
         return [colours[place] for place in places]
 
     return mechanism

@@ -1,12 +1,11 @@
 """Mutants that shrink wrongly: too little, in the wrong order, or with rounding that forgets the small weights."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from hetdp.auditing.mutants.base import Floats, Function, by_replay, by_statistics, laplace, mutant
+from hetdp.auditing.mutants.base import Floats, Function, by_replay, by_statistics, laplace, mutant, released
 from hetdp.core.randomness import RandomState, as_stream
 
 __all__ = ["SHRINKING_MUTANTS"]
@@ -21,26 +20,19 @@ def _clamp(profile: list[Any]) -> Floats:
     return np.clip(np.nan_to_num(numbers, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
 
 
-def _released(exact: Callable[[list[Any]], float], scale: float = 1.0) -> Function:
-    def mechanism(profile: list[Any], size: int, random_state: RandomState) -> Floats:
-        return exact(profile) + laplace(scale, size, as_stream(random_state))
-
-    return mechanism
-
-
 @mutant("square root of the weight", by_statistics, _PAIR, [0.25, 1.0])
 def _root_weights(broken: bool) -> Function:
     """A scalar product shrinks each factor by sqrt(v): the partner may not shrink at all."""
     weight = 0.25
     shrinkage = np.array([math.sqrt(weight) if broken else weight, 1.0])  # the partner has v = 1
-    return _released(lambda profile: float(np.prod(shrinkage * _clamp(profile))))
+    return released(lambda profile: float(np.prod(shrinkage * _clamp(profile))))
 
 
 @mutant("weights ignored", by_statistics, _PAIR, [0.25, 0.5])
 def _weights_ignored(broken: bool) -> Function:
     """Nothing is shrunk: every item loses the full epsilon."""
     shrinkage = np.ones(2) if broken else np.array([0.25, 0.5])
-    return _released(lambda profile: float(shrinkage @ _clamp(profile)))
+    return released(lambda profile: float(shrinkage @ _clamp(profile)))
 
 
 @mutant("rounding slack ignored", by_replay, [([value, 0.06], [1.0, 0.06]) for value in (0.0, 0.1)], [0.01, 1.0])
@@ -52,11 +44,7 @@ def _rounded_as_a_whole(broken: bool) -> Function:
         parts = weights * _clamp(profile)
         return grid * (math.floor(parts.sum() / grid) if broken else float(np.floor(parts / grid).sum()))
 
-    def mechanism(profile: list[Any], size: int, random_state: RandomState) -> Floats:
-        noise = laplace(1.0, size, as_stream(random_state))
-        return exact(profile) + np.rint(noise / grid) * grid
-
-    return mechanism
+    return released(exact, reshaped=lambda noise: np.rint(noise / grid) * grid)
 
 
 @mutant("raw sizes in the cosine", by_replay, [([0.0, 1.0, 1.0], [1.0, 1.0, 1.0])], [0.0, 1.0, 1.0])
@@ -82,11 +70,10 @@ def _nan_path(broken: bool) -> Function:
         values = _clamp(profile)
         if broken:
             values = np.array([float(value) if isinstance(value, int | float) else 0.0 for value in profile])
-            with np.errstate(invalid="ignore"):
-                return float((weights * values).sum())
-        return float((weights * values).sum())
+        with np.errstate(invalid="ignore"):
+            return float((weights * values).sum())
 
-    return _released(exact)
+    return released(exact)
 
 
 @mutant("clamping after shrinking", by_replay, _PAIR, 0.5)
@@ -101,7 +88,7 @@ def _clamped_too_late(broken: bool) -> Function:
         shrunk = [weight * value for weight, value in zip(weights, numbers, strict=True)]
         return float(_clamp(shrunk).sum())
 
-    return _released(exact)
+    return released(exact)
 
 
 @mutant("infeasible end of a bisection", by_replay, _PAIR, [0.3, 0.0])
@@ -112,7 +99,7 @@ def _infeasible_end(broken: bool) -> Function:
         middle = (low + high) / 2
         low, high = (middle, high) if middle**2 <= 0.3 else (low, middle)  # noqa: PLR2004  (the weight)
     shrinkage = high if broken else low
-    return _released(lambda profile: float((shrinkage * _clamp(profile)[0]) ** 2))
+    return released(lambda profile: float((shrinkage * _clamp(profile)[0]) ** 2))
 
 
 @mutant("exception on a private value", by_replay, _PAIR, 1.0)
@@ -124,7 +111,7 @@ def _raises(broken: bool) -> Function:
             raise ValueError
         return float(_clamp(profile).sum())
 
-    return _released(exact)
+    return released(exact)
 
 
 SHRINKING_MUTANTS = (
