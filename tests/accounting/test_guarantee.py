@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hetdp import Guarantee, PrivacyWeights, errors
-from hetdp.accounting.guarantee import Recipients
+from hetdp.accounting.guarantee import Recipients, in_digits
 
 WEIGHTS = PrivacyWeights([0.2, 1.0, 0.5])
 
@@ -68,6 +68,7 @@ def test_bad_guarantees_are_refused(unit, amount):
 
 
 def test_every_number_is_rounded_up():
+    assert [in_digits(number) for number in (1.9, 12345678.0, Fraction(1, 3))] == ["1.9", "12345700", "0.333334"]
     assert "epsilon = 1.00001:" in Guarantee("epsilon", 1.0000004).text
     weights = np.random.default_rng(0).uniform(size=1000)
     exact = [Fraction(weight) for weight in weights]

@@ -20,6 +20,10 @@ def test_every_question_is_answered_about_the_people_there_are(name):
     assert np.all(np.isfinite(hetdp.release(asked, values, epsilon=1.0).value))
 
 
+def test_a_count_needs_no_range():
+    assert mechanism_named("count", [1.0, 0.5]).domain.upper.tolist() == [1.0, 1.0]
+
+
 def test_a_variance_shrinks_to_the_midpoint_and_others_to_where_they_are_told():
     assert mechanism_named("variance", [1.0, 1.0], lower=0, upper=80).domain.center.tolist() == [40.0, 40.0]
     assert mechanism_named("variance", [1.0, 1.0], lower=0, upper=80, center=10).domain.center.tolist() == [10.0, 10.0]

@@ -27,22 +27,8 @@ _SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 def add_up(left: ArrayLike, right: ArrayLike) -> NDArray[np.float64]:
     """Return `left + right` for losses >= 0, rounded up when the sum is inexact.
 
-    Knuth's TwoSum finds the rounding error of a sum exactly; where it is positive, the sum moves to the next
-    float.
-
-    Privacy
-    -------
-    A running total of such sums is never below the true total, however many terms it has.
-
-    Examples
-    --------
-    >>> add_up([0.0, 0.1], [0.25, 0.2])
-    array([0.25, 0.3 ])
-    >>> total = 0.0
-    >>> for _ in range(10):
-    ...     total = add_up(total, 0.1)
-    >>> bool(total >= 1.0)  # plain floats give 0.9999999999999999
-    True
+    Knuth's TwoSum finds the rounding error of a sum exactly; where it is positive, the sum moves to the next float. So
+    a running total is never below the true total, however many terms it has.
     """
     first, second = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
     # An infinite loss stays infinite: its error is nan, and nan > 0 is False.
@@ -56,15 +42,8 @@ def add_up(left: ArrayLike, right: ArrayLike) -> NDArray[np.float64]:
 def rho_of_epsilon(epsilon: ArrayLike) -> NDArray[np.float64]:
     """Return the zCDP loss `epsilon**2 / 2` of a pure loss, rounded up.
 
-    Privacy
-    -------
-    An epsilon-private mechanism is (epsilon^2 / 2)-zCDP (Bun and Steinke 2016, Proposition 1.4). The
-    statement is about one pair of adjacent data sets at a time, so it holds item by item.
-
-    Examples
-    --------
-    >>> rho_of_epsilon([0.0, 0.5, 1.0])
-    array([0.   , 0.125, 0.5  ])
+    An epsilon-private mechanism is (epsilon^2 / 2)-zCDP (Bun and Steinke 2016, Proposition 1.4). The statement is about
+    one pair of adjacent data sets at a time, so it holds item by item.
     """
     loss = np.asarray(epsilon, dtype=np.float64)
     with np.errstate(over="ignore", under="ignore"):
@@ -82,15 +61,8 @@ def epsilon_delta_of_rho(rho: ArrayLike, delta: float) -> NDArray[np.float64]:
     `alpha * rho + (log(1/delta) - log(alpha)) / (alpha - 1) + log(1 - 1/alpha)`
     on a grid around `1 + sqrt(log(1/delta) / rho)`.
 
-    Privacy
-    -------
     Canonne, Kamath and Steinke 2020, Proposition 12. Every alpha gives a valid bound, so the grid is sound;
     it is never worse than `rho + 2 * sqrt(rho * log(1/delta))` (Bun and Steinke 2016, Proposition 1.3).
-
-    Examples
-    --------
-    >>> epsilon_delta_of_rho([0.0, 0.1], delta=1e-6).round(2)
-    array([0.  , 2.14])
     """
     if positive("delta", delta) >= 1.0:
         raise InvalidInput(f"delta must be a number with 0 < delta < 1. Got {delta!r} instead.")
@@ -115,18 +87,9 @@ def epsilon_delta_of_rho(rho: ArrayLike, delta: float) -> NDArray[np.float64]:
 def group_loss(losses: ArrayLike, unit: str) -> float:
     """Return what a group of items has lost when all its items may change at once, rounded up.
 
-    Privacy
-    -------
-    Pure losses add up over the group. A zCDP loss grows with the square of the distance, so there the square
-    roots add up: `(sum_i sqrt(rho_i))**2`, which is k^2 rho for k equal items (Bun and Steinke 2016,
-    Proposition 1.9). The plain sum of the rho_i would promise too much.
-
-    Examples
-    --------
-    >>> group_loss([0.25, 0.5], "epsilon")
-    0.75
-    >>> round(group_loss([0.25, 0.25], "rho"), 6)
-    1.0
+    Pure losses add up over the group. A zCDP loss grows with the square of the distance, so there the square roots add
+    up: `(sum_i sqrt(rho_i))**2`, which is k^2 rho for k equal items (Bun and Steinke 2016, Proposition 1.9). The plain
+    sum of the rho_i would promise too much.
     """
     members = np.asarray(losses, dtype=np.float64)
     if np.count_nonzero(members) <= 1 or unit == "epsilon":

@@ -27,23 +27,15 @@ _SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 @dataclass(frozen=True)
 class Recipients:
-    """How a promise adds up where each recipient gets a list of its own.
+    """How a promise adds up where each recipient gets a list of its own."""
 
-    Attributes
-    ----------
-    each
-        Level of what one recipient gets; with `together`, of each thing that happened (a comparison of two peers).
-    shared
-        Level of what all recipients see alike: noisy sizes, the popularity of items, sketches.
-    most
-        How many lists there are that an item has a part in.
-    together
-        Whether every recipient may learn what all of them do, so that it does not matter how many collude.
-    """
-
+    #: Level of what one recipient gets; with `together`, of each thing that happened (a comparison of two peers).
     each: Fraction
+    #: Level of what all recipients see alike: noisy sizes, the popularity of items, sketches.
     shared: Fraction
+    #: How many lists there are that an item has a part in.
     most: int
+    #: Whether every recipient may learn what all of them do, so that it does not matter how many collude.
     together: bool = False
 
     def against(self, colluders: int) -> Fraction:
@@ -138,10 +130,7 @@ class Guarantee:
         level = f"{self.unit} = {shown}"
         holds = f"Holds against {self.adversary}."
         if self.protects == "weights":
-            pays = (
-                "the weights pay, the values do not: the release is a function of the weights and public numbers only."
-            )
-            return [f"{level} for each privacy weight; {pays}", holds]
+            return [f"{level} for each privacy weight; {_WEIGHTS_PAY}", holds]
         own = "v_i in [0, 1] is the item's own weight"
         if self.factor != "v_i":
             own = "v_i and v_j in [0, 1] are the items' own weights"
@@ -172,8 +161,6 @@ class Guarantee:
     def against(self, colluders: int) -> float:
         """Return the amount against so many recipients who share what they have.
 
-        Privacy
-        -------
         Losses against different recipients add up; what all see alike counts once.
 
         Examples
@@ -236,10 +223,6 @@ class Guarantee:
 
         For rho the square of the summed roots: distances add up, and rho grows with their square.
 
-        Privacy
-        -------
-        Group privacy: hiding several items at once costs the sum of what hiding each costs.
-
         Examples
         --------
         >>> Guarantee("epsilon", 1.0, weights=PrivacyWeights([1.0, 0.25, 0.5])).group_loss([1, 2])
@@ -248,11 +231,7 @@ class Guarantee:
         return group_loss(self.loss[list(items)], self.unit)
 
     def public(self) -> "Guarantee":
-        """Return the promise without the weights.
-
-        Privacy
-        -------
-        Safe to publish.
+        """Return the promise without the weights, safe to publish.
 
         Examples
         --------
@@ -328,13 +307,7 @@ def _composed_recipients(parts: Sequence[Guarantee]) -> Recipients | None:
 
 
 def in_digits(number: float | Fraction) -> str:
-    """Return a number in six digits, rounded up.
-
-    Examples
-    --------
-    >>> in_digits(1.9), in_digits(1.0000004), in_digits(12345678.0), in_digits(Fraction(1, 3))
-    ('1.9', '1.00001', '12345700', '0.333334')
-    """
+    """Return a number in six digits, rounded up."""
     return f"{_SIX_DIGITS.create_decimal(repr(_shown_up(_read_as_shown(number)))).normalize():f}"
 
 

@@ -73,8 +73,6 @@ class Release:
     def public(self) -> dict[str, Any]:
         """Return what may be published, ready for JSON.
 
-        Privacy
-        -------
         Refuses a simulated release: whoever knows the seed can subtract the noise.
 
         Examples

@@ -36,7 +36,8 @@ def floating_point_audit(
     """Look for answers that lie off the public grid, and for adjacent profiles that have different last bits.
 
     The precision distinguisher counts outputs off a coarse lattice: 0 plus floating-point noise has binary digits that
-    1 plus floating-point noise cannot have. What it sees is turned into a certified lower bound on the loss.
+    1 plus floating-point noise cannot have. What it sees is turned into a certified lower bound on the loss. A
+    mechanism whose outputs all lie on a public grid, by exact arithmetic, has no last bits to tell anything by.
 
     Parameters
     ----------
@@ -50,10 +51,6 @@ def floating_point_audit(
         Runs per side, and the chance that the bounds hold.
     random_state, progress
         As for `audit`.
-
-    Privacy
-    -------
-    A mechanism whose outputs all lie on a public grid, by exact arithmetic, has no last bits to tell anything by.
 
     Examples
     --------

@@ -65,6 +65,9 @@ def replay_audit(
 ) -> Finding:
     """Run adjacent profiles on the same random stream and compare everything that can be seen.
 
+    Finds what no number of samples would: differences of one bit, draws or exceptions that depend on a value.
+    Reports the type of an exception, never its text.
+
     Parameters
     ----------
     mechanism
@@ -83,11 +86,6 @@ def replay_audit(
         Whether the number of random words must be the same. Turn it off only for rejection samplers that say so.
     random_state
         Where the seeds of the replays come from.
-
-    Privacy
-    -------
-    Finds what no number of samples would: differences of one bit, draws or exceptions that depend on a value.
-    Reports the type of an exception, never its text.
 
     Examples
     --------
@@ -154,7 +152,7 @@ def _pairs(domain: Box, items: Sequence[int]) -> list[tuple[Hashable, Pair]]:
     """Return adjacent profiles at vertices and inner points, from end to end and from the centre."""
     found: list[tuple[Hashable, Pair]] = []
     for item in items:
-        uniform = (seeded_stream(item, 3).words(_POINTS * domain.size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        uniform = seeded_stream(item, 3).uniforms(_POINTS * domain.size)
         for turn, where in enumerate(uniform.reshape(_POINTS, domain.size)):
             one = domain.lower + (where.round() if turn % 2 else where) * domain.ranges
             for end in (domain.lower[item], domain.upper[item]):

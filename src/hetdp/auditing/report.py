@@ -85,6 +85,8 @@ class AuditRow:
 class AuditReport:
     """Lower bounds on the privacy loss of every audited item, beside what was claimed.
 
+    Claims and bounds tell weights: the report is the owner's. "No violation found" is not a proof.
+
     Attributes
     ----------
     subject
@@ -97,10 +99,6 @@ class AuditReport:
         What was planned, in words.
     planned_rows
         How many rows a complete audit has.
-
-    Privacy
-    -------
-    Claims and bounds tell weights: the report is the owner's. "No violation found" is not a proof.
     """
 
     subject: str

@@ -37,7 +37,8 @@ def sampler_audit(
     """Compare integer noise with the exact discrete Laplace or Gaussian distribution.
 
     A chi-square test over cells of about equal probability, binomial tests of both tails, and for large scales a
-    chi-square test of the last eight bits; the smallest p-value, times the number of tests, decides.
+    chi-square test of the last eight bits; the smallest p-value, times the number of tests, decides. A sampler that
+    passes may still be wrong where no sample looks: in the far tails.
 
     Parameters
     ----------
@@ -53,10 +54,6 @@ def sampler_audit(
         The p-value below which the sampler is rejected.
     random_state
         A seed makes the audit reproducible.
-
-    Privacy
-    -------
-    A sampler that passes may still be wrong where no sample looks: in the far tails.
 
     Examples
     --------

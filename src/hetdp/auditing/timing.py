@@ -25,6 +25,9 @@ def timing_audit(
 ) -> Finding:
     """Measure how the time of a draw goes with the size of the noise that comes out, for single and batched draws.
 
+    Someone who can time a release to the microsecond learns about its noise if the correlation is not 0. The figures
+    depend on the machine and on what else it does, so they are reported and not judged.
+
     Parameters
     ----------
     sampler
@@ -35,11 +38,6 @@ def timing_audit(
         How many draws of each kind to time.
     random_state
         A seed, or the stream to draw from.
-
-    Privacy
-    -------
-    Someone who can time a release to the microsecond learns about its noise if the correlation is not 0. The figures
-    depend on the machine and on what else it does, so they are reported and not judged.
 
     Examples
     --------

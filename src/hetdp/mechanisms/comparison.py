@@ -126,7 +126,7 @@ def compare(
     runs: int = 1000,
     random_state: int = 0,
 ) -> Comparison:
-    """Simulate every applicable mechanism and recommend the one with the smallest error.
+    """Simulate every applicable mechanism and recommend the one with the smallest error. Nothing is spent.
 
     Parameters
     ----------
@@ -140,15 +140,11 @@ def compare(
     n
         Number of items, with a name.
     values
-        A public sample of plausible values to draw from. Default: uniform over the domain.
+        A public sample of plausible values to draw from, never the data at hand. Default: uniform over the domain.
     runs
         Simulated crowds; the standard error of an error is about 1 / sqrt(2 * runs) of it.
     random_state
         Seed; the comparison is a simulation.
-
-    Privacy
-    -------
-    Nothing private goes in and nothing is spent. Do not pass the data at hand as `values`.
 
     Examples
     --------

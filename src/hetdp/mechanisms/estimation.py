@@ -31,7 +31,7 @@ def best_multiplier(
 ) -> float:
     """Return the public multiplier that minimises the expected error of the normalised estimate.
 
-    The values are taken as independent of the weights.
+    The values are taken as independent of the weights. Everything that goes in is public, so the result is.
 
     Parameters
     ----------
@@ -43,10 +43,6 @@ def best_multiplier(
         Of the release to come.
     values
         A public sample of plausible values. Default: as far from the centre as they can be, which is safe.
-
-    Privacy
-    -------
-    Everything that goes in is public, so the result is.
 
     Examples
     --------
@@ -93,17 +89,10 @@ def undo_dropping(query: Query, value: float, *, kept_share: float) -> float | N
 
 @dataclass(frozen=True)
 class _Summary:
-    """A total, mean or count by kinds of items: those of equal sensitivity shrink alike.
+    """A total, mean or count by kinds of items: those of equal sensitivity shrink alike."""
 
-    Attributes
-    ----------
-    largest
-        S, the largest sensitivity.
-    sensitivities, counts, squares
-        Per kind: S_i, how many items, and the sum of their squared distances to the centre, times coefficients.
-    """
-
-    largest: float
+    largest: float  # S, the largest sensitivity
+    #: Per kind: S_i, how many items, and the sum of their squared distances to the centre, times coefficients.
     sensitivities: Floats
     counts: Floats
     squares: Floats

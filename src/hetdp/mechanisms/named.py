@@ -35,29 +35,10 @@ def mechanism_named(
 ) -> Mechanism:
     """Return what answers a question, fitted to the privacy weights of the people.
 
-    Parameters
-    ----------
-    name
-        One of `QUERIES`.
-    weights
-        One privacy weight per person.
-    lower, upper
-        Public range of the values. A count needs none: its values are 1 for who counts and 0 for who does not.
-    center
-        Where values shrink to. Default: 0 if it lies in the range, else the midpoint; for a variance the midpoint.
-    bins
-        Bins of a histogram, all of the same width.
-    multiplier, prior
-        For what is stretched, see `hetdp.stretch`; "best" is `hetdp.best_multiplier` for the prior and `epsilon`.
-
-    Privacy
-    -------
-    Reads weights and public numbers only.
-
-    Examples
-    --------
-    >>> mechanism_named("mean", [1, 0.5], lower=0, upper=80).name, mechanism_named("count", [1, 0.5]).name
-    ('mean', 'count')
+    `lower` and `upper` are the public range of the values; a count needs none: its values are 1 for who counts and 0
+    for who does not. Values shrink to `center`, by default 0 if it lies in the range, else the midpoint; for a variance
+    the midpoint. The `bins` of a histogram have the same width. For `multiplier` and `prior` see `hetdp.stretch`;
+    "best" is `hetdp.best_multiplier` for the prior and `epsilon`.
     """
     own = weights if isinstance(weights, PrivacyWeights) else PrivacyWeights(weights)
     size = own.values.size

@@ -76,18 +76,11 @@ class Plan(ABC):
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
         """Return `count` independent answers, one per row; items that are not kept count as if their weight were 0.
 
-        Privacy
-        -------
         Each row costs as much as a release, and they add up: this is for audits and simulations.
         """
 
     def answer(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream) -> float | NDArray[np.float64]:
-        """Return one answer.
-
-        Privacy
-        -------
-        Costs `losses`. How many random words are drawn does not depend on the values.
-        """
+        """Return one answer, at the cost of `losses`; how many random words are drawn does not depend on the values."""
         (answer,) = self.answers(values, keep, stream, count=1)
         return answer if self.is_vector else float(answer[0])
 
@@ -99,29 +92,17 @@ class Plan(ABC):
 class Mechanism(ABC):
     """A way to answer a question about a profile so that every item's weight is respected.
 
-    Attributes
-    ----------
-    name
-        What is asked; shown in releases.
-    domain
-        The box of admissible values.
-    weights
-        The owner's.
-    adjacent
-        What may differ between two profiles that must not be told apart, in words.
-
-    Privacy
-    -------
     `hetdp.release` turns a mechanism and private values into a public answer; nothing else does.
     """
 
-    weights: PrivacyWeights
+    weights: PrivacyWeights  # the owner's
+    #: What may differ between two profiles that must not be told apart, in words.
     adjacent: str = "replacing one item by any other value of its range"
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """What is asked."""
+        """What is asked; shown in releases."""
 
     @property
     @abstractmethod
@@ -134,15 +115,9 @@ class Mechanism(ABC):
 
 
 class FullPricePlan(Plan):
-    """A plan in which every item pays exactly what it is promised: epsilon * v_i.
+    """A plan in which every item pays exactly what it is promised: epsilon * v_i."""
 
-    Attributes
-    ----------
-    level
-        Epsilon, exactly.
-    """
-
-    level: Fraction
+    level: Fraction  # epsilon, exactly
 
     @property
     def amount(self) -> float:  # type: ignore[override]
@@ -167,16 +142,9 @@ def require_plain_epsilon(noise: str, grid: float | None, what: str) -> None:
 def choose_grid(*, scale: float, reach: float, error: float, requested: float | None) -> float:
     """Return the grid step: a power of two, about 2**-40 of the noise scale.
 
-    Parameters
-    ----------
-    scale
-        Scale of the noise, in the unit of the answer.
-    reach
-        Largest number the steps must count; keeps them within 51 bits, where floats are exact.
-    error
-        Rounding error of the evaluation; a finer grid would only pretend.
-    requested
-        A step of the user's own; must be a power of two.
+    `reach` is the largest number the steps must count, and keeps them within 51 bits, where floats are exact. A grid
+    finer than `error`, the rounding error of the evaluation, would only pretend. A step `requested` by the user must be
+    a power of two.
     """
     if requested is not None:
         if not (math.isfinite(requested) and requested > 0 and math.frexp(requested)[0] == 0.5):  # noqa: PLR2004

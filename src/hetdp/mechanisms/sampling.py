@@ -55,7 +55,6 @@ class Sampled(Mechanism):
 
     @property
     def adjacent(self) -> str:  # type: ignore[override]
-        """What may differ between adjacent profiles: what the mechanism inside protects. Public."""
         return self.base.adjacent
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SampledPlan":
@@ -75,7 +74,6 @@ class SampledPlan(FullPricePlan):
 
     @property
     def noise(self) -> str:  # type: ignore[override]
-        """Sampling, then the noise of the mechanism inside."""
         return f"sampling, then {self.inner.noise}"
 
     @property
@@ -101,7 +99,6 @@ class SampledPlan(FullPricePlan):
         return undo_dropping(base.query, value, kept_share=share)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
-        """Return `count` independent answers, each on a subset of its own."""
         weights, which = weight_kinds(self.mechanism.weights.values)
         kinds = [kept_with(self.level, weight) for weight in weights]
         subsets = toss_kinds(kinds, np.tile(which, count), stream).reshape(count, -1)

@@ -38,21 +38,14 @@ _SELDOM = 6.0
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Selection(Mechanism):
-    """A choice among public candidates.
-
-    Attributes
-    ----------
-    candidates
-        What can be answered. Public.
-    score
-        From clamped values, weight steps and epsilon to one whole score per candidate, in steps of 2**-40. Replacing
-        item i must not move any score by more than its weight (docs/proofs/mechanisms.md).
-    """
+    """A choice among public candidates."""
 
     label: str
     box: Box
     weights: PrivacyWeights
     candidates: Floats
+    #: From clamped values, weight steps and epsilon to one whole score per candidate, in steps of 2**-40. Replacing
+    #: item i must not move any score by more than its weight (docs/proofs/mechanisms.md).
     score: Callable[[Floats, Steps, float], Steps]
 
     def __repr__(self) -> str:

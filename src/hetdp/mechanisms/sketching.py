@@ -23,12 +23,7 @@ _PRESENT = 0.5
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Sketch(Mechanism):
-    """One noisy bit per catalogue item.
-
-    Privacy
-    -------
-    Item i pays epsilon * v_i once, against everybody together, however many look.
-    """
+    """One noisy bit per catalogue item; it pays epsilon * v_i once, against everybody together, however many look."""
 
     weights: PrivacyWeights
 
@@ -37,7 +32,6 @@ class Sketch(Mechanism):
 
     @property
     def name(self) -> str:
-        """What is asked. Public."""
         return "sketch"
 
     @property
@@ -46,7 +40,6 @@ class Sketch(Mechanism):
         return Box.uniform(0, 1, size=self.weights.size)
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SketchPlan":
-        """Return what a release would do and cost; see `hetdp.plan`."""
         require_plain_epsilon(noise, grid, "sketch")
         return SketchPlan(self, fraction("epsilon", amount))
 
@@ -62,12 +55,6 @@ class SketchPlan(FullPricePlan):
     is_vector: bool = True
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
-        """Return `count` independent sketches, one per row.
-
-        Privacy
-        -------
-        Each row costs as much as a release. One random word per item, whatever is in the set.
-        """
         present = self.mechanism.domain.clamp(values) >= _PRESENT
         codes = np.where(present & keep, weight_codes(self.mechanism.weights.values), np.uint8(0))
         bits = toss_bits(np.tile(codes, count), epsilon=self.level, stream=stream)

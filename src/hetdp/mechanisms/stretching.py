@@ -42,16 +42,8 @@ _SMALLEST_SENSITIVITY = 1e-290
 class Stretched(Mechanism):
     """A query stretched to fit the weights: R(d) = f(c + W(d - c)) with S_i(w_i) <= m v_i S.
 
-    Attributes
-    ----------
-    query, multiplier, prior
-        Public.
-    weights
-        The owner's.
-
-    Privacy
-    -------
-    `shrinkage`, calls and distortion bounds are for the owner's eyes; `hetdp.release` makes the public answer.
+    `weights`, `shrinkage`, calls and distortion bounds are for the owner's eyes; query, multiplier and prior are
+    public, and `hetdp.release` makes the public answer.
     """
 
     query: Query
@@ -135,8 +127,6 @@ class Stretched(Mechanism):
     def distortion_bound(self, values: ArrayLike) -> float:
         """Bound |f(d) - R(d)| item by item; never larger than `paper_distortion_bound`.
 
-        Privacy
-        -------
         Depends on values and weights: for the owner's eyes only. `hetdp.release_distortion_bound` publishes one.
 
         Examples
@@ -150,8 +140,6 @@ class Stretched(Mechanism):
     def paper_distortion_bound(self, values: ArrayLike) -> float:
         """Bound |f(d) - R(d)| as the paper does: (1 - min w) ||d - c|| max ||gradient||.
 
-        Privacy
-        -------
         Depends on values and weights: for the owner's eyes only.
 
         Examples
@@ -217,25 +205,15 @@ def as_weights(weights: PrivacyWeights | ArrayLike, size: int) -> PrivacyWeights
 
 @dataclass(frozen=True, repr=False, eq=False)
 class StretchedPlan(Plan):
-    """What a release of a stretched query will do: public parameters, and the spans of the items, the owner's.
-
-    Attributes
-    ----------
-    noise, level
-        "laplace" with its epsilon, or "gaussian" with its rho, exactly.
-    grid
-        The step of the public grid.
-    spread
-        Of the noise, in steps: the scale of the Laplace, the variance of the Gaussian noise. Exact.
-    shrinkage, spans
-        Per item: the factor, and the most steps it can move each cell of the answer. The owner's.
-    """
+    """What a release of a stretched query will do: public parameters, and the spans of the items, the owner's."""
 
     mechanism: Stretched
     noise: str
-    level: Fraction
+    level: Fraction  # the epsilon of "laplace" or the rho of "gaussian" noise, exactly
     grid: float
+    #: Of the noise, in steps: the scale of the Laplace, the variance of the Gaussian noise. Exact.
     spread: Fraction
+    #: Per item: the factor, and the most steps it can move each cell of the answer. The owner's.
     shrinkage: Floats
     spans: NDArray[np.int64]
 
@@ -270,7 +248,6 @@ class StretchedPlan(Plan):
         return np.where(self.spans > 0, np.minimum(paid, promised), 0.0)
 
     def estimate(self, value: float) -> float | None:
-        """Return a released total, mean or count with the expected shrinkage divided out, if there is a prior."""
         return self.mechanism.estimate(value)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:

@@ -27,10 +27,7 @@ _SMALLEST_LEVEL = 1e-9
 class Thresholded(Stretched):
     """A query in which items with v_i >= level count fully, others not at all; noise of scale S / (epsilon level).
 
-    Attributes
-    ----------
-    level
-        Public; the noise multiplier is its inverse.
+    The level is public; the noise multiplier is its inverse.
     """
 
     level: float = 1.0

@@ -42,22 +42,8 @@ _DROPPING_MARK = " (dropping)"
 class LedgerFile:
     """The file of a durable ledger; its `Ledger` holds the lock for threads.
 
-    Parameters
-    ----------
-    path
-        An existing ledger file. Anything else is refused and left untouched.
-    make
-        For a file that does not exist: the state it begins with. It is made with the first update, complete, or never.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = LedgerFile(Path(folder, "ledger.db"), State.fresh("epsilon", None, np.array([1.0])))
-    ...     file.update(lambda state: (replace(state, weights_spent=0.5), []))
-    ...     file.read().weights_spent, file.history()
-    ...     file.close()
-    (0.5, ())
+    What exists and is no ledger is refused and left untouched. What does not exist is made with the first update,
+    complete, or never, and begins with the state `make`.
     """
 
     def __init__(self, path: Path, make: State | None = None) -> None:
@@ -82,10 +68,7 @@ class LedgerFile:
     def create(path: Path, state: State, entries: list[Entry]) -> bool:
         """Make a new file, whole and on disk under its name or not at all.
 
-        Returns
-        -------
-        bool
-            False if another process has made one meanwhile; that one is left alone.
+        False if another process has made one meanwhile; that one is left alone.
         """
         for leftover in (_beside(path, "-wal"), _beside(path, "-journal")):
             # SQLite would replay it into the new file. If there is a file now, another process made both.

@@ -159,8 +159,6 @@ class Ledger:
     def open(cls, path: str | os.PathLike[str], on_exhausted: str = "raise") -> Self:
         """Open the file of an existing ledger, with the limits, unit and items stored in it.
 
-        Privacy
-        -------
         Never makes a new file: a mistyped name must not look like an unspent budget.
 
         Examples
@@ -392,8 +390,6 @@ class Ledger:
     def group_spent(self, group: Iterable[int]) -> float:
         """Return what a group of items, given by positions, has lost if all of them may change at once.
 
-        Privacy
-        -------
         Pure losses add up over the group; for rho their square roots do, see `composition.group_loss`.
 
         Examples
@@ -429,8 +425,6 @@ class Ledger:
     def extend(self, limits: ArrayLike, *, items: Sequence[str | int] | None = None) -> None:
         """Add items at the end, with nothing spent.
 
-        Privacy
-        -------
         Only for items that no earlier release has used; labels, if there are any, must be new.
 
         Examples

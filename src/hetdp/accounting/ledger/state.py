@@ -52,11 +52,6 @@ class Entry:
         As they were given to `Ledger.charge`.
     dropping
         Whether items that could not pay were dropped. That they may have been is public, which they are is not.
-
-    Examples
-    --------
-    >>> Entry.of(Charge([0.25, 0.05], description="mean", amount=1), dropping=False).amount
-    1.0
     """
 
     time: str
@@ -88,13 +83,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class State:
-    """Everything a ledger knows except its history. Vectors are replaced, never written to.
-
-    Examples
-    --------
-    >>> State.fresh("epsilon", None, np.array([1.0, 0.25])).remaining
-    array([1.  , 0.25])
-    """
+    """Everything a ledger knows except its history. Vectors are replaced, never written to."""
 
     unit: str
     items: tuple[str | int, ...] | None
@@ -128,13 +117,7 @@ class State:
         return np.maximum(self.limits - self.spent, 0.0)
 
     def affordable(self, losses: ArrayLike, unit: str) -> NDArray[np.bool_]:
-        """Return which items could pay `losses`.
-
-        Examples
-        --------
-        >>> State.fresh("epsilon", None, np.array([1.0, 0.25])).affordable([0.5, 0.5], "epsilon")
-        array([ True, False])
-        """
+        """Return which items could pay `losses`."""
         after = self._after(self._checked(losses, unit), unit)
         return self.active & after._within_limits()  # noqa: SLF001  (same class)
 
@@ -142,12 +125,6 @@ class State:
         """Return the state after one charge, without (`drop`) or with an error about items that cannot pay.
 
         Inactive items pay nothing, because a release gives them weight 0.
-
-        Examples
-        --------
-        >>> state = State.fresh("epsilon", None, np.array([1.0, 0.25]))
-        >>> state.pay(Charge([0.5, 0.5]), drop=True).spent
-        array([0.5, 0. ])
         """
         losses = self._checked(charge.losses, charge.unit)
         weights_loss = self._in_unit(not_negative("weights_loss", charge.weights_loss), charge.unit)
@@ -184,14 +161,7 @@ class State:
         )
 
     def admitting(self, items: tuple[str | int, ...], limit: float | None) -> tuple["State", NDArray[np.intp]]:
-        """Return the state with the unknown ones among some items added at the end, and the place of each item.
-
-        Examples
-        --------
-        >>> state, places = State.fresh("epsilon", ("ann",), np.array([1.0])).admitting(("bob", "ann"), 3.0)
-        >>> state.items, state.limits, places
-        (('ann', 'bob'), array([1., 3.]), array([1, 0]))
-        """
+        """Return the state with the unknown ones among some items added at the end, and the place of each item."""
         places = {label: place for place, label in enumerate(self.items or ())}
         new = [label for label in items if label not in places]
         if new and limit is None:
@@ -260,11 +230,6 @@ def checked_items(items: Iterable[str | int] | None, size: int | None = None) ->
 
     Labels may be secret, so errors do not show them. Two items under one label could be mistaken for each other, and
     one of them charged in place of the other.
-
-    Examples
-    --------
-    >>> checked_items(["diary", "clinic"], 2)
-    ('diary', 'clinic')
     """
     if items is None:
         return None

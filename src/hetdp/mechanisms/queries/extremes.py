@@ -72,8 +72,6 @@ def maximum(domain: Box) -> Query:
 
     Items shrink toward their lower end, whatever the centre of the domain is.
 
-    Privacy
-    -------
     S_i(w) = w r_i, so w_i = min(1, v_i S / r_i), and S is the widest range: the scale of the noise is the range divided
     by epsilon, however many items there are, and `stretch` warns. `hetdp.mechanisms.maximum` chooses a value that about
     20 / epsilon items lie beyond. Rounded per item.
@@ -89,13 +87,7 @@ def maximum(domain: Box) -> Query:
 def minimum(domain: Box) -> Query:
     """Return the smallest value. Its noise is as large as the range: use `hetdp.mechanisms.minimum` instead.
 
-    Items shrink toward their upper end, whatever the centre of the domain is.
-
-    Privacy
-    -------
-    S_i(w) = w r_i, so w_i = min(1, v_i S / r_i), and S is the widest range: the scale of the noise is the range divided
-    by epsilon, however many items there are, and `stretch` warns. `hetdp.mechanisms.minimum` chooses a value that about
-    20 / epsilon items lie beyond. Rounded per item.
+    Items shrink toward their upper end, whatever the centre of the domain is. Else as `maximum`.
 
     Examples
     --------

@@ -39,8 +39,6 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
     Vertices, random points and random shrinkages are tried, each improved by a climb over the other items. A bound is
     refuted when two points that differ in item i only give answers further apart than S_i(w), by more than rounding.
 
-    Privacy
-    -------
     No private data is used. A pass proves nothing: sampling cannot establish a sensitivity.
 
     Examples

@@ -79,8 +79,6 @@ class _SumOfPowers(ItemwiseQuery):
 def squared_norm(domain: Box) -> Query:
     """Return the query sum x_i^2.
 
-    Privacy
-    -------
     Around 0, S_i(w) = w^2 R_i^2 with R_i = max abs(x_i), so w_i = min(1, sqrt(v_i S / S_i)). Rounded per item.
 
     Examples
@@ -94,8 +92,6 @@ def squared_norm(domain: Box) -> Query:
 def power(domain: Box, exponent: float) -> Query:
     """Return the query sum x_i^p on a domain of non-negative values.
 
-    Privacy
-    -------
     Around 0, S_i(w) = (w r_i)^p, so w_i = min(1, (v_i S / S_i)^(1/p)). Rounded per item.
 
     Examples
@@ -140,8 +136,6 @@ class _EuclideanNorm(Query):
 def norm(domain: Box, order: int = 2) -> Query:
     """Return the L1 norm (order=1) or the Euclidean norm (order=2).
 
-    Privacy
-    -------
     Around 0, S_i(w) = w R_i with R_i = max abs(x_i), so w_i = min(1, v_i S / R_i). Order 1 is rounded per item,
     order 2 with slack.
 
@@ -188,8 +182,6 @@ class _NonZero(ItemwiseQuery):
 def l0(domain: Box) -> Query:
     """Return the number of items that are not 0.
 
-    Privacy
-    -------
     S_i(w) = 1 for every w > 0, so w_i = 1 only where v_i = 1, else 0; `stretch` warns and names `count`, which keeps
     v_i of each item. Rounded per item.
 

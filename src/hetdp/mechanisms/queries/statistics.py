@@ -88,8 +88,6 @@ def _spread(length: Floats, one: Floats, other: Floats) -> Floats:
 def variance(domain: Box) -> Query:
     """Return the variance (1/n) sum (x_i - mean)^2, where the number n of items is public.
 
-    Privacy
-    -------
     For equal ranges r: S_i(w) = w r^2 (n-1)/n^2 with the centre at the midpoint, so w = v; (2w - w^2) r^2 (n-1)/n^2
     with the centre at an end, so w = 1 - sqrt(1 - v). A midpoint centre keeps more. Rounded with slack.
 
@@ -147,8 +145,6 @@ class _Logistic(Query):
 def logistic(coefficients: ArrayLike, domain: Box, intercept: float = 0.0) -> Query:
     """Return the logistic score 1 / (1 + exp(-(a . x + b))) of a public model.
 
-    Privacy
-    -------
     S_i(w) <= tanh(w abs(a_i) r_i / 4), so w_i = min(1, 4 atanh(v_i S) / (abs(a_i) r_i)). Rounded with slack.
 
     Examples

@@ -59,8 +59,6 @@ def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
 def linear(coefficients: ArrayLike, domain: Box) -> Query:
     """Return the query sum a_i x_i, with public coefficients.
 
-    Privacy
-    -------
     S_i(w) = w * abs(a_i) * r_i, so w_i = min(1, v_i S / S_i). Rounded per item.
 
     Examples
@@ -75,8 +73,6 @@ def linear(coefficients: ArrayLike, domain: Box) -> Query:
 def total(domain: Box) -> Query:
     """Return the query sum x_i.
 
-    Privacy
-    -------
     S_i(w) = w * r_i. Rounded per item.
 
     Examples
@@ -90,8 +86,6 @@ def total(domain: Box) -> Query:
 def mean(domain: Box) -> Query:
     """Return the query (sum x_i) / n, where the number n of items is public.
 
-    Privacy
-    -------
     S_i(w) = w * r_i / n. Rounded per item.
 
     Examples
@@ -105,8 +99,6 @@ def mean(domain: Box) -> Query:
 def count(domain: Box) -> Query:
     """Return the number of items that are 1, for a domain [0, 1]^n of indicators.
 
-    Privacy
-    -------
     S_i(w) = w: an item counts w_i = v_i instead of 1. Rounded per item.
 
     Examples
@@ -250,8 +242,6 @@ class _ScalarProduct(Query):
 def scalar_product(domain: Box) -> Query:
     """Return the scalar product x . y of two profiles, laid one after the other in one domain of 2n items.
 
-    Privacy
-    -------
     On [0, 1] S_i(w) = w, on [-1, 1] S_i(w) = 2w; w = v in both. Both profiles are protected. Rounded with slack.
 
     Examples
