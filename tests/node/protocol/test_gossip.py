@@ -4,9 +4,11 @@ from swarm import START, a_network, address_of, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.admission import Gate
+from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import sign_invitation
 from hetdp.node.protocol.messages import Record, Refused, SignedSketch, Slip
-from hetdp.node.protocol.peer_view import PeerView
+from hetdp.node.protocol.peer_view import PeerView, Reachability
+from hetdp.node.protocol.random_choice import choose_one, choose_some
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.settings import NodeSettings
 
@@ -30,6 +32,11 @@ def a_view(size=10, shuffle_size=4, most_per_host=0, own="tcp://10.0.0.0:1"):
 
 def keys(view):
     return {entry.key[0] for entry in view.records()}
+
+
+def test_an_empty_view_has_nobody_to_ask():
+    assert len(a_view()) == 0
+    assert a_view().oldest() is None
 
 
 def test_one_peer_cannot_fill_a_view():
@@ -107,7 +114,7 @@ def test_the_first_sketch_of_an_epoch_stays():
     assert not shelf.keep(sketch(1, epoch=4))
     assert next(iter(shelf)).bits == b"x"
     assert shelf.keep(sketch(1, epoch=6))
-    assert shelf.epoch_of(sketch(1).key) == 6
+    assert [(one.key, one.epoch) for one in shelf] == [(sketch(1).key, 6)]
     assert not shelf.keep(sketch(0))  # somebody else's copy of the own one
     shelf.expire(7)
     assert len(shelf) == 0
@@ -224,3 +231,24 @@ def test_memory_about_strangers_is_bounded():
     for number in range(10_000):
         gate.lets_through(number.to_bytes(32, "big"), now_s=0.0)
     assert len(gate._conduct) <= 4096
+
+
+def test_an_exchange_is_overdue_after_its_time_and_forgotten_at_its_end():
+    exchanges = Exchanges(most=8, patience_s=5.0)
+    assert exchanges.start(b"key", b"curve", "", [], (), now_s=0.0).link == 1
+    assert exchanges.next_deadline_s() == 5.0
+    assert exchanges.overdue(5.0) == [1]
+    assert exchanges.end(1).key == b"key"
+    assert exchanges.started(1) is None
+
+
+def test_who_answered_at_one_address_did_not_at_another():
+    reached = Reachability()
+    reached.note(b"tea", "tcp://10.0.0.1:7470", answered=True)
+    assert reached.at(b"tea", "tcp://10.0.0.1:7470")
+    assert not reached.at(b"tea", "tcp://10.0.0.2:7470")
+
+
+def test_choices_are_among_what_there_is():
+    assert sorted(choose_some("abc", 5, seeded_stream(1))) == ["a", "b", "c"]
+    assert choose_one(["tea"], seeded_stream(1)) == "tea"

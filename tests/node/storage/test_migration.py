@@ -71,7 +71,7 @@ def all_that_is_read(folder):
             "dismissed": sorted(store.profile.dismissed()),
             "effective_dials": sorted(store.ledger.effective_dials().items()),
             "group_counts": store.profile.group_counts(),
-            "groups": store.catalogue.groups(),
+            "groups": sorted({item.group for item in store.catalogue.search("", limit=1000)} - {""}),
             "newest_bits": np.flatnonzero(newest.bits).tolist(),
             "newest_dials": sorted(newest.dials.items()),
             "peers": [dataclasses.asdict(peer) for peer in store.peers.known()],

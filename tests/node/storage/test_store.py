@@ -22,6 +22,7 @@ from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.node import Traffic
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
+from hetdp.node.storage.ledger import checked_limit, loss, most_steps
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem
 
@@ -62,6 +63,11 @@ def test_edits_and_undo(store):
     assert store.profile.version() > version
 
 
+def test_an_item_has_the_limit_of_all_unless_it_has_its_own(store):
+    store.profile.set_dials({0: 50})
+    assert [(item.item, item.dial, item.limit) for item in store.profile.items()] == [("i0", 50, 9.0)]
+
+
 def test_bad_edits_change_nothing(store):
     store.profile.set_dials({1: 100})
     for bad, message in (
@@ -86,9 +92,9 @@ def test_search_finds_words_and_takes_signs_literally(store):
     assert store.catalogue.search("%") == []
     assert store.catalogue.search("' OR 1 --") == []
     assert len(store.catalogue.search("", limit=5, offset=38)) == 2
-    assert store.catalogue.place_of("i7") == 7
-    assert store.catalogue.place_of("nothing") is None
-    assert store.catalogue.groups() == ["even", "odd"]
+    assert store.catalogue.places_of("i7") == [7]
+    assert store.catalogue.places_of("nothing") == []
+    assert {item.group for item in store.catalogue.search("", limit=50)} == {"even", "odd"}
     with pytest.raises(InvalidInput, match="place must be"):
         store.catalogue.item(99)
 
@@ -173,6 +179,13 @@ def test_limits_are_exact_in_spite_of_floats(tmp_path):
         for epoch in range(5):
             publish(store, identity=WHO, network=network, now_s=network.starts(epoch))
         assert [epoch for epoch, _ in store.ledger.charges(1)] == [0, 1, 2]
+
+
+def test_losses_are_counted_in_whole_hundredths():
+    assert loss(150, Fraction(3)) == 4.5
+    assert [most_steps(0.3, Fraction(1, 10)), most_steps(4.5, Fraction(3))] == [300, 150]
+    assert most_steps(1e6, Fraction(1, 10**12)) == 2147483547
+    assert checked_limit(30) == 30.0
 
 
 def test_seeded_sketches_are_not_published(store):
@@ -458,10 +471,12 @@ def test_counts_groups_and_what_waits(store):
 
 def test_published_bits_of_one_item(store):
     store.profile.set_dials({9: 100})
-    sketches = [publish_at(store, epoch) for epoch in range(3)]
-    expected = [(sketch.epoch, 100, bool(sketch.bits[1] >> 1 & 1)) for sketch in sketches]
-    assert store.publications.bits_of(9) == expected
-    assert [dial for _, dial, _ in store.publications.bits_of(8)] == [0, 0, 0]
+    for epoch in range(3):
+        sketch, newest = publish_at(store, epoch), store.publications.newest()
+        assert (sketch.epoch, newest.epoch, newest.dials) == (epoch, epoch, {9: 100})
+        assert newest.bits[9] == bool(sketch.bits[1] >> 1 & 1)
+    assert [epoch for epoch, _ in store.ledger.charges(9)] == [0, 1, 2]
+    assert store.ledger.charges(8) == []
 
 
 def test_what_begins_like_the_search_comes_first(tmp_path):
@@ -477,3 +492,10 @@ def test_what_begins_like_the_search_comes_first(tmp_path):
             "Tea, green",
         ]
         assert store.catalogue.search("GREEN tea")[0].title == "Green tea"
+
+
+def test_signs_of_patterns_are_searched_for_like_any_other(tmp_path):
+    titles = ["50%! more tea", "50 more teas", "half_full", "half full"]
+    items = [CatalogueItem(n, f"i{n}", title) for n, title in enumerate(titles)]
+    with NodeStore.make(tmp_path / "x.db", a_network(items=4), items, default_limit=1.0) as store:
+        assert [store.catalogue.places_of(text) for text in ("50%!", "%", "_", "!")] == [[0], [0], [2], [0]]

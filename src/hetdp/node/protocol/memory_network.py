@@ -104,10 +104,6 @@ class MemoryNetwork:
             event()
         self.now_s = until_s
 
-    def inject(self, sender: str, receiver: str, link: Hashable, raw: bytes) -> None:
-        """Send bytes from one address to another over a new connection."""
-        self._act(self._members[sender], [Call(link, receiver, b"", raw)])
-
     def _wake(self, member: _Member) -> None:
         def event() -> None:
             if self._members.get(member.address) is not member:

@@ -49,11 +49,6 @@ class SketchShelf:
     def __iter__(self) -> Iterator[SignedSketch]:
         return iter(self._held.values())
 
-    def epoch_of(self, key: bytes) -> int | None:
-        """Return the epoch of the sketch held of a peer; None if there is none."""
-        held = self._held.get(key)
-        return None if held is None else held.epoch
-
     def announce(self, count: int) -> tuple[Slip, ...]:
         """Return up to `count` sketches to tell a peer about; the own one always is among them."""
         own = [self.own] if self.own is not None else []

@@ -49,16 +49,6 @@ class Catalogue:
         found = {row[0]: CatalogueItem(*row) for row in rows}
         return [found[place] for place in places]
 
-    def place_of(self, item: str) -> int | None:
-        """Return the place of an item; None if the catalogue does not have it."""
-        place = self._database.one("SELECT place FROM catalogue WHERE item = ?", item)
-        return None if place is None else int(place)
-
-    def groups(self) -> list[str]:
-        """Return the groups of the catalogue."""
-        rows = self._database.rows("SELECT DISTINCT category FROM catalogue WHERE category <> '' ORDER BY 1")
-        return [group for (group,) in rows]
-
     def checked_place(self, place: object) -> int:
         """Return a place if the catalogue has it."""
         if isinstance(place, int) and not isinstance(place, bool):

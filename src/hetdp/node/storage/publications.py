@@ -83,12 +83,3 @@ class Publications:
         return OwnSketch(
             epoch, published_s, bits, {place: int(dials[place]) for place in np.flatnonzero(dials).tolist()}
         )
-
-    def bits_of(self, place: int) -> list[tuple[int, int, bool]]:
-        """Return the (epoch, dial, bit) of one item in every own sketch, oldest first."""
-        sql = "SELECT epoch, sketch, substr(dials, ?, 1) FROM publications ORDER BY epoch"
-        found = []
-        for epoch, raw, dial in self._database.rows(sql, place + 1):
-            byte = _decoder.decode(raw).bits[place // 8]
-            found.append((epoch, dial[0], bool(byte >> place % 8 & 1)))
-        return found
