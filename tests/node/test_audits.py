@@ -24,7 +24,8 @@ def test_the_node_keeps_its_promise(case):
 
 def test_the_battery_looks_at_the_node_in_both_ways():
     assert "hetdp.node.audits" in PROVIDERS
-    assert [case.audit for case in audit_cases("full")] == ["statistical", "replay"]
+    for size in ("quick", "full"):
+        assert [case.audit for case in audit_cases(size)] == ["statistical", "replay"]
 
 
 @every_mutant

@@ -88,6 +88,11 @@ def test_an_item_of_dial_0_leaves_every_bit_the_same():
     assert (higher[:500] == without[:500]).all()
 
 
+def test_bits_at_a_large_epsilon_are_the_list():
+    bits = draw_bits({0: 100}, epsilon=Fraction(9), size=4, stream=seeded_stream(1))
+    assert bits.tolist() == [True, False, False, False]
+
+
 @pytest.mark.parametrize("dials", [{}, {0: 1}, dict.fromkeys(range(5000), 100), {n: n % 101 for n in range(5000)}])
 def test_random_words_do_not_depend_on_the_profile(dials):
     stream = seeded_stream(1)
@@ -106,7 +111,8 @@ def test_bits_have_the_exact_frequencies():
 
 
 def test_weights_are_rounded_down():
-    assert [as_dial(weight) for weight in ("0.29", 0.29, "1", "0.999", "", " 0.5 ")] == [29, 29, 100, 99, 100, 50]
+    weights = ("0.29", 0.29, "1", 1.0, "0.999", 0.999, "", " 0.5 ")
+    assert [as_dial(weight) for weight in weights] == [29, 29, 100, 100, 99, 99, 100, 50]
     for bad in ("-0.1", "1.01", "nan", "much", float("inf")):
         with pytest.raises(InvalidInput, match="from 0 to 1") as caught:
             as_dial(bad)

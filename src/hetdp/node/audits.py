@@ -34,13 +34,7 @@ _SAMPLES = {"quick": 20_000, "full": 60_000}
 
 
 def audit_cases(size: str) -> list[Case]:
-    """Return the cases of the node's sketch, for the battery.
-
-    Examples
-    --------
-    >>> [case.audit for case in audit_cases("quick")]
-    ['statistical', 'replay']
-    """
+    """Return the cases of the node's sketch, for the battery."""
     name, everyone = "node, one published sketch", _pairs(range(len(DIALS)))
     return [
         statistical_case(name, published_bits, adjacent=everyone, claimed=_CLAIMS, samples=_SAMPLES[size]),

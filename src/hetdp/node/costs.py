@@ -28,17 +28,7 @@ def cost_facts(network: NetworkParameters, limit: float) -> dict[str, Any]:
 
 
 def cost_warnings(facts: dict[str, Any]) -> list[str]:
-    """Return what somebody should think about before taking part.
-
-    Examples
-    --------
-    >>> cost_warnings({"epsilon_per_epoch": 3.0, "epochs_at_full_weight": 10, "limit_spent_after_s": 6048000})
-    []
-    >>> for line in cost_warnings({"epsilon_per_epoch": 8.0, "epochs_at_full_weight": 3, "limit_spent_after_s": 180}):
-    ...     print(line)
-    Epsilon 8 per epoch is a lot: one sketch can change anyone's odds that you have an item 2,981-fold.
-    At full weight the lifetime limit is spent after 3 min, within a day; then an item no longer counts.
-    """
+    """Return what somebody should think about before taking part."""
     epsilon, epochs, seconds = (
         facts[name] for name in ("epsilon_per_epoch", "epochs_at_full_weight", "limit_spent_after_s")
     )

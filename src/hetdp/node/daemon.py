@@ -49,8 +49,6 @@ class Daemon:
     def run(self) -> None:
         """Take part in the network until `handle.stopping` is set.
 
-        Privacy
-        -------
         A failure of the disk stops the node; it never publishes what it could not record.
         """
         handle = self._handle

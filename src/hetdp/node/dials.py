@@ -25,13 +25,7 @@ _CODES = (np.arange(FULL_DIAL + 1) * WEIGHT_STEPS // FULL_DIAL).astype(np.uint8)
 
 
 def as_dial(weight: str | float) -> int:
-    """Return a weight in [0, 1] as a dial, rounded down: an item never counts for more than its owner said.
-
-    Examples
-    --------
-    >>> as_dial(1.0), as_dial("0.29"), as_dial(0.999), as_dial("")
-    (100, 29, 99, 100)
-    """
+    """Return a weight in [0, 1] as a dial, rounded down: an item never counts for more than its owner said."""
     text = str(weight).strip() or "1"
     try:
         number = Decimal(text)
@@ -49,11 +43,5 @@ def draw_bits(dials: NDArray[np.uint8], *, epsilon: Fraction, stream: Stream) ->
     -------
     Item i loses at most epsilon * dial_i / 100, once, against everybody together. An item of dial 0 leaves every bit
     the same for the same stream. One random word per catalogue item, and the same work, whatever the profile.
-
-    Examples
-    --------
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> draw_bits(np.array([100, 0, 0, 0], dtype=np.uint8), epsilon=Fraction(9), stream=seeded_stream(1))
-    array([ True, False, False, False])
     """
     return toss_bits(_CODES[dials], epsilon=epsilon, stream=stream)

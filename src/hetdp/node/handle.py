@@ -58,9 +58,7 @@ class Status:
 class NodeHandle:
     """A node's folder, opened. Safe to use from any thread.
 
-    Privacy
-    -------
-    Neighbours and recommendations come from the exact profile: for the owner's eyes. `repr` shows the pseudonym.
+    Neighbours and recommendations come from the exact profile, so they are for the owner's eyes.
     """
 
     folder: Path
@@ -76,10 +74,7 @@ class NodeHandle:
 
     @classmethod
     def open(cls, folder: Path) -> "NodeHandle":
-        """Open the folder of a node.
-
-        Refuses a store that belongs to another network than the network file.
-        """
+        """Open the folder of a node; refuse a store that belongs to another network than the network file."""
         if not (folder / STORE).is_file():
             raise DataError(f"there must be a node in {str(folder)!r}. Got none; `hetdp node init` makes one.")
         network = read_network(folder / NETWORK)
@@ -141,21 +136,11 @@ class NodeHandle:
         return EpochClock(now_s, epoch, starts_s, ends_s, self.store.publications.newest_epoch())
 
     def neighbors(self) -> tuple[Neighbor, ...]:
-        """Return the best neighbours among the sketches held, best first.
-
-        Privacy
-        -------
-        Computed locally from the exact profile; items that weigh 0 play no part. Sends nothing.
-        """
+        """Return the best neighbours among the sketches held, best first. Items that weigh 0 play no part."""
         return self._alike(self.store.peers.sketches(), self.store.ledger.effective_dials())
 
     def recommendations(self, limit: int = 20) -> tuple[Recommendation, ...]:
-        """Return items that neighbours seem to have and the owner has not, best first.
-
-        Privacy
-        -------
-        Computed locally. An item of dial 0 has no influence: it may be recommended, marked `in_profile`.
-        """
+        """Return items that neighbours seem to have and that do not count in the own profile, best first."""
         return self.findings(limit)[1]
 
     def findings(self, limit: int = 20) -> tuple[tuple[Neighbor, ...], tuple[Recommendation, ...]]:
@@ -221,12 +206,7 @@ class NodeHandle:
         }
 
     def export(self) -> dict[str, Any]:
-        """Return everything the node knows about its owner, ready for JSON; keys are left out.
-
-        Privacy
-        -------
-        For the owner's eyes: profile, dials, limits, losses, neighbours.
-        """
+        """Return everything the node knows about its owner, for the owner, ready for JSON; keys are left out."""
         store = self.store
         return {
             "network": self.network.name,
@@ -257,13 +237,7 @@ class NodeHandle:
 
 
 def how_to_be_invited(key_hex: str, folder: Path) -> str:
-    """Say how the owner of a key gets into a network by invitation.
-
-    Examples
-    --------
-    >>> how_to_be_invited("ab", Path("home")).endswith("`invitation` in home/node.toml.")
-    True
-    """
+    """Say how the owner of a key gets into a network by invitation."""
     return (
         f"Send your key, {key_hex}, to whoever made the network; they run `hetdp network invite FILE --key KEY`, and "
         f"what it prints goes into `invitation` in {folder / SETTINGS_FILE}."

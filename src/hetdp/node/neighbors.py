@@ -25,82 +25,38 @@ __all__ = ["Neighbor", "Recommendation", "Vote", "find_neighbors", "votes"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Neighbor:
-    """Someone whose sketch fits the owner's profile.
-
-    Attributes
-    ----------
-    score
-        Sum over the owner's items of (bit - q).
-    shared, shared_error
-        Estimated number of the owner's items that they have too, and one standard deviation of it.
-    share
-        `shared` over the number of the owner's items, within [0, 1].
-    deviations
-        Standard deviations above what chance gives.
-    by_chance
-        How likely the best of all sketches held looks as much alike by chance alone; exact.
-
-    Privacy
-    -------
-    Computed from the exact profile: for the owner's eyes, and `repr` shows nothing.
-    """
+    """Someone whose sketch fits the owner's profile: for the owner's eyes, so `repr` shows nothing."""
 
     name: str
     key_hex: str
-    score: float
-    shared: float
-    shared_error: float
-    share: float
-    deviations: float
-    by_chance: float
+    score: float  # the sum over the owner's items of (bit - q)
+    shared: float  # estimated number of the owner's items that they have too
+    shared_error: float  # one standard deviation of it
+    share: float  # `shared` over the number of the owner's items, within [0, 1]
+    deviations: float  # standard deviations above what chance gives
+    by_chance: float  # how likely the best of all sketches held looks as much alike by chance alone; exact
     epoch: int
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Vote:
-    """What neighbours say about one item.
-
-    Attributes
-    ----------
-    place
-        Of the item in the catalogue.
-    votes
-        Estimated number of voting neighbours who have it.
-    voters, asked
-        How many of the voting neighbours have its bit set, and how many vote.
-    deviations
-        Standard deviations above chance, closer neighbours counting for more: decides among equal numbers of voters.
-    by_chance
-        How likely the best of all items of the catalogue gets so many voters by chance alone.
-    """
+    """What neighbours say about one item."""
 
     place: int
-    votes: float
-    voters: int
-    asked: int
-    deviations: float
-    by_chance: float
+    votes: float  # estimated number of voting neighbours who have it
+    voters: int  # how many of the voting neighbours have its bit set
+    asked: int  # how many vote
+    deviations: float  # above chance, closer neighbours counting for more: decides among equal numbers of voters
+    by_chance: float  # how likely the best of all items of the catalogue gets so many voters by chance alone
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recommendation:
-    """An item that neighbours seem to have.
-
-    Attributes
-    ----------
-    item, vote
-        What it is, and what neighbours say about it.
-    in_profile
-        True only for an item of dial 0 or one at its limit: it has no influence, so it may turn up.
-
-    Privacy
-    -------
-    Computed from the exact profile: for the owner's eyes, and `repr` shows nothing.
-    """
+    """An item that neighbours seem to have: for the owner's eyes, so `repr` shows nothing."""
 
     item: CatalogueItem
     vote: Vote
-    in_profile: bool
+    in_profile: bool  # only an item of dial 0 or one at its limit: it has no influence, so it may turn up
 
 
 def find_neighbors(
@@ -109,11 +65,7 @@ def find_neighbors(
     """Return the `count` best neighbours, best first; none for an empty profile or without sketches.
 
     Items of dial 0 must not be among the places of the owner's items. Those who may be there by chance alone are among
-    the neighbours, and `by_chance` tells: compare it with `RARE`.
-
-    Privacy
-    -------
-    Reads the exact profile; the result must not leave the node.
+    the neighbours, and `by_chance` tells: compare it with `RARE`. The result must not leave the node.
     """
     if not items or not sketches:
         return []

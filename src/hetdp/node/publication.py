@@ -32,21 +32,8 @@ def publish(
 ) -> SignedSketch | None:
     """Return the sketch to show to the network now: drawn if the epoch has none yet, the stored one otherwise.
 
-    Parameters
-    ----------
-    store
-        Holds the profile, the ledger and the sketches so far.
-    identity, network, invitation
-        Who signs, and for which network; the invitation goes along only where the network asks for one.
-    now_s
-        Unix seconds. Where the clock was set back, the newest stored sketch is returned; no epoch is drawn twice.
-    stream, simulation
-        A seeded stream is refused unless `simulation` says that nobody's privacy is at stake.
-
-    Returns
-    -------
-    SignedSketch or None
-        None before the first epoch.
+    None before the first epoch. Where the clock was set back, the newest stored sketch is returned; no epoch is drawn
+    twice. A seeded stream is refused unless `simulation` says that nobody's privacy is at stake.
 
     Privacy
     -------

@@ -20,17 +20,7 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class NodeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of one node; `SETTINGS` says what each does.
-
-    Privacy
-    -------
-    None of them is derived from the profile. What a node sends depends on public ones only.
-
-    Examples
-    --------
-    >>> NodeSettings().neighbors
-    10
-    """
+    """The settings of one node; `SETTINGS` says what each does. None is derived from the profile."""
 
     listen: Annotated[str, Meta(max_length=300)] = "tcp://127.0.0.1:7470"
     advertise: Annotated[str, Meta(max_length=300)] = ""
@@ -95,13 +85,7 @@ def read_settings(path: Path) -> NodeSettings:
 
 
 def settings_toml(settings: NodeSettings) -> str:
-    """Return settings as the text of a TOML file, each with its explanation.
-
-    Examples
-    --------
-    >>> settings_toml(NodeSettings()).splitlines()[-1]
-    'most_per_host = 4'
-    """
+    """Return settings as the text of a TOML file, each with its explanation."""
     plain: dict[str, Any] = msgspec.to_builtins(settings)
     lines = [f"# {SETTINGS[name]}\n{name} = {json.dumps(value)}\n" for name, value in plain.items()]
     return "\n".join(lines)

@@ -134,6 +134,17 @@ def test_most_invented_people_get_a_recommendation_of_their_taste(count):
     assert sum(fit) > 0.9 * len(fit)
 
 
+def test_few_people_have_few_tastes_so_that_everybody_finds_company():
+    assert [taste_count(count) for count in (5, 12, 50, 500)] == [2, 2, 7, 8]
+    assert [list_length(count) for count in (50, 2)] == [6, 1]
+    people = invent_people(3, seed=1)
+    assert (len(people.profiles), len(people.items)) == (3, 480)
+
+
+def test_everybody_has_what_they_have_themselves():
+    assert recall(invent_people(2, seed=1), [[0], [1]]) == Recall(mean=1.0, error=0.0)
+
+
 def test_recall_has_an_honest_error():
     people = invent_people(40, seed=3)
     best = [exact_neighbors(people, person)[: list_length(40)] for person in range(40)]

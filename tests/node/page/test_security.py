@@ -10,7 +10,7 @@ from starlette.routing import Route
 from hetdp.core.errors import InvalidInput
 from hetdp.node.page import serve
 from hetdp.node.page.application import PAGES, make_application
-from hetdp.node.page.session import Session
+from hetdp.node.page.session import Session, same
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -42,6 +42,16 @@ def test_the_token_buys_a_strict_cookie_and_leaves_the_address(page):
     assert page.session.token not in cookie
     assert page.client.get("/").headers["location"] == "/items"
     assert page.client.get("/items").status_code == 200
+
+
+def test_secrets_are_compared_and_the_token_buys_one_cookie():
+    assert same("a", "a")
+    assert not same("a", "b")
+    session = Session()
+    cookie = session.exchange(session.token)
+    assert session.knows(cookie)
+    assert not session.knows("guess")
+    assert session.exchange(session.token) is None
 
 
 def test_the_token_works_once(page):

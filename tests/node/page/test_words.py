@@ -20,8 +20,41 @@ def test_the_name_of_a_dial_rises_with_it():
     names = [words.dial_name(dial) for dial in range(101)]
     assert names[0] == "Never counts"
     assert names[100] == "Normal"
+    assert names[50] == "Counts half"
     assert names.count("Never counts") == names.count("Normal") == 1
     assert list(dict.fromkeys(names)) == list(words.DIAL_NAMES.values()), "no name comes back"
+
+
+def test_what_a_dial_means():
+    nothing = "No trace of it anywhere: nobody learns anything, and it is not used for you either."
+    assert words.dial_effect(0, Fraction(3)) == nothing
+    much = "A sketch changes anyone's odds that you have it at most 20-fold."
+    assert words.dial_effect(100, Fraction(3)) == much
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"),
+    [
+        (1.0, "1-fold"),
+        (2.48, "2.5-fold"),
+        (20.09, "20-fold"),
+        (22026.5, "22,026-fold"),
+        (1e9, "more than a million-fold"),
+    ],
+)
+def test_factors_in_words(factor, text):
+    assert words.factor_words(factor) == text
+
+
+@pytest.mark.parametrize(
+    ("chance", "text"), [(0.5, "50 %"), (0.0312, "3.1 %"), (0.99999, "over 99.9 %"), (0.00001, "under 0.1 %")]
+)
+def test_percentages_in_words(chance, text):
+    assert words.percent_words(chance) == text
+
+
+def test_odds_of_one_to_one_times_three_are_three_to_one():
+    assert words.updated_chance(0.5, 3.0) == 0.75
 
 
 @given(before=st.floats(0.001, 0.999), dial=st.integers(0, 100), bit=st.booleans(), level=st.floats(0.1, 8))
@@ -63,15 +96,39 @@ def test_the_best_of_many_strangers_may_be_chance():
     ]
 
 
+def test_chances_in_words():
+    found = [words.chance_words(by_chance) for by_chance in (1e-9, 0.01, 0.2)]
+    assert found == ["hardly by chance", "probably not by chance", "may be chance"]
+
+
 def test_votes_are_told_as_people_would():
-    assert words.votes_words(2, 2).startswith("Both of your neighbours seem")
+    assert words.votes_words(2, 2) == "Both of your neighbours seem to have it"
+    assert words.votes_words(5, 5) == "All 5 of your neighbours seem to have it"
     assert words.votes_words(3, 3).startswith("All 3 of your neighbours seem")
+    assert words.votes_words(1, 6) == "One of your 6 neighbours seems to have it"
+    assert words.votes_words(2, 6) == "A few of your neighbours seem to have it, about 2 of 6"
+    assert words.votes_words(4, 6) == "Several of your neighbours seem to have it, about 4 of 6"
     assert words.votes_words(1, 1) == "Your one neighbour seems to have it"
     for asked in range(1, 12):
         for about in range(1, asked + 1):
             text = words.votes_words(about, asked)
             assert f"{about} of {about}" not in text
             assert ("seems" in text) == (about == 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        (30.0, "By then somebody who kept all sketches could be all but sure whether you have it."),
+        (
+            3.0,
+            "By then somebody who kept all sketches and believed 1 % before could be 17 % sure that you have it.",
+        ),
+        (99999.0, "That is as good as no limit."),
+    ],
+)
+def test_limits_in_words(limit, text):
+    assert words.certainty_words(limit) == text
 
 
 @given(st.floats(0.0, 100.0))
@@ -81,6 +138,10 @@ def test_what_a_limit_means_is_bayes(limit):
     assert ("all but sure" in text) == (chance > 0.99)
     assert "as good as no limit" not in text
     assert "as good as no limit" in words.certainty_words(limit + 100.001)
+
+
+def test_the_present_moment_is_today():
+    assert words.moment_words(0.0, 0.0).startswith("today ")
 
 
 def decoded(address):
@@ -109,6 +170,10 @@ def test_the_picture_of_a_sketch_is_the_sketch(bits):
     assert 0 < shown <= 960
 
 
+def test_dots_of_a_small_sketch_are_large():
+    assert pictures.sketch_image(np.array([True, False, True]))[1] == 24
+
+
 def test_the_picture_of_a_large_sketch_is_small():
     bits = np.arange(50_000) % 21 == 0
     address, _ = pictures.sketch_image(bits)
@@ -132,6 +197,15 @@ def test_lines_of_the_chart_rise_and_stay_inside():
     assert [epoch for _, epoch in chart.across] == [7, 6, 5, 4, 3]
 
 
+def test_items_that_have_lost_the_same_share_a_line():
+    chart = pictures.loss_chart([(1, 7, 3.0), (1, 8, 3.0), (2, 7, 3.0)], [1, 2], 30.0)
+    assert [(curve.places, curve.spent) for curve in chart.curves] == [((7,), 6.0), ((8,), 3.0)]
+
+
+def test_a_curve_is_a_path():
+    assert pictures.curve_path([0, 2], top=2, width=10, height=4) == "M0.0 4.0 L10.0 0.0"
+
+
 def test_a_chart_with_a_limit_of_nothing_can_be_drawn():
     assert pictures.loss_chart([], [1], 0.0).curves == ()
 
@@ -140,6 +214,7 @@ def test_a_chart_with_a_limit_of_nothing_can_be_drawn():
 def test_intervals_are_cut_to_what_is_possible(estimate, expected):
     bar = pictures.interval(estimate, 1.0, 10.0)
     assert (bar.low, bar.middle, bar.high) == expected
+    assert pictures.interval(5.0, 1.0, 10.0) == pictures.Interval(low=30.0, middle=50.0, high=70.0)
     assert pictures.interval(0.0, 0.0, 0) == pictures.Interval(0.0, 0.0, 0.0)
 
 
@@ -147,3 +222,4 @@ def test_faces_are_symmetric_and_differ():
     faces = [pictures.face(f"{number:064x}"[::-1]) for number in range(1, 200)]
     assert all((4 - x, y) in one.cells for one in faces for x, y in one.cells)
     assert len(set(faces)) > 150
+    assert pictures.face("00" * 32).cells == ()

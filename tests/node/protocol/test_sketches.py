@@ -1,12 +1,14 @@
 """Signed sketches: what is refused, and what an honest node may publish."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from swarm import a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.messages import Refused, SignedSketch
-from hetdp.node.protocol.sketches import check_sketch, sign_sketch
+from hetdp.node.protocol.sketches import check_sketch, plausible_ones, sign_sketch
 
 
 def changed(sketch, **fields):
@@ -49,3 +51,8 @@ def test_the_largest_profile_is_plausible():
         check_sketch(
             sign_sketch(bits, epoch=0, identity=identity_of(1), network=network), network=network, network_id=network.id
         )
+
+
+def test_how_many_ones_an_honest_sketch_may_have():
+    low, high = plausible_ones(Fraction(3), 50_000, 1000)
+    assert (round(low), round(high)) == (1983, 3665)

@@ -2,6 +2,7 @@
 
 import stat
 from fractions import Fraction
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -10,12 +11,12 @@ from swarm import a_network, contact_of
 from zmq.utils import z85
 
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.node.handle import NodeHandle
+from hetdp.node.handle import NodeHandle, how_to_be_invited
 from hetdp.node.protocol.addresses import split_address
-from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym, sign_invitation
-from hetdp.node.settings import NodeSettings
+from hetdp.node.protocol.identity import Identity, check_invitation, check_signature, pseudonym, sign_invitation
+from hetdp.node.settings import NodeSettings, settings_toml
 from hetdp.node.storage.folder import init_node, is_running, locked
-from hetdp.node.storage.network_file import read_network
+from hetdp.node.storage.network_file import exact_number, read_network, usual_most_items
 from hetdp.profiles.reading.catalogues import read_network_catalogue, read_profile_items
 
 
@@ -30,6 +31,19 @@ def test_the_id_stands_for_the_parameters_but_not_for_who_is_known():
     assert a_network(bootstrap=(contact_of(1),), catalogue="elsewhere/items.csv").id == network.id
     for change in ({"epsilon": Fraction(2)}, {"epoch_length_s": 7}, {"catalogue_sha256": "1" * 64}, {"name": "x"}):
         assert a_network(**change).id != network.id
+
+
+def test_epochs_follow_the_schedule_and_a_sketch_has_one_bit_per_item():
+    network = a_network(items=12, epoch_start_s=0, epoch_length_s=3600)
+    assert (network.epoch_at(7205.0), network.starts(2), network.sketch_bytes) == (2, 7200, 2)
+
+
+def test_numbers_are_read_exactly():
+    assert (exact_number("0.1"), exact_number("1/3")) == (Fraction(1, 10), Fraction(1, 3))
+
+
+def test_the_usual_profile_is_a_quarter_of_the_catalogue_within_bounds():
+    assert [usual_most_items(items) for items in (10, 50, 480, 50_000)] == [10, 25, 120, 1000]
 
 
 @pytest.mark.parametrize(
@@ -153,6 +167,16 @@ def test_keys_are_kept_and_not_shown(tmp_path):
         Identity.load(tmp_path / "bad")
 
 
+def test_a_signature_is_of_one_text():
+    who = Identity.generate()
+    assert check_signature(who.key, b"text", who.sign(b"text"))
+    assert not check_signature(who.key, b"other", who.sign(b"text"))
+
+
+def test_a_key_has_a_name_that_people_can_tell_apart():
+    assert pseudonym(bytes(32)) == "amber-badger-0000"
+
+
 def test_transport_keys_are_those_of_zeromq():
     who = Identity.generate()
     assert z85.decode(zmq.curve_public(z85.encode(who.curve_secret))) == who.curve
@@ -166,3 +190,9 @@ def test_invitations_are_for_one_key_and_one_network():
     assert not check_invitation(network.key, bytes([1] * 16), guest.key, invitation)
     assert not check_invitation(other.key, bytes(16), guest.key, invitation)
     assert not check_invitation(network.key, bytes(16), guest.key, b"")
+    assert how_to_be_invited("ab", Path("home")).endswith("`invitation` in home/node.toml.")
+
+
+def test_settings_are_written_with_their_defaults():
+    assert NodeSettings().neighbors == 10
+    assert settings_toml(NodeSettings()).splitlines()[-1] == "most_per_host = 4"

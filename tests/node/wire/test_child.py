@@ -357,3 +357,13 @@ def test_the_pipe_is_bounded_both_ways():
         theirs.sendall(b"\xff\0\0")
         with pytest.raises(Broken):
             one.receive()
+
+
+def test_frames_arrive_whole_and_the_other_end_learns_of_the_end():
+    one, other = (Pipe(end, largest=100) for end in socket.socketpair())
+    with closing(other):
+        assert one.send(Kind.ASK, b"who")
+        assert other.receive() == [(9, b"who")]
+        one.close()
+        with pytest.raises(Broken):
+            other.receive()

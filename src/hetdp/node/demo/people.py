@@ -45,25 +45,12 @@ class Recall:
 
 
 def taste_count(count: int) -> int:
-    """Return how many tastes so many people have: few people have few, so that everybody finds company.
-
-    Examples
-    --------
-    >>> taste_count(5), taste_count(12), taste_count(50), taste_count(500)
-    (2, 2, 7, 8)
-    """
+    """Return how many tastes so many people have: few people have few, so that everybody finds company."""
     return min(len(_TASTES), max(2, count // _PER_CIRCLE))
 
 
 def invent_people(count: int, *, seed: int) -> People:
-    """Invent people with a taste each, and a few things of other tastes.
-
-    Examples
-    --------
-    >>> people = invent_people(3, seed=1)
-    >>> len(people.profiles), len(people.items)
-    (3, 480)
-    """
+    """Invent people with a taste each, and a few things of other tastes."""
     stream = seeded_stream(whole("seed", seed, minimum=0), 6)
     items = tuple(
         (f"{taste}-{number}", f"{taste.title()} {number}", taste) for taste in _TASTES for number in range(_PER_TASTE)
@@ -90,25 +77,12 @@ def exact_neighbors(people: People, person: int) -> list[int]:
 
 
 def list_length(count: int) -> int:
-    """Return how many neighbours a network of so many people compares: about as many as share a taste.
-
-    Examples
-    --------
-    >>> list_length(50), list_length(2)
-    (6, 1)
-    """
+    """Return how many neighbours a network of so many people compares: about as many as share a taste."""
     return min(NodeSettings().neighbors, max(1, count // taste_count(count) - 1))
 
 
 def recall(people: People, chosen: Sequence[Sequence[int]]) -> Recall:
-    """Return the share of hidden items that somebody's neighbours have, averaged over people with hidden items.
-
-    Examples
-    --------
-    >>> people = invent_people(2, seed=1)
-    >>> recall(people, [[0], [1]])
-    Recall(mean=1.0, error=0.0)
-    """
+    """Return the share of hidden items that somebody's neighbours have, averaged over people with hidden items."""
     shares = [
         _found(people, hidden, neighbors) / len(hidden)
         for hidden, neighbors in zip(people.hidden, chosen, strict=True)

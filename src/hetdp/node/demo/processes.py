@@ -28,12 +28,8 @@ def running(
 ) -> Iterator[list["subprocess.Popen[bytes]"]]:
     """Run processes, and stop them all at the end, gently if they let us.
 
-    Parameters
-    ----------
-    commands
-        Command lines. Standard input of each is a pipe that closes when this process ends: see `stopping_with_parent`.
-    heard
-        Gets the lines that the first process prints, from a thread.
+    Standard input of each is a pipe that closes when this process ends: see `stopping_with_parent`. `heard` gets the
+    lines that the first process prints, from a thread.
     """
     processes: list[subprocess.Popen[bytes]] = []
     read_end, write_end = os.pipe()
@@ -88,13 +84,7 @@ def interrupted_by_signals() -> Iterator[None]:
 
 
 def stopping_with_parent(command: Sequence[str]) -> list[str]:
-    """Return a command "python -m MODULE ..." that stops with its parent.
-
-    Examples
-    --------
-    >>> stopping_with_parent(["python", "-m", "hetdp.node", "folder"])
-    ['python', '-m', 'hetdp.node.demo.processes', 'hetdp.node', 'folder']
-    """
+    """Return a command "python -m MODULE ..." that stops with its parent."""
     python, option, *rest = command
     return [python, option, "hetdp.node.demo.processes", *rest]
 

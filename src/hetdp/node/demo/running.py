@@ -31,22 +31,13 @@ _SAY_EVERY_S = 2.0
 
 @dataclass(frozen=True)
 class DemoReport:
-    """How a demo went.
-
-    Attributes
-    ----------
-    converged_s
-        Seconds from the last start until every node held enough sketches.
-    recall, recall_exact, recall_random
-        Share of hidden items found at the neighbours: those chosen privately, those that exact profiles would choose,
-        and random ones; each with its standard error over people.
-    """
+    """How a demo went. Recall is the share of hidden items found at the neighbours."""
 
     nodes: int
-    converged_s: float
+    converged_s: float  # from the last start until every node held enough sketches
     least_sketches: int
-    recall: Recall
-    recall_exact: Recall
+    recall: Recall  # of neighbours chosen privately
+    recall_exact: Recall  # of those that exact profiles would choose
     recall_random: Recall
 
 
@@ -108,31 +99,13 @@ def run_demo(
 ) -> DemoReport:
     """Run a network of real processes on loopback until every node holds enough sketches, and measure it.
 
-    Parameters
-    ----------
-    count
-        Number of nodes.
-    epsilon, period_s, epoch_length_s
-        Of the network.
-    seed
-        Of the invented people; keys and noise are real.
-    enough
-        Share of the network whose sketches every node must hold.
-    timeout_s
-        After which it fails.
-    say
-        Gets a line of progress now and then.
-    first
-        Gives the command line "python -m ..." for the first node, from its folder: for one with a page.
-    heard
-        Gets the lines that the first node prints, if `first` is given.
-    afterwards
-        Called before the nodes are stopped.
+    The people are invented from the seed; keys and noise are real. `enough` is the share of the network whose sketches
+    every node must hold before `timeout_s` is over. `first` gives the command line "python -m ..." for the first node,
+    from its folder, for one with a page; then `heard` gets the lines that it prints. `afterwards` is called before the
+    nodes are stopped.
 
-    Privacy
-    -------
-    Nobody real; everything is in a temporary folder that is removed, also after Ctrl-C, SIGTERM and SIGHUP. The nodes
-    stop with this process, also when it is killed.
+    Everything is in a temporary folder that is removed, also after Ctrl-C, SIGTERM and SIGHUP. The nodes stop with this
+    process, also when it is killed.
     """
     people = invent_people(whole("count", count, minimum=2), seed=seed)
     with interrupted_by_signals(), tempfile.TemporaryDirectory(prefix="hetdp-demo-") as name:

@@ -87,12 +87,7 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
 
 
 class Frame:
-    """Templates, read once, and what all pages have around them.
-
-    Privacy
-    -------
-    The result is for the owner's browser. Titles come from a file that others wrote: all of it is escaped.
-    """
+    """Templates and what all pages share. Titles come from a file that others wrote: all of it is escaped."""
 
     def __init__(self, node: NodeHandle, session: Session) -> None:
         self._node, self._session = node, session

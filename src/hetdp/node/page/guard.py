@@ -74,16 +74,8 @@ class Refusal(Exception):
 class OwnerGuard:
     """An ASGI application that lets the owner through to another one.
 
-    Parameters
-    ----------
-    app
-        What is guarded.
-    session
-        The secrets to ask for.
-    hosts
-        The values of the Host header to answer to, port included.
-    cookie
-        Name of the cookie. Browsers do not keep cookies of different ports apart, so it should hold the port.
+    `hosts` are the values of the Host header to answer to, port included. Browsers do not keep cookies of different
+    ports apart, so the name of the `cookie` should hold the port.
 
     Privacy
     -------

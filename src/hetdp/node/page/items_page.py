@@ -27,12 +27,7 @@ class Change:
 
 
 class ItemsPage(Page):
-    """What the page of items shows and does.
-
-    Privacy
-    -------
-    Everything here is private and stays at home. Edits take effect in the next epoch.
-    """
+    """What the page of items shows and does. Edits take effect in the next epoch."""
 
     address = "/items"
     title = "My items"

@@ -42,12 +42,7 @@ class Advice:
 
 
 class NeighborsPage(Page):
-    """What the page of neighbours shows and does.
-
-    Privacy
-    -------
-    Computed at home from the exact profile. Nobody is told that they were chosen.
-    """
+    """What the page of neighbours shows and does. Nobody is told that they were chosen."""
 
     address = "/neighbours"
     title = "Neighbours"

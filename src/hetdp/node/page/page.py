@@ -26,22 +26,13 @@ class Page:
 
     What its owner is looking at is kept here, in memory, and not in addresses: browsers remember those and may copy
     them to a cloud.
-
-    Attributes
-    ----------
-    address, title, icon
-        Where it is, what the menu calls it, and the inside of an SVG, 24 x 24.
-    template
-        Its file.
-    watch
-        Names in the answer of /state whose change makes the page out of date.
     """
 
     address: ClassVar[str]
     title: ClassVar[str]
-    icon: ClassVar[str]
+    icon: ClassVar[str]  # the inside of an SVG, 24 x 24
     template: ClassVar[str]
-    watch: ClassVar[str]
+    watch: ClassVar[str]  # names in the answer of /state whose change makes the page out of date
 
     def __init__(self, node: NodeHandle) -> None:
         self._node = node
@@ -56,13 +47,7 @@ class Page:
 
 
 def whole_in(form: Form, name: str) -> int:
-    """Return a field as a whole number of at least 0.
-
-    Examples
-    --------
-    >>> whole_in({"place": "17"}, "place")
-    17
-    """
+    """Return a field as a whole number of at least 0."""
     text = form.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) <= 9):  # noqa: PLR2004  (no catalogue is larger)
         raise InvalidInput(f"{name} must be a whole number. Got something else instead.")
@@ -70,13 +55,7 @@ def whole_in(form: Form, name: str) -> int:
 
 
 def amount_in(form: Form, name: str) -> float | None:
-    """Return a field as a number of at least 0; None for an empty one.
-
-    Examples
-    --------
-    >>> amount_in({"limit": "4.5"}, "limit"), amount_in({"limit": " "}, "limit")
-    (4.5, None)
-    """
+    """Return a field as a number of at least 0; None for an empty one."""
     text = form.get(name, "").strip()
     if not text:
         return None
@@ -90,11 +69,5 @@ def amount_in(form: Form, name: str) -> float | None:
 
 
 def text_in(form: Form, name: str) -> str:
-    """Return a field as a text of bounded length, without surplus blanks.
-
-    Examples
-    --------
-    >>> text_in({"text": "  green   tea "}, "text")
-    'green tea'
-    """
+    """Return a field as a text of bounded length, without surplus blanks."""
     return " ".join(form.get(name, "").split())[:_LONGEST]

@@ -59,12 +59,6 @@ def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int],
     """Draw the lifetime loss of each item over the epochs; items with the same history share a line.
 
     Charges are (epoch, place, loss), oldest first; epochs, of which there must be one, those of published sketches.
-
-    Examples
-    --------
-    >>> chart = loss_chart([(1, 7, 3.0), (1, 8, 3.0), (2, 7, 3.0)], [1, 2], 30.0)
-    >>> [(curve.places, curve.spent) for curve in chart.curves]
-    [((7,), 6.0), ((8,), 3.0)]
     """
     history: dict[int, list[tuple[int, float]]] = {}
     for epoch, place, loss in charges:
@@ -102,13 +96,7 @@ def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int],
 def curve_path(
     values: Sequence[float], *, top: float, filled: bool = False, width: float = _WIDTH, height: float = 90.0
 ) -> str:
-    """Return a curve, or the area under it, as the path of an SVG; `top` is at full height. "" for fewer than two.
-
-    Examples
-    --------
-    >>> curve_path([0, 2], top=2, width=10, height=4)
-    'M0.0 4.0 L10.0 0.0'
-    """
+    """Return a curve, or the area under it, as the path of an SVG; `top` is at full height. "" for fewer than two."""
     if len(values) < 2:  # noqa: PLR2004  (a curve needs two points)
         return ""
     step = width / (len(values) - 1)
@@ -118,13 +106,7 @@ def curve_path(
 
 
 def interval(estimate: float, error: float, whole: float) -> Interval:
-    """Return the bar of an estimate and about 95 % of its uncertainty, cut to what is possible.
-
-    Examples
-    --------
-    >>> interval(5.0, 1.0, 10.0)
-    Interval(low=30.0, middle=50.0, high=70.0)
-    """
+    """Return the bar of an estimate and about 95 % of its uncertainty, cut to what is possible."""
     low, middle, high = (
         round(100.0 * min(1.0, max(0.0, value / whole if whole else 0.0)), 2)
         for value in (estimate - 2 * error, estimate, estimate + 2 * error)
@@ -133,13 +115,7 @@ def interval(estimate: float, error: float, whole: float) -> Interval:
 
 
 def face(key_hex: str) -> Face:
-    """Return the picture of a key.
-
-    Examples
-    --------
-    >>> face("00" * 32).cells
-    ()
-    """
+    """Return the picture of a key."""
     key = bytes.fromhex(key_hex)
     bits = int.from_bytes(key[1:3])
     cells = [
@@ -152,14 +128,7 @@ def face(key_hex: str) -> Face:
 
 
 def sketch_image(bits: NDArray[np.bool_], *, colour: tuple[int, int, int] = (63, 138, 118)) -> tuple[str, int]:
-    """Return a sketch as a PNG in a data address, one dot per catalogue item, and how wide to show it, in pixels.
-
-    Examples
-    --------
-    >>> address, width = sketch_image(np.array([True, False, True]))
-    >>> address[:22], width
-    ('data:image/png;base64,', 24)
-    """
+    """Return a sketch as a PNG in a data address, one dot per catalogue item, and how wide to show it, in pixels."""
     width = min(bits.size, math.ceil(math.sqrt(8.0 * bits.size)))  # eight times as wide as high
     height = -(-bits.size // width)
     padded = np.zeros(width * height, dtype=np.bool_)

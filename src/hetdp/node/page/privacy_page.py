@@ -54,12 +54,7 @@ class Disclosure:
 
 
 class PrivacyPage(Page):
-    """What the page about privacy shows and does.
-
-    Privacy
-    -------
-    The sketch and epsilon are public; everything else is for the owner's eyes.
-    """
+    """What the page about privacy shows and does: but for the sketch and epsilon, for the owner's eyes."""
 
     address = "/privacy"
     title = "My privacy"

@@ -39,14 +39,8 @@ def serve(
 ) -> None:
     """Serve the page of a node until `node.stopping` is set.
 
-    Parameters
-    ----------
-    node
-        The node whose owner is served.
-    host, port
-        A loopback address; port 0 takes any free one.
-    announce
-        Called once with the address to open, which holds a token that works once. Show it to the owner, log it nowhere.
+    `host` must be a loopback address; port 0 takes any free one. `announce` is called once with the address to open,
+    which holds a token that works once: show it to the owner, log it nowhere.
 
     Privacy
     -------

@@ -13,12 +13,7 @@ __all__ = ["Notice", "Session", "same"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Notice:
-    """A sentence to show once.
-
-    Privacy
-    -------
-    May name an item: for the owner's eyes, and `repr` shows nothing.
-    """
+    """A sentence to show once. It may name an item, so `repr` shows nothing."""
 
     text: str
     bad: bool = False
@@ -31,18 +26,9 @@ def _secret() -> str:
 
 @dataclass(repr=False)
 class Session:
-    """The secrets of one run of the page. They are gone when the node stops.
+    """The secrets of one run of the page, 256 random bits each. They are gone when the node stops.
 
-    Privacy
-    -------
-    256 random bits each. Compared in constant time; `repr` shows nothing.
-
-    Examples
-    --------
-    >>> session = Session()
-    >>> cookie = session.exchange(session.token)
-    >>> session.knows(cookie), session.knows("guess"), session.exchange(session.token)
-    (True, False, None)
+    Compared in constant time; `repr` shows nothing.
     """
 
     token: str = field(default_factory=_secret)
@@ -73,13 +59,7 @@ class Session:
 
 
 def same(given: str, expected: str) -> bool:
-    """Compare secrets; hashing first hides the length as well.
-
-    Examples
-    --------
-    >>> same("a", "a"), same("a", "b")
-    (True, False)
-    """
+    """Compare secrets; hashing first hides the length as well."""
     return hmac.compare_digest(_digest(given), _digest(expected))
 
 

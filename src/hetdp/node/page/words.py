@@ -42,30 +42,12 @@ HUGE_LIMIT = 100.0
 
 
 def dial_name(dial: int) -> str:
-    """Return the name of a dial's place.
-
-    Examples
-    --------
-    >>> dial_name(0), dial_name(50), dial_name(100)
-    ('Never counts', 'Counts half', 'Normal')
-    """
+    """Return the name of a dial's place."""
     return DIAL_NAMES[max(lowest for lowest in DIAL_NAMES if dial >= lowest)]
 
 
 def dial_effect(dial: int, epsilon: Fraction) -> str:
-    """Say what a dial means for somebody who is curious about the item.
-
-    Privacy
-    -------
-    The promise itself: the odds change by at most exp(epsilon dial/100) per epoch.
-
-    Examples
-    --------
-    >>> dial_effect(0, Fraction(3))
-    'No trace of it anywhere: nobody learns anything, and it is not used for you either.'
-    >>> dial_effect(100, Fraction(3))
-    "A sketch changes anyone's odds that you have it at most 20-fold."
-    """
+    """Say what a dial means for the curious: per epoch, odds change by at most exp(epsilon * dial / 100)."""
     if dial == 0:
         return "No trace of it anywhere: nobody learns anything, and it is not used for you either."
     most = most_odds_factor(epsilon, dial / FULL_DIAL)
@@ -73,13 +55,7 @@ def dial_effect(dial: int, epsilon: Fraction) -> str:
 
 
 def factor_words(factor: float) -> str:
-    """Return a factor of at least 1 as "2.5-fold".
-
-    Examples
-    --------
-    >>> factor_words(1.0), factor_words(2.48), factor_words(20.09), factor_words(22026.5), factor_words(1e9)
-    ('1-fold', '2.5-fold', '20-fold', '22,026-fold', 'more than a million-fold')
-    """
+    """Return a factor of at least 1 as "2.5-fold"."""
     if factor >= _MILLION:
         return "more than a million-fold"
     if factor >= 9.95:  # noqa: PLR2004  (where one decimal would round to two digits)
@@ -88,24 +64,12 @@ def factor_words(factor: float) -> str:
 
 
 def updated_chance(before: float, factor: float) -> float:
-    """Return the chance after odds were multiplied by a factor.
-
-    Examples
-    --------
-    >>> updated_chance(0.5, 3.0)
-    0.75
-    """
+    """Return the chance after odds were multiplied by a factor."""
     return before * factor / (1.0 - before + before * factor)
 
 
 def percent_words(chance: float) -> str:
-    """Return a chance in percent, never rounded to certainty.
-
-    Examples
-    --------
-    >>> percent_words(0.5), percent_words(0.0312), percent_words(0.99999), percent_words(0.00001)
-    ('50 %', '3.1 %', 'over 99.9 %', 'under 0.1 %')
-    """
+    """Return a chance in percent, never rounded to certainty."""
     percent = 100.0 * chance
     if percent < 0.1:  # noqa: PLR2004  (percent)
         return "under 0.1 %"
@@ -117,18 +81,7 @@ def percent_words(chance: float) -> str:
 def certainty_words(limit: float) -> str:
     """Say what a lifetime limit means: how sure somebody who kept all sketches could be once it is reached.
 
-    Privacy
-    -------
-    The promise itself: odds change by at most exp(limit) in a lifetime.
-
-    Examples
-    --------
-    >>> certainty_words(30.0)
-    'By then somebody who kept all sketches could be all but sure whether you have it.'
-    >>> certainty_words(3.0)
-    'By then somebody who kept all sketches and believed 1 % before could be 17 % sure that you have it.'
-    >>> certainty_words(99999.0)
-    'That is as good as no limit.'
+    Odds change by at most exp(limit) in a lifetime.
     """
     if limit > HUGE_LIMIT:
         return "That is as good as no limit."
@@ -143,30 +96,14 @@ def certainty_words(limit: float) -> str:
 
 
 def chance_words(by_chance: float) -> str:
-    """Say whether something may be chance, from how likely the best of all candidates does as well by chance alone.
-
-    Examples
-    --------
-    >>> chance_words(1e-9), chance_words(0.01), chance_words(0.2)
-    ('hardly by chance', 'probably not by chance', 'may be chance')
-    """
+    """Say whether something may be chance, from how likely the best of all candidates does as well by chance alone."""
     if by_chance < RARE / 50.0:
         return "hardly by chance"
     return "probably not by chance" if by_chance < RARE else "may be chance"
 
 
 def votes_words(about: int, asked: int) -> str:
-    """Say how many of the neighbours who were asked seem to have an item.
-
-    Examples
-    --------
-    >>> votes_words(2, 2), votes_words(5, 5)
-    ('Both of your neighbours seem to have it', 'All 5 of your neighbours seem to have it')
-    >>> votes_words(1, 6), votes_words(2, 6)
-    ('One of your 6 neighbours seems to have it', 'A few of your neighbours seem to have it, about 2 of 6')
-    >>> votes_words(4, 6)
-    'Several of your neighbours seem to have it, about 4 of 6'
-    """
+    """Say how many of the neighbours who were asked seem to have an item."""
     if asked == 1:
         return "Your one neighbour seems to have it"
     if about >= asked:
@@ -178,13 +115,7 @@ def votes_words(about: int, asked: int) -> str:
 
 
 def moment_words(moment_s: float, now_s: float) -> str:
-    """Return a moment as the clock on the wall shows it.
-
-    Examples
-    --------
-    >>> moment_words(0.0, 0.0).startswith("today ")
-    True
-    """
+    """Return a moment as the clock on the wall shows it."""
     moment, now = (datetime.fromtimestamp(seconds).astimezone() for seconds in (moment_s, now_s))
     days = (moment.date() - now.date()).days
     day = {0: "today", 1: "tomorrow", -1: "yesterday"}.get(days) or f"{moment.day} {moment:%b}"

@@ -24,13 +24,7 @@ _SHARED = ipaddress.ip_network("100.64.0.0/10")
 
 @lru_cache(maxsize=4096)
 def split_address(address: str) -> tuple[str, int]:
-    """Return host and port of "tcp://host:port", or refuse it.
-
-    Examples
-    --------
-    >>> split_address("tcp://127.0.0.1:7470")
-    ('127.0.0.1', 7470)
-    """
+    """Return host and port of "tcp://host:port", or refuse it."""
     found = _ADDRESS.fullmatch(address)
     if found is None or not 1 <= int(found[2]) <= 65535:  # noqa: PLR2004  (the largest port)
         raise InvalidInput(f"an address must be tcp://host:port. Got {address[:100]!r} instead.")
@@ -39,15 +33,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 @lru_cache(maxsize=4096)
 def address_kind(address: str) -> str:
-    """Return "public", "private", "link-local", "loopback", "name", or "nowhere" for what nobody can be reached at.
-
-    Examples
-    --------
-    >>> [address_kind(f"tcp://{host}:1") for host in ("127.0.0.1", "10.0.0.1", "8.8.8.8", "tea.example", "0.0.0.0")]
-    ['loopback', 'private', 'public', 'name', 'nowhere']
-    >>> address_kind("tcp://[::ffff:7f00:1]:1"), address_kind("tcp://[fe80::1]:1")
-    ('loopback', 'link-local')
-    """
+    """Return "public", "private", "link-local", "loopback", "name", or "nowhere" for what nobody can be reached at."""
     ip = _ip(split_address(address)[0])
     if ip is None:
         return "name"
@@ -65,13 +51,7 @@ def address_kind(address: str) -> str:
 
 @lru_cache(maxsize=4096)
 def endpoint_of(address: str) -> tuple[str, int]:
-    """Return host and port of an address, the same however they are spelled.
-
-    Examples
-    --------
-    >>> endpoint_of("tcp://[2001:DB8:0::5]:0080") == endpoint_of("tcp://[2001:db8::5]:80")
-    True
-    """
+    """Return host and port of an address, the same however they are spelled."""
     host, port = split_address(address)
     ip = _ip(host)
     return host.lower() if ip is None else str(ip), port
@@ -79,13 +59,7 @@ def endpoint_of(address: str) -> tuple[str, int]:
 
 @lru_cache(maxsize=4096)
 def host_of(address: str) -> str:
-    """Return the host of an address, the same however it is spelled; IPv6 addresses of one /64 are one host.
-
-    Examples
-    --------
-    >>> host_of("tcp://[2001:DB8:0::5]:1"), host_of("tcp://[2001:db8::6]:2"), host_of("tcp://10.0.0.1:3")
-    ('2001:db8::/64', '2001:db8::/64', '10.0.0.1')
-    """
+    """Return the host of an address, the same however it is spelled; IPv6 addresses of one /64 are one host."""
     host = split_address(address)[0]
     ip = _ip(host)
     if ip is None:
@@ -99,12 +73,6 @@ def most_at_host(address: str, own_address: str, most_per_host: int) -> float:
     """Return how many peers may be at the host of an address: any number on loopback, for a node that is there too.
 
     Elsewhere it is `most_per_host`, where 0 stands for any number.
-
-    Examples
-    --------
-    >>> near = "tcp://127.0.0.1:1"
-    >>> most_at_host(near, "tcp://127.0.0.1:2", 4), most_at_host(near, "tcp://8.8.8.8:1", 4), most_at_host(near, "", 0)
-    (inf, 4, inf)
     """
     near = address_kind(address) == "loopback" and bool(own_address) and address_kind(own_address) == "loopback"
     return math.inf if near or not most_per_host else most_per_host

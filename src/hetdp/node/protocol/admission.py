@@ -37,30 +37,10 @@ class _Conduct:
 
 
 class Gate:
-    """Decides about keys, records and messages of peers.
+    """Decides about keys, records and messages of peers. Privacy does not depend on it: admitted peers learn no more.
 
-    Parameters
-    ----------
-    network, settings
-        Public parameters; limits.
-    own_address
-        What this node tells others. Records of third parties with private, link-local or loopback addresses are
-        believed only if the node's own is of that kind.
-
-    Privacy
-    -------
-    Sees no profile. Privacy does not depend on it: a sketch is private against admitted peers just as well.
-
-    Examples
-    --------
-    >>> from fractions import Fraction
-    >>> network = NetworkParameters(name="tea", catalogue="t", catalogue_sha256="0" * 64, items=8, epsilon=Fraction(1),
-    ...                   epoch_start_s=0, epoch_length_s=60, admission="allow", allow=("01" * 32,))
-    >>> gate = Gate(network, NodeSettings(message_burst=2), own_address="tcp://127.0.0.1:7470")
-    >>> gate.admits(bytes([1] * 32), b""), gate.admits(bytes(32), b"")
-    (True, False)
-    >>> [gate.lets_through(bytes(32), now_s=0.0) for _ in range(3)]
-    [True, True, False]
+    Records of third parties with private, link-local or loopback addresses are believed only if `own_address`, which
+    this node tells others, is of that kind.
     """
 
     def __init__(self, network: NetworkParameters, settings: NodeSettings, *, own_address: str) -> None:

@@ -41,16 +41,7 @@ class Joined:
 
 
 class Exchanges:
-    """What is under way with whom: peers may have `most` exchanges open at once, and take `patience_s` for an answer.
-
-    Examples
-    --------
-    >>> exchanges = Exchanges(most=8, patience_s=5.0)
-    >>> exchanges.start(b"key", b"curve", "", [], (), now_s=0.0).link, exchanges.next_deadline_s()
-    (1, 5.0)
-    >>> exchanges.overdue(5.0), exchanges.end(1).key, exchanges.started(1)
-    ([1], b'key', None)
-    """
+    """What is under way: peers may have `most` exchanges open at once, and take `patience_s` for an answer."""
 
     def __init__(self, *, most: int, patience_s: float) -> None:
         self._most, self._patience_s = most, patience_s

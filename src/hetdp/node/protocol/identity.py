@@ -58,20 +58,7 @@ _INVITATION = b"hetdp-invitation-1"
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Identity:
-    """The two secret keys of a node.
-
-    Privacy
-    -------
-    `repr` shows the pseudonym only. The keys are drawn from the secure stream, not from the profile.
-
-    Examples
-    --------
-    >>> identity = Identity.generate()
-    >>> check_signature(identity.key, b"text", identity.sign(b"text"))
-    True
-    >>> check_signature(identity.key, b"other", identity.sign(b"text"))
-    False
-    """
+    """The two secret keys of a node; `repr` shows the pseudonym only."""
 
     signing_secret: bytes
     curve_secret: bytes
@@ -149,15 +136,7 @@ def check_signature(key: bytes, text: bytes, signature: bytes) -> bool:
 
 
 def sign_invitation(network_secret: bytes, network_id: bytes, key: bytes) -> bytes:
-    """Return an invitation: the signature of the network key under a node's public key.
-
-    Examples
-    --------
-    >>> network, guest = Identity.generate(), Identity.generate()
-    >>> invitation = sign_invitation(network.signing_secret, bytes(16), guest.key)
-    >>> check_invitation(network.key, bytes(16), guest.key, invitation)
-    True
-    """
+    """Return an invitation: the signature of the network key under a node's public key."""
     return Ed25519PrivateKey.from_private_bytes(network_secret).sign(_INVITATION + network_id + key)
 
 
@@ -167,11 +146,5 @@ def check_invitation(network_key: bytes, network_id: bytes, key: bytes, invitati
 
 
 def pseudonym(key: bytes) -> str:
-    """Return a name that people can tell apart, made from a public key.
-
-    Examples
-    --------
-    >>> pseudonym(bytes(32))
-    'amber-badger-0000'
-    """
+    """Return a name that people can tell apart, made from a public key."""
     return f"{_FIRST[key[0] % 16]}-{_SECOND[key[1] % 16]}-{key[2:4].hex()}"

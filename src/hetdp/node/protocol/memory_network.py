@@ -41,22 +41,12 @@ class Observed:
 
 @dataclass(slots=True)
 class Conditions:
-    """How bad the network is.
+    """How bad the network is."""
 
-    Attributes
-    ----------
-    loss, duplication
-        Probability that a message is lost, or arrives twice.
-    delay_s
-        Least and largest delay; a wide range reorders messages.
-    reachable
-        Whether a message from one address gets to another: for partitions.
-    """
-
-    loss: float = 0.0
-    duplication: float = 0.0
-    delay_s: tuple[float, float] = (0.01, 0.05)
-    reachable: Callable[[str, str], bool] = field(default=lambda _sender, _receiver: True)
+    loss: float = 0.0  # probability
+    duplication: float = 0.0  # probability
+    delay_s: tuple[float, float] = (0.01, 0.05)  # a wide range reorders messages
+    reachable: Callable[[str, str], bool] = field(default=lambda _sender, _receiver: True)  # for partitions
 
 
 @dataclass(slots=True)
@@ -68,15 +58,7 @@ class _Member:
 
 
 class MemoryNetwork:
-    """Nodes, connections between them, and a clock that moves when told. Conditions may be changed at any time.
-
-    Examples
-    --------
-    >>> network = MemoryNetwork(seed=1)
-    >>> network.run(until_s=10.0)
-    >>> network.now_s, network.log
-    (10.0, [])
-    """
+    """Nodes, connections between them, and a clock that moves when told. Conditions may be changed at any time."""
 
     def __init__(self, *, seed: int, now_s: float = 0.0, conditions: Conditions | None = None) -> None:
         self.now_s = now_s

@@ -60,7 +60,7 @@ class SignedSketch(msgspec.Struct, **_LEAF):
 
     Privacy
     -------
-    (epsilon, v)-private against everybody together; see `hetdp.node.protocol.sketches`.
+    (epsilon, v)-private against everybody together; see `hetdp.node.dials`.
     """
 
     key: Key
@@ -123,18 +123,7 @@ _decoder = msgspec.msgpack.Decoder(_Envelope)
 
 
 def encode(network_id: bytes, message: Message) -> bytes:
-    r"""Return a message as bytes.
-
-    Privacy
-    -------
-    There is no compression: the length of a message never depends on the bits of a sketch.
-
-    Examples
-    --------
-    >>> raw = encode(bytes(16), Delivery(bytes(8), (), ()))
-    >>> decode(bytes(16), raw, largest=1000)
-    Delivery(nonce=b'\x00\x00\x00\x00\x00\x00\x00\x00', sketches=(), want=())
-    """
+    """Return a message as bytes. No compression: the length never depends on the bits of a sketch."""
     return _encoder.encode(_Envelope(VERSION, network_id, message))
 
 

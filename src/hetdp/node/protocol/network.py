@@ -26,65 +26,38 @@ HexKey = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Bootstrap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A peer to ask first.
+    """A peer to ask first."""
 
-    Attributes
-    ----------
-    address
-        "tcp://host:port".
-    key, curve
-        Its public signing key and its public transport key, 64 hexadecimal digits each.
-    """
-
-    address: Annotated[str, Meta(max_length=300)]
-    key: HexKey
-    curve: HexKey
+    address: Annotated[str, Meta(max_length=300)]  # "tcp://host:port"
+    key: HexKey  # it signs with
+    curve: HexKey  # of its transport
 
 
 class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The public parameters that all nodes of a network share.
-
-    Attributes
-    ----------
-    name, catalogue, catalogue_sha256, items
-        Name; file of the catalogue, relative to the TOML file; its hash; how many items it holds.
-    epsilon
-        Loss of an item of weight 1 per epoch.
-    epoch_start_s, epoch_length_s
-        Epoch n begins at start + n * length, in Unix seconds.
-    most_items
-        Largest profile; a sketch with many more ones than it allows is refused.
-    period_s
-        Seconds between two exchanges that a node starts.
-    view_size, shuffle_size, inventory_size, sketches_per_message
-        Peers known; of them, exchanged; sketches announced per message; sketches sent per message.
-    admission
-        "open"; "allow": keys listed in `allow`; "invite": holders of an invitation signed by `network_key`.
-    bootstrap
-        Peers to ask first.
-
-    Examples
-    --------
-    >>> network = NetworkParameters(name="tea", catalogue="tea.csv", catalogue_sha256="0" * 64, items=12,
-    ...                             epsilon=Fraction(3), epoch_start_s=0, epoch_length_s=3600)
-    >>> network.epoch_at(7205.0), network.starts(2), network.sketch_bytes
-    (2, 7200, 2)
-    """
+    """The public parameters that all nodes of a network share."""
 
     version: int = VERSION
     name: Annotated[str, Meta(min_length=1, max_length=100)]
+    #: A file, relative to that of the network.
     catalogue: Annotated[str, Meta(min_length=1, max_length=1000)]
     catalogue_sha256: HexKey
     items: Annotated[int, Meta(ge=1, le=1_000_000)]
+    #: Loss of an item of weight 1 per epoch.
     epsilon: Fraction
+    #: Epoch n begins at start + n * length, in Unix seconds.
     epoch_start_s: Annotated[int, Meta(ge=0, le=2**40)]
     epoch_length_s: Annotated[int, Meta(ge=1, le=2**32)]
+    #: Largest profile; a sketch with many more ones than it allows is refused.
     most_items: int = MOST_PROFILE
+    #: Between two exchanges that a node starts.
     period_s: Annotated[float, Meta(gt=0, le=86400)] = 10.0
+    #: Peers known, and how many of them are exchanged at once.
     view_size: Annotated[int, Meta(ge=4, le=100)] = 20
     shuffle_size: Annotated[int, Meta(ge=2, le=50)] = 8
+    #: Sketches announced per message, and sketches sent.
     inventory_size: Annotated[int, Meta(ge=1, le=500)] = 64
     sketches_per_message: Annotated[int, Meta(ge=1, le=64)] = 8
+    #: "open"; "allow": keys listed in `allow`; "invite": holders of an invitation signed by `network_key`.
     admission: str = "open"
     network_key: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")] = ""
     allow: tuple[HexKey, ...] = ()

@@ -79,18 +79,8 @@ class Traffic:
 class Node:
     """One node of the network.
 
-    Parameters
-    ----------
-    identity, address, invitation
-        Who it is, where it says it can be reached, and what lets it in (not shown where nobody asks for it).
-    network, settings
-        Public parameters; limits.
-    stream
-        For blind choices. Simulations give a seeded one.
-    now_s
-        Unix seconds; the first exchange starts within one period of it.
-    contacts
-        Peers known from earlier, beside the bootstrap peers.
+    What lets it in, the invitation, is not shown where nobody asks for it. `contacts` are peers known from earlier,
+    beside the bootstrap peers. The first exchange starts within one period of `now_s`.
 
     Privacy
     -------
@@ -137,8 +127,6 @@ class Node:
     def adopt(self, sketch: SignedSketch) -> None:
         """Publish a sketch of this node: from now on it is announced and served.
 
-        Privacy
-        -------
         The ledger must have been charged and the sketch be on disk (`hetdp.node.publication`).
         """
         if self.shelf.own is None or sketch.epoch > self.shelf.own.epoch:

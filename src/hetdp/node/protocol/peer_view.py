@@ -46,13 +46,6 @@ class Reachability:
 
     An answer over a connection that this node has opened proves that whoever holds the key is at the address. A call
     proves the key only, and a record says what its owner likes.
-
-    Examples
-    --------
-    >>> reached = Reachability()
-    >>> reached.note(b"tea", "tcp://10.0.0.1:7470", answered=True)
-    >>> reached.at(b"tea", "tcp://10.0.0.1:7470"), reached.at(b"tea", "tcp://10.0.0.2:7470")
-    (True, False)
     """
 
     def __init__(self) -> None:
@@ -102,25 +95,9 @@ class _Entry:
 
 
 class PeerView:
-    """The peers a node knows.
+    """The peers a node knows, itself never among them.
 
-    Parameters
-    ----------
-    own_key, own_address
-        Never enter the view.
-    size, shuffle_size
-        Slots, and how many of them a shuffle may change.
-    most_per_host
-        Slots that one host may hold; 0 for any number. On loopback any number may, if the own address is there too.
-    stream
-        For blind choices.
-
-    Examples
-    --------
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> view = PeerView(bytes(32), "", size=4, shuffle_size=2, most_per_host=0, stream=seeded_stream(1))
-    >>> view.oldest() is None, len(view)
-    (True, 0)
+    A shuffle may change `shuffle_size` of the `size` slots. `most_per_host` is as in `most_at_host`.
     """
 
     def __init__(
@@ -172,17 +149,9 @@ class PeerView:
     ) -> tuple[bytes, bytes, str] | None:
         """Return key, transport key and address of the peer to ask now; None if there is nobody.
 
-        It is the oldest peer of the view, a claim on trial, or somebody known from elsewhere.
-
-        Parameters
-        ----------
-        contacts
-            Bootstrap peers and old acquaintances: asked every `contact_every` times by chance, and when the view holds
-            nobody but those who claim to be somewhere.
-        banned
-            Says whether a peer is banned, by its key and its transport key; such peers leave the view.
-        contact_every
-            As in the settings.
+        It is the oldest peer of the view, a claim on trial, or one of the `contacts` (bootstrap peers and old
+        acquaintances), every `contact_every` times by chance and when the view holds nobody but those who claim to be
+        somewhere. Peers that are `banned`, by key and transport key, leave the view.
         """
         for record in self.records():
             if banned(record.key, record.curve):
@@ -227,17 +196,9 @@ class PeerView:
     def merge(self, received: Sequence[Record], *, sent: Sequence[Record], source: bytes, called: bool = False) -> None:
         """Take in what a peer gave: newer records of known peers, then free slots, then the slots of `sent`.
 
-        Parameters
-        ----------
-        received
-            Checked records; those beyond `shuffle_size` are ignored.
-        sent
-            What the peer was given, and so can be let go.
-        source
-            Key of that peer. A record of this very key must be the one that it sent over its own connection.
-        called
-            Whether that peer called this node. Otherwise this node has asked it: others whom it names are taken at its
-            word, itself where it was reached.
+        The records were checked; those beyond `shuffle_size` are ignored. `source` is the key of that peer, and a
+        record of this very key must be the one that it sent over its own connection. Where that peer has not `called`,
+        this node has asked it: others whom it names are taken at its word, itself where it was reached.
         """
         replaceable = [record.key for record in sent][:_MOST_GIVEN_UP]
         for record in received[: self._shuffle_size]:

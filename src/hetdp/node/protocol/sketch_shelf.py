@@ -16,21 +16,7 @@ __all__ = ["SketchShelf"]
 
 
 class SketchShelf:
-    """The newest sketch of each of at most `most` peers, and the node's own, of which others' copies are not kept.
-
-    Privacy
-    -------
-    What it announces, asks for, serves and keeps depends on chance and on what arrived, never on a profile.
-
-    Examples
-    --------
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> shelf = SketchShelf(bytes(32), most=10, stream=seeded_stream(1))
-    >>> shelf.keep(SignedSketch(b"1" * 32, 5, b"", b"", b"")), len(shelf)
-    (True, 1)
-    >>> shelf.keep(SignedSketch(b"1" * 32, 4, b"", b"", b""))
-    False
-    """
+    """The newest sketch of each of at most `most` peers, and the node's own, of which others' copies are not kept."""
 
     def __init__(self, own_key: bytes, *, most: int, stream: Stream) -> None:
         self.own: SignedSketch | None = None

@@ -47,14 +47,7 @@ def check_sketch(sketch: SignedSketch, *, network: NetworkParameters, network_id
 
 @lru_cache(maxsize=64)
 def plausible_ones(epsilon: Fraction, size: int, most_items: int) -> tuple[float, float]:
-    """Return the least and the largest number of ones that an honest sketch may have.
-
-    Examples
-    --------
-    >>> low, high = plausible_ones(Fraction(3), 50_000, 1000)
-    >>> round(low), round(high)
-    (1983, 3665)
-    """
+    """Return the least and the largest number of ones that an honest sketch may have."""
     q = chance_of_one(epsilon)
     slack = _IMPLAUSIBLE * math.sqrt(size * q * (1 - q)) + _IMPLAUSIBLE
     return size * q - slack, size * q + most_items * (1 - 2 * q) + slack

@@ -12,12 +12,7 @@ _SELECT = "SELECT place, item, title, link, category FROM catalogue"
 
 
 class Catalogue:
-    """The catalogue in the store: search it, look items up.
-
-    Privacy
-    -------
-    The catalogue is public; what is looked up in it is not, and is recorded nowhere.
-    """
+    """The catalogue in the store, which is public; what is looked up in it is not, and is recorded nowhere."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -67,11 +62,5 @@ def _holds_every_word(text: str) -> tuple[str, list[str]]:
 
 
 def _literally(word: str) -> str:
-    """Return a word for LIKE ... ESCAPE '!', its signs taken literally.
-
-    Examples
-    --------
-    >>> _literally("50%!")
-    '50!%!!'
-    """
+    """Return a word for LIKE ... ESCAPE '!', its signs taken literally."""
     return word.replace("!", "!!").replace("%", "!%").replace("_", "!_")

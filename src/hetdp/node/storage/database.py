@@ -50,12 +50,7 @@ _KINDS: dict[str, Any] = {"dials": np.uint8, "lost": np.int32, "limits": np.int3
 class Database:
     """A node's store as SQLite sees it; what its tables mean is up to the parts of `NodeStore`.
 
-    Parameters
-    ----------
-    path
-        The file, made by `Database.create`. One of an earlier format is brought forward; any other is refused.
-    file_format
-        What it must look like.
+    The file was made by `Database.create`. One of an earlier format is brought forward; any other is refused.
 
     Privacy
     -------

@@ -49,25 +49,11 @@ def init_node(
     settings: NodeSettings | None = None,
     identity: Identity | None = None,
 ) -> Bootstrap:
-    """Make the folder of a new node, and return how others can reach it.
+    """Make the folder of a new node, which must not exist yet, and return how others can reach it.
 
-    Parameters
-    ----------
-    folder
-        Must not exist yet.
-    network_path
-        The network's TOML file; its catalogue lies where the file says.
-    profile_path
-        CSV with the columns `item` and, optionally, `weight`; without it the profile is empty.
-    settings
-        As in docs/node.md. Port 0 in `listen` is replaced by a free one.
-    identity
-        A new one is drawn unless given.
-
-    Privacy
-    -------
-    Profile and keys are copied into the folder, which only its owner can enter, and nothing is sent. Errors about
-    the profile name rows, not items.
+    The profile is a CSV with the columns `item` and, optionally, `weight`; without it the list is empty. Port 0 in
+    `listen` is replaced by a free one. Profile and keys are copied into the folder, which only its owner can enter, and
+    nothing is sent. Errors about the profile name rows, not items.
     """
     network = read_network(network_path)
     items, digest = read_network_catalogue(network_path.parent / network.catalogue)

@@ -34,21 +34,12 @@ _MOST_STEPS = 2**31 - 1 - FULL_DIAL
 class Standing:
     """How each item of the catalogue stands, in the order of the catalogue.
 
-    Attributes
-    ----------
-    dials
-        As the owner has set them; `ABSENT` for items that are not on the list.
-    lost, limits
-        Lifetime loss so far and at most, in hundredths of epsilon.
-
-    Privacy
-    -------
     For the owner's eyes; `repr` shows nothing. All arrays are as long as the catalogue, whatever the profile.
     """
 
-    dials: NDArray[np.uint8]
-    lost: NDArray[np.int32]
-    limits: NDArray[np.int32]
+    dials: NDArray[np.uint8]  # as the owner has set them; `ABSENT` for items that are not on the list
+    lost: NDArray[np.int32]  # in hundredths of epsilon, in the whole life
+    limits: NDArray[np.int32]  # at most, in the same steps
 
     @property
     def listed(self) -> NDArray[np.bool_]:
@@ -72,17 +63,12 @@ class Standing:
 
 
 class LossLedger:
-    """Losses and limits of every item.
-
-    Attributes
-    ----------
-    settings_limit
-        The default limit that `node.toml` gives. Whoever opens the store with settings puts it here; it is not
-        written, so that looking at a node changes nothing.
-    """
+    """Losses and limits of every item."""
 
     def __init__(self, database: Database, catalogue: Catalogue) -> None:
         self._database, self._catalogue = database, catalogue
+        #: The default limit of `node.toml`. Whoever opens the store with settings puts it here; it is not written, so
+        #: that looking at a node changes nothing.
         self.settings_limit: float | None = None
 
     @property
@@ -91,10 +77,7 @@ class LossLedger:
         return Fraction(self._database.fact("epsilon"))
 
     def standing(self) -> Standing:
-        """Return how each item of the catalogue stands.
-
-        For the owner's eyes. The same work for every profile.
-        """
+        """Return how each item of the catalogue stands: for the owner's eyes, and the same work for every profile."""
         limits = self._database.array("limits")
         default = most_steps(self.default_limit(), self.epsilon)
         return Standing(
@@ -180,13 +163,7 @@ class LossLedger:
 
 
 def checked_limit(epsilon: float) -> float:
-    """Return a lifetime limit if it is one.
-
-    Examples
-    --------
-    >>> checked_limit(30)
-    30.0
-    """
+    """Return a lifetime limit if it is one."""
     limit = not_negative("limit", epsilon)
     if limit > MOST_LIMIT:
         raise InvalidInput(f"limit must be at most {MOST_LIMIT:,.0f}. Got more instead.")
@@ -194,13 +171,7 @@ def checked_limit(epsilon: float) -> float:
 
 
 def loss(steps: int, epsilon: Fraction) -> float:
-    """Return the loss of so many hundredths of weight.
-
-    Examples
-    --------
-    >>> loss(150, Fraction(3))
-    4.5
-    """
+    """Return the loss of so many hundredths of weight."""
     return float(epsilon * int(steps) / FULL_DIAL)
 
 
@@ -208,10 +179,5 @@ def most_steps(limit: float, epsilon: Fraction) -> int:
     """Return how many hundredths of weight an item may lose in its life.
 
     Whole numbers from here on: sums of losses have no rounding error.
-
-    Examples
-    --------
-    >>> most_steps(0.3, Fraction(1, 10)), most_steps(4.5, Fraction(3)), most_steps(1e6, Fraction(1, 10**12))
-    (300, 150, 2147483547)
     """
     return min(_MOST_STEPS, math.floor(Fraction(limit) * (1 + _TOLERANCE) * FULL_DIAL / epsilon))

@@ -52,20 +52,9 @@ def new_network(
 ) -> NetworkParameters:
     """Return a network that begins now. Nothing is written.
 
-    Parameters
-    ----------
-    file
-        Where its file will be; the catalogue is named relative to it.
-    catalogue
-        CSV with the columns `item` and, optionally, `title`, `link` and `group`.
-    epsilon, epoch_length_s, period_s
-        As in `NetworkParameters`.
-    name
-        That of the file unless given.
-    most_items
-        `usual_most_items` unless given; never more than there are.
-    network_key
-        Public key that signs invitations; without it everybody may take part.
+    `file` is where it will be: the catalogue is named relative to it, and the network after it unless it has a `name`.
+    The catalogue is a CSV with the columns `item` and, optionally, `title`, `link` and `group`. Without the public
+    `network_key` that signs invitations everybody may take part.
     """
     items, digest = read_network_catalogue(catalogue)
     return NetworkParameters(
@@ -102,24 +91,13 @@ def usual_most_items(items: int) -> int:
     """Return the largest profile of a network where nobody says otherwise: a quarter of the catalogue, 25 to 1000.
 
     Small enough that a sketch of ones is refused by a catalogue of 50 items or more at epsilon 3.
-
-    Examples
-    --------
-    >>> usual_most_items(10), usual_most_items(50), usual_most_items(480), usual_most_items(50_000)
-    (10, 25, 120, 1000)
     """
     least, most = _USUAL_PROFILE
     return min(items, max(least, min(most, items // 4)))
 
 
 def exact_number(text: str) -> Fraction:
-    """Return the number that a decimal text or a ratio such as "1/3" stands for.
-
-    Examples
-    --------
-    >>> exact_number("0.1"), exact_number("1/3")
-    (Fraction(1, 10), Fraction(1, 3))
-    """
+    """Return the number that a decimal text or a ratio such as "1/3" stands for."""
     try:
         return Fraction(text) if "/" in text else Fraction(Decimal(text))
     except (ValueError, InvalidOperation, OverflowError, ZeroDivisionError):

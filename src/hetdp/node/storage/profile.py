@@ -21,17 +21,7 @@ _UNDO_STEPS = 100
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ProfileItem:
-    """One item of the profile as its owner sees it.
-
-    Attributes
-    ----------
-    dial, effective_dial, published_dial
-        As set; what will count in the next sketch (0 if exhausted); what counted in the newest one (None if nothing).
-    spent, limit
-        Lifetime loss so far and at most, in epsilon.
-    exhausted
-        True if the next loss would exceed the limit; the item then weighs 0.
-    """
+    """One item of the profile as its owner sees it; losses are in epsilon."""
 
     place: int
     item: str
@@ -39,11 +29,11 @@ class ProfileItem:
     link: str
     group: str
     dial: int
-    effective_dial: int
-    published_dial: int | None
+    effective_dial: int  # what will count in the next sketch: 0 if exhausted
+    published_dial: int | None  # what counted in the newest one; None if nothing
     spent: float
     limit: float
-    exhausted: bool
+    exhausted: bool  # the next loss would exceed the limit
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,11 +58,9 @@ class Waiting:
 
 
 class OwnProfile:
-    """The list of the node's owner. Edits take effect in the next epoch, never in a published sketch.
+    """The list of the node's owner: it never leaves the file, and edits are on disk when the call returns.
 
-    Privacy
-    -------
-    For the owner's eyes: it never leaves the file. Edits are on disk when the call returns.
+    They take effect in the next epoch, never in a published sketch.
     """
 
     def __init__(
@@ -81,19 +69,15 @@ class OwnProfile:
         self._database, self._catalogue, self._ledger, self._publications = database, catalogue, ledger, publications
 
     def items(self) -> list[ProfileItem]:
-        """Return the whole profile, in the order of the catalogue.
-
-        For the owner's eyes. The work grows with the profile; a page of it is `listing`.
-        """
+        """Return the whole profile, in the order of the catalogue. The work grows with it; see `listing`."""
         standing = self._ledger.standing()
         return self._items(np.flatnonzero(standing.listed), standing)
 
     def listing(self, text: str = "", *, limit: int, offset: int = 0) -> tuple[list[ProfileItem], int]:
         """Return some of the items whose title, id or group holds every word of a text, and how many there are.
 
-        They are ordered by group and title, those without a group last.
-
-        For the owner's eyes. The work depends on the catalogue and on how many are returned, not on the profile.
+        They are ordered by group and title, those without a group last. The work depends on the catalogue and on how
+        many are returned, not on the profile.
         """
         standing, page = self._ledger.standing(), self._database.array("page")
         fits = standing.listed
@@ -144,14 +128,9 @@ class OwnProfile:
         return rows, places.size
 
     def set_dials(self, dials: Mapping[int, int]) -> None:
-        """Add items or change their dials, as one step that can be undone.
+        """Add items or change their dials, as one step that can be undone. Dials are not repeated in errors.
 
-        Takes effect in the next epoch. Dials are not repeated in errors.
-
-        Parameters
-        ----------
-        dials
-            Place in the catalogue -> dial, a whole number from 0 ("never counts") to 100 ("normal").
+        A dial is a whole number from 0 ("never counts") to 100 ("normal"), by the place of its item in the catalogue.
         """
         for dial in dials.values():
             _check_dial(dial)
@@ -170,7 +149,7 @@ class OwnProfile:
     def remove(self, places: Iterable[int]) -> None:
         """Remove items from the profile, as one step that can be undone. What they have lost stays on record.
 
-        Takes effect in the next epoch; sketches already published cannot be called back.
+        Sketches already published cannot be called back.
         """
         self._edit(dict.fromkeys(places, ABSENT))
 

@@ -27,12 +27,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OwnSketch:
-    """A published sketch and the dials that counted in it.
-
-    Privacy
-    -------
-    The bits are public; the dials are for the owner's eyes, so `repr` shows nothing.
-    """
+    """A published sketch and the dials that counted in it: those are for the owner's eyes, so `repr` shows nothing."""
 
     epoch: int
     published_s: float

@@ -27,19 +27,6 @@ class NodeStore:
     -------
     Readable by its owner only, and never sent anywhere. Putting back an old copy forgets losses and could draw a second
     sketch for the same epoch: do not.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from fractions import Fraction
-    >>> network = NetworkParameters(name="tea", catalogue="t", catalogue_sha256="0" * 64, items=2, epsilon=Fraction(3),
-    ...                   epoch_start_s=0, epoch_length_s=60)
-    >>> items = [CatalogueItem(0, "t1", "Green tea"), CatalogueItem(1, "c1", "Coffee")]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with NodeStore.make(Path(folder, "node.db"), network, items, default_limit=30.0) as store:
-    ...         store.profile.set_dials({0: 50})
-    ...         [(item.item, item.dial, item.limit) for item in store.profile.items()]
-    [('t1', 50, 30.0)]
     """
 
     def __init__(self, path: Path) -> None:
@@ -61,10 +48,7 @@ class NodeStore:
     def make(
         cls, path: Path, network: NetworkParameters, items: Iterable[CatalogueItem], *, default_limit: float
     ) -> "NodeStore":
-        """Make a new store for a network.
-
-        The file is created for its owner only; an existing one is refused.
-        """
+        """Make a new store for a network, for its owner only; an existing file is refused."""
         limit = checked_limit(default_limit)
         Database.create(path)
         store = cls(path)

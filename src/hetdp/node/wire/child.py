@@ -197,8 +197,6 @@ def limit_memory(more: int) -> None:
 def main(listener: int, largest: int) -> None:
     """Run until the node is gone. The pipe is standard input, the listening socket is given by number.
 
-    Privacy
-    -------
     The keys come over the pipe, never as arguments, which every user of the machine can read.
     """
     code = 1

@@ -44,8 +44,6 @@ class Kind:
 class Setup:
     """The first frame: with which keys, for messages how large, for how long, and where local sockets may lie.
 
-    Privacy
-    -------
     Holds the secret transport key, so it has no useful `repr`.
     """
 
@@ -70,27 +68,8 @@ class Setup:
 class Pipe:
     """One end of the local socket, without blocking.
 
-    Parameters
-    ----------
-    end
-        The socket.
-    largest
-        Longest message in a frame; a longer frame breaks the pipe.
-    most_waiting
-        Bytes that may wait to be sent, if not a few messages; what comes beyond is dropped, as by a full queue.
-
-    Examples
-    --------
-    >>> one, other = (Pipe(end, largest=100) for end in socket.socketpair())
-    >>> one.send(Kind.ASK, b"who")
-    True
-    >>> other.receive()
-    [(9, b'who')]
-    >>> one.close(), other.receive()
-    Traceback (most recent call last):
-    ...
-    hetdp.node.wire.frames.Broken
-    >>> other.close()
+    A frame whose message is longer than `largest` breaks the pipe. What comes when `most_waiting` bytes wait to be
+    sent, if those are not a few messages, is dropped, as by a full queue.
     """
 
     def __init__(self, end: socket.socket, *, largest: int, most_waiting: int = _WAITING) -> None:

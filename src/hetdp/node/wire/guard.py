@@ -31,14 +31,8 @@ class Watch(Protocol):
 class Relay:
     """One connection: bytes from a socket outside to one inside and back, one chunk at a time each way.
 
-    Parameters
-    ----------
-    outer, inner
-        Toward the peer, and toward ZeroMQ.
-    host
-        Who it is counted for; None for connections that this node has opened.
-    allowance
-        Bytes that the peer may send in all.
+    Outside is the peer, inside ZeroMQ. `host` is who it is counted for, None where this node has opened it; `allowance`
+    is how many bytes the peer may send in all.
     """
 
     __slots__ = ("_ended", "_left", "_to_inner", "_to_outer", "born_s", "host", "inner", "outer")
@@ -95,18 +89,9 @@ class Relay:
 class ConnectionGuard:
     """All connections: takes those of others up to a limit, and ends those that are over, too long or too much.
 
-    When all places are taken, the host with most connections loses its oldest: whoever fills the places, pays.
-
-    Parameters
-    ----------
-    inner_path
-        The local socket on which ZeroMQ waits for callers.
-    most
-        Connections of others at once.
-    allowance
-        Bytes that a peer may send over one connection.
-    lifetime_s
-        Seconds after which a connection ends.
+    When all places are taken, the host with most connections loses its oldest: whoever fills the places, pays. ZeroMQ
+    waits for callers on the local socket `inner_path`; `most` is how many of them there may be at once, and `allowance`
+    how many bytes a peer may send over one connection.
     """
 
     def __init__(

@@ -65,36 +65,18 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """An exchange that this node started and that ended with the transport process.
-
-    Attributes
-    ----------
-    link, curve
-        Which one, and with whom.
-    suspect
-        Whether the peer may have ended the process: it crashed while the peer had not said a word yet.
-    """
+    """An exchange that this node started and that ended with the transport process."""
 
     link: int
     curve: bytes
-    suspect: bool
+    suspect: bool  # the peer may have ended the process: it crashed while the peer had not said a word yet
 
 
 class Transport:
-    """Sends and receives for one node.
+    """Sends and receives for one node, at "tcp://host:port", where port 0 or "*" takes any free one.
 
-    Parameters
-    ----------
-    identity
-        Whose transport keys to use.
-    listen
-        Address to bind, "tcp://host:port"; port 0 or "*" takes any free one.
-    largest_message
-        In bytes; the connection of whoever sends more is cut.
-    banned
-        Says whether a transport key is refused.
-    lifetime_s
-        Seconds that one connection may last: more than an exchange takes.
+    The connection of who sends more than `largest_message` bytes is cut; `banned` says whether a transport key is
+    refused; a connection may last `lifetime_s`, which must be more than an exchange takes.
 
     Privacy
     -------
