@@ -61,7 +61,7 @@ class Daemon:
                         node.adopt(sketch)
                     self._ready(transport.address)
                     self._loop(node, transport, worker)
-                    self._finish(node, worker)
+                    self._save(node, worker, handle.now()).result()
             except sqlite3.Error as error:
                 raise LedgerError(f"the store {handle.store.path} cannot be written: {error}.") from None
 
@@ -159,9 +159,6 @@ class Daemon:
             first_epoch=node.gate.epochs(now_s).start,
             held={sketch.key for sketch in node.shelf},
         )
-
-    def _finish(self, node: Node, worker: ThreadPoolExecutor) -> None:
-        self._save(node, worker, self._handle.now()).result()
 
 
 def _sum(before: Traffic, now: Traffic) -> Traffic:

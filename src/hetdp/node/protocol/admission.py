@@ -37,7 +37,7 @@ class _Conduct:
 
 
 class Gate:
-    """Decides about keys, records and messages of peers. Privacy does not depend on it: admitted peers learn no more.
+    """Decides about keys, records and messages of peers. A sketch is private against those it admits too.
 
     Records of third parties with private, link-local or loopback addresses are believed only if `own_address`, which
     this node tells others, is of that kind.

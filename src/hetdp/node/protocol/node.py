@@ -232,7 +232,7 @@ class Node:
         offered = self.shelf.announce(self.network.inventory_size)
         exchange = self.exchanges.start(key, curve, address, sent, offered, now_s=now_s, trial=trial)
         self._count(exchanges=1)
-        opening = Opening(_nonce(self._stream), own, tuple(sent), offered)
+        opening = Opening(self._stream.words(1).tobytes(), own, tuple(sent), offered)
         return [Call(exchange.link, address, curve, self._encode(opening))]
 
     def _handle(self, link: Hashable, curve: bytes, message: Message, now_s: float) -> list[Action]:
@@ -335,7 +335,3 @@ class Node:
     def _count(self, **more: int) -> None:
         for name, add in more.items():
             self._counts[name] += add
-
-
-def _nonce(stream: Stream) -> bytes:
-    return stream.words(1).tobytes()
