@@ -320,7 +320,7 @@ def test_a_slow_name_server_holds_up_nobody_else(monkeypatch):
         return real(host, port, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    poll, found = Poll(), {}
+    poll, found, before = Poll(), {}, set(threading.enumerate())
     connector = Connector(poll)
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
@@ -338,6 +338,8 @@ def test_a_slow_name_server_holds_up_nobody_else(monkeypatch):
         for number in (0, 1, 2, 3, "literal"):
             assert found[number].getpeername()[1] == port
             found[number].close()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE_S)  # the last one may still be about to ring
     for end in (connector._bell, connector._ringer):
         end.close()
 
