@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from hetdp.auditing.adjacency import Pair
-from hetdp.auditing.mutants.base import Mutant
+from hetdp.auditing.mutants.base import CONFIDENCE, Mutant
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.statistical import audit
@@ -46,7 +46,6 @@ PROVIDERS = (
     "hetdp.node.audits",
 )
 
-CONFIDENCE = 1 - 1e-9
 #: Seconds that each took on one machine, and that its pilot took there; for the planned cost on another.
 _REFERENCE_S = {"full": 190.0, "quick": 30.0, "mutants": 12.0}
 _REFERENCE_PILOT_S = 0.003

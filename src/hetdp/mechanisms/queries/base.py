@@ -49,8 +49,6 @@ class Query(ABC):
         How many cells of the answer one item can touch (1 for a number).
     """
 
-    #: How a release of this query rounds: see `hetdp.mechanisms.stretching`.
-    rounding: ClassVar[str] = "slack"
     #: Whether S_i(w) = w S_i(1), so that shrinking is a division.
     proportional: bool = False
     #: Why another mechanism serves better than stretching, and which one; `stretch` warns with it.
@@ -182,7 +180,6 @@ class ItemwiseQuery(Query):
     to an item with a tiny weight is kept to the last bit, because no other item's rounding can interfere.
     """
 
-    rounding: ClassVar[str] = "per item"
     #: Whether the answer is offset + the sum of the contributions, so that dropping a share of the items scales it.
     additive: ClassVar[bool] = True
 
