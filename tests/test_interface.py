@@ -12,6 +12,7 @@ import pytest
 import hetdp
 from hetdp import auditing, errors, mechanisms, neighbors, queries
 
+ROOT = Path(__file__).parents[1]
 EXPECTED_NAMES = [
     "Box",
     "BudgetExhausted",
@@ -162,6 +163,26 @@ def test_importing_loads_nothing_heavy(statement):
     assert done.stdout.strip().endswith("loaded: []")
 
 
+WITHOUT_PANDAS = """
+import doctest, sys
+
+class Hidden:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] == "pandas":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Hidden())
+flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+print("failed:", doctest.testfile(sys.argv[1], module_relative=False, optionflags=flags).failed)
+"""
+
+
+def test_the_readme_needs_no_pandas():
+    command = [sys.executable, "-c", WITHOUT_PANDAS, ROOT / "README.md"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "failed: 0"
+
+
 def test_one_release_does_not_wait_for_a_compiler():
     script = (
         "import sys, hetdp\n"
@@ -171,3 +192,15 @@ def test_one_release_does_not_wait_for_a_compiler():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("function", [hetdp.evaluate, hetdp.split, hetdp.datasets.describe])
+def test_a_path_is_not_taken_for_profiles(function):
+    with pytest.raises(errors.InvalidInput, match=r"must be a hetdp\.Profiles, as Profiles\.read"):
+        function("likes.csv")
+
+
+def test_a_policy_is_not_a_name():
+    profiles = hetdp.Profiles.from_pairs([0, 0, 1, 1, 2, 2], ["a", "b"] * 3)
+    with pytest.raises(errors.InvalidInput, match=r"policy must be one of hetdp\.policies"):
+        hetdp.evaluate(profiles, neighbors=1, policy="westin")

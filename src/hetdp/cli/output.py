@@ -95,16 +95,12 @@ class Voice:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         console = Console(stderr=True)
+        if self.quiet or not console.is_terminal:
+            yield lambda *_: None
+            return
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"))
-        with Progress(
-            *columns,
-            TimeElapsedColumn(),
-            TextColumn("left:"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=self.quiet or not console.is_terminal,
-        ) as bar:
+        times = (TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
+        with Progress(*columns, *times, console=console, transient=True) as bar:
             task = bar.add_task(words, total=None)
             yield lambda done, total, what=words: bar.update(task, completed=done, total=total, description=what)
 

@@ -566,8 +566,8 @@ def as_frame(columns: Mapping[str, object]) -> Any:  # noqa: ANN401  (pandas is 
 
     Examples
     --------
-    >>> list(as_frame({"user": ["ann"], "score": [1.0]}).columns)
-    ['user', 'score']
+    >>> as_frame({"user": ["ann"], "score": [1.0]}).shape
+    (1, 2)
     """
     try:
         import pandas as pd

@@ -17,6 +17,7 @@ from hetdp.neighbors.estimator import PrivateNeighbors, as_frame
 from hetdp.neighbors.metrics import recall_per_user
 from hetdp.profiles import Profiles, split
 from hetdp.profiles.policies import Policy
+from hetdp.profiles.profiles import require_profiles
 
 __all__ = ["ABOUT_INTERVALS", "Evaluation", "EvaluationPlan", "EvaluationRow", "evaluate", "interval"]
 
@@ -122,6 +123,12 @@ class EvaluationPlan:
 
     def check(self, profiles: Profiles) -> None:
         """Refuse data on which nothing can be measured."""
+        require_profiles("profiles", profiles)
+        if self.policy is not None and not hasattr(self.policy, "draw"):
+            raise InvalidInput(
+                "policy must be one of hetdp.policies, such as hetdp.policies.slices(0.5, 1, 3). "
+                f"Got {type(self.policy).__name__} instead."
+            )
         if self.neighbors >= profiles.n_users:
             raise InvalidInput(
                 f"neighbors must be below the number of users ({profiles.n_users}). Got {self.neighbors} instead."

@@ -5,7 +5,7 @@ import numpy as np
 from hetdp.core.checks import finite, one_of
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, simulation_stream
-from hetdp.profiles.profiles import Profiles
+from hetdp.profiles.profiles import Profiles, require_profiles
 
 __all__ = ["split"]
 
@@ -41,6 +41,7 @@ def split(
     >>> set(test.to_pairs()[1]) <= {"a"}
     True
     """
+    require_profiles("profiles", profiles)
     one_of("protocol", protocol, ("paper",))
     probability = finite("share", share)
     if not 0.0 < probability < 1.0:

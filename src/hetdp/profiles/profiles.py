@@ -20,7 +20,7 @@ from hetdp.profiles.reading.pairs import (
     weight_vector,
 )
 
-__all__ = ["Profiles"]
+__all__ = ["Profiles", "require_profiles"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -418,3 +418,21 @@ class Profiles:
             csr_array((data, self.indices, self.indptr), shape=shape, copy=True) for data in (ones, self.weights)
         )
         return presence, weights
+
+
+def require_profiles(name: str, value: object) -> Profiles:
+    """Return what was given as profiles, or say how to make some of it.
+
+    Examples
+    --------
+    >>> require_profiles("profiles", "likes.csv")
+    Traceback (most recent call last):
+    ...
+    hetdp.core.errors.InvalidInput: profiles must be a hetdp.Profiles, as Profiles.read, ... Got str instead.
+    """
+    if not isinstance(value, Profiles):
+        raise InvalidInput(
+            f"{name} must be a hetdp.Profiles, as Profiles.read, from_pairs and from_frame make them. "
+            f"Got {type(value).__name__} instead."
+        )
+    return value

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hetdp.profiles import Profiles
+from hetdp.profiles.profiles import require_profiles
 
 __all__ = ["Statistics", "describe"]
 
@@ -55,6 +56,7 @@ def describe(profiles: Profiles) -> Statistics:
     >>> statistics.mean_size, statistics.mean_overlap, statistics.single_user_share
     (1.3333333333333333, 1.0, 0.25)
     """
+    require_profiles("profiles", profiles)
     sizes, popularity = profiles.sizes, profiles.popularity
     # An item of p users is common to p (p - 1) ordered pairs of users: no pair needs to be looked at.
     common = sum(count * (count - 1) for count in popularity.tolist())

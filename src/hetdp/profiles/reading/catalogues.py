@@ -113,7 +113,7 @@ def read_network_catalogue(path: Path) -> tuple[list[CatalogueItem], str]:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise DataError(f"the catalogue {path.name} must be a readable file. Got: {error.strerror}.") from None
+        raise DataError(f"the catalogue {str(path)!r} must be a readable file. Got: {error.strerror}.") from None
     items = []
     for place, row in enumerate(_strict_rows(path, raw)):
         link = row.get("link", "")
@@ -139,7 +139,7 @@ def read_profile_items(path: Path) -> list[tuple[str, str]]:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise DataError(f"the profile {path.name} must be a readable file. Got: {error.strerror}.") from None
+        raise DataError(f"the profile {str(path)!r} must be a readable file. Got: {error.strerror}.") from None
     return [(row["item"], row.get("weight", "")) for row in _strict_rows(path, raw)]
 
 
