@@ -95,7 +95,7 @@ def test_lists_and_what_all_see_compose():
     lists = Guarantee.of_lists(
         Recipients(Fraction(1, 2), Fraction(1, 10), 9), adjacent="adding an item", adversary="one recipient"
     )
-    both = lists.compose(Guarantee("epsilon", 0.25), lists)
+    both = lists.compose(Guarantee("epsilon", 0.25, adjacent="adding an item"), lists)
     assert (both.per_recipient, both.against(1), both.against(2), both.total) == (1.0, 1.45, 2.45, 9.45)
     assert both.amount == pytest.approx(1.45)
     assert "Against c who collude: (0.45 + 1 c) * v_i; all 9 lists together: 9.45 * v_i." in both.text
@@ -104,3 +104,25 @@ def test_lists_and_what_all_see_compose():
     )
     with pytest.raises(errors.InvalidInput, match="share unit"):
         lists.compose(swapped)
+
+
+def test_losses_add_up_only_for_one_and_the_same_difference():
+    replaced, added = Guarantee("epsilon", 1.0), Guarantee("epsilon", 1.0, adjacent="adding or removing an item")
+    with pytest.raises(errors.InvalidInput, match="share unit, protects, adjacent and factor"):
+        replaced.compose(added)
+
+
+def test_lists_composed_with_a_release_hold_against_one_recipient_of_each():
+    lists = Guarantee.of_lists(
+        Recipients(each=Fraction(1), shared=Fraction(0), most=119), adjacent="adding an item", adversary="one recipient"
+    )
+    both = Guarantee("epsilon", 0.5, adjacent="adding an item").compose(lists)
+    assert both.against(1) == 1.5
+    assert both.total == 119.5
+    assert "Holds against one recipient of each of these lists" in both.text
+    assert "anyone who sees all" not in both.text
+
+
+def test_sums_of_decimals_are_never_shown_below_themselves():
+    part = Guarantee("epsilon", 5.1)
+    assert Fraction(repr(part.compose(part, part).amount)) >= Fraction("15.3")

@@ -428,3 +428,11 @@ def test_a_view_needs_labels():
         ledger.view(["ann"], limit=1.0)
     with pytest.raises(InvalidInput, match="limits must be >= 0"):
         Ledger(limits=[1.0], items=["ann"]).view(["bob"], limit=-1.0)
+
+
+def test_no_error_about_losses_or_limits_quotes_a_cell():
+    for make in (lambda: Ledger(["SECRET"]), lambda: Ledger([1.0]).charge(["SECRET"])):
+        with pytest.raises(InvalidInput) as caught:
+            make()
+        assert caught.value.__cause__ is None
+        assert caught.value.__suppress_context__

@@ -641,3 +641,14 @@ def test_what_cannot_be_written_is_refused_before_any_charge():
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # pytest's own folders are closed to other users
         Path(folder).chmod(0o755)
         assert finish(start(script, folder)) == ["True"] * 5
+
+
+def test_a_lazy_ledger_does_not_overlook_what_another_has_charged(tmp_path):
+    path = tmp_path / "ledger.db"
+    with Ledger([1.0, 1.0], path, lazy=True) as first, Ledger([1.0, 1.0], path, lazy=True) as second:
+        first.charge([0.7, 0.1])
+        for look in (lambda: second.spent, lambda: second.history, lambda: second.charge([0.2, 0.1])):
+            with pytest.raises(LedgerError, match="made by another process meanwhile"):
+                look()
+        with Ledger.open(path) as opened:
+            assert opened.spent.tolist() == [0.7, 0.1]

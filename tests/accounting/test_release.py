@@ -322,3 +322,14 @@ def test_a_release_about_some_rows_of_a_ledger_adds_those_that_are_new():
     with pytest.raises(errors.BudgetExhausted):
         hetdp.release(stretched, [1, 0], epsilon=2.0, ledger=ledger.view(["ann", "gus"], limit=3.0))
     assert (ledger.size, len(ledger.history)) == (3, 1)
+
+
+def test_a_seeded_release_promises_nothing():
+    stretched = hetdp.stretch(queries.total(Box.uniform(0, 1, size=1)), [1.0])
+    seeded = hetdp.release(stretched, [1], epsilon=1.0, random_state=3).guarantee
+    bound = hetdp.release_distortion_bound(stretched, epsilon=1.0, random_state=3).guarantee
+    secure = hetdp.release(stretched, [1], epsilon=1.0).guarantee
+    assert seeded.simulated
+    assert bound.simulated
+    assert seeded.compose(secure).text.startswith("Simulated: ")
+    assert not secure.simulated

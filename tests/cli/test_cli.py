@@ -233,6 +233,7 @@ class TestRelease:
             ((*MEAN, "--epsilon", "1", "--id-column", "city", "--ledger", "new.db"), 3, "must identify each row"),
             (("--query", "mean", "--column", "city", "--lower", "0", "--upper", "1", "--epsilon", "1"), 3, "numeric"),
             ((*MEAN, "--epsilon", "1", "-o", "people.csv"), 2, "--output must not be the data"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "l.db", "-o", "l.db-wal"), 2, "--output must not be the data"),
             ((*MEAN, "--epsilon", "1", "--ledger", "new.db", "--limit", "0"), 4, "budget of 200 items is exhausted"),
             ((*MEAN, "--epsilon", "1", "--multiplier", "1e20", "--ledger", "new.db"), 2, "multiplier small enough"),
             ((*MEAN, "--rho", "5e-324", "--ledger", "new.db"), 2, "rho must be large enough"),

@@ -117,3 +117,8 @@ def test_weights_are_rounded_down():
         with pytest.raises(InvalidInput, match="from 0 to 1") as caught:
             as_dial(bad)
         assert str(bad) not in str(caught.value)
+
+
+def test_a_dial_is_rounded_down_however_long_the_weight_is():
+    assert as_dial("0.28" + "9" * 60) == 28
+    assert as_dial("0." + "9" * 60) == 99

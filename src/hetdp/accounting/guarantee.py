@@ -19,6 +19,7 @@ from hetdp.profiles import PrivacyWeights
 __all__ = ["Guarantee", "Recipients", "in_digits"]
 
 _RECIPIENT = "anyone who sees this release, whatever else they know, all other items included"
+_ONE_OF_EACH = "one recipient of each of these lists, who sees all other releases, whatever else they know"
 _REPLACED = "replacing one item by any other value of its range"
 _WEIGHTS_PAY = "the weights pay, the values do not: the release is a function of the weights and public numbers only."
 #: Six digits are enough to read, but never fewer than are promised.
@@ -257,16 +258,22 @@ class Guarantee:
         (1.5, array([1. , 0.5]))
         """
         parts = (self, *others)
-        if len({(part.unit, part.protects, part.factor) for part in parts}) > 1:
-            raise InvalidInput("guarantees must share unit and protects to be composed. Got different ones instead.")
+        if len({(part.unit, part.protects, part.adjacent, part.factor) for part in parts}) > 1:
+            raise InvalidInput(
+                "guarantees must share unit, protects, adjacent and factor to be composed: losses add up for one and "
+                "the same difference. Got different ones instead."
+            )
         recipients = _composed_recipients(parts)
-        amount = functools.reduce(lambda total, part: float(add_up(total, part.amount)), parts, 0.0)
+        alone = recipients is not None and not recipients.together
+        # Neither the floats nor the decimals they are shown as may add up to more.
+        shown = _shown_up(sum((_read_as_shown(part.amount) for part in parts), Fraction(0)))
+        amount = max(shown, functools.reduce(lambda total, part: float(add_up(total, part.amount)), parts, 0.0))
         return Guarantee(
             self.unit,
             amount,
             self.protects,
             self.adjacent,
-            "anyone who sees all of these releases, whatever else they know",
+            _ONE_OF_EACH if alone else "anyone who sees all of these releases, whatever else they know",
             self._composed_weights(amount, parts),
             factor=self.factor,
             recipients=recipients,
@@ -298,7 +305,7 @@ def _composed_recipients(parts: Sequence[Guarantee]) -> Recipients | None:
     each, shared, most = Fraction(0), Fraction(0), 1
     for part in parts:
         if part.recipients is None or part.recipients.together:
-            shared += Fraction(part.amount)
+            shared += max(_read_as_shown(part.amount), Fraction(part.amount))
         else:
             each += part.recipients.each
             shared += part.recipients.shared

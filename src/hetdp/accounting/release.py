@@ -201,7 +201,13 @@ def release(
         grid=prepared.grid,
         query=mechanism.name,
         noise=prepared.noise,
-        guarantee=Guarantee(prepared.unit, prepared.amount, adjacent=mechanism.adjacent, weights=mechanism.weights),
+        guarantee=Guarantee(
+            prepared.unit,
+            prepared.amount,
+            adjacent=mechanism.adjacent,
+            weights=mechanism.weights,
+            simulated=stream.simulated,
+        ),
         estimate=estimate,
         simulated=stream.simulated,
         losses=np.where(keep, losses, 0.0),
@@ -301,6 +307,6 @@ def release_distortion_bound(
         grid=prepared.grid,
         query=f"distortion bound of {stretched.query.name}",
         noise="laplace",
-        guarantee=Guarantee("epsilon", prepared.epsilon, protects="weights"),
+        guarantee=Guarantee("epsilon", prepared.epsilon, protects="weights", simulated=stream.simulated),
         simulated=stream.simulated,
     )

@@ -204,18 +204,21 @@ def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ..
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for place, name in enumerate(header):
         table.add_column(name, justify="left" if place == 0 or not name else "right")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))  # not markup: a name may hold brackets
     Console().print(table)
 
 
 def check_writable(path: Path, *, keep: Sequence[Path | None] = (), name: str = "--output") -> None:
     """Refuse an output file that could not be written or is one of those to keep, before anything is spent."""
-    if any(other is not None and path.resolve() == other.resolve() for other in keep):
+    beside = ("", "-wal", "-shm", "-journal")  # what SQLite keeps beside a ledger holds charges, too
+    kept = {Path(f"{other.resolve()}{ending}") for other in keep if other is not None for ending in beside}
+    if path.resolve() in kept:
         raise click.UsageError(f"{name} must not be the data or the ledger: {str(path)!r} would be overwritten.")
     folder = path.parent
     if not folder.is_dir():

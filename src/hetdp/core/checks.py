@@ -79,8 +79,8 @@ def float_vector(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Return a public, finite, non-empty vector as a read-only copy."""
     try:
         vector = np.array(value, dtype=np.float64, ndmin=1)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} must be a vector of numbers. Got {type(value).__name__} instead.") from error
+    except (TypeError, ValueError):  # its words quote a cell
+        raise InvalidInput(f"{name} must be a vector of numbers. Got {type(value).__name__} instead.") from None
     if vector.ndim != 1 or vector.size == 0:
         raise InvalidInput(f"{name} must be a non-empty vector. Got shape {vector.shape} instead.")
     if not np.isfinite(vector).all():

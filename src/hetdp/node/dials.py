@@ -33,7 +33,7 @@ def as_dial(weight: str | float) -> int:
         number = Decimal("nan")
     if not number.is_finite() or not 0 <= number <= 1:
         raise InvalidInput("weight must be a number from 0 to 1. Got another instead.")
-    return math.floor(number * FULL_DIAL)
+    return math.floor(Fraction(number) * FULL_DIAL)
 
 
 def draw_bits(dials: NDArray[np.uint8], *, epsilon: Fraction, stream: Stream) -> NDArray[np.bool_]:

@@ -123,14 +123,15 @@ class LedgerFile:
 
     def read(self) -> State:
         """Return the present state, with what other processes have charged."""
-        if self._unmade is not None:
-            return self._unmade
+        unmade = self._still_unmade()
+        if unmade is not None:
+            return unmade
         with self._errors_explained():
             return self._load(self._connected())[1]
 
     def history(self) -> tuple[Entry, ...]:
         """Return every charge so far, oldest first."""
-        if self._unmade is not None:
+        if self._still_unmade() is not None:
             return ()
         with self._errors_explained():
             connection = self._connected()
@@ -146,8 +147,9 @@ class LedgerFile:
         Returns after the commit. An exception before it spends nothing; a death of the process during it spends all or
         nothing, and the caller has released nothing yet.
         """
-        if self._unmade is not None:
-            self._make(self._unmade, change)
+        unmade = self._still_unmade()
+        if unmade is not None:
+            self._make(unmade, change)
             return
         callers: BaseException | None = None
         try:
@@ -171,11 +173,21 @@ class LedgerFile:
     def _make(self, fresh: State, change: Change) -> None:
         state, entries = change(fresh)
         if not self.create(self.path, state, entries):
-            raise LedgerError(
-                f"The ledger file {self.path} was made by another process meanwhile. Nothing was charged. Try again."
-            )
+            raise self._made_elsewhere()
         self._unmade = None
         self._open()
+
+    def _still_unmade(self) -> State | None:
+        """Return the state to begin with, as long as nobody has made the file: what others have charged counts."""
+        if self._unmade is not None and is_there(self.path):
+            raise self._made_elsewhere()
+        return self._unmade
+
+    def _made_elsewhere(self) -> LedgerError:
+        return LedgerError(
+            f"The ledger file {self.path} was made by another process meanwhile. Nothing was charged. "
+            "Try again, or open it with Ledger.open(path)."
+        )
 
     def _connected(self) -> sqlite3.Connection:
         if self._identity is None or _identity(self.path) != self._identity:
