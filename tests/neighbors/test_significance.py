@@ -12,8 +12,8 @@ from hetdp.neighbors.scores import items_to_stand_out, overlap_significance
 from hetdp.node.neighbors import find_neighbors
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.sketching.bits import pack
-from hetdp.sketching.chance import RARE, SIGNIFICANT
 from hetdp.sketching.estimate import items_behind
+from hetdp.sketching.significance import RARE, SIGNIFICANT
 
 
 @pytest.mark.parametrize(("shown", "verdict"), [(10, "may be chance"), (12, "significant")])

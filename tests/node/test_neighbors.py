@@ -19,8 +19,8 @@ from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles
 from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import unpack
-from hetdp.sketching.chance import RARE
 from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.significance import RARE
 
 EPSILON = Fraction(3)
 SIZE = 300

@@ -31,7 +31,7 @@ from hetdp.core.words import byte_size, rough_duration
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.recommending import split_epsilon
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
-from hetdp.sketching.chance import SIGNIFICANT
+from hetdp.sketching.significance import SIGNIFICANT
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee

@@ -25,7 +25,7 @@ from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles, code_profiles, observed_items
 from hetdp.profiles.reading.identifiers import position_of
-from hetdp.sketching.chance import SIGNIFICANT
+from hetdp.sketching.significance import SIGNIFICANT
 
 __all__ = ["NotFitted", "PrivateNeighbors", "as_frame"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hetdp.core.errors import InvalidInput
-from hetdp.node.page.page import amount_in, text_in, whole_in
+from hetdp.node.page.base_page import amount_in, text_in, whole_in
 
 
 def test_fields_are_read():

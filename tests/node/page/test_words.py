@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetdp.node.page import pictures, words
-from hetdp.sketching.chance import best_by_chance, binomial_tail
 from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
+from hetdp.sketching.significance import best_by_chance, binomial_tail
 
 
 def test_the_name_of_a_dial_rises_with_it():

@@ -20,7 +20,7 @@ from hetdp.core.randomness import Stream
 from hetdp.neighbors.scores import SCORES, Scoring, items_to_stand_out
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles
-from hetdp.sketching.chance import SIGNIFICANT
+from hetdp.sketching.significance import SIGNIFICANT
 
 __all__ = [
     "POPULARITY_SHARE",

@@ -23,11 +23,11 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.words import byte_size, counted, duration, short_number
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page import words
-from hetdp.node.page.guard import FORM
+from hetdp.node.page.base_page import Form, FormAction, Page
 from hetdp.node.page.items_page import ItemsPage
 from hetdp.node.page.neighbors_page import NeighborsPage
 from hetdp.node.page.network_page import NetworkPage
-from hetdp.node.page.page import Form, FormAction, Page
+from hetdp.node.page.owner_guard import FORM
 from hetdp.node.page.privacy_page import PrivacyPage
 from hetdp.node.page.session import Notice, Session
 

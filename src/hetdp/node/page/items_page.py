@@ -6,7 +6,7 @@ from typing import Any
 from hetdp.core.words import counted
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.handle import NodeHandle
-from hetdp.node.page.page import Form, FormAction, Page, text_in, whole_in
+from hetdp.node.page.base_page import Form, FormAction, Page, text_in, whole_in
 from hetdp.node.page.session import Notice
 from hetdp.node.page.words import PRESETS, dial_effect, dial_name
 from hetdp.node.storage.profile import Waiting

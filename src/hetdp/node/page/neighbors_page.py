@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hetdp.node.neighbors import Neighbor, Recommendation
+from hetdp.node.page.base_page import Form, FormAction, Page, whole_in
 from hetdp.node.page.items_page import add_item, undo
-from hetdp.node.page.page import Form, FormAction, Page, whole_in
 from hetdp.node.page.pictures import Face, Interval, face, interval
 from hetdp.node.page.session import Notice
 from hetdp.node.page.words import chance_words, votes_words
-from hetdp.sketching.chance import RARE
+from hetdp.sketching.significance import RARE
 
 __all__ = ["NeighborsPage"]
 

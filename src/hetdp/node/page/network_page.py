@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
-from hetdp.node.page.page import Page
+from hetdp.node.page.base_page import Page
 from hetdp.node.page.pictures import curve_path, face
 from hetdp.node.storage.folder import NETWORK
 

@@ -9,7 +9,7 @@ from typing import Any
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.handle import NodeHandle
-from hetdp.node.page.page import Form, FormAction, Page, amount_in, whole_in
+from hetdp.node.page.base_page import Form, FormAction, Page, amount_in, whole_in
 from hetdp.node.page.pictures import loss_chart, sketch_image
 from hetdp.node.page.session import Notice
 from hetdp.node.page.words import HUGE_LIMIT, certainty_words, updated_chance

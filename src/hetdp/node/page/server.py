@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from hetdp.core.errors import InvalidInput
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.application import make_application
-from hetdp.node.page.guard import OwnerGuard
+from hetdp.node.page.owner_guard import OwnerGuard
 from hetdp.node.page.session import Session
 
 __all__ = ["serve"]

@@ -5,8 +5,8 @@ from datetime import datetime
 from fractions import Fraction
 
 from hetdp.node.dials import FULL_DIAL
-from hetdp.sketching.chance import RARE
 from hetdp.sketching.law import most_odds_factor
+from hetdp.sketching.significance import RARE
 
 __all__ = [
     "DIAL_NAMES",

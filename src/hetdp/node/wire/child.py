@@ -5,7 +5,7 @@ it runs in one of its own that is cheap to lose. It knows the transport keys but
 key; its memory, descriptors and connections are bounded, and it ends when the node does.
 
 One ROUTER socket takes the connections of others; one DEALER socket per exchange that this node starts, closed
-afterwards. Both are reached through `guard` only. ZeroMQ's authentication protocol shows the key of every
+afterwards. Both are reached through `connection_guard` only. ZeroMQ's authentication protocol shows the key of every
 caller before its first message; the node says whether it may come in. Started by `hetdp.node.wire.transport`.
 """
 
@@ -21,8 +21,8 @@ from typing import Any
 
 import zmq
 
+from hetdp.node.wire.connection_guard import READ, WRITE, ConnectionGuard
 from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
-from hetdp.node.wire.guard import READ, WRITE, ConnectionGuard
 from hetdp.node.wire.outgoing import OVERHEAD, OutgoingCalls, bound, put
 
 __all__ = ["main"]

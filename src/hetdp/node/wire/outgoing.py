@@ -11,8 +11,8 @@ from pathlib import Path
 
 import zmq
 
+from hetdp.node.wire.connection_guard import READ, WRITE, ConnectionGuard, Relay, Watch, nothing
 from hetdp.node.wire.frames import Kind, Pipe, Setup
-from hetdp.node.wire.guard import READ, WRITE, ConnectionGuard, Relay, Watch, nothing
 
 __all__ = ["OVERHEAD", "OutgoingCalls", "bound", "put"]
 

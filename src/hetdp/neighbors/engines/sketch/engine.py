@@ -21,9 +21,9 @@ from hetdp.neighbors.engines.base import Engine, Fitted, Levels, NeighborLists, 
 from hetdp.neighbors.scores import Scoring
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.sketching.bits import GROUP_USERS, Sketches
-from hetdp.sketching.chance import binomial_tail, rare_tail, significance
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import GROUP_WORDS, chance_of_one, contrast
+from hetdp.sketching.significance import binomial_tail, rare_tail, significance
 
 __all__ = [
     "MEMORY_BYTES",

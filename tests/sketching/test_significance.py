@@ -9,7 +9,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetdp.sketching.chance import RARE, SIGNIFICANT, best_by_chance, binomial_tail, rare_tail, significance
+from hetdp.sketching.significance import RARE, SIGNIFICANT, best_by_chance, binomial_tail, rare_tail, significance
 
 
 @given(st.integers(0, 3000), st.floats(-0.1, 1.1), st.sampled_from([0.5, 0.2689, 0.0474, 0.0067, 1e-13]))
