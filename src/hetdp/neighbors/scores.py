@@ -2,8 +2,8 @@
 
 A score is (overlap + noise) / sqrt(d(size of one) d(size of the other)), squared or not; the first one is the default.
 The largest of N Laplace draws grows like ln(N) / epsilon, so in a large crowd the best noisy scores belong to the
-luckiest strangers. Significance is what it is everywhere (`sketching.significance`): one minus the chance that the best of
-all others gets as far by noise alone.
+luckiest strangers. Significance is what it is everywhere (`sketching.significance`): one minus the chance that the best
+of all others gets as far by noise alone.
 """
 
 import math
