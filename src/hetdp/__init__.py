@@ -1,7 +1,8 @@
 """Heterogeneous differential privacy: a privacy dial for every item.
 
 Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep count with `Ledger`. For neighbours and
-recommendations from user x item profiles: `Profiles` and `PrivateNeighbors`.
+recommendations from user x item profiles: `Profiles` and `PrivateNeighbors`; `evaluate` tells what they are worth,
+`compare` which mechanism suits a question, `audit` whether a promise can be broken.
 """
 
 import importlib

@@ -1,1 +1,1 @@
-"""What every room stands on: errors, checks, randomness, files."""
+"""What every room stands on: errors, checks, randomness, files, SQLite, words for numbers."""
