@@ -94,7 +94,8 @@ def test_a_transaction_is_all_or_nothing(path, durable):
     with closing(connect(path)) as connection:
         with transaction(connection, durable=durable):
             connection.execute("INSERT INTO words VALUES ('milk')")
-        assert connection.execute("PRAGMA synchronous").fetchone() == ((2,) if durable else (1,))
+            assert connection.execute("PRAGMA synchronous").fetchone() == ((2,) if durable else (1,))
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
         with pytest.raises(sqlite3.OperationalError), transaction(connection, durable=durable):
             connection.execute("INSERT INTO words VALUES ('rum')").execute("nonsense")
         assert not connection.in_transaction

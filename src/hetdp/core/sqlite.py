@@ -67,15 +67,23 @@ class Format:
 def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
     """Open an existing file in one of SQLite's modes: "rw", "ro", or "ro&immutable=1", which takes no locks.
 
-    Transactions are the caller's (`transaction`), and threads take turns.
+    Transactions are the caller's (`transaction`), and threads take turns. What is committed is on disk.
     """
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
         timeout=BUSY_S,
         isolation_level=None,
         check_same_thread=False,
     )
+    if mode == "rw":
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA fullfsync = ON")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
 
 
 @contextmanager
@@ -86,10 +94,10 @@ def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[sq
     way.
     """
     process = os.getpid()
-    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-    connection.execute(f"PRAGMA fullfsync = {'ON' if durable else 'OFF'}")
-    connection.execute("BEGIN IMMEDIATE")
+    if not durable:
+        connection.execute("PRAGMA synchronous = NORMAL")
     try:
+        connection.execute("BEGIN IMMEDIATE")
         yield connection
         connection.execute("COMMIT")
     except BaseException:
@@ -98,3 +106,7 @@ def transaction(connection: sqlite3.Connection, *, durable: bool) -> Iterator[sq
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
         raise
+    finally:
+        if not durable and os.getpid() == process:
+            with suppress(sqlite3.ProgrammingError):
+                connection.execute("PRAGMA synchronous = FULL")
