@@ -4,6 +4,7 @@ A page is a subclass in a file of its own, a template, and a line in `applicatio
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ FormAction = Callable[[Form], Notice | None]
 _LONGEST = 200
 
 
-class Page:
+class Page(ABC):
     """One page of a node.
 
     What its owner is looking at is kept here, in memory, and not in addresses: browsers remember those and may copy
@@ -37,9 +38,9 @@ class Page:
     def __init__(self, node: NodeHandle) -> None:
         self._node = node
 
+    @abstractmethod
     def shown(self) -> dict[str, Any]:
         """Return what the template shows."""
-        raise NotImplementedError
 
     def forms(self) -> dict[str, FormAction]:
         """Return what forms of the page do, by the last part of their address. Afterwards the page is shown again."""
