@@ -27,7 +27,7 @@ from hetdp.cli.output import (
 from hetdp.cli.source import Source, data_options, require_memory
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import byte_size, rough_duration
+from hetdp.core.words import byte_size, counted, rough_duration
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.recommending import split_epsilon
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
@@ -286,7 +286,7 @@ class SearchCommand:
         threads = self.threads or available_processors()
         self.voice.note(
             f"Engine {self.engine}: about {rough_duration(rough.seconds)} and {byte_size(rough.memory_bytes)} of "
-            f"memory with {threads} thread{'s' if threads > 1 else ''} (rough)."
+            f"memory with {counted(threads, 'thread')} (rough)."
         )
         if isinstance(needed, dict):
             examples = " or ".join(
