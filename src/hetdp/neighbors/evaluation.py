@@ -96,6 +96,11 @@ class EvaluationPlan:
         for name in self.engine:
             one_of("engine", name, tuple(ENGINES))
         whole("runs", self.runs, minimum=_FEWEST_RUNS)
+        if self.policy is not None and not hasattr(self.policy, "draw"):
+            raise InvalidInput(
+                "policy must be one of hetdp.policies, such as hetdp.policies.slices(0.5, 1, 3). "
+                f"Got {type(self.policy).__name__} instead."
+            )
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -124,11 +129,6 @@ class EvaluationPlan:
     def check(self, profiles: Profiles) -> None:
         """Refuse data on which nothing can be measured."""
         require_profiles("profiles", profiles)
-        if self.policy is not None and not hasattr(self.policy, "draw"):
-            raise InvalidInput(
-                "policy must be one of hetdp.policies, such as hetdp.policies.slices(0.5, 1, 3). "
-                f"Got {type(self.policy).__name__} instead."
-            )
         if self.neighbors >= profiles.n_users:
             raise InvalidInput(
                 f"neighbors must be below the number of users ({profiles.n_users}). Got {self.neighbors} instead."

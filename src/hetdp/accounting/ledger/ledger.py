@@ -518,7 +518,8 @@ class LedgerView:
     @property
     def new(self) -> int:
         """How many of these items the ledger does not know yet."""
-        return self._seen()[0].limits.size - self._ledger.size
+        known = self._ledger._read()  # noqa: SLF001  (same module)
+        return known.admitting(self._items, self._limit)[0].limits.size - known.limits.size
 
     def _seen(self) -> tuple[State, NDArray[np.intp]]:
         return self._ledger._read().admitting(self._items, self._limit)  # noqa: SLF001  (same module)
