@@ -1,0 +1,1 @@
+"""Aggregates per group over frames, files and databases: integer sums where the data lives, exact noise here."""
