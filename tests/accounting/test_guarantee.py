@@ -126,3 +126,13 @@ def test_lists_composed_with_a_release_hold_against_one_recipient_of_each():
 def test_sums_of_decimals_are_never_shown_below_themselves():
     part = Guarantee("epsilon", 5.1)
     assert Fraction(repr(part.compose(part, part).amount)) >= Fraction("15.3")
+
+
+def test_delta_is_said_and_adds_up():
+    promise = Guarantee("epsilon", 0.5, adjacent="adding a person", delta=1e-9, protected="person")
+    assert "exp(0.5 * v_i), and by 0.000000001 * v_i at most on top" in promise.text
+    assert "the person's own weight" in promise.text
+    together = promise.compose(promise)
+    assert together.delta >= 2e-9
+    assert together.protected == "person"
+    assert "on top" not in Guarantee("epsilon", 0.5).text

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.composition import add_up, group_loss
-from hetdp.core.checks import one_of, positive, whole
+from hetdp.core.checks import not_negative, one_of, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.plan import product_up
 from hetdp.profiles import PrivacyWeights
@@ -66,6 +66,11 @@ class Guarantee:
         What the amount is multiplied by, as a formula: "v_i", or "(v_i + v_j)" where two items are swapped.
     recipients
         How it adds up over the recipients of lists; None where all see the same.
+    delta
+        For outputs that depend on what data there are at all, such as keys chosen from them: item i is promised the
+        level except with `delta * v_i`.
+    protected
+        What has a weight: "item", "row" or "person".
     remarks
         Further sentences of `text`.
     simulated
@@ -93,6 +98,8 @@ class Guarantee:
     weights: PrivacyWeights | None = field(default=None, repr=False, compare=False)
     factor: str = field(default="v_i", repr=False, kw_only=True)
     recipients: Recipients | None = field(default=None, repr=False, kw_only=True)
+    delta: float = field(default=0.0, repr=False, kw_only=True)
+    protected: str = field(default="item", repr=False, kw_only=True)
     remarks: Sequence[str] = field(default=(), repr=False, kw_only=True)
     simulated: bool = field(default=False, repr=False, kw_only=True)
 
@@ -100,6 +107,7 @@ class Guarantee:
         one_of("unit", self.unit, ("epsilon", "rho"))
         one_of("protects", self.protects, ("values", "weights"))
         positive("amount", self.amount)
+        not_negative("delta", self.delta)
 
     @classmethod
     def of_lists(
@@ -132,13 +140,13 @@ class Guarantee:
         holds = f"Holds against {self.adversary}."
         if self.protects == "weights":
             return [f"{level} for each privacy weight; {_WEIGHTS_PAY}", holds]
-        own = "v_i in [0, 1] is the item's own weight"
+        own = f"v_i in [0, 1] is the {self.protected}'s own weight"
         if self.factor != "v_i":
             own = "v_i and v_j in [0, 1] are the items' own weights"
         if self.unit == "epsilon":
             promise = (
                 f"(epsilon, v)-differential privacy with {level}: {self.adjacent} changes the probability of any "
-                f"output by a factor of at most exp({shown} * {self.factor}), where {own}."
+                f"output by a factor of at most exp({shown} * {self.factor}){self._slack}, where {own}."
             )
         else:
             promise = (
@@ -155,6 +163,10 @@ class Guarantee:
             f"{self.most_recipients:,} lists together: {in_digits(self.total)} * {self.factor}."
         )
         return [promise, holds, collusion]
+
+    @property
+    def _slack(self) -> str:
+        return f", and by {in_digits(self.delta)} * {self.factor} at most on top" if self.delta else ""
 
     def __str__(self) -> str:
         return self.text
@@ -277,6 +289,8 @@ class Guarantee:
             self._composed_weights(amount, parts),
             factor=self.factor,
             recipients=recipients,
+            delta=functools.reduce(lambda sum_, part: float(add_up(sum_, part.delta)), parts, 0.0),
+            protected=self.protected,
             remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),
             simulated=any(part.simulated for part in parts),
         )

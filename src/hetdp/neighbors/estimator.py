@@ -6,7 +6,6 @@ import inspect
 import os
 import threading
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import HetdpError, HetdpWarning, InvalidInput, SimulatedResult
+from hetdp.core.frames import as_frame
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Effort, Engine, Fitted, Levels, Progress, Run, Search
@@ -27,7 +27,7 @@ from hetdp.profiles.coded import CodedProfiles, code_profiles, observed_items
 from hetdp.profiles.reading.identifiers import position_of
 from hetdp.sketching.significance import SIGNIFICANT
 
-__all__ = ["NotFitted", "PrivateNeighbors", "as_frame"]
+__all__ = ["NotFitted", "PrivateNeighbors"]
 
 
 #: Lists of recipients: scores, indices, significance.
@@ -559,20 +559,3 @@ class _Releases:
 
 def _row(coded: CodedProfiles, user: int) -> NDArray[np.uint8]:
     return coded.codes[coded.indptr[user] : coded.indptr[user + 1]]
-
-
-def as_frame(columns: Mapping[str, object]) -> Any:  # noqa: ANN401  (pandas is optional)
-    """Return a pandas data frame if pandas is installed, else an arrow table.
-
-    Examples
-    --------
-    >>> as_frame({"user": ["ann"], "score": [1.0]}).shape
-    (1, 2)
-    """
-    try:
-        import pandas as pd
-    except ImportError:
-        import pyarrow as pa
-
-        return pa.table(dict(columns))
-    return pd.DataFrame(dict(columns))
