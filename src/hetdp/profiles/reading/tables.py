@@ -1,5 +1,9 @@
-"""Read columns of private numbers from CSV and parquet files, without ever complaining about a value."""
+"""Read columns of private numbers from CSV and parquet files, without ever complaining about a value.
 
+Columns stay as arrow keeps them, and become numbers a block at a time: no Python object per cell.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +18,14 @@ from hetdp.profiles.weights import PrivacyWeights
 __all__ = ["Table", "read_table"]
 
 _FORM = "CSV file (UTF-8, commas, rows as long as the header) or parquet file"
+#: Texts that arrow and Python read as the same number. Whatever else is one for Python ("1_000") is left to it.
+_PLAIN = r"^-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?$"
+_LONGEST_PLAIN = 64
 
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """Some columns of a file, as read; rows are people."""
+    """Some columns of a file, as arrow arrays in pieces; rows are people."""
 
     path: Path
     columns: dict[str, list[Any]]
@@ -26,34 +33,29 @@ class Table:
     @property
     def rows(self) -> int:
         """How many rows there are. Public."""
-        return len(next(iter(self.columns.values())))
+        return sum(len(piece) for piece in next(iter(self.columns.values())))
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column as floats; cells that are no numbers become nan.
 
         A column without a single number is refused: that is a mistake about the file, not about a person.
         """
-        cells = self.columns[name]
-        try:
-            numbers = np.array(cells, dtype=np.float64)
-        except (TypeError, ValueError):
-            numbers = np.array([_number(cell) for cell in cells], dtype=np.float64)
-        present = np.array([cell not in (None, "") for cell in cells])
+        numbers = self._mapped(name, _numbers, np.float64)
+        present = ~self._absent(name)
         if present.any() and np.isnan(numbers[present]).all():
             raise DataError(f"column {name!r} of {self.path.name} must be numeric. Got no number at all instead.")
         return numbers
 
     def missing(self, name: str) -> int:
         """Return how many cells of a column are empty."""
-        return sum(cell in (None, "") for cell in self.columns[name])
+        return int(self._absent(name).sum())
 
     def weights(self, name: str | None, *, default: float) -> PrivacyWeights:
         """Return a column as privacy weights; empty cells, or all where no column is named, take the default."""
         if name is None:
             return PrivacyWeights(np.full(self.rows, default))
-        absent = np.array([cell in (None, "") for cell in self.columns[name]])
         try:
-            return PrivacyWeights(np.where(absent, default, self.numbers(name)))
+            return PrivacyWeights(np.where(self._absent(name), default, self.numbers(name)))
         except DataError:
             raise
         except InvalidInput as error:
@@ -62,22 +64,36 @@ class Table:
     def indicators(self, name: str, lower: float | None, upper: float | None) -> NDArray[np.float64]:
         """Return 1 for every row that has a value, inside the range if there is one, and 0 for the others."""
         if lower is None and upper is None:
-            return np.array([cell not in (None, "") for cell in self.columns[name]], dtype=np.float64)
+            return (~self._absent(name)).astype(np.float64)
         values = self.numbers(name)
         low, high = -np.inf if lower is None else lower, np.inf if upper is None else upper
         return ((values >= low) & (values <= high)).astype(np.float64)
 
     def labels(self, name: str) -> list[str]:
         """Return a column of identifiers, each different."""
-        labels = ["" if cell is None else str(cell) for cell in self.columns[name]]
-        if "" in labels:
+        if self.missing(name):
             raise DataError(f"column {name!r} of {self.path.name} must identify each row. Got an empty cell instead.")
-        if len(set(labels)) != len(labels):
+        labels = [label for piece in self.columns[name] for label in _texts(piece)]
+        repeated = len(labels) - len(set(labels))
+        if repeated:
             raise DataError(
                 f"column {name!r} of {self.path.name} must identify each row. "
-                f"Got {len(labels) - len(set(labels))} repeated identifiers instead."
+                f"Got {repeated} repeated identifiers instead."
             )
         return labels
+
+    def _mapped(self, name: str, function: Callable[[Any], NDArray[Any]], kind: type) -> NDArray[Any]:
+        """Return a function of a column, piece by piece."""
+        found: NDArray[Any] = np.empty(self.rows, dtype=kind)
+        begin = 0
+        for piece in self.columns[name]:
+            found[begin : begin + len(piece)] = function(piece)
+            begin += len(piece)
+        return found
+
+    def _absent(self, name: str) -> NDArray[np.bool_]:
+        """Return which cells of a column are empty."""
+        return self._mapped(name, _absent, np.bool_)
 
 
 def read_table(path: Path, names: list[str]) -> Table:
@@ -87,12 +103,80 @@ def read_table(path: Path, names: list[str]) -> Table:
         form = FORMATS.get(file.ending, CSV)
         check_columns(file.name, form.columns(file), names)
         for batch in form.batches(file, names):
-            for cells, column in zip(columns.values(), batch, strict=True):
-                cells.extend(column.to_pylist())
+            for pieces, column in zip(columns.values(), batch, strict=True):
+                pieces.append(_plain(column))
     table = Table(path, columns)
     if table.rows == 0:
         raise DataError(f"{path.name} must hold at least one row. Got none instead.")
     return table
+
+
+def _plain(column: Any) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    """Return a column without the ways to keep texts that mean nothing here; texts are UTF-8."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        return _plain(column.dictionary_decode())
+    if column.type in (pa.string(), pa.large_string(), pa.string_view()):
+        column = column.cast(pa.string())
+        column.validate(full=True)
+    return column
+
+
+def _absent(piece: Any) -> NDArray[np.bool_]:  # noqa: ANN401
+    """Return which cells are null or an empty text."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    absent = compute.is_null(piece)
+    if pa.types.is_string(piece.type):
+        absent = compute.or_(absent, compute.fill_null(compute.equal(compute.binary_length(piece), 0), False))  # noqa: FBT003
+    found: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _numbers(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
+    """Return cells as floats, as Python's float reads each; nan for what is no number."""
+    import pyarrow as pa
+
+    kind = piece.type
+    if pa.types.is_decimal(kind):
+        piece = piece.cast(pa.string())  # arrow's own way to floats rounds twice
+    if pa.types.is_string(piece.type):
+        return _numbers_of_texts(piece)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
+        return _floats(piece)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return np.array([_number(cell) for cell in piece.to_pylist()])
+    return np.full(len(piece), np.nan)  # dates, lists and the like
+
+
+def _floats(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
+    """Return what arrow can make floats of, nan for null; integers beyond 2**53 are rounded."""
+    import pyarrow as pa
+
+    found: NDArray[np.float64] = piece.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _numbers_of_texts(texts: Any) -> NDArray[np.float64]:  # noqa: ANN401
+    import pyarrow as pa
+    from pyarrow import compute
+
+    texts = compute.if_else(compute.equal(compute.binary_length(texts), 0), pa.scalar(None, pa.string()), texts)
+    try:
+        return _floats(texts)
+    except pa.ArrowInvalid:
+        pass  # some text is no plain number; the message quotes it
+    texts = compute.ascii_trim_whitespace(texts)
+    plain = compute.match_substring_regex(texts, _PLAIN)
+    plain = compute.and_(plain, compute.less_equal(compute.binary_length(texts), _LONGEST_PLAIN))
+    numbers = _floats(compute.if_else(plain, texts, pa.scalar(None, pa.string()))).copy()
+    # Each text of the others once: an "n/a" in every other row costs one look.
+    others = compute.if_else(plain, pa.scalar(None, pa.string()), texts).dictionary_encode()
+    known = np.array([_number(text) for text in others.dictionary.to_pylist()] + [np.nan])
+    where = others.indices.fill_null(known.size - 1).to_numpy(zero_copy_only=False)
+    return np.where(np.isnan(numbers), known[where], numbers)
 
 
 def _number(cell: object) -> float:
@@ -102,3 +186,13 @@ def _number(cell: object) -> float:
         return float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return float("nan")
+
+
+def _texts(piece: Any) -> list[str]:  # noqa: ANN401
+    """Return cells as Python writes them."""
+    import pyarrow as pa
+
+    if pa.types.is_string(piece.type) or pa.types.is_integer(piece.type):
+        texts: list[str] = piece.cast(pa.string()).to_numpy(zero_copy_only=False).tolist()
+        return texts
+    return [str(cell) for cell in piece.to_pylist()]
