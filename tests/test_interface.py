@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 EXPECTED_NAMES = [
     "Box",
     "BudgetExhausted",
+    "Categories",
     "Guarantee",
     "Ledger",
     "PrivacyWeights",

@@ -18,7 +18,7 @@ from hetdp.mechanisms.estimation import best_multiplier
 from hetdp.mechanisms.queries.falsification import falsify
 from hetdp.mechanisms.stretching import Stretched, stretch
 from hetdp.noise import discrete_gaussian, discrete_laplace
-from hetdp.profiles import Box, PrivacyWeights, Profiles, WeightPrior, policies, split
+from hetdp.profiles import Box, Categories, PrivacyWeights, Profiles, WeightPrior, policies, split
 
 if TYPE_CHECKING:
     from hetdp import datasets
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Box",
     "BudgetExhausted",
+    "Categories",
     "Guarantee",
     "Ledger",
     "PrivacyWeights",

@@ -22,7 +22,7 @@ from hetdp.mechanisms.plan import FullPricePlan, Mechanism, require_plain_epsilo
 from hetdp.mechanisms.queries.base import Floats
 from hetdp.mechanisms.stretching import as_weights
 from hetdp.noise.coins import choose_one, survive
-from hetdp.profiles import Box, PrivacyWeights
+from hetdp.profiles import Box, Categories, PrivacyWeights
 
 __all__ = ["SELECTED_BY_NAME", "Selection", "maximum", "median", "minimum", "mode", "quantile"]
 
@@ -169,35 +169,50 @@ def minimum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int
     return _extreme("minimum", domain, weights, candidates)
 
 
-def mode(domain: Box, weights: PrivacyWeights | ArrayLike, *, categories: ArrayLike) -> Selection:
+def mode(domain: Box, weights: PrivacyWeights | ArrayLike, *, categories: ArrayLike | Categories) -> Selection:
     """Choose the most frequent category, every item counting with its weight.
 
     Parameters
     ----------
     domain
-        The box that the category codes lie in.
+        The box that the category codes lie in; that of `Categories`, `categories.domain(size=n)`.
     weights
         One secret weight per item.
     categories
-        The public codes; a value counts for the nearest one.
+        The public codes; a value counts for the nearest one. Or `Categories`: values are then their codes,
+        `categories.codes(cells)`, and an item of none counts for none.
 
     Privacy
     -------
     (epsilon, v)-differentially private: the score of a category is the weight of its items; replacing an item takes
-    its weight from one and gives it to another.
+    its weight from one and gives it to another, or to none.
 
     Examples
     --------
     >>> mode(Box.uniform(0, 2, size=4), [1, 1, 1, 1], categories=[0, 1, 2]).candidates
     array([0., 1., 2.])
+    >>> wards = Categories(["er", "icu", "lab"])
+    >>> plan = mode(wards.domain(size=3), [1, 1, 1], categories=wards).plan(noise="laplace", amount=100.0)
+    >>> from hetdp.core.randomness import seeded_stream
+    >>> answer = plan.answer(wards.codes(["lab", "er", "lab"]), np.ones(3, dtype=bool), seeded_stream(0))
+    >>> wards.labels[int(answer)]
+    'lab'
     """
-    codes = np.unique(float_vector("categories", categories))
+    if isinstance(categories, Categories):
+        if domain != categories.domain(size=domain.size):
+            raise InvalidInput(f"domain of categories must be categories.domain(size=n). Got {domain!r} instead.")
+        codes, place_of = np.arange(float(len(categories))), categories.places
+    else:
+        codes = np.unique(float_vector("categories", categories))
+
+        def place_of(clamped: Floats) -> NDArray[np.intp]:
+            nearest: NDArray[np.intp] = np.abs(clamped[:, None] - codes[None, :]).argmin(axis=1)
+            return nearest
 
     def score(clamped: Floats, steps: Steps, epsilon: float) -> Steps:  # noqa: ARG001
-        nearest = np.abs(clamped[:, None] - codes[None, :]).argmin(axis=1)
-        totals = np.zeros(codes.size, dtype=np.int64)
-        np.add.at(totals, nearest, steps)
-        return totals * _STEPS
+        totals = np.zeros(1 + codes.size, dtype=np.int64)  # those of none first
+        np.add.at(totals, 1 + place_of(clamped), steps)
+        return totals[1:] * _STEPS
 
     return Selection("mode", domain, _checked(domain, weights), codes, score)
 
@@ -266,6 +281,7 @@ SELECTED_BY_NAME: Mapping[str, Callable[[Box, PrivacyWeights], Selection]] = {
 
 @mechanism_examples
 def _examples() -> Iterator[Example]:
+    wards = Categories(["er", "icu", "lab"])
     few = 11  # candidates, so that each has a probability worth measuring
     for name, mechanism in (
         ("median", median(UNIT, WEIGHTS, candidates=few)),
@@ -273,5 +289,6 @@ def _examples() -> Iterator[Example]:
         ("maximum", maximum(UNIT, WEIGHTS, candidates=few)),
         ("minimum", minimum(UNIT, WEIGHTS, candidates=few)),
         ("mode", mode(Box.uniform(0, 3, size=6), WEIGHTS, categories=[0, 1, 2, 3])),
+        ("mode of categories", mode(wards.domain(size=6), WEIGHTS, categories=wards)),
     ):
         yield Example(f"exponential {name}", mechanism, samples=40_000, items=(0, 1, 3))

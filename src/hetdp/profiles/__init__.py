@@ -2,9 +2,10 @@
 
 from hetdp.profiles import policies
 from hetdp.profiles.box import Box
+from hetdp.profiles.categories import Categories
 from hetdp.profiles.holdout import split
 from hetdp.profiles.priors import WeightPrior
 from hetdp.profiles.profiles import Profiles
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = ["Box", "PrivacyWeights", "Profiles", "WeightPrior", "policies", "split"]
+__all__ = ["Box", "Categories", "PrivacyWeights", "Profiles", "WeightPrior", "policies", "split"]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
+from hetdp import Categories
 from hetdp.errors import DataError
 from hetdp.profiles.reading.tables import Table, read_table
 
@@ -180,3 +181,24 @@ def test_texts_that_are_not_unicode_are_refused_unquoted(tmp_path):
     with pytest.raises(DataError, match=r"people.parquet must be a readable CSV file") as caught:
         read_back(tmp_path, column)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "codes"),
+    [
+        (pa.array([" er ", "icu", "ER", "", None, "lab", "er"]), [0, 1, -1, -1, -1, -1, 0]),
+        (pa.array(["er", "icu", None]).dictionary_encode(), [0, 1, -1]),
+        (pa.array([b"er", b"\xff"]), [0, -1]),
+        (pa.array([7, 8, None]), [2, -1, -1]),
+        (pa.array([7.0, float("nan"), 7.5]), [2, -1, -1]),
+        (pa.array([True, False, None]), [3, -1, -1]),
+        (pa.nulls(2), [-1, -1]),
+        (pa.array([["er"], None]), [-1, -1]),
+        (pa.array([{"er": "er"}]), [-1]),
+        (pa.array([dt.timedelta(days=1)]), [-1]),
+        (pa.array([dt.date(2026, 11, 16), None]), [4, -1]),
+        (pa.array([1], pa.timestamp("ns")), [-1]),
+    ],
+)
+def test_cells_are_coded_by_their_category(tmp_path, column, codes):
+    assert read_back(tmp_path, column).codes("x", Categories(["er", "icu", 7, True, "2026-11-16"])).tolist() == codes

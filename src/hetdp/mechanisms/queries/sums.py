@@ -10,7 +10,7 @@ from hetdp.core.checks import float_vector, one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
 from hetdp.mechanisms.queries.base import ULP, Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
-from hetdp.profiles import Box
+from hetdp.profiles import Box, Categories
 
 __all__ = ["LinearQuery", "checked_coefficients", "count", "histogram", "linear", "mean", "scalar_product", "total"]
 
@@ -134,7 +134,7 @@ class _Histogram(ItemwiseQuery):
         return self.edges.size - 1
 
     def bin_of(self, clamped: Floats) -> NDArray[np.intp]:
-        """Return the bin of each value; a value outside all bins falls into the nearest."""
+        """Return the bin of each value, or -1 for none; a value outside all bins falls into the nearest."""
         return np.clip(np.searchsorted(self.edges, clamped, side="right") - 1, 0, self.bins - 1)
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
@@ -153,7 +153,7 @@ class _Histogram(ItemwiseQuery):
         return self.stretched(points, np.ones(self.size))
 
     def stretched(self, clamped: Floats, shrinkage: Floats) -> Floats:
-        return floats(np.bincount(self.bin_of(clamped), weights=shrinkage, minlength=self.bins))
+        return floats(np.bincount(self.bin_of(clamped) + 1, weights=shrinkage, minlength=self.bins + 1)[1:])
 
     def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:
         bins = self.bin_of(clamped)
@@ -169,8 +169,19 @@ class _Histogram(ItemwiseQuery):
         return 1.0 - shrinkage
 
 
-def histogram(domain: Box, edges: int | ArrayLike, *, adjacency: str = "replace") -> Query:
-    """Return the vector-valued query that counts values per bin.
+class _CategoryHistogram(_Histogram):
+    """Counts per category; an item of none adds nothing anywhere."""
+
+    def __init__(self, domain: Box, categories: Categories, cells: int) -> None:
+        super().__init__(domain, np.arange(len(categories) + 1.0), cells)
+        self.categories = categories
+
+    def bin_of(self, clamped: Floats) -> NDArray[np.intp]:
+        return self.categories.places(clamped)
+
+
+def histogram(domain: Box, edges: int | ArrayLike | Categories, *, adjacency: str = "replace") -> Query:
+    """Return the vector-valued query that counts values per bin, or per category.
 
     Parameters
     ----------
@@ -178,7 +189,8 @@ def histogram(domain: Box, edges: int | ArrayLike, *, adjacency: str = "replace"
         One row of the table per item.
     edges
         Public and increasing, or how many equal bins to cut the domain into. Bin k holds edges[k] <= x < edges[k+1];
-        the last one holds its end too. Values outside fall into the nearest bin.
+        the last one holds its end too. Values outside fall into the nearest bin. Or the categories: values are then
+        their codes, `categories.codes(cells)`, the domain is theirs, and an item of none counts nowhere.
     adjacency
         "replace": adjacent tables have another value in row i (S = 2). "add-remove": they have row i or not (S = 1);
         then replacing a row costs twice epsilon * v_i.
@@ -191,8 +203,15 @@ def histogram(domain: Box, edges: int | ArrayLike, *, adjacency: str = "replace"
     --------
     >>> histogram(Box.uniform(0, 30, size=4), edges=[0, 10, 20, 30])([3, 5, 20, 30])
     array([2., 0., 2.])
+    >>> wards = Categories(["er", "icu", "lab"])
+    >>> histogram(wards.domain(size=4), wards)(wards.codes(["icu", "er", "icu", "kitchen"]))
+    array([1., 2., 0.])
     """
     cells = {"replace": 2, "add-remove": 1}[one_of("adjacency", adjacency, ("replace", "add-remove"))]
+    if isinstance(edges, Categories):
+        if domain != edges.domain(size=_size(domain)):
+            raise InvalidInput(f"domain of categories must be categories.domain(size=n). Got {domain!r} instead.")
+        return _CategoryHistogram(domain, edges, cells)
     if isinstance(edges, int):
         bins = whole("edges", edges, minimum=1)
         edges = np.linspace(domain.lower.min(), domain.upper.max(), bins + 1)
@@ -260,6 +279,7 @@ def _size(domain: object) -> int:
 
 @query_examples
 def _examples() -> dict[str, Query]:
+    wards = Categories(["er", "icu", "lab"])
     return {
         "linear": linear([2, 1, 0.5, -3, 0, 1e-3], MIXED),
         "total": total(UNIT),
@@ -268,6 +288,7 @@ def _examples() -> dict[str, Query]:
         "count": count(UNIT),
         "histogram, replace": histogram(AGES, [20, 30, 50, 80]),
         "histogram, add-remove": histogram(AGES, [20, 30, 50, 80], adjacency="add-remove"),
+        "histogram, categories": histogram(wards.domain(size=6), wards),
         "scalar product": scalar_product(UNIT),
         "scalar product, signed": scalar_product(SIGNED),
         "scalar product, mixed": scalar_product(MIXED),

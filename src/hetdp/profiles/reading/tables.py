@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.profiles.categories import Categories
 from hetdp.profiles.reading.files import CSV, FORMATS, check_columns, open_file
 from hetdp.profiles.weights import PrivacyWeights
 
@@ -68,6 +69,10 @@ class Table:
         values = self.numbers(name)
         low, high = -np.inf if lower is None else lower, np.inf if upper is None else upper
         return ((values >= low) & (values <= high)).astype(np.float64)
+
+    def codes(self, name: str, categories: Categories) -> NDArray[np.float64]:
+        """Return the places of the categories of a column, -1 for cells that are none of them."""
+        return self._mapped(name, lambda piece: _codes(piece, categories), np.float64)
 
     def labels(self, name: str) -> list[str]:
         """Return a column of identifiers, each different."""
@@ -186,6 +191,20 @@ def _number(cell: object) -> float:
         return float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return float("nan")
+
+
+def _codes(piece: Any, categories: Categories) -> NDArray[np.float64]:  # noqa: ANN401
+    import pyarrow as pa
+
+    if pa.types.is_temporal(piece.type) or pa.types.is_nested(piece.type):
+        try:
+            piece = piece.cast(pa.string())
+        except (NotImplementedError, ValueError):  # lists and the like are no category
+            piece = pa.nulls(len(piece), pa.string())
+    kinds = piece.dictionary_encode()  # each cell of a kind once
+    known: NDArray[np.float64] = np.append(categories.codes(kinds.dictionary.to_pylist()), categories.codes([None]))
+    where: NDArray[np.intp] = kinds.indices.fill_null(known.size - 1).to_numpy(zero_copy_only=False)
+    return known[where]
 
 
 def _texts(piece: Any) -> list[str]:  # noqa: ANN401
