@@ -5,19 +5,53 @@ import pytest
 
 import hetdp
 from hetdp.core.errors import InvalidInput
-from hetdp.mechanisms.named import QUERIES, mechanism_named
-from hetdp.profiles import WeightPrior
+from hetdp.mechanisms.named import MECHANISMS, QUERIES, SELECTED, default_mechanism, mechanism_named
+from hetdp.profiles import Categories, WeightPrior
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
+WARDS = Categories(["er", "icu", "lab"])
+RANGE = {"lower": -10, "upper": 20}
 
 
+def public(name):
+    """Return what is public about a question."""
+    more = {"quantile": {"quantile": 0.9}, "mode": {"categories": WARDS}}.get(name, {})
+    return more if name == "mode" else {**RANGE, **more}
+
+
+@pytest.mark.filterwarnings("ignore::hetdp.errors.StretchingWarning")
+@pytest.mark.parametrize("mechanism", [None, *MECHANISMS])
 @pytest.mark.parametrize("name", QUERIES)
-def test_every_question_is_answered_about_the_people_there_are(name):
-    asked = mechanism_named(name, [1.0, 0.5, 0.0], lower=10, upper=20)
-    assert (asked.name, asked.domain.size) == (name, 3)
+def test_every_question_is_answered_about_the_people_there_are(name, mechanism):
+    level = {"threshold": 0.5} if mechanism == "threshold" else {}
+    possible = {"exponential": SELECTED, "sampling": QUERIES, None: QUERIES}
+    ranks = ("median", "quantile", "mode")  # no number with noise
+    if name not in possible.get(mechanism, [query for query in QUERIES if query not in ranks]):
+        with pytest.raises(InvalidInput, match=f"mechanism of a {name} must be"):
+            mechanism_named(name, [1.0, 0.5, 0.0], mechanism=mechanism, **public(name), **level)
+        return
+    asked = mechanism_named(name, [1.0, 0.5, 0.0], mechanism=mechanism, **public(name), **level)
+    assert (asked.name.split()[0], asked.domain.size) == (name, 3)
     assert asked.weights.values.tolist() == [1.0, 0.5, 0.0]
     values = np.array([1.0, 1.0, 0.0]) if name == "count" else np.array([12.0, 14.0, 16.0])
     assert np.all(np.isfinite(hetdp.release(asked, values, epsilon=1.0).value))
+
+
+@pytest.mark.parametrize("name", ["histogram", "mode"])
+def test_categories_stand_for_the_range(name):
+    asked = mechanism_named(name, np.ones(100), categories=WARDS)
+    cells = ["icu"] * 60 + ["lab"] * 30 + ["kitchen"] * 10
+    answer = hetdp.release(asked, WARDS.codes(cells), epsilon=1e6).value
+    assert answer == pytest.approx(np.array([0, 60, 30]) if name == "histogram" else 1, abs=0.01)
+
+
+def test_who_is_in_no_category_outvotes_nobody():
+    asked = mechanism_named("mode", np.ones(100), categories=WARDS)
+    assert hetdp.release(asked, WARDS.codes(["kitchen"] * 98 + ["er"] * 2), epsilon=1e6).value == 0
+
+
+def test_what_is_chosen_is_left_to_the_exponential_mechanism():
+    assert {name for name in QUERIES if default_mechanism(name) == "exponential"} == set(SELECTED)
 
 
 def test_a_count_needs_no_range():
@@ -42,6 +76,16 @@ def test_the_best_multiplier_is_that_of_the_prior():
         ("middle", {}, r"name must be one of 'mean'.*Got 'middle' instead"),
         ("mean", {"lower": 0}, "lower and upper must be given for a mean"),
         ("median", {"lower": 0, "upper": 1, "multiplier": 2.0}, "nothing is stretched"),
+        ("mean", {"lower": 0, "upper": 1, "mechanism": "sampling", "multiplier": 2.0}, "nothing is stretched"),
+        ("mean", {"lower": 0, "upper": 1, "mechanism": "magic"}, "mechanism must be one of 'stretching'"),
+        ("mean", {"lower": 0, "upper": 1, "mechanism": "threshold"}, "threshold must be given for the mechanism"),
+        ("mean", {"lower": 0, "upper": 1, "threshold": 0.5}, "threshold must be given for the mechanism"),
+        ("mean", {"lower": 0, "upper": 1, "quantile": 0.5}, "quantile must be given for a quantile only"),
+        ("quantile", {"lower": 0, "upper": 1}, "quantile must be given for a quantile only"),
+        ("quantile", {"lower": 0, "upper": 1, "quantile": 2.0}, r"share must lie in \[0, 1\]"),
+        ("mean", {"categories": WARDS}, "categories must be given for a histogram or mode"),
+        ("mode", {"categories": WARDS, "lower": 0}, "without a range"),
+        ("mode", {"lower": 0, "upper": 1}, "categories must be given for a mode"),
         ("median", {"lower": 0, "upper": 1, "prior": PRIOR}, "nothing is stretched"),
         ("mean", {"lower": 0, "upper": 1, "multiplier": "best"}, "prior and epsilon must be given"),
     ],

@@ -4,13 +4,14 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from hetdp.accounting import Ledger, plan
+from hetdp.accounting import Ledger, Release, plan
 from hetdp.accounting import release as release_answer
 from hetdp.accounting.ledger import LedgerView
 from hetdp.cli.output import (
@@ -24,13 +25,26 @@ from hetdp.cli.output import (
 )
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
-from hetdp.mechanisms.named import QUERIES, SELECTED, mechanism_named
-from hetdp.mechanisms.plan import Plan
+from hetdp.mechanisms.named import CATEGORICAL, MECHANISMS, QUERIES, SELECTED, default_mechanism, mechanism_named
+from hetdp.mechanisms.plan import Mechanism, Plan
+from hetdp.profiles import Categories
 from hetdp.profiles.reading.tables import Table, read_table
 
 __all__ = ["release"]
 
 DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
+#: What a question by name is told.
+_ASKED = (
+    "lower",
+    "upper",
+    "center",
+    "bins",
+    "quantile",
+    "mechanism",
+    "threshold",
+    "multiplier",
+    "epsilon",
+)
 _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
 
 
@@ -48,11 +62,20 @@ def _number_or_best(_context: click.Context, _option: click.Parameter, text: str
 @click.option("--lower", type=float, help="Public lower end of the values.")
 @click.option("--upper", type=float, help="Public upper end of the values.")
 @click.option("--center", type=float, help="Where items shrink to.  [default: 0 if in the range, else the midpoint]")
-@click.option("--bins", type=click.IntRange(min=1), default=10, show_default=True, help="Bins of a histogram.")
+@click.option("--bins", type=click.IntRange(min=1), help="Bins of a histogram.  [default: 10]")
+@click.option("--quantile", type=click.FloatRange(0, 1), help="Share of the people below a quantile.")
+@click.option("--categories", help="Public categories of a mode or histogram, such as er,icu,lab, instead of a range.")
+@click.option("--categories-file", type=click.Path(path_type=Path), help="Instead: a text file, a category per line.")
 @click.option("--weight-column", help="Column of privacy weights in [0, 1]; empty cells take --default-weight.")
 @click.option("--default-weight", type=float, default=1.0, show_default=True, help="Weight where none is set.")
 @click.option("--epsilon", type=float, help="Privacy level of a release with Laplace noise.")
 @click.option("--rho", type=float, help="Instead of --epsilon: level of a release with Gaussian noise.")
+@click.option(
+    "--mechanism",
+    type=click.Choice(MECHANISMS),
+    help="As hetdp compare recommends.  [default: exponential for what is chosen among values, else stretching]",
+)
+@click.option("--threshold", type=float, help="Level of --mechanism threshold: whoever is stricter is dropped.")
 @click.option(
     "--multiplier",
     default="1",
@@ -89,9 +112,11 @@ def release(
     \b
     hetdp release people.csv --query mean --column hours --lower 0 --upper 80 \\
         --weight-column privacy --epsilon 1 --ledger ledger.db
+    hetdp release people.csv --query quantile --quantile 0.9 --column hours --lower 0 --upper 80 --epsilon 1
+    hetdp release people.csv --query mode --column department --categories er,icu,lab --epsilon 1
 
-    Cells outside the range are moved to its nearest end, and cells that are no number ("n/a", "1,000") count as the
-    centre, without a word: an error would tell about a person.
+    Cells outside the range are moved to its nearest end, cells that are no number ("n/a", "1,000") count as the
+    centre, and cells that are no category for none, without a word: an error would tell about a person.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     _check(query, default_weight, options)
     names = (column, weight_column, options["id_column"])
@@ -100,12 +125,17 @@ def release(
         empty = f"{table.missing(weight_column)} rows set no weight and take --default-weight {default_weight:g}."
         voice.note(empty)
     weights = table.weights(weight_column, default=default_weight)
-    asked = {name: options[name] for name in ("lower", "upper", "center", "bins", "multiplier", "epsilon")}
-    mechanism = mechanism_named(query, weights, prior=options["westin"], **asked)
+    categories = _categories(options["categories"], options["categories_file"])
+    asked = {name: options[name] for name in _ASKED if options[name] is not None}
+    with voice.remarks():
+        mechanism = mechanism_named(query, weights, prior=options["westin"], categories=categories, **asked)
     if options["multiplier"] == "best":
         voice.note(f"The best multiplier for this prior is {mechanism.multiplier:g}.")  # type: ignore[attr-defined]
     lower, upper = options["lower"], options["upper"]
-    values = table.indicators(column, lower, upper) if query == "count" else table.numbers(column)
+    if query == "count":
+        values = table.indicators(column, lower, upper)
+    else:
+        values = table.numbers(column) if categories is None else table.codes(column, categories)
     if output is not None:
         check_writable(output, keep=(data, options["ledger_path"]))
     level = {"epsilon": options["epsilon"], "rho": options["rho"]}
@@ -115,14 +145,13 @@ def release(
             return
         answer = release_answer(mechanism, values, ledger=ledger, **level)
         dropping = ledger is not None and ledger.drops
-    edges = getattr(getattr(mechanism, "query", None), "edges", None)
     public = {
         **answer.public(),
         "rows": table.rows,
         "lower": lower,
         "upper": upper,
         **({"on_exhausted": "drop"} if dropping else {}),
-        **({"edges": edges.tolist()} if edges is not None else {}),
+        **_worded(query, answer, mechanism, categories, options["quantile"]),
     }
     unwritten = None if output is None else _written(output, public, voice)
     if voice.as_json:
@@ -141,15 +170,55 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
     """Refuse options that do not go together, in the words of the command line."""
     if (options["epsilon"] is None) == (options["rho"] is None):
         raise click.UsageError("exactly one of --epsilon and --rho must be given.")
-    if query != "count" and (options["lower"] is None or options["upper"] is None):
-        raise click.UsageError(f"--lower and --upper must be given for --query {query}: the range is public.")
-    for name, usual in (("rho", None), ("westin", None), ("multiplier", 1.0)):
-        if query in SELECTED and options[name] != usual:
-            raise click.UsageError(f"--{name} must not be given for --query {query}: nothing is stretched.")
+    _check_question(query, options)
+    kind = options["mechanism"] or default_mechanism(query)
+    if (options["threshold"] is None) == (kind == "threshold"):
+        raise click.UsageError("--mechanism threshold and --threshold must be given together.")
+    for name, usual, unfit in (
+        ("rho", None, kind in ("exponential", "sampling")),
+        ("westin", None, query in SELECTED),
+        ("multiplier", 1.0, kind != "stretching"),
+    ):
+        if unfit and options[name] != usual:
+            about = f"--query {query}" if query in SELECTED else f"--mechanism {kind}"
+            raise click.UsageError(f"--{name} must not be given for {about}: nothing is stretched.")
     if options["multiplier"] == "best" and (options["westin"] is None or options["epsilon"] is None):
         raise click.UsageError("--multiplier best needs --westin and --epsilon.")
     if not 0 <= default_weight <= 1:
         raise click.UsageError(f"--default-weight must lie in [0, 1], not {default_weight:g}.")
+
+
+def _check_question(query: str, options: dict[str, Any]) -> None:
+    """Refuse a question that lacks something public, and options that it has no use for."""
+    categorical = options["categories"] is not None or options["categories_file"] is not None
+    if options["categories"] is not None and options["categories_file"] is not None:
+        raise click.UsageError("only one of --categories and --categories-file must be given.")
+    if query == "mode" and not categorical:
+        raise click.UsageError("--categories must be given for --query mode: they are public.")
+    if categorical and query not in CATEGORICAL:
+        raise click.UsageError(f"--categories must not be given for --query {query}.")
+    for name in ("lower", "upper", "center", "bins"):
+        if categorical and options[name] is not None:
+            raise click.UsageError(f"--{name} must not be given with --categories.")
+    for name, of_use in (("bins", query == "histogram"), ("center", query != "count")):
+        if options[name] is not None and not of_use:
+            raise click.UsageError(f"--{name} must not be given for --query {query}.")
+    if (options["quantile"] is None) == (query == "quantile"):
+        must = "must be" if query == "quantile" else "must not be"
+        raise click.UsageError(f"--quantile {must} given for --query {query}.")
+    if query != "count" and not categorical and (options["lower"] is None or options["upper"] is None):
+        raise click.UsageError(f"--lower and --upper must be given for --query {query}: the range is public.")
+
+
+def _categories(listed: str | None, path: Path | None) -> Categories | None:
+    """Return the public categories, if there are any."""
+    if path is None:
+        return None if listed is None else Categories(listed.split(","))
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError):
+        raise DataError(f"--categories-file must be a readable text file. Got {str(path)!r} instead.") from None
+    return Categories(line for line in lines if line.strip())
 
 
 @contextmanager
@@ -189,6 +258,19 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
         voice.note("--limit is for rows new to the ledger; there are none.")
 
 
+def _worded(
+    query: str, answer: Release, mechanism: Mechanism, categories: Categories | None, quantile: float | None
+) -> dict[str, Any]:
+    """Return what else is public about an answer: what its cells or its number stand for."""
+    if quantile is not None:
+        return {"query": query, "quantile": quantile}
+    if categories is None:
+        counted: Any = getattr(mechanism, "base", mechanism)  # of what is sampled
+        return {"edges": counted.query.edges.tolist()} if query == "histogram" else {}
+    chosen = {"value": categories.labels[int(answer.value)]} if query == "mode" else {}
+    return {**chosen, "categories": list(categories.labels)}
+
+
 def _written(output: Path, public: dict[str, Any], voice: Voice) -> OSError | None:
     """Write the answer; return what went wrong, so that it is still shown: it has been paid for."""
     try:
@@ -225,15 +307,13 @@ def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Itera
 
 
 def _show(public: dict[str, Any]) -> None:
-    edges = public.get("edges")
-    if edges is None:
+    if public["query"] != "histogram":
         facts = {public["query"]: public["value"], "estimate": public["estimate"]}
     else:
-        rows = [
-            (f"{low:g} to {high:g}", f"{count:.1f}")
-            for low, high, count in zip(edges[:-1], edges[1:], public["value"], strict=True)
-        ]
-        print_rows("histogram", ("bin", "noisy count"), rows)
+        edges = public.get("edges", [])
+        bins = public.get("categories") or [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+        rows = [(label, f"{count:.1f}") for label, count in zip(bins, public["value"], strict=True)]
+        print_rows("histogram", ("category" if "categories" in public else "bin", "noisy count"), rows)
         facts = {}
     spread = "noise scale" if public["noise"] == "laplace" else "noise standard deviation"
     print_facts("", {**facts, spread: public["scale"], "guarantee": public["guarantee"]})

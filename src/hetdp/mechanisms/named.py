@@ -1,5 +1,7 @@
 """Questions by name, about one value per person in a public range: the mechanism that answers each best."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -10,15 +12,26 @@ from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.estimation import best_multiplier
 from hetdp.mechanisms.plan import Mechanism
+from hetdp.mechanisms.queries.base import Query
+from hetdp.mechanisms.sampling import sample
 from hetdp.mechanisms.stretching import stretch
-from hetdp.profiles import Box, PrivacyWeights, WeightPrior
+from hetdp.mechanisms.thresholding import threshold as thresholded
+from hetdp.profiles import Box, Categories, PrivacyWeights, WeightPrior
 
-__all__ = ["QUERIES", "SELECTED", "mechanism_named"]
+__all__ = ["CATEGORICAL", "MECHANISMS", "QUERIES", "SELECTED", "default_mechanism", "mechanism_named"]
 
-#: Chosen among 1,001 values of the range by a personalised exponential mechanism: noise as large as the range, which
-#: stretching needs for an extreme, would drown them.
-SELECTED = selection.SELECTED_BY_NAME
+#: Chosen among 1,001 values of the range, or among categories, by a personalised exponential mechanism: noise as large
+#: as the range, which stretching needs for an extreme, would drown them.
+SELECTED = (*selection.SELECTED_BY_NAME, "quantile", "mode")
 QUERIES = (*queries.RELEASED_BY_NAME, *SELECTED)
+#: What can be asked about categories; a mode about nothing else.
+CATEGORICAL = ("histogram", "mode")
+MECHANISMS = ("stretching", "exponential", "sampling", "threshold")
+
+
+def default_mechanism(name: str) -> str:
+    """Return what answers a question unless told otherwise."""
+    return "exponential" if name in SELECTED else "stretching"
 
 
 def mechanism_named(
@@ -29,6 +42,10 @@ def mechanism_named(
     upper: float | None = None,
     center: float | None = None,
     bins: int = 10,
+    quantile: float | None = None,
+    categories: Categories | None = None,
+    mechanism: str | None = None,
+    threshold: float | None = None,
     multiplier: float | Literal["best"] = 1.0,
     prior: WeightPrior | None = None,
     epsilon: float | None = None,
@@ -37,28 +54,74 @@ def mechanism_named(
 
     `lower` and `upper` are the public range of the values; a count needs none: its values are 1 for who counts and 0
     for who does not. Values shrink to `center`, by default 0 if it lies in the range, else the midpoint; for a variance
-    the midpoint. The `bins` of a histogram have the same width. For `multiplier` and `prior` see `hetdp.stretch`;
+    the midpoint. The `bins` of a histogram have the same width; with `categories` instead of a range, values are their
+    codes. `quantile` is the share of the people below the value that is asked for. `mechanism` is one of `MECHANISMS`;
+    `threshold` the level below which that of this name drops people. For `multiplier` and `prior` see `hetdp.stretch`;
     "best" is `hetdp.best_multiplier` for the prior and `epsilon`.
     """
     own = weights if isinstance(weights, PrivacyWeights) else PrivacyWeights(weights)
-    size = own.values.size
     one_of("name", name, QUERIES)
-    if name != "count" and (lower is None or upper is None):
-        raise InvalidInput(f"lower and upper must be given for a {name}: the range is public. Got None instead.")
-    low, high = (0.0, 1.0) if lower is None or upper is None else (lower, upper)
-    if name in SELECTED:
-        if multiplier != 1.0 or prior is not None:
-            raise InvalidInput(
-                f"multiplier and prior must not be given for a {name}: nothing is stretched. Got one instead."
-            )
-        return SELECTED[name](Box.uniform(low, high, size=size, center=center), own)
-    if name == "variance" and center is None:
-        center = low / 2 + high / 2  # keeps the most of a variance
-    domain = Box.uniform(0, 1, size=size) if name == "count" else Box.uniform(low, high, size=size, center=center)
-    more = (np.linspace(low, high, bins + 1),) if name == "histogram" else ()
-    query = queries.RELEASED_BY_NAME[name](domain, *more)
+    kind = one_of("mechanism", mechanism or default_mechanism(name), MECHANISMS)
+    if (threshold is None) == (kind == "threshold"):
+        raise InvalidInput(f"threshold must be given for the mechanism threshold only. Got {threshold!r} instead.")
+    if (quantile is None) == (name == "quantile"):
+        raise InvalidInput(f"quantile must be given for a quantile only. Got {quantile!r} instead.")
+    if kind != "stretching" and multiplier != 1.0:
+        raise InvalidInput(f"multiplier must not be given where nothing is stretched. Got {multiplier!r} instead.")
+    if name in SELECTED and prior is not None:
+        raise InvalidInput(f"prior must not be given for a {name}: nothing is stretched. Got one instead.")
+    domain = _domain(name, own.size, (lower, upper, center), categories)
+    if name in SELECTED and kind in ("exponential", "sampling"):
+        chosen = _selection(name, domain, quantile, categories)
+        return chosen(own) if kind == "exponential" else sample(chosen, own)
+    query = _query(name, domain, kind, bins, categories)
+    if kind == "sampling":
+        return sample(query, own, prior=prior)
+    if threshold is not None:
+        return thresholded(query, own, level=threshold, prior=prior)
     if multiplier == "best":
         if prior is None or epsilon is None:
             raise InvalidInput("prior and epsilon must be given for multiplier='best'. Got None instead.")
         multiplier = best_multiplier(query, prior, epsilon)
     return stretch(query, own, multiplier=multiplier, prior=prior)
+
+
+def _domain(
+    name: str, size: int, limits: tuple[float | None, float | None, float | None], categories: Categories | None
+) -> Box:
+    """Return the domain of the values of a question, from their lower and upper limit and centre."""
+    lower, upper, center = limits
+    if categories is not None:
+        if name not in CATEGORICAL or limits != (None, None, None):
+            raise InvalidInput("categories must be given for a histogram or mode, without a range. Got both instead.")
+        return categories.domain(size=size)
+    if name == "mode":
+        raise InvalidInput("categories must be given for a mode: they are public. Got None instead.")
+    if name == "count":
+        return Box.uniform(0, 1, size=size)
+    if lower is None or upper is None:
+        raise InvalidInput(f"lower and upper must be given for a {name}: the range is public. Got None instead.")
+    if name == "variance" and center is None:
+        center = lower / 2 + upper / 2  # keeps the most of a variance
+    return Box.uniform(lower, upper, size=size, center=center)
+
+
+def _selection(
+    name: str, domain: Box, quantile: float | None, categories: Categories | None
+) -> Callable[[PrivacyWeights], Mechanism]:
+    if name == "mode" and categories is not None:
+        return partial(selection.mode, domain, categories=categories)
+    if quantile is not None:
+        return partial(selection.quantile, domain, share=quantile)
+    return partial(selection.SELECTED_BY_NAME[name], domain)
+
+
+def _query(name: str, domain: Box, kind: str, bins: int, categories: Categories | None) -> Query:
+    known = {**queries.COMPARED_BY_NAME, **queries.RELEASED_BY_NAME}
+    if name not in known or kind == "exponential":
+        possible = "exponential or sampling" if name in SELECTED else "stretching, sampling or threshold"
+        raise InvalidInput(f"mechanism of a {name} must be {possible}. Got {kind!r} instead.")
+    if name != "histogram":
+        return known[name](domain)
+    edges = np.linspace(domain.lower[0], domain.upper[0], bins + 1)
+    return queries.histogram(domain, edges if categories is None else categories)

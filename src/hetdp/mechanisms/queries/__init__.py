@@ -61,6 +61,8 @@ RELEASED_BY_NAME: Mapping[str, Callable[..., Query]] = {
     "count": count,
     "histogram": histogram,
     "variance": variance,
+    "l0": l0,
+    "squared_norm": squared_norm,
 }
 #: What `hetdp.compare` can simulate by name: queries that need nothing but a domain and answer with a number.
 COMPARED_BY_NAME: Mapping[str, Callable[[Box], Query]] = {

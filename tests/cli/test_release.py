@@ -1,0 +1,124 @@
+"""`hetdp release`: questions about quantiles and categories, and the mechanism of one's choice."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+HOURS = ("--column", "hours", "--lower", 0, "--upper", 80)
+WARD = ("--column", "ward", "--epsilon", 1e6)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    wards = rng.choice([" er", "icu", "lab", "kitchen", ""], 200, p=[0.1, 0.4, 0.2, 0.2, 0.1])
+    rows = [f"{rng.uniform(20, 60):.2f},{ward},{rng.choice([0, 0.5, 1])}" for ward in wards]
+    Path("people.csv").write_text("\n".join(["hours,ward,privacy", *rows]) + "\n")
+    return wards
+
+
+def test_a_quantile_says_which(run):
+    options = ("--query", "quantile", "--quantile", 0.25, *HOURS, "--epsilon", 1e6)
+    code, out, _ = run("release", "people.csv", *options, "--json")
+    hours = [float(line.split(",")[0]) for line in Path("people.csv").read_text().split("\n")[1:-1]]
+    shown = json.loads(out)
+    assert (code, shown["query"], shown["quantile"]) == (0, "quantile", 0.25)
+    assert shown["value"] == pytest.approx(np.quantile(hours, 0.25), abs=0.5)
+    code, out, _ = run("release", "people.csv", *options)
+    assert code == 0
+    assert "quantile" in out
+
+
+def test_a_mode_is_told_by_its_label(run):
+    code, out, err = run("release", "people.csv", "--query", "mode", *WARD, "--categories", "lab, icu ,er", "--json")
+    shown = json.loads(out)
+    assert (code, shown["value"], shown["categories"]) == (0, "icu", ["lab", "icu", "er"])
+    assert "kitchen" not in out + err
+    code, out, _ = run("release", "people.csv", "--query", "mode", *WARD, "--categories", "lab,icu,er")
+    assert code == 0
+    assert "icu" in out
+
+
+@pytest.mark.parametrize("mechanism", ["stretching", "sampling"])
+def test_a_histogram_of_categories_has_their_labels(run, folder, mechanism):
+    Path("wards.txt").write_text("\ufefflab\n\nicu\ner\n", encoding="utf-8")
+    options = ("--query", "histogram", *WARD, "--categories-file", "wards.txt", "--mechanism", mechanism)
+    code, out, _ = run("release", "people.csv", *options, "--json")
+    shown = json.loads(out)
+    assert (code, shown["categories"]) == (0, ["lab", "icu", "er"])
+    assert "edges" not in shown
+    wanted = [(np.char.strip(folder) == ward).sum() for ward in shown["categories"]]
+    assert shown["value"] == pytest.approx(wanted, abs=0.01)
+    code, out, _ = run("release", "people.csv", *options)
+    assert code == 0
+    assert all(word in out for word in ("category", "lab", "icu", "er"))
+
+
+@pytest.mark.parametrize("mechanism", ["stretching", "sampling"])
+def test_a_histogram_of_bins_has_their_edges(run, mechanism):
+    options = ("--query", "histogram", *HOURS, "--bins", 2, "--epsilon", 1, "--mechanism", mechanism, "--json")
+    assert json.loads(run("release", "people.csv", *options)[1])["edges"] == [0, 40, 80]
+
+
+@pytest.mark.parametrize(
+    ("cells", "categories"), [([3, 3, 4, None], "4,3"), ([3.0, 3.0, None], "4,3"), ([True, True, False], "false,true")]
+)
+def test_typed_cells_are_compared_as_texts(run, cells, categories):
+    parquet.write_table(pa.table({"ward": cells}), "people.parquet")
+    code, out, _ = run("release", "people.parquet", "--query", "mode", *WARD, "--categories", categories, "--json")
+    assert (code, json.loads(out)["value"]) == (0, categories.split(",")[1])
+
+
+def test_a_threshold_drops_who_is_stricter(run):
+    options = ("--query", "total", *HOURS, "--weight-column", "privacy", "--epsilon", 1e6, "--json")
+    code, out, _ = run("release", "people.csv", *options, "--mechanism", "threshold", "--threshold", 0.6)
+    rows = [line.split(",") for line in Path("people.csv").read_text().split("\n")[1:-1]]
+    assert code == 0
+    assert json.loads(out)["value"] == pytest.approx(sum(float(row[0]) for row in rows if row[2] == "1.0"), abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--query", "quantile", *HOURS), 2, "--quantile must be given for --query quantile"),
+        (("--query", "quantile", "--quantile", 2, *HOURS), 2, "0<=x<=1"),
+        (("--query", "mean", "--quantile", 0.5, *HOURS), 2, "--quantile must not be given for --query mean"),
+        (("--query", "mean", "--bins", 5, *HOURS), 2, "--bins must not be given for --query mean"),
+        (("--query", "count", "--center", 5, *HOURS), 2, "--center must not be given for --query count"),
+        (("--query", "mean", "--categories", "a,b", *HOURS), 2, "--categories must not be given for --query mean"),
+        (("--query", "mode", "--column", "ward"), 2, "--categories must be given for --query mode: they are public"),
+        (("--query", "mode", "--categories", "a", *HOURS), 2, "--lower must not be given with --categories"),
+        (("--query", "mode", "--column", "ward", "--categories", "a,,b"), 2, "none of them empty"),
+        (("--query", "mode", "--column", "ward", "--categories", "a,a"), 2, "Got 'a' twice instead"),
+        (("--query", "mode", "--column", "ward", "--categories", "a", "--categories-file", "b"), 2, "only one of"),
+        (("--query", "mode", "--column", "ward", "--categories-file", "no.txt"), 3, "--categories-file must be a"),
+        (("--query", "histogram", "--column", "ward", "--categories", "a", "--bins", 3), 2, "--bins must not be given"),
+        (("--query", "histogram", "--column", "ward"), 2, "--lower and --upper must be given"),
+        (("--query", "mean", "--mechanism", "threshold", *HOURS), 2, "must be given together"),
+        (("--query", "mean", "--threshold", 0.5, *HOURS), 2, "must be given together"),
+        (("--query", "mean", "--mechanism", "threshold", "--threshold", 0, *HOURS), 2, "level must lie in (0, 1]"),
+        (("--query", "mean", "--mechanism", "exponential", *HOURS), 2, "mechanism of a mean must be stretching"),
+        (("--query", "median", "--mechanism", "stretching", *HOURS), 2, "mechanism of a median must be exponential"),
+        (
+            ("--query", "mean", "--mechanism", "sampling", "--multiplier", 2, *HOURS),
+            2,
+            "--multiplier must not be given for --mechanism sampling",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(run, arguments, code, message):
+    found, out, err = run("release", "people.csv", *arguments, "--epsilon", 1)
+    assert (found, out) == (code, "")
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_sampling_has_no_gaussian_noise(run):
+    code, _, err = run("release", "people.csv", "--query", "mean", "--mechanism", "sampling", *HOURS, "--rho", 1)
+    assert code == 2
+    assert "--rho must not be given for --mechanism sampling" in err
