@@ -1,0 +1,529 @@
+"""Where a table lives: whatever a user has becomes one lazy frame of narwhals, and is never copied into Python.
+
+An engine is a subclass of `Source` and a line in `_ENGINES`: how a small table is brought to it, how text becomes
+numbers without an error, how rows come back. An engine's own message may quote a cell: `scrubbed` keeps it in.
+"""
+
+import contextlib
+import glob
+import importlib
+import logging
+import os
+import re
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import narwhals as nw
+import pyarrow as pa
+
+from hetdp.core.errors import DataError, HetdpError, InvalidInput
+from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
+
+__all__ = ["Source", "open_source", "scrubbed"]
+
+#: What DuckDB may keep in memory for files; what is larger goes to a private folder of temporary files.
+_MEMORY = "256MB"
+_ROWS = 2**17
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_POSTGRES = ("postgresql", "postgres")
+_TAKEN = (
+    "a pandas, Polars, Dask or Spark frame, an Arrow table, a DuckDB relation, an ibis table, paths of .parquet, .csv "
+    "or .tsv files, postgresql://... or duckdb://..."
+)
+#: A table of any engine.
+Native: TypeAlias = Any
+#: Spark writes what went wrong, with the cell, to this log of Python, whatever becomes of the exception.
+_TELLTALE = "DataFrameQueryContextLogger"
+
+
+@contextlib.contextmanager
+def scrubbed(engine: str, step: str) -> Iterator[None]:
+    """Turn whatever an engine raises into an error that names engine, step and kind, and quotes nothing.
+
+    Parameters
+    ----------
+    engine
+        Its name.
+    step
+        What it was asked to do, in words.
+
+    Examples
+    --------
+    >>> with scrubbed("pandas", "add up"):
+    ...     float("a secret")
+    Traceback (most recent call last):
+    ...
+    hetdp.core.errors.DataError: pandas must be able to add up. Got ValueError instead; its message is left out, because
+    it may quote a cell.
+    """
+    telltale = logging.getLogger(_TELLTALE)
+    silent, telltale.disabled = telltale.disabled, True
+    try:
+        yield
+    except HetdpError:
+        raise
+    except Exception as error:  # noqa: BLE001  (each engine has exceptions of its own, and any may quote a cell)
+        raise DataError(
+            f"{engine} must be able to {step}. Got {type(error).__name__} instead; its message is left out, because it "
+            "may quote a cell."
+        ) from None
+    finally:
+        telltale.disabled = silent
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Source:
+    """A table where it lives.
+
+    Attributes
+    ----------
+    engine
+        What computes, in a word, for messages.
+    frame
+        Its rows, lazy.
+    schema
+        Names of its columns and their types, read without touching a row.
+    numbers
+        Of columns of text (and of others that need care) that are to be numbers, the helper column of `frame`.
+    """
+
+    engine: str
+    frame: nw.LazyFrame[Any]
+    schema: Mapping[str, nw.dtypes.DType]
+    numbers: Mapping[str, str]
+
+    #: Whether text becomes numbers here, and null where it is none, without an error.
+    reads_text: ClassVar[bool] = True
+    #: Numbers that do not simply become doubles here, either.
+    awkward: ClassVar[tuple[type[nw.dtypes.DType], ...]] = ()
+
+    def numeric(self, column: str) -> nw.Expr:
+        """Return a column as doubles: null where it holds no number, and never an error.
+
+        `open_source` must have been told (`numbers`).
+        """
+        if column in self.numbers:
+            return nw.col(self.numbers[column])
+        kind = self.schema[column]
+        if kind == nw.Boolean:
+            # PostgreSQL does not know the cast, and takes 1.0 for a decimal, whatever ibis believes: whole ones first.
+            value = nw.col(column)
+            return nw.when(value).then(nw.lit(1)).otherwise(nw.when(~value).then(nw.lit(0))).cast(nw.Float64)
+        if not kind.is_numeric():
+            raise _no_numbers(column, kind)
+        return nw.col(column).cast(nw.Float64)
+
+    def from_arrow(self, table: pa.Table) -> nw.LazyFrame[Any]:
+        """Return a small table as a frame of the same engine, to join with."""
+        with scrubbed(self.engine, "take a table of ids"):
+            return nw.from_native(self._from_arrow(table)).lazy()  # type: ignore[no-any-return]
+
+    def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        """Compute a frame: whole numbers are int64, text is text."""
+        with scrubbed(self.engine, "compute the sums"):
+            return _plain(self._collect(frame))
+
+    def batches(self, frame: nw.LazyFrame[Any], size: int = _ROWS) -> Iterator[pa.RecordBatch]:
+        """Compute a frame and yield about `size` rows at a time, without holding all where the engine can."""
+        with scrubbed(self.engine, "read the rows"):
+            for batch in self._batches(frame, size):
+                yield from _plain(pa.Table.from_batches([batch])).to_batches()
+
+    def _from_arrow(self, table: pa.Table, /) -> Native:
+        return nw.from_arrow(table, backend=self.frame.implementation).to_native()
+
+    def _collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        return frame.collect("pyarrow").to_arrow()
+
+    def _batches(self, frame: nw.LazyFrame[Any], size: int) -> Iterator[pa.RecordBatch]:
+        yield from self._collect(frame).to_batches(max_chunksize=size)
+
+    @classmethod
+    def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
+        """Return a native table with further columns: the numbers that columns of text, or awkward ones, hold."""
+        raise NotImplementedError
+
+
+class _Unreadable(Source):
+    """An engine that has no cast without errors, as far as we know."""
+
+    reads_text: ClassVar[bool] = False
+
+
+class _Pandas(Source):
+    @classmethod
+    def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
+        import pandas as pd
+
+        return native.assign(
+            **{
+                new: pd.to_numeric(native[old].astype("object"), errors="coerce").astype("float64")
+                for old, new in names.items()
+            }
+        )
+
+
+class _Polars(Source):
+    @classmethod
+    def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
+        import polars as pl
+
+        return native.with_columns(
+            pl.col(old).cast(pl.String).str.strip_chars(" \t\r\n").cast(pl.Float64, strict=False).alias(new)
+            for old, new in names.items()
+        )
+
+    def _collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        return frame.to_native().collect(engine="streaming").to_arrow()
+
+
+class _Arrow(Source):
+    #: Casts of arrow raise for what a double cannot hold to the last digit.
+    awkward: ClassVar[tuple[type[nw.dtypes.DType], ...]] = (nw.Int64, nw.UInt64, nw.Decimal)
+    #: What arrow takes for a number: it raises if one cell of a column is none.
+    NUMBER: ClassVar[str] = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity))$"
+
+    @classmethod
+    def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
+        from pyarrow import compute
+
+        for old, new in names.items():
+            column = native[old]
+            kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+            if not (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+                text = compute.utf8_trim(column.cast(pa.string()), " \t\r\n")
+                column = compute.if_else(compute.match_substring_regex(text, cls.NUMBER), text, None)
+            native = native.append_column(new, column.cast(pa.float64(), safe=False))
+        return native
+
+
+class _Dask(Source):
+    @classmethod
+    def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
+        from dask import dataframe
+
+        return native.assign(
+            **{
+                new: dataframe.to_numeric(native[old].astype("object"), errors="coerce").astype("float64")
+                for old, new in names.items()
+            }
+        )
+
+    def _from_arrow(self, table: pa.Table, /) -> Native:
+        dataframe: Any = importlib.import_module("dask.dataframe")  # untyped
+        return dataframe.from_pandas(table.to_pandas(), npartitions=1)
+
+    def _collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        return pa.Table.from_pandas(frame.to_native().compute(), preserve_index=False)
+
+    def _batches(self, frame: nw.LazyFrame[Any], size: int) -> Iterator[pa.RecordBatch]:
+        for part in frame.to_native().partitions:
+            yield from pa.Table.from_pandas(part.compute(), preserve_index=False).to_batches(max_chunksize=size)
+
+
+class _DuckDB(Source):
+    @classmethod
+    def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
+        added = (f"{_duckdb_number(_quoted(old))} AS {_quoted(new)}" for old, new in names.items())
+        return native.project(f"*, {', '.join(added)}")
+
+    def _from_arrow(self, hetdp_ids: pa.Table, /) -> Native:  # noqa: ARG002  (DuckDB finds it by its name)
+        # Asked through the relation: one of another connection could not be joined with it.
+        return self.frame.to_native().query("hetdp_relation", "SELECT * FROM hetdp_ids")
+
+    def _batches(self, frame: nw.LazyFrame[Any], size: int) -> Iterator[pa.RecordBatch]:
+        yield from frame.to_native().to_arrow_reader(size)
+
+
+class _Ibis(Source):
+    @classmethod
+    def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
+        import ibis
+
+        numbers = {}
+        for old, new in names.items():
+            text = native[old].strip()
+            numbers[new] = ibis.ifelse(text.contains("_"), ibis.null("string"), text).try_cast("float64")
+        read = native.mutate(**numbers)
+        # What some servers (PostgreSQL) make of a cast that must not raise is one that does.
+        if re.search(r"(TRY|SAFE)_CAST\(", str(ibis.to_sql(read)).upper()) is None:
+            raise _no_numbers(next(iter(names)), nw.String())
+        return read
+
+    def _from_arrow(self, table: pa.Table, /) -> Native:
+        import ibis
+
+        return ibis.memtable(table)
+
+    def _batches(self, frame: nw.LazyFrame[Any], size: int) -> Iterator[pa.RecordBatch]:
+        if self.engine == "duckdb":  # ibis 12 asks DuckDB 2 for what it no longer has
+            yield from super()._batches(frame, size)
+        else:
+            yield from frame.to_native().to_pyarrow_batches(chunk_size=size)
+
+
+class _Spark(Source):
+    @classmethod
+    def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
+        # Java takes `1f` and `5d` for numbers.
+        number = "CASE WHEN trim({0}) NOT RLIKE '[0-9.][dDfF]$' THEN try_cast(trim({0}) AS double) END AS {1}"
+        added = (number.format(_quoted(old, "`"), _quoted(new, "`")) for old, new in names.items())
+        return native.selectExpr("*", *added)
+
+    def _from_arrow(self, table: pa.Table, /) -> Native:
+        return self.frame.to_native().sparkSession.createDataFrame(table.to_pandas())
+
+
+_ENGINES: dict[nw.Implementation, type[Source]] = {
+    nw.Implementation.PANDAS: _Pandas,
+    nw.Implementation.MODIN: _Unreadable,
+    nw.Implementation.CUDF: _Unreadable,
+    nw.Implementation.POLARS: _Polars,
+    nw.Implementation.PYARROW: _Arrow,
+    nw.Implementation.DASK: _Dask,
+    nw.Implementation.DUCKDB: _DuckDB,
+    nw.Implementation.IBIS: _Ibis,
+    nw.Implementation.PYSPARK: _Spark,
+    nw.Implementation.PYSPARK_CONNECT: _Spark,
+}
+
+
+@contextlib.contextmanager
+def open_source(
+    table: Native,
+    *,
+    columns: Collection[str] | None = None,
+    numbers: Collection[str] = (),
+    name: str | None = None,
+    threads: int | None = None,
+    memory: str = _MEMORY,
+) -> Iterator[Source]:
+    """Open a table where it lives; no row is read before something is collected.
+
+    Parameters
+    ----------
+    table
+        A frame, a relation, an ibis table, paths or patterns of files, or the address of a database.
+    columns
+        Those that are needed; others are not read. All unless given.
+    numbers
+        Those of them that must be numbers, whatever they are kept as.
+    name
+        Which table of a database.
+    threads, memory
+        How many threads, and what memory, DuckDB may use for files; other engines have settings of their own.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> with open_source(pd.DataFrame({"hours": ["3.5", "none"]}), numbers=["hours"]) as source:
+    ...     source.collect(source.frame.select(source.numeric("hours"))).column(0).to_pylist()
+    [3.5, None]
+    """
+    with contextlib.ExitStack() as stack:
+        if isinstance(table, str) and _URL.match(table):
+            native, described = _of_database(stack, table, name), f"the table {name!r}"
+        elif isinstance(table, str | os.PathLike) or (isinstance(table, list | tuple) and table):
+            paths = _listed([table] if isinstance(table, str | os.PathLike) else table)
+            native, described = _of_files(_connect(stack, ":memory:", threads, memory), paths), paths[0].name
+        else:
+            native, described = table, "table"
+        yield _source(native, described, columns, numbers)
+
+
+def _source(native: Native, described: str, columns: Collection[str] | None, numbers: Collection[str]) -> Source:
+    """Return a native table as a source."""
+    try:
+        frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
+    except TypeError:
+        raise InvalidInput(f"table must be {_TAKEN}. Got {type(native).__name__} instead.") from None
+    kind = _ENGINES.get(frame.implementation)
+    if kind is None:
+        raise InvalidInput(f"table must be {_TAKEN}. Got a table of {frame.implementation} instead.")
+    engine = frame.implementation.value.partition("[")[0]
+    with scrubbed(engine, "tell the columns of the table"):
+        if kind is _Ibis:
+            engine = str(frame.to_native().get_backend().name)
+        names = list(frame.collect_schema().names())
+    wanted = names if columns is None else list(dict.fromkeys([*columns, *numbers]))
+    check_columns(described, names, wanted if columns is not None else list(numbers))
+    with scrubbed(engine, "choose the columns of the table"):
+        frame = frame.select(wanted) if wanted else frame
+        schema = dict(frame.collect_schema())
+    read = {}
+    for place, column in enumerate(numbers):
+        found = schema[column]
+        if not ((kind.reads_text and _is_text(found)) or found.is_numeric() or found == nw.Boolean):
+            raise _no_numbers(column, found)
+        if _is_text(found) or isinstance(found, kind.awkward):
+            read[column] = _free_name(place, schema)
+    if read:
+        with scrubbed(engine, "read numbers"):
+            frame = nw.from_native(kind.read_numbers(frame.to_native(), read)).lazy()
+    return kind(engine, frame, schema, read)
+
+
+def _is_text(kind: nw.dtypes.DType) -> bool:
+    return kind in {nw.String, nw.Categorical, nw.Object} or isinstance(kind, nw.Enum)
+
+
+def _no_numbers(column: str, kind: nw.dtypes.DType) -> DataError:
+    if _is_text(kind):
+        return DataError(
+            f"the column {column!r} must be one of numbers: this engine cannot read text as numbers without errors "
+            f"that quote a cell. Got {kind} instead. Give the column a type of numbers, in a view for instance."
+        )
+    return DataError(f"the column {column!r} must be one of numbers. Got {kind} instead.")
+
+
+def _free_name(number: int, taken: Collection[str]) -> str:
+    """Return a name for a helper column; names that differ in case only are the same to SQL."""
+    name = f"hetdp_number_{number}"
+    while name in {column.lower() for column in taken}:
+        name += "_"
+    return name
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Return a table with int64 for whole numbers of any width, and plain text."""
+
+    def plain(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_dictionary(kind):
+            return plain(kind.value_type)
+        if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
+            return pa.int64()  # DuckDB adds up in 128 bits; what does not fit into 64 is an error, never a wrong number
+        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            return pa.string()
+        return kind
+
+    fields = [pa.field(field.name, plain(field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields)).replace_schema_metadata()
+
+
+# Files, through DuckDB.
+
+
+def _needed(module: str, extra: str, what: str) -> Any:  # noqa: ANN401  (a module)
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        raise DataError(f"{what} needs {module}. Got none; `pip install 'hetdp[{extra}]'` brings it.") from None
+
+
+def _connect(stack: contextlib.ExitStack, path: str, threads: int | None, memory: str) -> Any:  # noqa: ANN401
+    """Return a connection to DuckDB of our own, which keeps large things in a folder that nobody else can read."""
+    duckdb = _needed("duckdb", "duckdb", "reading a table from files")
+    config = {
+        "memory_limit": memory,
+        "temp_directory": stack.enter_context(tempfile.TemporaryDirectory(prefix="hetdp-")),
+        "preserve_insertion_order": "false",
+        "autoinstall_known_extensions": "false",  # a release asks nobody else
+        "autoload_known_extensions": "false",
+    } | ({} if threads is None else {"threads": str(threads)})
+    with scrubbed("duckdb", "open a database"):
+        connection = duckdb.connect(path, read_only=path != ":memory:", config=config)
+    stack.callback(connection.close)
+    return connection
+
+
+def _listed(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Return the files that paths and patterns name."""
+    found: list[Path] = []
+    for pattern in patterns:
+        path = Path(pattern)
+        files = [path] if path.is_file() else sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207
+        files = [file for file in files if file.is_file()]
+        if not files:
+            raise DataError(f"table must name files that exist. Got {str(path)!r}, which names none, instead.")
+        found += files
+    return list(dict.fromkeys(found))
+
+
+def _of_files(connection: Any, paths: Sequence[Path]) -> Native:  # noqa: ANN401
+    """Return files as one relation."""
+    endings = {_ending(path) for path in paths}
+    if len(endings) != 1 or not endings <= set(FORMATS):
+        listed = ", ".join(sorted(repr(ending) for ending in endings))
+        raise DataError(f"table must name .parquet, .csv or .tsv files, all of one kind. Got {listed} instead.")
+    form = FORMATS[endings.pop()]
+    files = "[" + ", ".join(_literal(str(path)) for path in paths) + "]"
+    if not isinstance(form, Delimited):
+        with scrubbed("duckdb", f"read {paths[0].name} as parquet"):
+            return connection.sql(f"SELECT * FROM read_parquet({files}, union_by_name = true)")  # noqa: S608  (quoted)
+    headers = {path: _header(path, form) for path in paths}
+    first = headers[paths[0]]
+    for path, header in headers.items():
+        if header != first:
+            raise DataError(f"all files of a table must have the same header. Got another in {path.name} instead.")
+    columns = "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in first) + "}"
+    # Nothing is guessed: a guess from the first rows might fail, or change an id, in a later one.
+    options = (
+        f"columns = {columns}, delim = {_literal(form.delimiter)}, auto_detect = false, header = true, quote = '\"', "
+    )
+    options += (
+        "escape = '\"', strict_mode = true, null_padding = false, ignore_errors = false, allow_quoted_nulls = false"
+    )
+    with scrubbed("duckdb", f"read {paths[0].name}"):
+        return connection.sql(f"SELECT * FROM read_csv({files}, {options})")  # noqa: S608  (quoted)
+
+
+def _ending(path: Path) -> str:
+    compressed = path.suffix.lower() in COMPRESSIONS and path.suffix.lower() != ".bz2"  # which DuckDB does not know
+    return (path.with_suffix("") if compressed else path).suffix.lower()
+
+
+def _header(path: Path, form: Delimited) -> list[str]:
+    """Return the names in the first line of a file."""
+    with open_file(path) as file, file.explaining(form.described):
+        names = form.columns(file)
+    if len({name.lower() for name in names}) < len(names):
+        raise DataError(
+            f"{path.name} must have a different name for each column, whatever the case. Got others instead."
+        )
+    if any(re.fullmatch(r"\s*[+-]?[\d.]+\s*", name) or not name for name in names):
+        raise DataError(f"{path.name} must begin with a line of names. Got a number, or nothing, for a name instead.")
+    return names
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted(name: str, mark: str = '"') -> str:
+    return mark + name.replace(mark, 2 * mark) + mark
+
+
+def _duckdb_number(column: str) -> str:
+    """Return what reads text as a number in DuckDB; an underscore within digits is for programmers."""
+    return f"CASE WHEN contains({column}, '_') THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
+
+
+# Databases.
+
+
+def _of_database(stack: contextlib.ExitStack, address: str, name: str | None) -> Native:
+    """Return a table of a database. Its address may hold a password: no message shows it."""
+    scheme, _, rest = address.partition("://")
+    if scheme not in {*_POSTGRES, "duckdb"}:
+        raise InvalidInput(
+            f"table must be {_TAKEN}. Got an address of another kind, {scheme}://, instead. Open it with ibis and give "
+            "its table."
+        )
+    if not name:
+        raise InvalidInput("name (--table) must tell which table of the database. Got none instead.")
+    space, _, short = name.rpartition(".")
+    if scheme == "duckdb":
+        if not Path(rest).is_file():
+            raise DataError(f"table must name a database that exists. Got {rest!r}, which is not a file, instead.")
+        connection = _connect(stack, rest, None, _MEMORY)
+        with scrubbed("duckdb", f"open the table {name!r}"):
+            return connection.table(".".join(_quoted(part) for part in (space, short) if part))
+    ibis = _needed("ibis", "sql", "reading a table from a database")
+    with scrubbed("postgresql", "connect with the address given"):
+        server = ibis.connect(address)
+    stack.callback(server.disconnect)
+    with scrubbed("postgresql", f"open the table {name!r}"):
+        return server.table(short, database=space or None)
