@@ -1,6 +1,6 @@
 """Where a table lives: whatever a user has becomes one lazy frame of narwhals, and is never copied into Python.
 
-An engine is a subclass of `Source` and a line in `_ENGINES`: how a small table is brought to it, how text becomes
+An engine is a subclass of `TableSource` and a line in `_ENGINES`: how a small table is brought to it, how text becomes
 numbers without an error, how rows come back. An engine's own message may quote a cell: `scrubbed` keeps it in.
 """
 
@@ -22,7 +22,7 @@ import pyarrow as pa
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
 
-__all__ = ["Source", "open_source", "scrubbed"]
+__all__ = ["TableSource", "open_source", "scrubbed"]
 
 #: What DuckDB may keep in memory for files; what is larger goes to a private folder of temporary files.
 _MEMORY = "256MB"
@@ -75,7 +75,7 @@ def scrubbed(engine: str, step: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Source:
+class TableSource:
     """A table where it lives.
 
     Attributes
@@ -147,13 +147,13 @@ class Source:
         raise NotImplementedError
 
 
-class _Unreadable(Source):
+class _Unreadable(TableSource):
     """An engine that has no cast without errors, as far as we know."""
 
     reads_text: ClassVar[bool] = False
 
 
-class _Pandas(Source):
+class _Pandas(TableSource):
     @classmethod
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         import pandas as pd
@@ -166,7 +166,7 @@ class _Pandas(Source):
         )
 
 
-class _Polars(Source):
+class _Polars(TableSource):
     @classmethod
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         import polars as pl
@@ -180,7 +180,7 @@ class _Polars(Source):
         return frame.to_native().collect(engine="streaming").to_arrow()
 
 
-class _Arrow(Source):
+class _Arrow(TableSource):
     #: Casts of arrow raise for what a double cannot hold to the last digit.
     awkward: ClassVar[tuple[type[nw.dtypes.DType], ...]] = (nw.Int64, nw.UInt64, nw.Decimal)
     #: What arrow takes for a number: it raises if one cell of a column is none.
@@ -200,7 +200,7 @@ class _Arrow(Source):
         return native
 
 
-class _Dask(Source):
+class _Dask(TableSource):
     @classmethod
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         from dask import dataframe
@@ -224,7 +224,7 @@ class _Dask(Source):
             yield from pa.Table.from_pandas(part.compute(), preserve_index=False).to_batches(max_chunksize=size)
 
 
-class _DuckDB(Source):
+class _DuckDB(TableSource):
     @classmethod
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         added = (f"{_duckdb_number(_quoted(old))} AS {_quoted(new)}" for old, new in names.items())
@@ -238,7 +238,7 @@ class _DuckDB(Source):
         yield from frame.to_native().to_arrow_reader(size)
 
 
-class _Ibis(Source):
+class _Ibis(TableSource):
     @classmethod
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         import ibis
@@ -265,7 +265,7 @@ class _Ibis(Source):
             yield from frame.to_native().to_pyarrow_batches(chunk_size=size)
 
 
-class _Spark(Source):
+class _Spark(TableSource):
     @classmethod
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         # Java takes `1f` and `5d` for numbers.
@@ -277,7 +277,7 @@ class _Spark(Source):
         return self.frame.to_native().sparkSession.createDataFrame(table.to_pandas())
 
 
-_ENGINES: dict[nw.Implementation, type[Source]] = {
+_ENGINES: dict[nw.Implementation, type[TableSource]] = {
     nw.Implementation.PANDAS: _Pandas,
     nw.Implementation.MODIN: _Unreadable,
     nw.Implementation.CUDF: _Unreadable,
@@ -300,7 +300,7 @@ def open_source(
     name: str | None = None,
     threads: int | None = None,
     memory: str = _MEMORY,
-) -> Iterator[Source]:
+) -> Iterator[TableSource]:
     """Open a table where it lives; no row is read before something is collected.
 
     Parameters
@@ -334,7 +334,7 @@ def open_source(
         yield _source(native, described, columns, numbers)
 
 
-def _source(native: Native, described: str, columns: Collection[str] | None, numbers: Collection[str]) -> Source:
+def _source(native: Native, described: str, columns: Collection[str] | None, numbers: Collection[str]) -> TableSource:
     """Return a native table as a source."""
     try:
         frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
