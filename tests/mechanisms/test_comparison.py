@@ -1,10 +1,13 @@
 """Which mechanism is best, and whether the comparison says so."""
 
+import functools
+
+import numpy as np
 import pytest
 
 import hetdp
-from hetdp import Box, WeightPrior, errors, queries
-from hetdp.mechanisms.comparison import compare
+from hetdp import Box, WeightPrior, errors, mechanisms, queries
+from hetdp.mechanisms.comparison import QUERY_NAMES, compare
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 BERNOULLI = [0] * 7 + [1] * 3
@@ -43,6 +46,111 @@ def test_every_name_can_be_compared(name):
 def test_a_query_of_ones_own():
     query = queries.custom(lambda x: float(x.max() - x.min()), Box.uniform(0, 1, size=20), lipschitz=1.0)
     assert compare(query, PRIOR, 1.0, runs=5).items == 20
+
+
+def strict(weights, epsilon):  # noqa: ARG001
+    return mechanisms.threshold(queries.total(Box.uniform(0, 1, size=weights.size)), weights, level=0.75)
+
+
+def test_contenders_of_ones_own_are_judged_like_the_others():
+    own = {"strict": strict, "my way": strict}
+    result = compare("total", PRIOR, 1.0, 50, contenders=own, runs=20)
+    found = {contender.name: contender for contender in result.contenders}
+    assert found["strict"].rmse == found["my way"].rmse
+    assert found["strict"].command == "hetdp.release(strict(weights, 1.0), values, epsilon=1.0)"
+    assert found["my way"].command == "hetdp.release(contenders['my way'](weights, 1.0), values, epsilon=1.0)"
+    without = compare("total", PRIOR, 1.0, 50, runs=20)
+    assert [contender for contender in result.contenders if contender.name not in own] == list(without.contenders)
+
+
+def test_a_contender_of_ones_own_can_be_the_best():
+    def careless(weights, epsilon):  # noqa: ARG001
+        return hetdp.stretch(queries.total(Box.uniform(0, 1, size=weights.size)), np.ones(weights.size))
+
+    assert compare("total", PRIOR, 10.0, 50, contenders={"mine": careless}, runs=20).recommended.name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"uniform": strict}, "functions under names of their own. Got 'uniform' instead"),
+        ({"mine": 3}, "functions under names of their own. Got 'mine' instead"),
+        ({"mine": lambda weights, _: weights}, "contender 'mine' must make a mechanism .* Got PrivacyWeights instead"),
+        ({"mine": lambda _, epsilon: strict(hetdp.PrivacyWeights([1, 1, 1]), epsilon)}, "Got 3 items instead"),
+        (
+            {"mine": lambda weights, _: hetdp.stretch(queries.histogram(Box.uniform(0, 1, size=50), 3), weights)},
+            "contender 'mine' must have a number as its answer",
+        ),
+    ],
+)
+def test_contenders_that_cannot_be_judged_are_refused(own, message):
+    with pytest.raises(errors.InvalidInput, match=message):
+        compare("total", PRIOR, 1.0, 50, contenders=own, runs=5)
+
+
+def test_the_best_threshold_is_found():
+    # At 0.9 nearly everybody stays, at 1.0 almost nobody, and at 0.1 the noise is nine times as large.
+    prior = WeightPrior({0.05: 0.01, 0.1: 0.01, 0.9: 0.97, 1.0: 0.01})
+    names = [contender.name for contender in compare("mean", prior, 0.1, 200, runs=40).contenders]
+    assert [name for name in names if name.startswith("threshold")] == ["threshold 0.9"]
+
+
+def test_the_threshold_is_chosen_on_crowds_that_it_is_not_judged_on(monkeypatch):
+    seen = []
+    drawn = hetdp.mechanisms.comparison.seeded_stream
+    monkeypatch.setattr("hetdp.mechanisms.comparison.seeded_stream", lambda *seed: seen.append(seed) or drawn(*seed))
+    compare("mean", PRIOR, 1.0, 50, runs=5)
+    assert {seed[2] for seed in seen} == {0, 1, 2, 3}
+    changes = [place for place in range(1, len(seen)) if (seen[place][2] > 1) != (seen[place - 1][2] > 1)]
+    assert len(changes) == 1, "first all crowds to choose on, then those to judge on"
+    assert seen[0][2] == 2
+
+
+def test_between_two_weights_a_threshold_keeps_the_same_people_with_more_noise():
+    query, weights = queries.total(Box.uniform(0, 1, size=4)), [0.25, 0.5, 0.75, 1.0]
+    between, at = (mechanisms.threshold(query, weights, level=level) for level in (0.6, 0.75))
+    assert between.shrinkage.tolist() == at.shrinkage.tolist() == [0, 0, 1, 1]
+    assert hetdp.plan(between, epsilon=1.0).scale > hetdp.plan(at, epsilon=1.0).scale
+
+
+def test_many_levels_are_thinned_out():
+    prior = WeightPrior(np.linspace(0.01, 1, 100))
+    assert compare("mean", prior, 1.0, 20, runs=2).contenders
+
+
+@pytest.mark.filterwarnings("ignore::hetdp.errors.StretchingWarning")
+def test_a_line_of_python_stands_in_where_there_is_no_command():
+    prior, box = WeightPrior([0.5, 1.0]), Box([0, 0, 1], [1, 2, 3])
+    custom = queries.custom(lambda x: float(x.max()), Box.uniform(0, 1, size=3), lipschitz=1.0, name="mean")
+    known = {"hetdp": hetdp, "functools": functools, "weights": [1.0, 0.5, 0.5], "values": [1, 1, 1], "prior": prior}
+    for query in (queries.mean(Box.uniform(0, 1, size=3)), queries.maximum(box), custom):
+        for contender in compare(query, prior, 2.0, runs=2).contenders:
+            if contender.command.startswith("hetdp release"):
+                assert "prior" not in contender.command
+                assert query is not custom
+            else:
+                answer = eval(contender.command, {**known, "query": query})  # noqa: S307
+                assert answer.epsilon == 2.0
+
+
+def test_a_command_tells_the_range_and_the_centre():
+    box = Box.uniform(20, 80, size=10, center=30)
+    (paper,) = (
+        contender.command
+        for contender in compare(queries.mean(box), PRIOR, 0.5, runs=2).contenders
+        if contender.name == "stretching (paper)"
+    )
+    assert paper == (
+        "hetdp release FILE --query mean --column COLUMN --lower 20 --upper 80 --center 30 --weight-column WEIGHTS "
+        "--epsilon 0.5 --mechanism stretching"
+    )
+
+
+@pytest.mark.parametrize("name", QUERY_NAMES)
+def test_what_is_recommended_has_a_command(name):
+    result = compare(name, PRIOR, 1.0, 100, runs=10)
+    assert result.command == result.recommended.command == result.to_dict()["command"]
+    assert result.command.startswith("hetdp release FILE")
 
 
 def test_same_seed_same_comparison():

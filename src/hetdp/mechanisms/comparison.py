@@ -16,20 +16,24 @@ from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.estimation import best_multiplier
 from hetdp.mechanisms.plan import Mechanism
-from hetdp.mechanisms.queries.base import Floats, Query
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
 from hetdp.mechanisms.queries.sums import LinearQuery
 from hetdp.mechanisms.sampling import sample
 from hetdp.mechanisms.stretching import Stretched
-from hetdp.mechanisms.thresholding import threshold, uniform
+from hetdp.mechanisms.thresholding import threshold
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
 __all__ = ["QUERY_NAMES", "Comparison", "Contender", "compare"]
 
-#: From public knowledge to a mechanism for given weights.
+#: From weights to a mechanism, given what is public.
 Maker = Callable[[PrivacyWeights], Mechanism]
 
 #: Questions that can be compared by name alone, about values in [0, 1].
 QUERY_NAMES = (*queries.COMPARED_BY_NAME, "median")
+#: Crowds that a threshold is chosen on, at most; it is judged on others.
+_TRIALS = 200
+#: Levels that are tried, at most.
+_LEVELS = 32
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,9 @@ class Contender:
         Root mean squared error and mean error of its answer (its `estimate`, where it has one).
     uncertainty
         Standard error of the rmse, from the number of simulated crowds.
+    command
+        How to release with it: a command, in which FILE, COLUMN and WEIGHTS stand for a table and its columns; or where
+        there is none a line of Python about `query`, `weights`, `values` and `prior`.
     """
 
     name: str
@@ -51,6 +58,7 @@ class Contender:
     rmse: float
     bias: float
     uncertainty: float
+    command: str
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,11 @@ class Comparison:
             text += f" Next is {second.name} with {second.rmse:.3g}{', as good as equal' if close else ''}."
         return text
 
+    @property
+    def command(self) -> str:
+        """How to release with the contender that is recommended."""
+        return self.recommended.command
+
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison, ready for JSON."""
         return {
@@ -86,8 +99,15 @@ class Comparison:
             "epsilon": self.epsilon,
             "recommended": self.recommended.name,
             "reason": self.reason,
+            "command": self.command,
             "mechanisms": [
-                {"mechanism": one.name, "rmse": one.rmse, "uncertainty": one.uncertainty, "bias": one.bias}
+                {
+                    "mechanism": one.name,
+                    "rmse": one.rmse,
+                    "uncertainty": one.uncertainty,
+                    "bias": one.bias,
+                    "command": one.command,
+                }
                 for one in self.contenders
             ],
         }
@@ -113,7 +133,7 @@ class Comparison:
         )
 
     def _repr_html_(self) -> str:
-        return f"{self.svg()}<p>{escape(self.reason)}</p>"
+        return f"{self.svg()}<p>{escape(self.reason)}</p><pre>{escape(self.command)}</pre>"
 
 
 def compare(
@@ -123,6 +143,7 @@ def compare(
     n: int | None = None,
     *,
     values: ArrayLike | None = None,
+    contenders: Mapping[str, Callable[[PrivacyWeights, float], Mechanism]] | None = None,
     runs: int = 1000,
     random_state: int = 0,
 ) -> Comparison:
@@ -141,6 +162,9 @@ def compare(
         Number of items, with a name.
     values
         A public sample of plausible values to draw from, never the data at hand. Default: uniform over the domain.
+    contenders
+        Mechanisms of your own to simulate along, by name: functions from weights and epsilon to a mechanism with one
+        item per weight. Its estimate is judged, or its answer where it has none.
     runs
         Simulated crowds; the standard error of an error is about 1 / sqrt(2 * runs) of it.
     random_state
@@ -154,99 +178,274 @@ def compare(
     True
     >>> {contender.name: round(contender.rmse, 2) for contender in result.contenders}["stretching (paper)"]
     0.08
+
+    A contender of one's own:
+
+    >>> from hetdp import mechanisms
+    >>> def strict(weights, epsilon):
+    ...     return mechanisms.threshold(queries.mean(Box.uniform(0, 1, size=weights.size)), weights, level=0.9)
+    >>> result = compare("mean", prior, 1.0, 1000, contenders={"strict": strict}, runs=50)
+    >>> [contender.command for contender in result.contenders if contender.name == "strict"]
+    ['hetdp.release(strict(weights, 1.0), values, epsilon=1.0)']
     """
     level, prior = positive("epsilon", epsilon), WeightPrior.of(weight_prior)
     plausible = None if values is None else float_vector("values", values)
-    name, box, truth, made = _question(query, n, plausible)
-    contenders = list(made(prior, level))
-    errors = np.empty((whole("runs", runs, minimum=2), len(contenders)))
-    for run in range(runs):
-        stream = seeded_stream(random_state, run, 0)
-        crowd, weights = _crowd(box, plausible, stream), _weights(prior, box.size, stream)
-        right = truth(crowd)
-        for place, (_, _, maker) in enumerate(contenders):
-            plan = maker(weights).plan(noise="laplace", amount=level)
-            # The same noise for all: differences between contenders are then less a matter of luck.
-            value = float(plan.answer(crowd, np.ones(box.size, dtype=bool), seeded_stream(random_state, run, 1)))
-            estimate = plan.estimate(value)
-            errors[run, place] = (value if estimate is None else estimate) - right
-    rated = [_rated(label, why, found) for (label, why, _), found in zip(contenders, errors.T, strict=True)]
-    return Comparison(name, level, box.size, tuple(sorted(rated, key=lambda contender: contender.rmse)))
+    question = _question(query, n)
+    crowds = _Crowds(question, prior, plausible, level, random_state)
+    judged = whole("runs", runs, minimum=2)
+    ways = list(_ways(question, crowds, min(judged, _TRIALS)))
+    for name, made in (contenders or {}).items():
+        if not callable(made) or name in {way.name for way in ways}:
+            raise InvalidInput(f"contenders must be functions under names of their own. Got {name!r} instead.")
+        named = name if all(part.isidentifier() for part in name.split(".")) else f"contenders[{name!r}]"
+        line = f"hetdp.release({named}(weights, {level!r}), values, epsilon={level!r})"
+        ways.append(_Way(name, "is your own", partial(_of_ones_own, name, made, level, question.domain.size), line))
+    errors = crowds.errors(ways, judged)
+    rated = [_rated(way, found) for way, found in zip(ways, errors.T, strict=True)]
+    best_first = tuple(sorted(rated, key=lambda contender: contender.rmse))
+    return Comparison(question.name, level, question.domain.size, best_first)
 
 
-def _rated(name: str, why: str, errors: Floats) -> Contender:
+@dataclass(frozen=True)
+class _Question:
+    """What is asked, by name or as a query, and the values it may be asked about."""
+
+    name: str
+    domain: Box
+    truth: Callable[[Floats], Any]
+    query: Query | None  # None for a median
+
+
+@dataclass(frozen=True)
+class _Way:
+    """One way to answer the question."""
+
+    name: str
+    why: str
+    maker: Maker
+    command: str
+
+
+@dataclass(frozen=True)
+class _Crowds:
+    """Simulated people, as many crowds as wanted, and how wrong an answer about each is."""
+
+    question: _Question
+    prior: WeightPrior
+    plausible: Floats | None
+    epsilon: float
+    seed: int
+
+    def errors(self, ways: list[_Way], runs: int, *, part: int = 0) -> Floats:
+        """Return one error per crowd and way; different parts are different crowds."""
+        box = self.question.domain
+        errors = np.empty((runs, len(ways)))
+        for run in range(runs):
+            stream = seeded_stream(self.seed, run, 2 * part)
+            crowd, weights = _crowd(box, self.plausible, stream), _weights(self.prior, box.size, stream)
+            right = float(self.question.truth(crowd))
+            for place, way in enumerate(ways):
+                plan = way.maker(weights).plan(noise="laplace", amount=self.epsilon)
+                # The same noise for all: differences between contenders are then less a matter of luck.
+                noise = seeded_stream(self.seed, run, 2 * part + 1)
+                value = float(plan.answer(crowd, np.ones(box.size, dtype=bool), noise))
+                estimate = plan.estimate(value)
+                errors[run, place] = (value if estimate is None else estimate) - right
+        return errors
+
+
+def _rated(way: _Way, errors: Floats) -> Contender:
     squares = errors**2
     rmse = float(np.sqrt(squares.mean()))
     spread = float(squares.std(ddof=1)) / math.sqrt(errors.size)
-    return Contender(name, why, rmse, float(errors.mean()), spread / (2 * rmse) if rmse else 0.0)
+    uncertainty = spread / (2 * rmse) if rmse else 0.0
+    return Contender(way.name, way.why, rmse, float(errors.mean()), uncertainty, way.command)
 
 
-Makers = Iterator[tuple[str, str, Maker]]
+def _of_ones_own(
+    name: str, made: Callable[[PrivacyWeights, float], Mechanism], epsilon: float, size: int, weights: PrivacyWeights
+) -> Mechanism:
+    mechanism = made(weights, epsilon)
+    if not isinstance(mechanism, Mechanism) or mechanism.domain.size != size:
+        what = (
+            f"{type(mechanism).__name__}" if not isinstance(mechanism, Mechanism) else f"{mechanism.domain.size} items"
+        )
+        raise InvalidInput(f"contender {name!r} must make a mechanism with one item per weight. Got {what} instead.")
+    if mechanism.plan(noise="laplace", amount=epsilon).is_vector:
+        raise InvalidInput(f"contender {name!r} must have a number as its answer. Got a vector instead.")
+    return mechanism
 
 
-def _question(
-    query: Query | str, size: int | None, plausible: Floats | None
-) -> tuple[str, Box, Callable[[Floats], float], Callable[[WeightPrior, float], Makers]]:
-    """Return the name, the domain, the true answer and the contenders of a question."""
+def _question(query: Query | str, size: int | None) -> _Question:
     if isinstance(query, Query):
         if query.is_vector:
             raise InvalidInput(f"query must have a number as its answer. Got {query.name!r} instead.")
         if size not in (None, query.size):
             raise InvalidInput(f"n must be left out or be the size of the query ({query.size}). Got {size!r} instead.")
-        asked = query
-    else:
-        if query not in QUERY_NAMES:
-            raise InvalidInput(f"query must be a query or one of {', '.join(QUERY_NAMES)}. Got {query!r} instead.")
-        box = Box.uniform(0, 1, size=whole("n", size, minimum=2))
-        if query == "median":
-            return query, box, lambda crowd: float(np.median(crowd)), partial(_rank_makers, query, box)
-        asked = queries.COMPARED_BY_NAME[query](box)
-    rank = partial(_rank_makers, asked.name, asked.domain) if asked.name in selection.SELECTED_BY_NAME else None
-    makers = partial(_query_makers, asked, rank, plausible)
-    return asked.name, asked.domain, lambda crowd: float(asked(crowd)), makers
+        return _Question(query.name, query.domain, query, query)
+    if query not in QUERY_NAMES:
+        raise InvalidInput(f"query must be a query or one of {', '.join(QUERY_NAMES)}. Got {query!r} instead.")
+    center = 0.5 if query == "variance" else 0.0  # as `hetdp release` has it
+    box = Box.uniform(0, 1, size=whole("n", size, minimum=2), center=center)
+    if query == "median":
+        return _Question(query, box, np.median, None)
+    asked = queries.COMPARED_BY_NAME[query](box)
+    return _Question(query, asked.domain, asked, asked)
 
 
-def _rank_makers(name: str, box: Box, prior: WeightPrior, epsilon: float) -> Makers:  # noqa: ARG001
-    chosen = selection.SELECTED_BY_NAME[name]
-    yield "personalised exponential", "lets every item vote with its weight", partial(chosen, box)
-    yield (
+# -- contenders -------------------------------------------------------------------------------------------------------
+
+
+def _ways(question: _Question, crowds: _Crowds, trials: int) -> Iterator[_Way]:
+    release = _Releases(question, crowds.prior, crowds.epsilon)
+    if question.query is not None:
+        yield from _noisy_ways(question.query, crowds, trials, release)
+    if question.name in selection.SELECTED_BY_NAME:
+        yield from _chosen_ways(question, release)
+
+
+def _chosen_ways(question: _Question, release: "_Releases") -> Iterator[_Way]:
+    chosen = partial(selection.SELECTED_BY_NAME[question.name], question.domain)
+    line = f"hetdp.mechanisms.{question.name}"
+    yield _Way(
+        "personalised exponential",
+        "lets every item vote with its weight",
+        chosen,
+        release.command(f"{line}(query.domain, weights)", "--mechanism exponential", prior=False),
+    )
+    yield _Way(
         "sampling + exponential",
         "keeps strict items now and then",
-        lambda weights: sample(partial(chosen, box), weights, prior=prior),
+        partial(sample, chosen),
+        release.command(
+            f"hetdp.mechanisms.sample(functools.partial({line}, query.domain), weights)",
+            "--mechanism sampling",
+            prior=False,
+        ),
     )
 
 
-def _query_makers(
-    query: Query, rank: Callable[..., Makers] | None, plausible: Floats | None, prior: WeightPrior, epsilon: float
-) -> Makers:
-    yield "stretching (paper)", "shrinks strict items", lambda weights: Stretched(query, weights)
+def _noisy_ways(query: Query, crowds: _Crowds, trials: int, release: "_Releases") -> Iterator[_Way]:
+    prior, epsilon = crowds.prior, crowds.epsilon
+    yield _Way(
+        "stretching (paper)",
+        "shrinks strict items",
+        lambda weights: Stretched(query, weights),
+        release.command("hetdp.stretch(query, weights)", "--mechanism stretching", prior=False),
+    )
     if isinstance(query, LinearQuery) and query.homogeneous:
-        best = best_multiplier(query, prior, epsilon, values=plausible)
-        yield (
+        yield _Way(
             "stretching, normalised",
             "shrinks strict items and divides by the expected shrinkage",
             lambda weights: Stretched(query, weights, 1.0, prior),
+            release.command("hetdp.stretch(query, weights, prior=prior)", "--mechanism stretching"),
         )
+        best = best_multiplier(query, prior, epsilon, values=crowds.plausible)
         if best > 1:
-            yield (
+            yield _Way(
                 "stretching, best multiplier",
                 f"adds {best:.3g} times the noise to shrink strict items less, and divides by the expected shrinkage",
                 lambda weights: Stretched(query, weights, best, prior),
+                release.command(
+                    f"hetdp.stretch(query, weights, multiplier={best!r}, prior=prior)",
+                    f"--mechanism stretching --multiplier {best!r}",
+                ),
             )
-    yield "sampling", "keeps strict items now and then", lambda weights: sample(query, weights, prior=prior)
-    yield (
-        "uniform",
-        "treats everyone at the strictest positive level",
-        lambda weights: uniform(query, weights, prior=prior),
+    yield _Way(
+        "sampling",
+        "keeps strict items now and then",
+        lambda weights: sample(query, weights, prior=prior),
+        # What `hetdp release` samples for an extreme is a choice among values.
+        release.command(
+            "hetdp.mechanisms.sample(query, weights, prior=prior)",
+            None if query.name in selection.SELECTED_BY_NAME else "--mechanism sampling",
+        ),
     )
-    middle = float(np.median(prior.weights[(prior.weights > 0) & (prior.probabilities > 0)]))
-    yield (
-        f"threshold {middle:g}",
-        f"drops items below {middle:g} and treats the others alike",
-        lambda weights: threshold(query, weights, level=middle, prior=prior),
+    levels = _levels(prior)
+    yield _thresholded("uniform", "treats everyone at the strictest positive level", query, levels[0], prior, release)
+    tried = [
+        _thresholded(
+            f"threshold {level:g}",
+            f"drops items below {level:g} and treats the others alike",
+            query,
+            level,
+            prior,
+            release,
+        )
+        for level in levels[1:]
+    ]
+    if tried:
+        squares = (crowds.errors(tried, trials, part=1) ** 2).mean(axis=0)
+        yield tried[int(np.argmin(squares))]
+
+
+def _thresholded(  # noqa: PLR0917
+    name: str, why: str, query: Query, level: float, prior: WeightPrior, release: "_Releases"
+) -> _Way:
+    return _Way(
+        name,
+        why,
+        lambda weights: threshold(query, weights, level=level, prior=prior),
+        release.command(
+            f"hetdp.mechanisms.threshold(query, weights, level={level!r}, prior=prior)",
+            f"--mechanism threshold --threshold {level!r}",
+        ),
     )
-    if rank is not None:
-        yield from rank(prior, epsilon)
+
+
+def _levels(prior: WeightPrior) -> list[float]:
+    """Return the thresholds worth trying, increasing: the weights that people may have.
+
+    Between two of them a threshold keeps the same people as at the upper one, with more noise.
+    """
+    levels = np.unique(prior.weights[(prior.weights > 0) & (prior.probabilities > 0)])
+    if levels.size == 0:
+        raise InvalidInput("weight_prior must give some weight above 0 a chance. Got only zeros instead.")
+    spread = np.linspace(0, levels.size - 1, min(levels.size, _LEVELS))
+    return [float(level) for level in levels[np.rint(spread).astype(np.intp)]]
+
+
+@dataclass(frozen=True)
+class _Releases:
+    """How to release what was compared, in a line."""
+
+    question: _Question
+    prior: WeightPrior
+    epsilon: float
+
+    def command(self, made: str, options: str | None, *, prior: bool = True) -> str:
+        """Return a command; or the line of Python that has such a mechanism made, where no command does."""
+        shares = self.prior.westin_shares
+        prior = prior and isinstance(self.question.query, ItemwiseQuery) and self.question.query.additive
+        question = self._asked()
+        if options is None or question is None or (prior and shares is None):
+            made = made if prior else made.replace(", prior=prior", "")
+            return f"hetdp.release({made}, values, epsilon={self.epsilon!r})"
+        known = f" --westin {','.join(map(_shown, shares))}" if prior and shares is not None else ""
+        return (
+            f"hetdp release FILE {question} --weight-column WEIGHTS --epsilon {_shown(self.epsilon)} {options}{known}"
+        )
+
+    def _asked(self) -> str | None:
+        """Return the options that ask the question; None where they cannot."""
+        name, query, box = self.question.name, self.question.query, self.question.domain
+        low, high, center = (float(vector[0]) for vector in (box.lower, box.upper, box.center))
+        if box != Box.uniform(low, high, size=box.size, center=center):
+            return None
+        if query is not None:
+            known = queries.COMPARED_BY_NAME.get(name)
+            if known is None or type(known(box)) is not type(query):  # somebody's own, of the same name
+                return None
+        if name == "count":
+            return "--query count --column COLUMN --lower 1 --upper 1"
+        usual = low / 2 + high / 2 if name == "variance" or not low <= 0 <= high else 0.0
+        moved = "" if center == usual or name in selection.SELECTED_BY_NAME else f" --center {_shown(center)}"
+        return f"--query {name} --column COLUMN --lower {_shown(low)} --upper {_shown(high)}{moved}"
+
+
+def _shown(number: float) -> str:
+    """Return a number as short as it can be told exactly."""
+    return repr(float(number)).removesuffix(".0")
 
 
 def _crowd(box: Box, plausible: Floats | None, stream: Stream) -> Floats:

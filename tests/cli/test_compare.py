@@ -1,0 +1,82 @@
+"""`hetdp compare`: contenders of one's own, and commands that do what was recommended."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hetdp.mechanisms.comparison import QUERY_NAMES
+
+MINE = """
+import hetdp
+
+def strict(weights, epsilon):
+    query = hetdp.queries.mean(hetdp.Box.uniform(0, 1, size=weights.size))
+    return hetdp.mechanisms.threshold(query, weights, level=0.75)
+
+def broken(weights, epsilon):
+    return 1 / 0
+
+number = 3
+"""
+SMALL = ("--epsilon", 1, "-n", 60, "--runs", 5)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    rows = [f"{x:.3f},{v}" for x, v in zip(rng.uniform(size=60), rng.choice([0, 0.5, 0.75, 1], 60), strict=True)]
+    Path("people.csv").write_text("\n".join(["x,privacy", *rows]) + "\n")
+
+
+@pytest.mark.parametrize("query", QUERY_NAMES)
+def test_every_command_works_when_filled_in(run, query):
+    shown = json.loads(run("compare", "--query", query, *SMALL, "--json", "--quiet")[1])
+    assert shown["command"] == shown["mechanisms"][0]["command"]
+    commands = [one["command"] for one in shown["mechanisms"] if one["command"].startswith("hetdp release ")]
+    assert shown["command"] in commands
+    assert len(commands) >= len(shown["mechanisms"]) - 1
+    filled = {"FILE": "people.csv", "COLUMN": "x", "WEIGHTS": "privacy"}
+    for command in commands:
+        words = [filled.get(word, word) for word in shlex.split(command)]
+        code, out, err = run(*words[1:], "--json")
+        assert code == 0, err
+        assert json.loads(out)["query"] == query
+
+
+def test_the_command_is_printed(run):
+    code, out, _ = run("compare", "--query", "median", *SMALL)
+    assert code == 0
+    assert "hetdp release FILE --query median --column COLUMN --lower 0 --upper 1" in out
+
+
+def test_a_contender_from_a_module_of_this_folder(run):
+    Path("my_contenders.py").write_text(MINE)
+    arguments = ("compare", "--query", "mean", *SMALL, "--contender", "my_contenders:strict", "--json")
+    code, out, _ = run(*arguments)
+    (mine,) = (one for one in json.loads(out)["mechanisms"] if one["mechanism"] == "my_contenders.strict")
+    assert code == 0
+    assert mine["command"] == "hetdp.release(my_contenders.strict(weights, 1.0), values, epsilon=1.0)"
+
+
+@pytest.mark.parametrize(
+    ("contender", "message"),
+    [
+        ("strict", "must be a module and a function, such as mine:strict, not 'strict'"),
+        ("my_contenders:nothing", "must be a function of the module my_contenders"),
+        ("my_contenders:number", "must be a function of the module my_contenders"),
+        ("my_contenders:broken", "failed: ZeroDivisionError: division by zero"),
+        ("not_there:strict", "cannot be imported: ModuleNotFoundError"),
+        ("my_mistakes:strict", "cannot be imported: SyntaxError"),
+    ],
+)
+def test_bad_contenders_are_explained(run, contender, message):
+    Path("my_contenders.py").write_text(MINE)
+    Path("my_mistakes.py").write_text("def strict(")
+    code, out, err = run("compare", "--query", "mean", *SMALL, "--contender", contender)
+    assert (code, out) == (2, "")
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
