@@ -94,9 +94,9 @@ def detectable_loss(claim: float, samples: int, *, confidence: float, comparison
 
 
 def certified_log_ratio(
-    hits: ArrayLike, runs: int, other_hits: ArrayLike, other_runs: int, *, false_alarm: float
+    hits: ArrayLike, runs: int, other_hits: ArrayLike, other_runs: int, *, false_alarm: float, delta: float = 0.0
 ) -> NDArray[np.float64]:
-    """Return lower bounds on log(p / p'), each wrong with probability at most `false_alarm`; never below 0.
+    """Return lower bounds on log((p - delta) / p'), each wrong with probability at most `false_alarm`; never below 0.
 
     p is the chance of an event under one profile and p' under the adjacent one. Half of the false alarms goes to the
     lower Clopper-Pearson bound of p, half to the upper bound of p'. The true loss may well be larger.
@@ -109,7 +109,7 @@ def certified_log_ratio(
     some, open_end = first > 0, second < other_runs
     low[some] = stats.beta.ppf(false_alarm / 2, first[some], runs - first[some] + 1)
     high[open_end] = stats.beta.isf(false_alarm / 2, second[open_end] + 1, other_runs - second[open_end])
-    return np.log(np.maximum(low / high, 1.0))
+    return np.log(np.maximum((low - delta) / high, 1.0))
 
 
 def check_confidence(name: str, value: float) -> float:

@@ -204,6 +204,7 @@ def learn_events(
     *,
     runs: int,
     false_alarm: float,
+    delta: float = 0.0,
     features: Sequence[Feature] | None = None,
 ) -> list[Event]:
     """Choose the events that promise the largest certified loss when counted on `runs` fresh runs per side.
@@ -220,7 +221,7 @@ def learn_events(
         for swapped in (False, True)
         for event in (
             _median_event(*values[0], swapped=swapped),
-            *_best(values, swapped=swapped, runs=runs, false_alarm=false_alarm),
+            *_best(values, swapped=swapped, runs=runs, false_alarm=false_alarm, delta=delta),
         )
     ]
 
@@ -249,7 +250,7 @@ def _median_event(feature: Feature, one: Floats, two: Floats, *, swapped: bool) 
 
 
 def _best(
-    values: Sequence[tuple[Feature, Floats, Floats]], *, swapped: bool, runs: int, false_alarm: float
+    values: Sequence[tuple[Feature, Floats, Floats]], *, swapped: bool, runs: int, false_alarm: float, delta: float
 ) -> list[Event]:
     scored: list[tuple[float, int, Event]] = []
     for place, (feature, one, two) in enumerate(values):
@@ -264,6 +265,7 @@ def _best(
                 np.ceil(other_hits / unlikely.size * runs),
                 runs,
                 false_alarm=false_alarm,
+                delta=delta,
             )
             best = int(np.argmax(bounds))
             event = Event(feature, float(thresholds[best]), above=above, swapped=swapped)

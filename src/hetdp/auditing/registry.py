@@ -42,6 +42,7 @@ __all__ = [
 
 PROVIDERS = (
     "hetdp.auditing.cases",
+    "hetdp.tables.audits",
     "hetdp.neighbors.engines.audits",
     "hetdp.node.audits",
 )
@@ -61,13 +62,25 @@ class Case:
 
 
 def statistical_case(
-    name: str, function: Callable[..., Any], *, adjacent: Sequence[Pair], claimed: Claims, samples: int
+    name: str,
+    function: Callable[..., Any],
+    *,
+    adjacent: Sequence[Pair],
+    claimed: Claims,
+    samples: int,
+    delta: Claims = 0.0,
 ) -> Case:
     """Return the case in which what a function tells about its profile is measured."""
 
     def run(seed: int) -> Finding:
         return audit(
-            function, adjacent=adjacent, claimed=claimed, samples=samples, confidence=CONFIDENCE, random_state=seed
+            function,
+            adjacent=adjacent,
+            claimed=claimed,
+            delta=delta,
+            samples=samples,
+            confidence=CONFIDENCE,
+            random_state=seed,
         ).finding
 
     return Case(name, "statistical", run)

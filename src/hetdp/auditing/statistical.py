@@ -39,6 +39,8 @@ class PlannedPair:
     pair: Pair
     claimed: float
     size: SampleSize
+    #: What the claim leaves out: the loss is that of chances less delta.
+    delta: float = 0.0
 
     @property
     def learning(self) -> int:
@@ -129,14 +131,15 @@ class AuditPlan:
     def _row(self, planned: PlannedPair, stream: Stream, advance: Callable[[int], None]) -> AuditRow:
         samples = planned.size.samples
         learned = [self._learning_sample(profile, planned.learning, stream, advance) for profile in planned.pair]
-        events = learn_events(*learned, runs=samples, false_alarm=self.false_alarm, features=self.features)
+        rate, delta = self.false_alarm, planned.delta
+        events = learn_events(*learned, runs=samples, false_alarm=rate, delta=delta, features=self.features)
         counts = [self._count(profile, events, samples, stream, advance) for profile in planned.pair]
         best, words = 0.0, "none"
         for place, event in enumerate(events):
             likely, unlikely = counts[event.swapped][place], counts[not event.swapped][place]
-            bound = float(certified_log_ratio(likely, samples, unlikely, samples, false_alarm=self.false_alarm))
+            bound = float(certified_log_ratio(likely, samples, unlikely, samples, false_alarm=rate, delta=delta))
             if bound > best:
-                best, words = bound, event.words
+                best, words = bound, event.words + (f", beyond delta {delta:.4g}" if delta else "")
         return AuditRow(planned.item, planned.claimed, best, words, samples, planned.size.detectable)
 
     def _learning_sample(self, profile: object, runs: int, stream: Stream, advance: Callable[[int], None]) -> Outputs:
@@ -165,6 +168,7 @@ def audit(
     *,
     adjacent: Sequence[Pair] | None = None,
     claimed: Claims | None = None,
+    delta: Claims = 0.0,
     samples: int | None = None,
     confidence: float = 0.999,
     epsilon: Real | None = None,
@@ -184,6 +188,9 @@ def audit(
         Pairs of public profiles that differ in exactly one item. Found by search for plans and mechanisms.
     claimed
         The promised loss: one number, one per item, or a dict from item to loss. Known for plans: epsilon * v_i.
+    delta
+        What the promise leaves out, in the same forms: a claim of (claimed, delta) is refuted by an event of chance
+        above exp(claimed) times the other chance plus delta.
     samples
         Runs per side; chosen from the claim if not given, so that a factor of 1.1 is found (`plan_samples`).
     confidence
@@ -221,6 +228,7 @@ def audit(
         mechanism,
         adjacent=adjacent,
         claimed=claimed,
+        delta=delta,
         samples=samples,
         confidence=confidence,
         epsilon=epsilon,
@@ -235,6 +243,7 @@ def plan_audit(
     *,
     adjacent: Sequence[Pair] | None = None,
     claimed: Claims | None = None,
+    delta: Claims = 0.0,
     samples: int | None = None,
     confidence: float = 0.999,
     epsilon: Real | None = None,
@@ -267,7 +276,7 @@ def plan_audit(
         else:
             found = detectable_loss(claim, samples, confidence=confidence, comparisons=comparisons)
             size = SampleSize(samples, found, capped=False)
-        planned.append(PlannedPair(item, pair, claim, size))
+        planned.append(PlannedPair(item, pair, claim, size, claims_for(delta, item)))
     return AuditPlan(subject, tuple(planned), confidence, _pilot(subject, pairs[0][1][0]), features)
 
 

@@ -107,7 +107,7 @@ def released(
     return mechanism
 
 
-def by_statistics(build: Build, adjacent: Sequence[Pair], claimed: Claims) -> Attack:
+def by_statistics(build: Build, adjacent: Sequence[Pair], claimed: Claims, delta: Claims = 0.0) -> Attack:
     """Return the attack by the statistical audit."""
 
     def run(function: Function, stream: Stream) -> Finding:
@@ -115,6 +115,7 @@ def by_statistics(build: Build, adjacent: Sequence[Pair], claimed: Claims) -> At
             function,
             adjacent=adjacent,
             claimed=claimed,
+            delta=delta,
             samples=SAMPLES,
             confidence=CONFIDENCE,
             random_state=stream,
