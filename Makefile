@@ -9,7 +9,7 @@ else
   INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: run check test lint pythons bench reproduce clean
+.PHONY: run check test test-engines lint pythons bench reproduce clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed: pyproject.toml
@@ -42,6 +42,16 @@ check: lint
 # Everything, as CI runs it.
 test: lint
 	$(BIN)/pytest --numprocesses 2
+
+# Tables on Spark as well, on this machine alone: a download of 400 MB, and a Java runtime must be installed.
+.venv-engines/.installed: pyproject.toml
+	@python3 -m venv .venv-engines
+	@.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 'pyspark>=4.0'
+	@touch $@
+
+test-engines: .venv-engines/.installed
+	@java -version >/dev/null 2>&1 || { echo "Spark needs a Java runtime (Debian: apt-get install default-jre-headless)" >&2; exit 1; }
+	.venv-engines/bin/python -m pytest tests/tables -m spark
 
 # The fast tests on every Python we promise that is installed, and with the oldest dependencies that we allow.
 PYTHONS := 3.11 3.12 3.13

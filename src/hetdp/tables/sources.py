@@ -33,6 +33,8 @@ _TAKEN = (
     "a pandas, Polars, Dask or Spark frame, an Arrow table, a DuckDB relation, an ibis table, paths of .parquet, .csv "
     "or .tsv files, postgresql://... or duckdb://..."
 )
+#: The first version of Spark that takes a table of Arrow.
+_SPARK = 4
 #: A table of any engine.
 Native: TypeAlias = Any
 #: Spark writes what went wrong, with the cell, to this log of Python, whatever becomes of the exception.
@@ -274,7 +276,8 @@ class _Spark(TableSource):
         return native.selectExpr("*", *added)
 
     def _from_arrow(self, table: pa.Table, /) -> Native:
-        return self.frame.to_native().sparkSession.createDataFrame(table.to_pandas())
+        session = self.frame.to_native().sparkSession
+        return session.createDataFrame(table if int(session.version.partition(".")[0]) >= _SPARK else table.to_pandas())
 
 
 _ENGINES: dict[nw.Implementation, type[TableSource]] = {
