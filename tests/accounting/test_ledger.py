@@ -381,7 +381,6 @@ def test_a_description_of_ones_own_is_only_a_description():
     assert not ledger.drops
     assert (ledger.history[0].description, ledger.history[0].dropping) == ("my survey (dropping)", False)
     dropping = Ledger(limits=[1.0], on_exhausted="drop")
-    assert not dropping.drops
     dropping.charge([0.1], description="mean")
     assert dropping.drops
     assert (dropping.history[0].description, dropping.history[0].dropping) == ("mean", True)

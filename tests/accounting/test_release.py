@@ -40,11 +40,20 @@ def test_replay_on_neighbours(query, noise, multiplier):
         weights = weights_for(query, turn)
         stretched = hetdp.stretch(query, weights, multiplier=multiplier)
         streams = seeded_stream(turn), seeded_stream(turn)
-        first, second = (
-            np.asarray(hetdp.release(stretched, point, random_state=stream, **noise).value)
+        answers = [
+            hetdp.release(stretched, point, random_state=stream, **noise)
             for point, stream in zip((one, two), streams, strict=True)
-        )
+        ]
         assert streams[0].drawn == streams[1].drawn
+        assert answers[0].denominator == answers[1].denominator  # it knows nothing of values
+        if weights[item] == 0:
+            for name in ("value", "estimate", "low", "high", "reason"):
+                assert np.array_equal(getattr(answers[0], name), getattr(answers[1], name))
+        # What noise was added to, before a variance is made of it.
+        first, second = (
+            hetdp.plan(stretched, **noise).answers(point, np.ones(query.size, bool), seeded_stream(turn), count=1)
+            for point in (one, two)
+        )
         allowed = query.steps_to_replace * weights[item] * multiplier * query.sensitivity
         apart = sum(abs(Fraction(a) - Fraction(b)) for a, b in zip(first.ravel(), second.ravel(), strict=True))
         if weights[item] == 0:
@@ -309,7 +318,7 @@ def test_a_description_of_ones_own_takes_no_estimate_away():
     stretched = hetdp.stretch(queries.mean(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.5], prior=prior)
     ledger = hetdp.Ledger(limits=[9.0] * 3)
     ledger.charge([0.1] * 3, description="my survey (dropping)")
-    assert hetdp.release(stretched, [1, 1, 1], epsilon=1.0, ledger=ledger).estimate is not None
+    assert hetdp.release(stretched, [1, 1, 1], epsilon=1.0, ledger=ledger, denominator=0).estimate is not None
     dropping = hetdp.Ledger(limits=[9.0] * 3, on_exhausted="drop")
     assert hetdp.release(stretched, [1, 1, 1], epsilon=1.0, ledger=dropping).estimate is None
 

@@ -108,18 +108,19 @@ class TestRelease:
         code, out, err = run(*arguments)
         assert (code, out) == (4, "")
         assert "Short by: 1." in err
-        code, out, err = run(*arguments, "--on-exhausted", "drop", "--westin", "0.34,0.43,0.23", "--json")
+        options = ("--on-exhausted", "drop", "--westin", "0.34,0.43,0.23", "--denominator", 0, "--json")
+        code, out, err = run(*arguments, *options)
         assert code == 0
-        assert "Rows that cannot pay count as the centre" in err
+        assert "Rows that cannot pay do not count any more" in err
         public = json.loads(out)
         assert (public["estimate"], public["on_exhausted"]) == (None, "drop"), "no prior knows who cannot pay"
 
     @pytest.mark.parametrize(
         ("query", "remark"),
         [
-            ("mean", "--westin adds an estimate"),
-            ("histogram", "counts come out too small"),
-            ("variance", "the variance comes out too small"),
+            ("mean", "The estimate is the mean weighted by dials"),
+            ("histogram", "the strict are under-represented; --by-dial shows it"),
+            ("variance", "right where dials do not go with values"),
             ("median", "Items count with their weights"),
             ("maximum", "a weight of about 20 / epsilon beyond it"),
         ],
@@ -138,9 +139,9 @@ class TestRelease:
             assert code == 2
             assert f"{more[0]} must not be given for --query median" in err
 
-    def test_who_was_dropped_once_spoils_later_estimates_too(self, run):
+    def test_who_was_dropped_once_spoils_later_estimates_by_a_prior_too(self, run):
         options = (*MEAN, "--epsilon", 1, "--weight-column", "privacy", "--ledger", "l.db", "--limit", 1.5)
-        prior = ("--westin", "0.34,0.43,0.23", "--json")
+        prior = ("--westin", "0.34,0.43,0.23", "--denominator", 0, "--json")
         for _ in range(2):
             assert run("release", "people.csv", *options, "--on-exhausted", "drop")[0] == 0
         code, out, _ = run("release", "people.csv", *options, "--dry-run", "--json")
@@ -211,7 +212,27 @@ class TestRelease:
                              "--multiplier", "best", "--json")  # fmt: skip
         assert code == 0
         assert "best multiplier" in err
-        assert json.loads(out)["estimate"] > json.loads(out)["value"]
+        public = json.loads(out)
+        assert public["estimate"] == pytest.approx(public["value"])  # everybody knows that all weights are 1
+        assert public["low"] < public["estimate"] < public["high"]
+
+    def test_the_estimate_comes_first_with_its_interval(self, run):
+        arguments = ("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1)
+        code, out, _ = run(*arguments)
+        assert code == 0
+        places = [out.index(word) for word in ("estimate of the mean", "95 % interval", "mean, as dials leave it")]
+        assert places == sorted(places)
+        code, out, _ = run(*arguments, "--confidence", 0.8, "--json", "--quiet")
+        public = json.loads(out)
+        assert public["low"] < public["estimate"] < public["high"]
+        assert (public["confidence"], public["reason"]) == (0.8, None)
+        code, out, _ = run(*arguments[:-1], 0.01)
+        assert (code, "is not well above its noise" in " ".join(out.split())) == (0, True)
+        histogram = ("--query", "histogram", "--column", "hours", "--lower", 0, "--upper", 80, "--bins", 4)
+        code, out, _ = run("release", "people.csv", *histogram, "--weight-column", "privacy", "--epsilon", 1)
+        assert code == 0
+        assert {"estimate", "share"} <= set(out.split())
+        assert "of each bin by itself" in out
 
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),
@@ -232,6 +253,10 @@ class TestRelease:
             ((*MEAN, "--epsilon", "1", "--westin", "1,2,3"), 2, "sum to 1"),
             ((*MEAN, "--epsilon", "1", "--default-weight", "2"), 2, "--default-weight must lie in"),
             ((*MEAN, "--epsilon", "1", "--limit", "-1", "--ledger", "new.db"), 2, "limits must be >= 0"),
+            ((*MEAN, "--epsilon", "1", "--limit", "2"), 2, "--limit must not be given without --ledger"),
+            ((*MEAN, "--epsilon", "1", "--id-column", "id"), 2, "--id-column must not be given without --ledger"),
+            ((*MEAN, "--epsilon", "1", "--confidence", "1"), 2, "is not in the range 0<x<1"),
+            ((*MEAN, "--epsilon", "1", "--denominator", "-1"), 2, "is not in the range x>=0"),
             ((*MEAN, "--epsilon", "1", "--weight-column", "nope"), 3, "must have a column 'nope'"),
             ((*MEAN, "--epsilon", "1", "--weight-column", "hours"), 3, "weights must lie in [0, 1]"),
             ((*MEAN, "--epsilon", "1", "--id-column", "city", "--ledger", "new.db"), 3, "must identify each row"),

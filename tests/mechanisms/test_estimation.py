@@ -13,8 +13,8 @@ PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 MEAN = queries.mean(Box.uniform(0, 1, size=1000))
 
 
-def expected_error(query, prior, epsilon, *, multiplier, values=None):
-    return _Summary.of(query, values).error(prior, epsilon, multiplier)
+def expected_error(query, prior, epsilon, *, multiplier, values=None, ratio=False):
+    return _Summary.of(query, values, ratio=ratio).error(prior, epsilon, multiplier)
 
 
 def simulated_rmse(epsilon, *, multiplier, prior, runs=300):
@@ -35,18 +35,20 @@ def simulated_rmse(epsilon, *, multiplier, prior, runs=300):
 @pytest.mark.slow
 def test_the_normalised_estimate_beats_the_paper_as_designed():
     assert simulated_rmse(1.0, multiplier=1.0, prior=None) == pytest.approx(0.083, abs=0.004)
-    best = hetdp.best_multiplier(MEAN, PRIOR, 1.0)
+    best = hetdp.best_multiplier(MEAN, PRIOR, 1.0, divided_by="prior")
     assert simulated_rmse(1.0, multiplier=best, prior=PRIOR) < 0.0078
-    best = hetdp.best_multiplier(MEAN, PRIOR, 0.1)
+    best = hetdp.best_multiplier(MEAN, PRIOR, 0.1, divided_by="prior")
     assert simulated_rmse(0.1, multiplier=best, prior=PRIOR) < 0.0235
 
 
-def test_the_best_multiplier_is_a_minimum():
+@pytest.mark.parametrize("divided_by", ["weights", "prior"])
+def test_the_best_multiplier_is_a_minimum(divided_by):
+    ratio = divided_by == "weights"
     for epsilon in (0.05, 0.3, 1.0, 10.0):
-        best = hetdp.best_multiplier(MEAN, PRIOR, epsilon)
-        least = expected_error(MEAN, PRIOR, epsilon, multiplier=best)
+        best = hetdp.best_multiplier(MEAN, PRIOR, epsilon, divided_by=divided_by)
+        least = expected_error(MEAN, PRIOR, epsilon, multiplier=best, ratio=ratio)
         for other in np.geomspace(1, 4, 60):
-            assert least <= expected_error(MEAN, PRIOR, epsilon, multiplier=float(other)) * (1 + 1e-4)
+            assert least <= expected_error(MEAN, PRIOR, epsilon, multiplier=float(other), ratio=ratio) * (1 + 1e-4)
 
 
 def test_strict_noise_prefers_a_small_multiplier():
@@ -69,12 +71,20 @@ def test_estimate_is_relative_to_the_centre_and_only_for_totals():
     box = Box.uniform(20, 80, size=400)  # centre 50
     weights = np.full(400, 0.5)
     prior = WeightPrior([0.5])
-    answer = hetdp.release(hetdp.stretch(queries.mean(box), weights, prior=prior), np.full(400, 60.0), epsilon=1e6)
-    assert answer.value == pytest.approx(55, abs=0.01)
-    assert answer.estimate == pytest.approx(60, abs=0.01)
-    assert hetdp.release(hetdp.stretch(queries.mean(box), weights), np.full(400, 60.0), epsilon=1.0).estimate is None
-    other = hetdp.stretch(queries.maximum(box), weights, prior=prior)
-    assert hetdp.release(other, np.full(400, 60.0), epsilon=1.0).estimate is None
+    mean, sixty = hetdp.stretch(queries.mean(box), weights, prior=prior), np.full(400, 60.0)
+    for denominator in (None, 0):
+        answer = hetdp.release(mean, sixty, epsilon=1e6, denominator=denominator)
+        assert answer.value == pytest.approx(55, abs=0.01)
+        assert answer.estimate == pytest.approx(60, abs=0.01)
+        assert (answer.low is None) == (answer.confidence is None) == (denominator == 0)
+        assert ("prior expects" in (answer.reason or "")) == (denominator == 0)
+    unknown = hetdp.release(hetdp.stretch(queries.mean(box), weights), sixty, epsilon=1.0, denominator=0)
+    assert unknown.estimate is None
+    assert unknown.reason == "No sum of weights was released that it could be divided by."
+    other = hetdp.release(hetdp.stretch(queries.maximum(box), weights, prior=prior), sixty, epsilon=1.0)
+    assert other.estimate is other.denominator is None
+    assert other.reason == "What dials do to a maximum cannot be divided out."
+    assert other.guarantee.weights_amount is None
 
 
 def test_bad_priors_and_queries_are_refused():

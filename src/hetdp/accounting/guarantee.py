@@ -71,6 +71,8 @@ class Guarantee:
         level except with `delta * v_i`.
     protected
         What has a weight: "item", "row" or "person".
+    weights_amount
+        What each weight pays; None for the amount. More where a sum of weights was released too.
     remarks
         Further sentences of `text`.
     simulated
@@ -100,6 +102,7 @@ class Guarantee:
     recipients: Recipients | None = field(default=None, repr=False, kw_only=True)
     delta: float = field(default=0.0, repr=False, kw_only=True)
     protected: str = field(default="item", repr=False, kw_only=True)
+    weights_amount: float | None = field(default=None, repr=False, kw_only=True)
     remarks: Sequence[str] = field(default=(), repr=False, kw_only=True)
     simulated: bool = field(default=False, repr=False, kw_only=True)
 
@@ -154,7 +157,8 @@ class Guarantee:
                 f"at most rho_i = {shown} * v_i**2, where {own}."
             )
         if self.recipients is None:
-            return [promise, f"Each weight is itself protected with {level}.", holds]
+            weights = self.amount if self.weights_amount is None else self.weights_amount
+            return [promise, f"Each weight is itself protected with {self.unit} = {in_digits(weights)}.", holds]
         if self.recipients.together:
             return [promise, holds]
         once = f"{in_digits(self.shared)} + " if self.shared else ""
@@ -291,6 +295,7 @@ class Guarantee:
             recipients=recipients,
             delta=functools.reduce(lambda sum_, part: float(add_up(sum_, part.delta)), parts, 0.0),
             protected=self.protected,
+            weights_amount=_composed_weights_amount(parts),
             remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),
             simulated=any(part.simulated for part in parts),
         )
@@ -310,6 +315,14 @@ class Guarantee:
         if self.weights is None:
             raise InvalidInput("weights must be known for a per-item loss. Got a public guarantee instead.")
         return self.weights.values
+
+
+def _composed_weights_amount(parts: Sequence[Guarantee]) -> float | None:
+    """Return what each weight pays for several releases; None where that is what is promised to the values."""
+    if all(part.weights_amount is None for part in parts):
+        return None
+    paid = (part.amount if part.weights_amount is None else part.weights_amount for part in parts)
+    return functools.reduce(lambda total, amount: float(add_up(total, amount)), paid, 0.0)
 
 
 def _composed_recipients(parts: Sequence[Guarantee]) -> Recipients | None:

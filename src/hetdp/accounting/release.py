@@ -1,5 +1,6 @@
 """Release an answer: charge the ledger, then look at the data, then add exact noise."""
 
+import math
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
@@ -10,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp._version import __version__
 from hetdp.accounting.guarantee import Guarantee
 from hetdp.accounting.ledger.ledger import Chargeable
-from hetdp.core.checks import Real, one_of
+from hetdp.core.checks import Real, fraction, not_negative, one_of
 from hetdp.core.errors import InvalidInput, SimulatedResult
-from hetdp.core.randomness import RandomState, as_stream
+from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.mechanisms.distortion import plan_distortion
 from hetdp.mechanisms.plan import Mechanism, Plan
-from hetdp.mechanisms.stretching import Stretched
+from hetdp.mechanisms.ratios import Estimate, NoisySum, check_confidence
+from hetdp.mechanisms.stretching import Stretched, StretchedPlan
 
 __all__ = ["Release", "plan", "release", "release_distortion_bound"]
 
@@ -27,7 +29,8 @@ class Release:
     Attributes
     ----------
     value
-        The noisy answer: a number, or an array for a histogram. A multiple of `grid`, where there is one.
+        The noisy stretched answer, which dials pull toward the centre: a number, or an array for a histogram. (Sums of)
+        multiples of `grid`, where there is one.
     scale
         Scale of the Laplace noise, or standard deviation of the Gaussian noise; None for other randomness.
     epsilon, rho
@@ -37,8 +40,16 @@ class Release:
     guarantee
         The promise, in words and numbers.
     estimate
-        For totals, means and counts with a public prior of weights: the value with the expected shrinkage divided
-        out. Else None.
+        What dials did divided out, for means, totals, counts, variances and, bin by bin, histograms. It is the mean
+        (and so on) weighted by dials: where dials go with values, the strict are under-represented. Else None.
+    low, high
+        Ends of the confidence interval of the estimate; for a histogram, of each bin by itself.
+    confidence
+        Chance that the interval covers the truth, if dials do not go with values.
+    reason
+        Why there is no estimate, or none with an interval.
+    denominator
+        The noisy sum of weights that the estimate was divided by, released too; None where there is none.
     simulated
         True if made with a seed; then nothing publishes it.
     losses
@@ -55,7 +66,12 @@ class Release:
     query: str
     noise: str
     guarantee: Guarantee
-    estimate: float | None = None
+    estimate: float | NDArray[np.float64] | None = None
+    low: float | NDArray[np.float64] | None = None
+    high: float | NDArray[np.float64] | None = None
+    confidence: float | None = None
+    reason: str | None = None
+    denominator: NoisySum | None = None
     simulated: bool = False
     version: str = __version__
     losses: NDArray[np.float64] | None = field(default=None, repr=False)
@@ -80,8 +96,9 @@ class Release:
         >>> from hetdp.mechanisms import queries, stretching
         >>> from hetdp.profiles import Box
         >>> stretched = stretching.stretch(queries.total(Box.uniform(0, 1, size=2)), [1, 0.5])
-        >>> sorted(release(stretched, [1, 1], epsilon=1.0).public())
-        ['epsilon', 'estimate', 'grid', 'guarantee', 'noise', 'query', 'rho', 'scale', 'value', 'version']
+        >>> answer = release(stretched, [1, 1], epsilon=1.0).public()
+        >>> [name for name in answer if answer[name] is None]
+        ['estimate', 'low', 'high', 'confidence', 'rho']
         """
         if self.simulated:
             raise SimulatedResult(
@@ -91,10 +108,14 @@ class Release:
         return self._shown()
 
     def _shown(self) -> dict[str, Any]:
+        numbers = {name: getattr(self, name) for name in ("estimate", "low", "high", "value")}
+        summed = self.denominator
         return {
             "query": self.query,
-            "value": self.value.tolist() if isinstance(self.value, np.ndarray) else self.value,
-            "estimate": self.estimate,
+            **{name: found.tolist() if isinstance(found, np.ndarray) else found for name, found in numbers.items()},
+            "confidence": self.confidence,
+            "reason": self.reason,
+            "denominator": None if summed is None else {"value": summed.value, "scale": summed.scale},
             "noise": self.noise,
             "scale": self.scale,
             "grid": self.grid,
@@ -124,9 +145,11 @@ def release(
     noise: str | None = None,
     ledger: Chargeable | None = None,
     grid: float | None = None,
+    confidence: float = 0.95,
+    denominator: Real | None = None,
     random_state: RandomState = None,
 ) -> Release:
-    """Release the answer of a mechanism on private values.
+    """Release the answer of a mechanism on private values, and an estimate that dials do not distort.
 
     Parameters
     ----------
@@ -145,6 +168,13 @@ def release(
     grid
         A public power of two that the answer is a multiple of. Default: about 2**-40 of the noise scale. A coarse grid
         costs accuracy, never privacy: an item whose weight does not pay for one step is dropped.
+    confidence
+        Of the interval of the estimate.
+    denominator
+        Level, in the unit of the release, of the noisy sum of weights that the estimate is divided by. The weights pay
+        it, values pay nothing. Default: that of the release; then the denominator's noise makes an interval wider by
+        half at the very most, and by a tenth for a mean near the centre. 0: no sum is drawn, and there is no estimate,
+        or one from the prior.
     random_state
         A seed makes the release reproducible, and unfit to be published.
 
@@ -161,7 +191,8 @@ def release(
     -------
     Unit: one item replaced. (epsilon, v)-differentially private with Laplace noise of scale multiplier * S / epsilon,
     rho * v_i**2-zCDP with Gaussian noise. Exact: no floating-point noise, no rounding outside the promise
-    (docs/proofs/stretching.md, docs/proofs/noise.md).
+    (docs/proofs/stretching.md, docs/proofs/noise.md). Each weight pays the level and that of the denominator
+    (docs/proofs/estimation.md), charged at once, before anything is looked at.
 
     Examples
     --------
@@ -175,9 +206,15 @@ def release(
     (4.0, 0.5, 0.0)
     >>> ledger.spent
     array([0.25 , 0.125, 0.05 ])
+    >>> ages = stretching.stretch(queries.mean(Box.uniform(0, 100, size=1000)), [0.5, 1.0] * 500)
+    >>> answer = release(ages, [30.0] * 1000, epsilon=1.0, random_state=1)
+    >>> round(answer.value), round(answer.estimate), answer.low < 30 < answer.high, answer.guarantee.weights_amount
+    (22, 30, True, 2.0)
     """
     stream = as_stream(random_state)
-    prepared = plan(mechanism, epsilon=epsilon, rho=rho, noise=noise, grid=grid)
+    drops = _drops(ledger)
+    prepared = plan(mechanism, epsilon=epsilon, rho=rho, noise=noise, grid=grid, denominator=denominator, drops=drops)
+    check_confidence(confidence)
     clamped = mechanism.domain.clamp(values)  # read once; their number is checked before anything is charged
     if ledger is not None and not hasattr(ledger, "charge"):
         raise InvalidInput(f"ledger must be a hetdp.Ledger. Got {type(ledger).__name__} instead.")
@@ -189,12 +226,10 @@ def release(
             unit=prepared.unit,
             description=mechanism.name,
             amount=prepared.amount,
-            weights_loss=prepared.amount,
+            weights_loss=prepared.weights_amount,
         )
-    value = prepared.answer(clamped, keep, stream)
-    estimate = None if isinstance(value, np.ndarray) else prepared.estimate(value)
-    if estimate is not None and getattr(ledger, "drops", False):
-        estimate = None  # a prior of weights knows nothing of items that cannot pay
+    (cells,) = prepared.answers(clamped, keep, stream, count=1)
+    value = prepared.finish(cells)
     return Release(
         value=value,
         scale=prepared.scale,
@@ -206,12 +241,62 @@ def release(
             prepared.amount,
             adjacent=mechanism.adjacent,
             weights=mechanism.weights,
+            weights_amount=None if prepared.weights_amount == prepared.amount else prepared.weights_amount,
             simulated=stream.simulated,
         ),
-        estimate=estimate,
+        **_estimated(prepared, cells, keep, stream, confidence=confidence, drops=drops or _drops(ledger)),
         simulated=stream.simulated,
         losses=np.where(keep, losses, 0.0),
     )
+
+
+def _drops(ledger: Chargeable | None) -> bool:
+    """Return whether some items may not count, as far as the public knows; another process may change that."""
+    return bool(getattr(ledger, "drops", False))
+
+
+def _estimated(
+    prepared: Plan,
+    cells: NDArray[np.float64],
+    keep: NDArray[np.bool_],
+    stream: Stream,
+    *,
+    confidence: float,
+    drops: bool,
+) -> dict[str, Any]:
+    """Return the estimate of a release and what belongs to it; a denominator is drawn here, where one is planned."""
+    weight, distorted, released = None, True, {}
+    if isinstance(prepared, StretchedPlan):
+        if prepared.denominator is not None:
+            weight = prepared.denominator.release(prepared.shrinkage, keep, stream)
+        elif prepared.mechanism.public_weight is not None and not drops:
+            weight, distorted = NoisySum(math.fsum(prepared.shrinkage.tolist()), 0.0), False
+        reason = prepared.mechanism.query.why_no_estimate
+        if weight is not None and reason is None:
+            found = _shown(prepared.estimates(cells, weight, confidence=confidence, distorted=distorted))
+            released = {"denominator": weight if distorted else None}
+            if "reason" not in found:
+                return found | released | {"confidence": confidence}
+            reason = found["reason"]
+    else:
+        reason = f"What dials do to a {prepared.mechanism.name.replace('_', ' ')} cannot be divided out."
+    value = prepared.finish(cells)
+    # A prior of weights knows nothing of items that cannot pay.
+    by_prior = None if isinstance(value, np.ndarray) or drops else prepared.estimate(value)
+    if by_prior is not None:
+        reason = "This estimate is divided by what the prior expects, which does not tell how far off it is."
+    reason = reason or "No sum of weights was released that it could be divided by."
+    return {"estimate": by_prior, "reason": reason, **released}
+
+
+def _shown(estimates: list[Estimate]) -> dict[str, Any]:
+    """Return estimates as fields of a release: numbers, or arrays for a vector; nothing if one of them has none."""
+    reason = next((found.reason for found in estimates if found.value is None), None)
+    if reason is not None:
+        return {"reason": reason}
+    columns = {"estimate": "value", "low": "low", "high": "high"}
+    found = {name: [getattr(one, column) for one in estimates] for name, column in columns.items()}
+    return {name: column[0] if len(column) == 1 else np.array(column) for name, column in found.items()}
 
 
 def plan(
@@ -221,8 +306,12 @@ def plan(
     rho: Real | None = None,
     noise: str | None = None,
     grid: float | None = None,
+    denominator: Real | None = None,
+    drops: bool = False,
 ) -> Plan:
     """Return what `release` with the same arguments would do and cost, without doing it.
+
+    `drops` tells whether the ledger of the release drops items that cannot pay.
 
     Privacy
     -------
@@ -248,7 +337,13 @@ def plan(
     given = {"epsilon": epsilon, "rho": rho}
     if given[wanted] is None or given[other] is not None:
         raise InvalidInput(f"{wanted} must be given, and {other} must not, with noise={noise!r}. Got {given} instead.")
-    return mechanism.plan(noise=noise, amount=given[wanted], grid=grid)
+    prepared = mechanism.plan(noise=noise, amount=given[wanted], grid=grid)
+    own = None if denominator is None else not_negative("denominator", denominator)
+    if not isinstance(prepared, StretchedPlan) or prepared.mechanism.query.why_no_estimate is not None or own == 0:
+        return prepared
+    if prepared.mechanism.public_weight is not None and not drops:
+        return prepared  # what everybody knows needs no noise
+    return prepared.with_denominator(prepared.level if denominator is None else fraction("denominator", denominator))
 
 
 def release_distortion_bound(

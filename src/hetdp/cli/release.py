@@ -13,6 +13,7 @@ import numpy as np
 
 from hetdp.accounting import Ledger, Release, plan
 from hetdp.accounting import release as release_answer
+from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.ledger import LedgerView
 from hetdp.cli.output import (
     Voice,
@@ -48,6 +49,9 @@ _ASKED = (
 _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
 
 
+_OPEN_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
 def _number_or_best(_context: click.Context, _option: click.Parameter, text: str) -> float | str:
     try:
         return text if text == "best" else float(text)
@@ -71,6 +75,15 @@ def _number_or_best(_context: click.Context, _option: click.Parameter, text: str
 @click.option("--epsilon", type=float, help="Privacy level of a release with Laplace noise.")
 @click.option("--rho", type=float, help="Instead of --epsilon: level of a release with Gaussian noise.")
 @click.option(
+    "--confidence", type=_OPEN_SHARE, default=0.95, show_default=True, help="Of the interval of the estimate."
+)
+@click.option(
+    "--denominator",
+    type=click.FloatRange(min=0),
+    help="Level of the noisy sum of weights that the estimate is divided by; the weights alone pay it. 0: none.  "
+    "[default: that of the release]",
+)
+@click.option(
     "--mechanism",
     type=click.Choice(MECHANISMS),
     help="As hetdp compare recommends.  [default: exponential for what is chosen among values, else stretching]",
@@ -92,7 +105,7 @@ def _number_or_best(_context: click.Context, _option: click.Parameter, text: str
     type=click.Choice(["raise", "drop"]),
     default="raise",
     show_default=True,
-    help="Rows that cannot pay: refuse the release, or drop them for good (in sums they count as the centre).",
+    help="Rows that cannot pay: refuse the release, or drop them for good (they weigh 0 from then on).",
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the public release to a JSON file.")
 @output_options
@@ -115,6 +128,8 @@ def release(
     hetdp release people.csv --query quantile --quantile 0.9 --column hours --lower 0 --upper 80 --epsilon 1
     hetdp release people.csv --query mode --column department --categories er,icu,lab --epsilon 1
 
+    A mean, total, count, variance or histogram comes as an estimate with its interval: what dials did is divided out by
+    a noisy sum of weights. A count is of filled cells, with --lower and --upper of those in the range.
     Cells outside the range are moved to its nearest end, cells that are no number ("n/a", "1,000") count as the
     centre, and cells that are no category for none, without a word: an error would tell about a person.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
@@ -128,7 +143,9 @@ def release(
     categories = _categories(options["categories"], options["categories_file"])
     asked = {name: options[name] for name in _ASKED if options[name] is not None}
     with voice.remarks():
-        mechanism = mechanism_named(query, weights, prior=options["westin"], categories=categories, **asked)
+        mechanism = mechanism_named(
+            query, weights, prior=options["westin"], categories=categories, public=weight_column is None, **asked
+        )
     if options["multiplier"] == "best":
         voice.note(f"The best multiplier for this prior is {mechanism.multiplier:g}.")  # type: ignore[attr-defined]
     lower, upper = options["lower"], options["upper"]
@@ -138,12 +155,15 @@ def release(
         values = table.numbers(column) if categories is None else table.codes(column, categories)
     if output is not None:
         check_writable(output, keep=(data, options["ledger_path"]))
-    level = {"epsilon": options["epsilon"], "rho": options["rho"]}
+    level = {name: options[name] for name in ("epsilon", "rho", "denominator")}
     with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
         if voice.dry_run:
-            _show_plan(plan(mechanism, **level), query, table, ledger, options["on_exhausted"], voice=voice)
+            drops = ledger is not None and ledger.drops
+            _show_plan(
+                plan(mechanism, **level, drops=drops), query, table, ledger, options["on_exhausted"], voice=voice
+            )
             return
-        answer = release_answer(mechanism, values, ledger=ledger, **level)
+        answer = release_answer(mechanism, values, ledger=ledger, confidence=options["confidence"], **level)
         dropping = ledger is not None and ledger.drops
     public = {
         **answer.public(),
@@ -160,7 +180,7 @@ def release(
         _show(public)
     if unwritten is not None:
         raise unwritten
-    for remark in _remarks(public, dropping=dropping, weighted=weight_column is not None):
+    for remark in _remarks(public, dropping=dropping, weighted=weight_column is not None or dropping):
         voice.note(remark)
     if ledger is None:
         voice.note("No --ledger was given: nobody keeps count of what these people have lost so far.")
@@ -186,6 +206,9 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
         raise click.UsageError("--multiplier best needs --westin and --epsilon.")
     if not 0 <= default_weight <= 1:
         raise click.UsageError(f"--default-weight must lie in [0, 1], not {default_weight:g}.")
+    for name in ("limit", "id_column"):
+        if options["ledger_path"] is None and options[name] is not None:
+            raise click.UsageError(f"--{name.replace('_', '-')} must not be given without --ledger.")
 
 
 def _check_question(query: str, options: dict[str, Any]) -> None:
@@ -283,23 +306,19 @@ def _written(output: Path, public: dict[str, Any], voice: Voice) -> OSError | No
 
 def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Iterator[str]:
     """Yield what to keep in mind; none of it depends on a value or a weight."""
-    if dropping and public["query"] in SELECTED:
+    query = public["query"]
+    if dropping:
         yield "Rows that cannot pay do not count any more. How many there are is private."
-    elif dropping:
+    if public["estimate"] is not None and weighted:
         yield (
-            "Rows that cannot pay count as the centre, and the answer is still about all rows. How many there are is "
-            "private, so nothing can correct for them."
+            f"The estimate is the {query} weighted by dials: it is right where dials do not go with values. Where they "
+            "do, the strict are under-represented; --by-dial shows it."
         )
-    elif public["estimate"] is None and weighted:
-        if public["query"] in ("mean", "total", "count"):
-            yield "Items with small weights pull this answer toward the centre; --westin adds an estimate."
-        elif public["query"] == "histogram":
-            yield "People with small weights count for less, so counts come out too small."
-        elif public["query"] == "variance":
-            yield "Items with small weights move toward the centre, so the variance comes out too small."
-        else:
-            yield "Items count with their weights: this is a value for those with large weights rather than for all."
-    if public["query"] in ("maximum", "minimum"):
+    elif query in SELECTED and weighted:
+        yield "Items count with their weights: this is a value for those with large weights rather than for all."
+    elif weighted:
+        yield f"Dials pull this {query} toward what it would be if everybody were at the centre."
+    if query in ("maximum", "minimum"):
         yield (
             "Meant is a value with a weight of about 20 / epsilon beyond it: the last one of all is one person's "
             "secret."
@@ -307,14 +326,33 @@ def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Itera
 
 
 def _show(public: dict[str, Any]) -> None:
-    if public["query"] != "histogram":
-        facts = {public["query"]: public["value"], "estimate": public["estimate"]}
+    """Print an answer: the estimate first, then what was released as it is."""
+    query, found = public["query"], public["estimate"] is not None
+    sure = f"{100 * public['confidence']:g} % interval" if public["low"] is not None else "interval"
+    if query != "histogram":
+        facts = {
+            f"estimate of the {query}": public["estimate"],
+            sure: None if public["low"] is None else f"{public['low']:.6g} to {public['high']:.6g}",
+            "no estimate" if not found else "no interval": public["reason"],
+            f"{query}, as dials leave it" if found else query: public["value"],
+        }
     else:
         edges = public.get("edges", [])
-        bins = public.get("categories") or [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
-        rows = [(label, f"{count:.1f}") for label, count in zip(bins, public["value"], strict=True)]
-        print_rows("histogram", ("category" if "categories" in public else "bin", "noisy count"), rows)
-        facts = {}
+        labels = public.get("categories") or [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+        columns: dict[str, list[float]] = {"noisy count": public["value"]}
+        if found:
+            shares = [count / public["rows"] for count in public["estimate"]]
+            columns = {"estimate": public["estimate"], "from": public["low"], "to": public["high"], "share": shares}
+            columns |= {"as dials leave it": public["value"]}
+        rows = [
+            (
+                label,
+                *(f"{cell:.3f}" if name == "share" else f"{cell:.1f}" for name, cell in zip(columns, row, strict=True)),
+            )
+            for label, row in zip(labels, zip(*columns.values(), strict=True), strict=True)
+        ]
+        print_rows("histogram", ("category" if "categories" in public else "bin", *columns), rows)
+        facts = {sure: "of each bin by itself" if found else None, "no estimate": public["reason"]}
     spread = "noise scale" if public["noise"] == "laplace" else "noise standard deviation"
     print_facts("", {**facts, spread: public["scale"], "guarantee": public["guarantee"]})
 
@@ -334,8 +372,9 @@ def _show_plan(
         prepared.unit: prepared.amount,
         "noise_scale": prepared.scale,
         "grid": prepared.grid,
-        "largest_loss": float(prepared.losses.max()),
-        "mean_loss": float(prepared.losses.mean()),
+        "largest_loss": float(in_digits(float(prepared.losses.max()))),
+        "mean_loss": float(in_digits(float(np.nextafter(prepared.losses.mean() * (1 + 1e-12), np.inf)))),
+        "each_weight_loses": float(in_digits(prepared.weights_amount)),
         "rows_that_cannot_pay": unable,
         "rows_dropped_before": dropped,
         "would": "release" if unable == 0 or on_exhausted == "drop" else "be refused (exit code 4)",

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting import Ledger, Release, plan, release
+from hetdp.accounting import Ledger, Release, release
 from hetdp.core.files import write_whole
-from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms import queries
 from hetdp.mechanisms.estimation import best_multiplier
 from hetdp.mechanisms.stretching import stretch
@@ -34,7 +33,8 @@ class MeanDemonstration:
     truth, answer
         The true mean, and the release of it at epsilon = 1.
     errors
-        Root mean squared error in hours for each epsilon: of the paper's stretching, and of our estimate.
+        Root mean squared error in hours for each epsilon: of the paper's stretching, and of our estimate, for which
+        the weights pay epsilon once more.
     spent
         What each person paid for `answer`.
     """
@@ -62,16 +62,19 @@ def demonstrate_mean() -> MeanDemonstration:
     truth = float(query(hours))
     ledger = Ledger(np.full(PEOPLE, LIMIT))
     chosen = best_multiplier(query, _PRIOR, 1.0)
-    answer = release(stretch(query, weights, multiplier=chosen, prior=_PRIOR), hours, epsilon=1.0, ledger=ledger)
+    answer = release(stretch(query, weights, multiplier=chosen), hours, epsilon=1.0, ledger=ledger)
 
     errors = []
-    everyone = np.ones(PEOPLE, dtype=bool)
     for epsilon in _EPSILONS:
-        row = {"epsilon": epsilon}
-        for name, multiplier in (("paper", 1.0), ("hetdp", best_multiplier(query, _PRIOR, epsilon))):
-            stretched = stretch(query, weights, multiplier=multiplier, prior=None if name == "paper" else _PRIOR)
-            values = plan(stretched, epsilon=epsilon).answers(hours, everyone, seeded_stream(1), count=RUNS)[:, 0]
-            found = [value if name == "paper" else stretched.estimate(float(value)) for value in values]
-            row[name] = float(np.sqrt(np.mean((np.array(found) - truth) ** 2)))
-        errors.append(row)
+        paper, ours = (
+            stretch(query, weights),
+            stretch(query, weights, multiplier=best_multiplier(query, _PRIOR, epsilon)),
+        )
+        runs = range(RUNS)
+        found = {
+            "paper": [release(paper, hours, epsilon=epsilon, denominator=0, random_state=run).value for run in runs],
+            "hetdp": [release(ours, hours, epsilon=epsilon, random_state=run).estimate for run in runs],
+        }
+        rmse = {name: float(np.sqrt(np.mean((np.array(each) - truth) ** 2))) for name, each in found.items()}
+        errors.append({"epsilon": epsilon, **rmse})
     return MeanDemonstration(hours, weights, truth, answer, errors, ledger.spent)

@@ -1,25 +1,97 @@
-"""Undo the average shrinkage of totals, means and counts, and choose the multiplier that makes it pay.
+"""Undo the average shrinkage of answers, and choose the multiplier that makes it pay.
 
-Stretching pulls a total toward its centre by the mean shrinkage. Under a public prior of weights that mean is known in
-expectation, so dividing by it removes the bias; what stays is the noise, and the chance variation of the weights. A
-multiplier trades one for the other.
+Stretching pulls an answer toward its centre by the mean shrinkage. A noisy sum of the effective weights, paid by the
+weights alone, tells what that was; dividing by it (`hetdp.mechanisms.ratios`) removes the bias, and what stays is the
+noise and the chance of who has which dial. Without it a public prior knows the mean shrinkage in expectation. A
+multiplier trades noise for chance.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from hetdp.core.checks import Real, float_vector, positive
+from hetdp.core.checks import Real, float_vector, one_of, positive
 from hetdp.core.errors import InvalidInput
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, floats
+from hetdp.core.randomness import Stream
+from hetdp.mechanisms.plan import choose_grid
+from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats
 from hetdp.mechanisms.queries.sums import LinearQuery
+from hetdp.mechanisms.ratios import NoisySum
+from hetdp.noise.gaussian import gaussian_integers
+from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
 from hetdp.profiles import WeightPrior
 
-__all__ = ["best_multiplier", "expected_shrinkage", "normalised", "undo_dropping"]
+__all__ = ["Denominator", "best_multiplier", "expected_shrinkage", "normalised", "undo_dropping"]
 
 _GRID = 400
+
+
+@dataclass(frozen=True)
+class Denominator:
+    """A noisy sum of effective weights, planned: what an estimate is divided by.
+
+    Attributes
+    ----------
+    noise, level
+        "laplace" and its epsilon, or "gaussian" and its rho; what each weight pays, exactly.
+    grid
+        Public step that effective weights are counted in.
+    spread
+        Of the noise, in steps: the scale of the Laplace, the variance of the Gaussian noise. Exact.
+
+    Privacy
+    -------
+    A function of the weights (and of who can still pay, which is a function of weights and earlier losses) and nothing
+    else: values pay nothing. One effective weight lies in [0, 1] and is counted in whole steps, rounded down by itself,
+    so each weight pays `level` (docs/proofs/estimation.md).
+    """
+
+    noise: str
+    level: Fraction
+    grid: float
+    spread: Fraction
+
+    @classmethod
+    def planned(cls, noise: str, level: Fraction) -> "Denominator":
+        """Plan a sum of weights at a level.
+
+        Examples
+        --------
+        >>> Denominator.planned("laplace", Fraction(1, 2)).scale
+        2.0
+        """
+        rough = 1 / float(level) if noise == "laplace" else 1 / math.sqrt(2 * float(level))
+        step = choose_grid(scale=rough, reach=1.0, error=0.0, requested=None)
+        unit = math.ceil(1 / step)
+        spread = unit / level if noise == "laplace" else Fraction(unit) ** 2 / (2 * level)
+        if spread >= (MAXIMUM_SCALE if noise == "laplace" else MAXIMUM_SCALE**2):
+            raise InvalidInput(
+                f"denominator must be large enough for noise below 2**52 steps. Got {float(level):g} instead."
+            )
+        return cls(noise, level, step, spread)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the Laplace noise, or standard deviation of the Gaussian, in weights. Public."""
+        return self.grid * (float(self.spread) if self.noise == "laplace" else math.sqrt(self.spread))
+
+    def release(self, shrinkage: Floats, keep: NDArray[np.bool_], stream: Stream) -> NoisySum:
+        """Return the noisy sum of the effective weights of the items that are kept, at `level` for each weight.
+
+        Examples
+        --------
+        >>> from hetdp.core.randomness import seeded_stream
+        >>> planned = Denominator.planned("laplace", Fraction(10**6))
+        >>> round(planned.release(np.array([0.5, 1.0, 1.0]), np.array([True, True, False]), seeded_stream(1)).value, 3)
+        1.5
+        """
+        own = np.floor(np.where(keep, shrinkage, 0.0) / self.grid).astype(np.int64)
+        draw = laplace_integers if self.noise == "laplace" else gaussian_integers
+        return NoisySum((exact_sum(own) + int(draw(self.spread, 1, stream)[0])) * self.grid, self.scale, self.noise)
 
 
 def best_multiplier(
@@ -28,8 +100,9 @@ def best_multiplier(
     epsilon: Real,
     *,
     values: ArrayLike | None = None,
+    divided_by: str = "weights",
 ) -> float:
-    """Return the public multiplier that minimises the expected error of the normalised estimate.
+    """Return the public multiplier that minimises the expected error of the estimate.
 
     The values are taken as independent of the weights. Everything that goes in is public, so the result is.
 
@@ -42,7 +115,10 @@ def best_multiplier(
     epsilon
         Of the release to come.
     values
-        A public sample of plausible values. Default: as far from the centre as they can be, which is safe.
+        A public sample of plausible values. Default: as far apart and from the centre as they can be, which is safe.
+    divided_by
+        "weights": the estimate is divided by a noisy sum of weights of the same epsilon. "prior": by what the prior
+        expects; so it is, too, where items differ in range or centre.
 
     Examples
     --------
@@ -50,9 +126,10 @@ def best_multiplier(
     >>> from hetdp.profiles import Box
     >>> query = queries.mean(Box.uniform(0, 1, size=1000))
     >>> round(best_multiplier(query, WeightPrior.westin(0.34, 0.43, 0.23), epsilon=1.0), 2)
-    1.94
+    1.8
     """
     level = positive("epsilon", epsilon)
+    one_of("divided_by", divided_by, ("weights", "prior"))
     prior = WeightPrior.of(weight_prior)
     _require_total(query)
     weights = prior.weights[(prior.weights > 0) & (prior.probabilities > 0)]
@@ -62,7 +139,8 @@ def best_multiplier(
     corners = np.outer(relative, 1 / weights).ravel()  # where another weight starts to count fully
     largest = max(1.0, float(corners.max()))
     candidates = np.concatenate([[1.0], corners[corners > 1], np.geomspace(1.0, largest, _GRID)])
-    summary = _Summary.of(query, values)
+    ratio = divided_by == "weights" and query.why_no_estimate is None
+    summary = _Summary.of(query, values, ratio=ratio)
     errors = [summary.error(prior, level, float(factor)) for factor in candidates]
     return float(candidates[int(np.argmin(errors))])
 
@@ -96,10 +174,20 @@ class _Summary:
     sensitivities: Floats
     counts: Floats
     squares: Floats
+    #: Of a ratio: the squared distance of the mean to the centre, times coefficients; it multiplies the denominator's
+    #: noise. And then the squares above are around that mean.
+    pull: float = 0.0
 
     @classmethod
-    def of(cls, query: Query, values: ArrayLike | None) -> "_Summary":
+    def of(cls, query: Query, values: ArrayLike | None, *, ratio: bool = False) -> "_Summary":
         total, domain = _require_total(query), query.domain
+        if ratio:
+            low, high, center = (float(end[0]) for end in (domain.lower, domain.upper, domain.center))
+            sample = floats([low, high] if values is None else np.clip(float_vector("values", values), low, high))
+            far = max(high - center, center - low) if values is None else float(sample.mean()) - center
+            share = float(total.coefficients[0]) ** 2
+            spread = np.array([share * query.size * sample.var()])
+            return cls(query.sensitivity, floats([query.sensitivity]), floats([query.size]), spread, share * far**2)
         if values is None:
             squares = np.maximum(domain.upper - domain.center, domain.center - domain.lower) ** 2
         else:
@@ -123,9 +211,9 @@ class _Summary:
         return float(shares @ self.moments(prior, multiplier)[0] / shares.sum())
 
     def error(self, prior: WeightPrior, epsilon: float, multiplier: float) -> float:
-        """Return the root mean squared error of the normalised estimate."""
+        """Return the root mean squared error of the estimate."""
         (first, second), average = self.moments(prior, multiplier), self.shrinkage(prior, multiplier)
-        noise = 2 * (multiplier * self.largest / epsilon) ** 2
+        noise = 2 * ((multiplier * self.largest) ** 2 + self.pull) / epsilon**2
         spread = second - 2 * average * first + average**2  # of w around the expectation it is divided by
         return float(np.sqrt(noise + self.squares @ spread) / average)
 

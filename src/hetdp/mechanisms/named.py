@@ -49,6 +49,7 @@ def mechanism_named(
     multiplier: float | Literal["best"] = 1.0,
     prior: WeightPrior | None = None,
     epsilon: float | None = None,
+    public: bool = False,
 ) -> Mechanism:
     """Return what answers a question, fitted to the privacy weights of the people.
 
@@ -57,7 +58,8 @@ def mechanism_named(
     the midpoint. The `bins` of a histogram have the same width; with `categories` instead of a range, values are their
     codes. `quantile` is the share of the people below the value that is asked for. `mechanism` is one of `MECHANISMS`;
     `threshold` the level below which that of this name drops people. For `multiplier` and `prior` see `hetdp.stretch`;
-    "best" is `hetdp.best_multiplier` for the prior and `epsilon`.
+    "best" is `hetdp.best_multiplier` for the prior and `epsilon`. `public` tells that everybody knows the weights,
+    which are all the same.
     """
     own = weights if isinstance(weights, PrivacyWeights) else PrivacyWeights(weights)
     one_of("name", name, QUERIES)
@@ -83,7 +85,7 @@ def mechanism_named(
         if prior is None or epsilon is None:
             raise InvalidInput("prior and epsilon must be given for multiplier='best'. Got None instead.")
         multiplier = best_multiplier(query, prior, epsilon)
-    return stretch(query, own, multiplier=multiplier, prior=prior)
+    return stretch(query, float(own.values[0]) if public else own, multiplier=multiplier, prior=prior)
 
 
 def _domain(

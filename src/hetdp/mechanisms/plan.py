@@ -45,6 +45,8 @@ class Plan(ABC):
         What kind of randomness, and its epsilon or rho.
     unit
         What is spent: "epsilon" or "rho".
+    weights_amount
+        What each weight pays, in the same unit.
     grid, scale
         Step of the public grid and scale of the noise; None where the answer is not a noisy number.
     is_vector
@@ -72,20 +74,30 @@ class Plan(ABC):
     def losses(self) -> NDArray[np.float64]:
         """What each item pays. The owner's."""
 
+    @property
+    def weights_amount(self) -> float:
+        """What each weight pays: the amount, and that of a denominator where there is one. Public."""
+        return self.amount
+
     @abstractmethod
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
-        """Return `count` independent answers, one per row; items that are not kept count as if their weight were 0.
+        """Return the cells of `count` independent answers, one per row, each with noise.
 
-        Each row costs as much as a release, and they add up: this is for audits and simulations.
+        Items that are not kept count as if their weight were 0. Each row costs as much as a release, and they add up:
+        this is for audits and simulations.
         """
 
     def answer(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream) -> float | NDArray[np.float64]:
         """Return one answer, at the cost of `losses`; how many random words are drawn does not depend on the values."""
-        (answer,) = self.answers(values, keep, stream, count=1)
-        return answer if self.is_vector else float(answer[0])
+        (cells,) = self.answers(values, keep, stream, count=1)
+        return self.finish(cells)
+
+    def finish(self, cells: NDArray[np.float64]) -> float | NDArray[np.float64]:
+        """Return the answer that noisy cells stand for: public arithmetic."""
+        return cells if self.is_vector else float(cells[0])
 
     def estimate(self, value: float) -> float | None:  # noqa: ARG002  (most plans have nothing to correct)
-        """Return a released value with the public part of its bias removed, or None where there is none."""
+        """Return a released value with the part of its bias removed that a prior knows, or None where there is none."""
         return None
 
 

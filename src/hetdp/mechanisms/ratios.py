@@ -20,6 +20,7 @@ from hetdp.core.errors import InvalidInput
 __all__ = [
     "Estimate",
     "NoisySum",
+    "check_confidence",
     "noise_quantile",
     "scaled_count",
     "scaled_total",
@@ -125,7 +126,7 @@ def noise_quantile(terms: Sequence[tuple[float, NoisySum]], confidence: float, *
     >>> round(noise_quantile([(1.0, NoisySum(0.0, 1.0))], 0.95), 4), round(noise_quantile([], 0.95, variance=1.0), 4)
     (2.9957, 1.96)
     """
-    return _quantile(terms, variance, 1 - _checked(confidence))
+    return _quantile(terms, variance, 1 - check_confidence(confidence))
 
 
 def weighted_mean(
@@ -222,7 +223,7 @@ def weighted_variance(
     >>> weighted_variance(first, second, weight, shift=2.0, center=0, lower=-2, upper=2, distorted=False)
     Estimate(value=1.4, low=1.393..., high=1.406..., reason=None)
     """
-    miss = 1 - _checked(confidence)
+    miss = 1 - check_confidence(confidence)
     about = weighted_mean(
         first, weight, center=center, lower=lower, upper=upper, confidence=1 - _MEAN_SHARE * miss,
         population=population, distorted=distorted,
@@ -357,7 +358,7 @@ class _Chance:
     def of(
         cls, weight: NoisySum, *, confidence: float, population: float | None, distorted: bool
     ) -> "_Chance | Estimate":
-        miss = 1 - _checked(confidence)
+        miss = 1 - check_confidence(confidence)
         reach = _quantile([(1.0, weight)], 0.0, _WEIGHT_SHARE * miss)
         if weight.value <= 2 * reach:
             return Estimate.none(
@@ -426,7 +427,8 @@ def _last(excess: Callable[[float], float], inside: float, end: float) -> float:
 # -- tails of noise ---------------------------------------------------------------------------------------------------
 
 
-def _checked(confidence: float) -> float:
+def check_confidence(confidence: float) -> float:
+    """Return a confidence, or explain that it is none."""
     if not 0 < finite("confidence", confidence) < 1:
         raise InvalidInput(f"confidence must lie strictly between 0 and 1. Got {confidence!r} instead.")
     return confidence

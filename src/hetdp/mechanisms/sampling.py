@@ -88,6 +88,9 @@ class SampledPlan(FullPricePlan):
     def is_vector(self) -> bool:  # type: ignore[override]
         return self.inner.is_vector
 
+    def finish(self, cells: NDArray[np.float64]) -> float | NDArray[np.float64]:
+        return self.inner.finish(cells)
+
     def estimate(self, value: float) -> float | None:
         """Return a released sum divided by the expected share of items kept, if there is a prior."""
         prior, base = self.mechanism.prior, self.mechanism.base

@@ -13,7 +13,7 @@ sensitivity. Two kinds of rounding lead there.
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -24,10 +24,11 @@ from hetdp.core.checks import finite, fraction
 from hetdp.core.errors import InvalidInput, StretchingWarning
 from hetdp.core.randomness import Stream
 from hetdp.mechanisms import queries
-from hetdp.mechanisms.estimation import normalised
+from hetdp.mechanisms.estimation import Denominator, normalised
 from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, example_queries, mechanism_examples
 from hetdp.mechanisms.plan import Mechanism, Plan, choose_grid, float_up, floor_product, product_up
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
+from hetdp.mechanisms.ratios import Estimate, NoisySum
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
@@ -50,6 +51,8 @@ class Stretched(Mechanism):
     weights: PrivacyWeights
     multiplier: float = 1.0
     prior: WeightPrior | None = field(default=None)
+    #: The weight of every item, where it is public because all have the same.
+    public_weight: float | None = None
 
     def __repr__(self) -> str:
         return f"Stretched({self.query!r}, multiplier={self.multiplier:g})"
@@ -122,7 +125,8 @@ class Stretched(Mechanism):
 
     def __call__(self, values: ArrayLike) -> float | Floats:
         """Return the stretched answer without noise. For the owner's eyes only."""
-        return self.query.stretched(self.query.domain.clamp(values), self.shrinkage)
+        cells = self.query.stretched(self.query.domain.clamp(values), self.shrinkage)
+        return self.query.finish(np.atleast_1d(cells))
 
     def distortion_bound(self, values: ArrayLike) -> float:
         """Bound |f(d) - R(d)| item by item; never larger than `paper_distortion_bound`.
@@ -165,12 +169,13 @@ def stretch(
     query
         From `hetdp.queries`.
     weights
-        One secret weight per item.
+        One secret weight per item; or one number, the public weight of all of them.
     multiplier
         Public, >= 1: every target is that many times larger, and so is the noise. Less shrinking for more noise;
         `hetdp.best_multiplier` finds the best trade from a public prior.
     prior
-        A public prior of weights; with it, releases of totals, means and counts carry an unbiased `estimate`.
+        A public prior of weights: what `hetdp.plan(within=...)` counts on, and what totals, means and counts are
+        divided by if the weights are to pay for no denominator.
 
     Privacy
     -------
@@ -185,14 +190,15 @@ def stretch(
     """
     if not isinstance(query, Query):
         raise InvalidInput(f"query must come from hetdp.queries. Got {type(query).__name__} instead.")
-    secret = as_weights(weights, query.size)
+    public = finite("weights", weights) if isinstance(weights, int | float) else None
+    secret = as_weights(weights if public is None else np.full(query.size, public), query.size)
     factor = finite("multiplier", multiplier)
     if factor < 1:
         raise InvalidInput(f"multiplier must be >= 1. Got {multiplier!r} instead.")
     if query.better_than_stretching is not None:
         # Warned about whatever the weights are: a warning that depended on them would tell about them.
         warnings.warn(query.better_than_stretching, StretchingWarning, stacklevel=2)
-    return Stretched(query, secret, factor, None if prior is None else WeightPrior.of(prior))
+    return Stretched(query, secret, factor, None if prior is None else WeightPrior.of(prior), public)
 
 
 def as_weights(weights: PrivacyWeights | ArrayLike, size: int) -> PrivacyWeights:
@@ -216,6 +222,8 @@ class StretchedPlan(Plan):
     #: Per item: the factor, and the most steps it can move each cell of the answer. The owner's.
     shrinkage: Floats
     spans: NDArray[np.int64]
+    #: The noisy sum of weights that an estimate is divided by; None where there is none to be drawn.
+    denominator: Denominator | None = None
 
     @property
     def amount(self) -> float:  # type: ignore[override]
@@ -247,8 +255,31 @@ class StretchedPlan(Plan):
             promised = np.nextafter(product_up(weights, level) * weights, np.inf)
         return np.where(self.spans > 0, np.minimum(paid, promised), 0.0)
 
+    @property
+    def weights_amount(self) -> float:
+        return float_up(self.level + (0 if self.denominator is None else self.denominator.level))
+
+    def with_denominator(self, level: Fraction) -> "StretchedPlan":
+        """Return the plan in which a noisy sum of weights is drawn too, at this level.
+
+        Examples
+        --------
+        >>> plan = stretch(queries.mean(Box.uniform(0, 1, size=2)), [0.5, 1]).plan(noise="laplace", amount=1)
+        >>> plan.with_denominator(Fraction(1, 2)).weights_amount
+        1.5
+        """
+        return replace(self, denominator=Denominator.planned(self.noise, level))
+
     def estimate(self, value: float) -> float | None:
         return self.mechanism.estimate(value)
+
+    def estimates(self, cells: Floats, weight: NoisySum, *, confidence: float, distorted: bool) -> list[Estimate]:
+        """Return what released cells and a sum of weights tell about the truth: public arithmetic."""
+        noisy = [NoisySum(float(cell), self.scale, self.noise) for cell in cells]
+        return self.mechanism.query.estimates(noisy, weight, confidence=confidence, distorted=distorted)
+
+    def finish(self, cells: Floats) -> float | Floats:
+        return self.mechanism.query.finish(cells)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
         exact = self._exact_steps(values, keep)
@@ -270,11 +301,7 @@ class StretchedPlan(Plan):
         query = self.mechanism.query
         shrinkage, spans = np.where(keep, self.shrinkage, 0.0), np.where(keep, self.spans, 0)
         if isinstance(query, ItemwiseQuery):
-            lowest = _steps(query.lowest_contributions(shrinkage) / self.grid)
-            own = _steps(query.contributed(clamped, shrinkage) / self.grid)
-            cells = query.combine_integers(np.clip(own, lowest, lowest + spans), clamped)
-            offset = math.floor(query.offset / self.grid)
-            return [cell + offset for cell in cells]
+            return query.integer_cells(clamped, shrinkage, spans, self.grid)
         return [math.floor(float(query.stretched(clamped, shrinkage)) / self.grid)]
 
 
@@ -317,10 +344,6 @@ def _plan(stretched: Stretched, *, noise: str, amount: object, grid: float | Non
         bounds = np.floor((query.modular_sensitivities(shrinkage) + 2 * error) / step) + 1
         spans = np.where(shrinkage > 0, bounds, 0.0).astype(np.int64)
     return StretchedPlan(stretched, noise, level, step, spread, shrinkage, spans)
-
-
-def _steps(ratio: Floats) -> NDArray[np.int64]:
-    return np.rint(ratio).astype(np.int64)
 
 
 def _root_below(value: Fraction) -> Fraction:

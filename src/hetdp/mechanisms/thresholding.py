@@ -82,7 +82,7 @@ def threshold(
     public = finite("level", level)
     if not _SMALLEST_LEVEL <= public <= 1:
         raise InvalidInput(f"level must lie in (0, 1], and not below {_SMALLEST_LEVEL:g}. Got {level!r} instead.")
-    return Thresholded(query, secret, 1.0 / public, prior, public)
+    return Thresholded(query, secret, 1.0 / public, prior, level=public)
 
 
 def uniform(query: Query, weights: PrivacyWeights | ArrayLike, *, prior: WeightPrior) -> Thresholded:

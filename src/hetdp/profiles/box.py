@@ -106,6 +106,11 @@ class Box:
         return np.maximum(np.abs(self.lower), np.abs(self.upper))
 
     @property
+    def alike(self) -> bool:
+        """Whether all items have the same range and centre."""
+        return not any(np.ptp(vector) for vector in self._vectors)
+
+    @property
     def is_semi_balanced(self) -> bool:
         """Whether shrinking toward 0 stays inside, as the paper requires: true if and only if the box contains 0."""
         return bool(((self.lower <= 0.0) & (self.upper >= 0.0)).all())

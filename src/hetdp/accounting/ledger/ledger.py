@@ -259,8 +259,8 @@ class Ledger:
 
     @property
     def drops(self) -> bool:
-        """Whether items may have been dropped: it was charged with on_exhausted="drop" at some time. Public."""
-        return self._read().dropping
+        """Whether items are dropped that cannot pay, by this ledger or by an earlier charge to it. Public."""
+        return self._drop or self._read().dropping
 
     @property
     def weights_spent(self) -> float:

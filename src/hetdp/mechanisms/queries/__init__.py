@@ -6,6 +6,7 @@ query               S_i(w)                          rounded
 linear              w |a_i| r_i                     per item
 total, mean, count  w r_i, w r_i / n, w             per item
 histogram           2w (replace), w (add-remove)    per item
+variance            w (4/9) r^2 / n, see there      per item
 squared_norm        (w R_i)^2                       per item
 power               (w r_i)^p                       per item
 norm, order 1       w R_i                           per item
@@ -13,7 +14,6 @@ maximum, minimum    w r_i                           per item
 l0                  1 for w > 0                     per item
 norm, order 2       w R_i                           with slack
 scalar_product      w r_i R_partner                 with slack
-variance            see `variance`                  with slack
 logistic            tanh(w |a_i| r_i / 4)           with slack
 custom              w L_i r_i, or as declared       with slack
 exhaustive          w S_i, computed                 with slack

@@ -7,6 +7,7 @@ since a smaller box is a subset, S_i only gets smaller by that (docs/proofs/stre
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,14 +15,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.errors import InvalidInput
+from hetdp.mechanisms.ratios import Estimate, NoisySum
 from hetdp.profiles import Box
 
-__all__ = ["ULP", "Floats", "ItemwiseQuery", "Query", "exact_sum", "floats", "linear_shrinkage", "require_finite"]
+__all__ = [
+    "ULP",
+    "UNLIKE",
+    "Floats",
+    "ItemwiseQuery",
+    "Query",
+    "exact_sum",
+    "floats",
+    "linear_shrinkage",
+    "require_finite",
+]
 
 Floats = NDArray[np.float64]
 
 #: What rounding may cost, relative to a number.
 ULP = 2.0**-52
+#: Why some sums have no estimate.
+UNLIKE = "Items with ranges or centres of their own shrink differently, so that no sum of weights can be divided by."
 _BISECTIONS = 60
 
 
@@ -80,7 +94,11 @@ class Query(ABC):
 
     @abstractmethod
     def evaluate(self, points: Floats) -> float | Floats:
-        """Return f at a point of the box."""
+        """Return f at a point of the box: the number or the cells that noise is added to."""
+
+    def finish(self, cells: Floats) -> float | Floats:
+        """Return the answer from the cells, with noise or without: public arithmetic."""
+        return cells if self.is_vector else float(cells[0])
 
     @cached_property
     def sensitivity(self) -> float:
@@ -89,7 +107,7 @@ class Query(ABC):
 
     def __call__(self, values: ArrayLike) -> float | Floats:
         """Return the exact answer, for the owner's eyes."""
-        return self.evaluate(self.domain.clamp(values))
+        return self.finish(np.atleast_1d(self.evaluate(self.domain.clamp(values))))
 
     def stretched(self, clamped: Floats, shrinkage: Floats) -> float | Floats:
         """Return f(c + W(d - c)), the answer on the shrunk profile."""
@@ -165,6 +183,22 @@ class Query(ABC):
         """Whether the distortions of the items add up (else the largest counts)."""
         return True
 
+    # -- estimates ---------------------------------------------------------------------------------------------------
+
+    @property
+    def why_no_estimate(self) -> str | None:
+        """Why what dials do to the answer cannot be divided out by a sum of weights; None where it can. Public."""
+        return f"What dials do to a {self.name.replace('_', ' ')} cannot be divided out."
+
+    def estimates(
+        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool
+    ) -> list[Estimate]:
+        """Return an estimate per number of the answer, from noisy cells and the noisy sum of weights.
+
+        `distorted` tells whether weights differ, as far as the public knows.
+        """
+        raise NotImplementedError(self.why_no_estimate)
+
     # -- rounding ----------------------------------------------------------------------------------------------------
 
     @property
@@ -204,6 +238,16 @@ class ItemwiseQuery(Query):
         """Return the exact answer in whole grid steps, cell by cell; `clamped` tells a vector query which cell."""
         return [exact_sum(steps)]
 
+    def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:
+        """Return the exact stretched answer in whole grid steps; item i moves no cell it touches by more than its span.
+
+        An item of span 0 leaves no trace.
+        """
+        lowest = _steps(self.lowest_contributions(shrinkage) / grid)
+        own = _steps(self.contributed(clamped, shrinkage) / grid)
+        offset = math.floor(self.offset / grid)
+        return [cell + offset for cell in self.combine_integers(np.clip(own, lowest, lowest + spans), clamped)]
+
     def contributed(self, clamped: Floats, shrinkage: Floats) -> Floats:
         """Return each item's contribution on the shrunk profile."""
         return self.contributions(self.domain.shrink(clamped, shrinkage))
@@ -211,6 +255,10 @@ class ItemwiseQuery(Query):
     def evaluate(self, points: Floats) -> float | Floats:
         """Return f at a point of the box."""
         return self.offset + self.combine(self.contributions(points))
+
+
+def _steps(ratio: Floats) -> NDArray[np.int64]:
+    return np.rint(ratio).astype(np.int64)
 
 
 def exact_sum(steps: NDArray[np.int64]) -> int:

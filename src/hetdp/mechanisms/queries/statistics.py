@@ -1,99 +1,150 @@
 """Statistics that mix the items: variance and the logistic score."""
 
 import math
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.checks import finite
 from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.examples import AGES, MIXED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import ULP, Floats, Query, floats, require_finite
+from hetdp.mechanisms.queries.base import ULP, UNLIKE, Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
 from hetdp.mechanisms.queries.sums import checked_coefficients
+from hetdp.mechanisms.ratios import Estimate, NoisySum, weighted_variance
 from hetdp.profiles import Box
 
 __all__ = ["logistic", "variance"]
 
+#: How much smaller the first cell of a variance is than the second, for the same noise in both. 1.5 is near the best
+#: for means between the centre and half way to an end.
+_TILT = 1.5
 
-class _Variance(Query):
-    """(1/n) sum (x_i - mean)^2, n public.
 
-    As a function of x_i alone it is (n-1)/n^2 * (x_i - m)^2 + const, where m is the mean of the others. Hence
-    S_i(w) = (n-1)/n^2 * the spread of (x - m)^2 over the shrunk interval, for the worst m, which is an extreme one.
+class _Variance(ItemwiseQuery):
+    """(1/n) sum (x_i - mean)^2, n public, from two noisy sums: of w_i u_i and of w_i u_i^2, u being x minus the centre.
+
+    Shrinking takes mass, not value, as in a histogram: the rest of an item, 1 - w_i of it, sits at its centre. With
+    u = h y, h the largest abs(u), the cells are h^2/(L n) sum w_i y_i and h^2/n sum w_i y_i^2. The public tilt L makes
+    noise in the second small without making that in the first large. One item moves both together by at most
+    S_i(w) = w h^2/n max(abs(y - y')/L + abs(y^2 - y'^2)).
     """
+
+    additive: ClassVar[bool] = False
+    proportional = True
 
     def __init__(self, domain: Box) -> None:
         super().__init__("variance", domain)
         if self.size == 1:
             raise InvalidInput("domain of a variance must hold at least 2 items. Got 1 instead.")
-        self._factor = (self.size - 1) / self.size**2
-        others = self.size - 1
-        self._lowest_mean = (domain.lower.sum() - domain.lower) / others
-        self._highest_mean = (domain.upper.sum() - domain.upper) / others
+        self._pivot = float(domain.center[0] if domain.alike else domain.center.mean())
         with np.errstate(over="ignore"):
-            spread = np.ptp(np.concatenate([domain.lower, domain.upper]))
-            require_finite(float(self.size * spread**2), self.name)
+            self._reach = float(max(domain.upper.max() - self._pivot, self._pivot - domain.lower.min()))
+            require_finite(self.size * (2 * self._reach) ** 2, self.name)
+        self._unit = self._reach**2 / self.size
+        self._home = self._placed(domain.center)  # where what is taken from an item goes
+        low, high = self._placed(domain.lower), self._placed(domain.upper)
+        # One end is right, and the other value is the other end or where the two terms balance (docs/proofs).
+        one = _moved(high, np.clip(-0.5 / _TILT, low, high))
+        two = _moved(low, np.clip(0.5 / _TILT, low, high))
+        self._spans = np.maximum(one, two)
 
-    def evaluate(self, points: Floats) -> float:
-        shift = self.domain.center.min()  # a variance does not mind, and small numbers round less
-        near = points - shift
-        mean = math.fsum(near.tolist()) / self.size
-        return math.fsum(((near - mean) ** 2).tolist()) / self.size
+    def _placed(self, points: Floats) -> Floats:
+        """Return y, where points are in [-1, 1]."""
+        placed: Floats = (points - self._pivot) / (self._reach or 1.0)
+        return placed
 
-    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        factor = floats(shrinkage)
-        low = self.domain.center + factor * (self.domain.lower - self.domain.center)
-        high = self.domain.center + factor * (self.domain.upper - self.domain.center)
-        length = factor * self.domain.ranges
-        from_above = _spread(length, self._highest_mean - low, self._highest_mean - high)
-        from_below = _spread(length, low - self._lowest_mean, high - self._lowest_mean)
-        return self._factor * np.maximum(from_above, from_below)
-
-    def _solve(self, targets: Floats) -> Floats:
-        """Solve in closed form where all items have the same interval: S_i(w)/S = 2Mw - (2M-1)w^2.
-
-        M is how far off the middle the centre sits: 1/2 at the midpoint (then w = v), 1 at an end (1 - sqrt(1-v)).
-        """
-        if np.ptp(self.domain.lower) or np.ptp(self.domain.upper) or np.ptp(self.domain.center):
-            return super()._solve(targets)
-        share = np.minimum(targets / self.sensitivity, 1.0)
-        side = float((self.domain.center[0] - self.domain.lower[0]) / self.domain.ranges[0])
-        skew = max(side, 1.0 - side)
-        root = np.sqrt(np.maximum(skew**2 - (2 * skew - 1) * share, 0.0))
-        solved: Floats = share / (skew + root)
-        return solved
-
-    def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
-        # x_i - mean is affine along the segment, so its absolute value is largest at an end.
-        return floats(2 / self.size * np.maximum(np.abs(start - start.mean()), np.abs(end - end.mean())))
-
-    def lipschitz_bounds(self) -> Floats:
-        apart = np.maximum(self.domain.upper - self._lowest_mean, self._highest_mean - self.domain.lower)
-        return floats(2 * self._factor * apart)
+    def _moments(self, points: Floats) -> Floats:
+        """Return what each item adds to the two cells on top of its centre, as an array of two rows, in units."""
+        placed = self._placed(points)
+        return np.stack([(placed - self._home) / _TILT, placed**2 - self._home**2])
 
     @property
-    def evaluation_error(self) -> float:
-        shift = self.domain.center.min()
-        spread = max(float(self.domain.upper.max() - shift), float(shift - self.domain.lower.min()))
-        rounding = spread + float(self.domain.radii.max())  # the shrunk point is rounded before it is shifted
-        return 32 * ULP * spread * rounding
+    def _offsets(self) -> Floats:
+        home = (self._home / _TILT, self._home**2)
+        return self._unit * floats([math.fsum(cell.tolist()) for cell in home])
+
+    def evaluate(self, points: Floats) -> Floats:
+        return self.stretched(points, np.ones(self.size))
+
+    def stretched(self, clamped: Floats, shrinkage: Floats) -> Floats:
+        sums = [math.fsum((shrinkage * cell).tolist()) for cell in self._moments(clamped)]
+        return self._offsets + self._unit * floats(sums)
+
+    def finish(self, cells: Floats) -> float:
+        first, second = cells
+        return float(second - (first * _TILT / (self._reach or 1.0)) ** 2)
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        return floats(shrinkage) * self._spans * self._unit
+
+    def contributions(self, points: Floats) -> Floats:
+        return floats(self._unit * self._moments(points).sum(axis=0))
+
+    def lowest_contributions(self, shrinkage: Floats) -> Floats:
+        return -shrinkage * self._spans * self._unit
+
+    def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:  # noqa: ARG002
+        # Rounding four numbers, and computing them in floats, may take this many steps of a span.
+        slack = 4 + np.ceil(np.divide(spans * 2.0**-48, self._spans, out=np.zeros(self.size), where=self._spans > 0))
+        left = np.maximum(spans - slack, 0.0)
+        steps = np.divide(left, self._spans, out=np.zeros(self.size), where=self._spans > 0)
+        own = np.rint(steps * self._moments(clamped)).astype(np.int64)
+        return [exact_sum(cell) + math.floor(offset / grid) for cell, offset in zip(own, self._offsets, strict=True)]
+
+    @property
+    def why_no_estimate(self) -> str | None:
+        return None if self.domain.alike else UNLIKE
+
+    def estimates(
+        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool
+    ) -> list[Estimate]:
+        factors = (self.size * _TILT / self._reach, float(self.size))
+        first, second = (
+            NoisySum(cell.value * factor, cell.scale * factor, cell.noise)
+            for cell, factor in zip(cells, factors, strict=True)
+        )
+        box = self.domain
+        return [
+            weighted_variance(
+                first, second, weight, shift=0.0, center=self._pivot, lower=float(box.lower[0]),
+                upper=float(box.upper[0]), confidence=confidence, population=self.size, distorted=distorted,
+            )
+        ]  # fmt: skip
+
+    def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return a bound on how far the lost mass moves the variance: by its squares, and by the square of its mean."""
+        first, second = (1.0 - shrinkage) * np.abs(self._moments(clamped)) * self._unit
+        means = [self.stretched(clamped, factor)[0] for factor in (np.ones(self.size), shrinkage)]
+        slope = (_TILT / (self._reach or 1.0)) ** 2 * abs(sum(means))
+        return float(second.sum() + slope * first.sum())
+
+    paper_distortion_bound = distortion_bound
+
+    def item_distortions(self, shrinkage: Floats) -> Floats:
+        ends = np.abs(np.stack([self._moments(self.domain.lower), self._moments(self.domain.upper)])).max(axis=0)
+        first, second = ends[0] * _TILT, np.maximum(ends[1], self._home**2)
+        return floats(
+            (1.0 - shrinkage) * self._unit * (second + 2 * first)
+        )  # two means are at most 2 in absolute value
 
 
-def _spread(length: Floats, one: Floats, other: Floats) -> Floats:
-    """Return max - min of t^2 over an interval with these ends, of this length; exact in the common case."""
-    same_side = one * other >= 0
-    return np.where(same_side, length * np.abs(one + other), np.maximum(one**2, other**2))
+def _moved(end: Floats, other: Floats) -> Floats:
+    """Return how far an item moves the two cells together on its way from one place to another, in units."""
+    return np.abs(end - other) / _TILT + np.abs(end**2 - other**2)
 
 
 def variance(domain: Box) -> Query:
     """Return the variance (1/n) sum (x_i - mean)^2, where the number n of items is public.
 
-    For equal ranges r: S_i(w) = w r^2 (n-1)/n^2 with the centre at the midpoint, so w = v; (2w - w^2) r^2 (n-1)/n^2
-    with the centre at an end, so w = 1 - sqrt(1 - v). A midpoint centre keeps more. Rounded with slack.
+    Two noisy sums are released, the first two moments, and the variance is made of them. What is taken from an item
+    sits at the centre, so w = v. For equal ranges r with the centre at the midpoint, S = (4/9) r^2 / n, the scale of
+    the noise in the mean square; a centre at an end doubles the reach and costs more. Rounded per item.
 
     Examples
     --------
-    >>> variance(Box.uniform(0, 10, size=4, center=5))([1, 3, 5, 7])
+    >>> round(variance(Box.uniform(0, 10, size=4, center=5))([1, 3, 5, 7]), 9)
     5.0
     """
     return _Variance(domain)

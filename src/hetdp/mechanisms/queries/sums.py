@@ -1,6 +1,7 @@
 """Sums over items: weighted sums, totals, means, counts, histograms and scalar products."""
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -9,7 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import float_vector, one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import ULP, Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
+from hetdp.mechanisms.queries.base import (
+    ULP,
+    UNLIKE,
+    Floats,
+    ItemwiseQuery,
+    Query,
+    exact_sum,
+    floats,
+    require_finite,
+)
+from hetdp.mechanisms.ratios import Estimate, NoisySum, scaled_count, weighted_mean
 from hetdp.profiles import Box, Categories
 
 __all__ = ["LinearQuery", "checked_coefficients", "count", "histogram", "linear", "mean", "scalar_product", "total"]
@@ -44,6 +55,23 @@ class LinearQuery(ItemwiseQuery):
 
     def lipschitz_bounds(self) -> Floats:
         return np.abs(self.coefficients)
+
+    @property
+    def why_no_estimate(self) -> str | None:
+        if not self.homogeneous:
+            return super().why_no_estimate
+        return None if self.domain.alike else UNLIKE
+
+    def estimates(
+        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool
+    ) -> list[Estimate]:
+        (answer,), share, box = cells, float(self.coefficients[0]), self.domain
+        total = NoisySum((answer.value - self.offset) / share, answer.scale / share, answer.noise)
+        found = weighted_mean(
+            total, weight, center=float(box.center[0]), lower=float(box.lower[0]), upper=float(box.upper[0]),
+            confidence=confidence, population=self.size, distorted=distorted,
+        )  # fmt: skip
+        return [found.times(round(share * self.size, 12))]
 
 
 def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
@@ -158,6 +186,20 @@ class _Histogram(ItemwiseQuery):
     def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:
         bins = self.bin_of(clamped)
         return [exact_sum(steps[bins == place]) for place in range(self.bins)]
+
+    @property
+    def why_no_estimate(self) -> str | None:
+        if self.cells == 1:
+            return "Rows may come and go here, so how many there are is not public and counts cannot be scaled up."
+        return None
+
+    def estimates(
+        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool
+    ) -> list[Estimate]:
+        return [
+            scaled_count(cell, weight, population=self.size, confidence=confidence, distorted=distorted)
+            for cell in cells
+        ]
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:  # noqa: ARG002
         """Return the mass that shrinking takes away: the L1 distance of the two histograms."""
