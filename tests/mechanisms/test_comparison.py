@@ -7,7 +7,8 @@ import pytest
 
 import hetdp
 from hetdp import Box, WeightPrior, errors, mechanisms, queries
-from hetdp.mechanisms.comparison import QUERY_NAMES, compare
+from hetdp.core.randomness import as_stream
+from hetdp.mechanisms.comparison import QUERY_NAMES, _answer, compare
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 BERNOULLI = [0] * 7 + [1] * 3
@@ -19,7 +20,40 @@ def test_the_recommended_mean_is_as_good_as_designed(epsilon, at_most):
     result = compare("mean", PRIOR, epsilon, 1000, values=BERNOULLI, runs=400)
     errors_by_name = {contender.name: contender.rmse for contender in result.contenders}
     assert errors_by_name["stretching (paper)"] == pytest.approx(0.084, abs=0.003)
+    assert errors_by_name["stretching, by weights"] <= at_most, "without a prior"
     assert result.recommended.rmse <= at_most
+
+
+@pytest.mark.parametrize("name", ["mean", "total", "count", "variance"])
+def test_what_a_release_does_by_itself_is_a_contender(name):
+    (usual,) = (
+        contender
+        for contender in compare(name, PRIOR, 1.0, 200, runs=10).contenders
+        if contender.name == "stretching, by weights"
+    )
+    limits = "1 --upper 1" if name == "count" else "0 --upper 1"
+    assert usual.command == (
+        f"hetdp release FILE --query {name} --column COLUMN --lower {limits} --weight-column WEIGHTS --epsilon 1"
+    )
+
+
+@pytest.mark.parametrize("query", [queries.mean, queries.total, queries.count, queries.variance])
+@pytest.mark.parametrize("denominator", [None, 0])
+def test_what_is_judged_is_what_is_released(query, denominator):
+    values, weights = np.linspace(0, 1, 300), np.tile([0.5, 0.75, 1.0], 100)
+    stretched = hetdp.stretch(query(Box.uniform(0, 1, size=300)), weights)
+    answer = hetdp.release(stretched, values, epsilon=1.0, denominator=denominator, random_state=5)
+    plan = stretched.plan(noise="laplace", amount=1.0)
+    judged = _answer(plan, values, as_stream(5), divided=denominator is None)
+    assert judged == (answer.value if answer.estimate is None else answer.estimate)
+    assert (answer.estimate is None) == (denominator == 0)
+
+
+def test_a_denominator_in_its_noise_leaves_the_value():
+    stretched = hetdp.stretch(queries.mean(Box.uniform(0, 1, size=3)), [0.5, 1.0, 1.0])
+    plan = stretched.plan(noise="laplace", amount=0.1)
+    value = float(plan.answer(np.ones(3), np.ones(3, dtype=bool), as_stream(1)))
+    assert _answer(plan, np.ones(3), as_stream(1), divided=True) == value
 
 
 def test_contenders_are_sorted_and_the_reason_names_the_best():
@@ -142,7 +176,7 @@ def test_a_command_tells_the_range_and_the_centre():
     )
     assert paper == (
         "hetdp release FILE --query mean --column COLUMN --lower 20 --upper 80 --center 30 --weight-column WEIGHTS "
-        "--epsilon 0.5 --mechanism stretching"
+        "--epsilon 0.5 --denominator 0"
     )
 
 

@@ -14,12 +14,13 @@ from hetdp.core.checks import Real, float_vector, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.mechanisms import queries, selection
-from hetdp.mechanisms.estimation import best_multiplier
-from hetdp.mechanisms.plan import Mechanism
+from hetdp.mechanisms.estimation import Denominator, best_multiplier
+from hetdp.mechanisms.named import default_mechanism
+from hetdp.mechanisms.plan import Mechanism, Plan
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
 from hetdp.mechanisms.queries.sums import LinearQuery
 from hetdp.mechanisms.sampling import sample
-from hetdp.mechanisms.stretching import Stretched
+from hetdp.mechanisms.stretching import Stretched, StretchedPlan
 from hetdp.mechanisms.thresholding import threshold
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
@@ -195,7 +196,7 @@ def compare(
     judged = whole("runs", runs, minimum=2)
     ways = list(_ways(question, crowds, min(judged, _TRIALS)))
     for name, made in (contenders or {}).items():
-        if not callable(made) or name in {way.name for way in ways}:
+        if not isinstance(name, str) or not callable(made) or name in {way.name for way in ways}:
             raise InvalidInput(f"contenders must be functions under names of their own. Got {name!r} instead.")
         named = name if all(part.isidentifier() for part in name.split(".")) else f"contenders[{name!r}]"
         line = f"hetdp.release({named}(weights, {level!r}), values, epsilon={level!r})"
@@ -224,6 +225,8 @@ class _Way:
     why: str
     maker: Maker
     command: str
+    #: Whether a sum of weights is drawn and divided by, where that makes sense: as in a release, unless told otherwise.
+    divided: bool = True
 
 
 @dataclass(frozen=True)
@@ -248,10 +251,22 @@ class _Crowds:
                 plan = way.maker(weights).plan(noise="laplace", amount=self.epsilon)
                 # The same noise for all: differences between contenders are then less a matter of luck.
                 noise = seeded_stream(self.seed, run, 2 * part + 1)
-                value = float(plan.answer(crowd, np.ones(box.size, dtype=bool), noise))
-                estimate = plan.estimate(value)
-                errors[run, place] = (value if estimate is None else estimate) - right
+                errors[run, place] = _answer(plan, crowd, noise, divided=way.divided) - right
         return errors
+
+
+def _answer(plan: Plan, crowd: Floats, stream: Stream, *, divided: bool) -> float:
+    """Return the estimate of a release, or its value where there is none."""
+    everybody = np.ones(crowd.size, dtype=bool)
+    (cells,) = plan.answers(crowd, everybody, stream, count=1)
+    value = float(plan.finish(cells))
+    if divided and isinstance(plan, StretchedPlan) and plan.mechanism.query.why_no_estimate is None:
+        weight = Denominator.planned(plan.noise, plan.level).release(plan.shrinkage, everybody, stream)
+        (found,) = plan.estimates(cells, weight, confidence=0.95, distorted=True)
+        if found.value is not None:
+            return found.value
+    estimate = plan.estimate(value)
+    return value if estimate is None else estimate
 
 
 def _rated(way: _Way, errors: Floats) -> Contender:
@@ -267,9 +282,7 @@ def _of_ones_own(
 ) -> Mechanism:
     mechanism = made(weights, epsilon)
     if not isinstance(mechanism, Mechanism) or mechanism.domain.size != size:
-        what = (
-            f"{type(mechanism).__name__}" if not isinstance(mechanism, Mechanism) else f"{mechanism.domain.size} items"
-        )
+        what = f"{mechanism.domain.size} items" if isinstance(mechanism, Mechanism) else type(mechanism).__name__
         raise InvalidInput(f"contender {name!r} must make a mechanism with one item per weight. Got {what} instead.")
     if mechanism.plan(noise="laplace", amount=epsilon).is_vector:
         raise InvalidInput(f"contender {name!r} must have a number as its answer. Got a vector instead.")
@@ -311,7 +324,7 @@ def _chosen_ways(question: _Question, release: "_Releases") -> Iterator[_Way]:
         "personalised exponential",
         "lets every item vote with its weight",
         chosen,
-        release.command(f"{line}(query.domain, weights)", "--mechanism exponential", prior=False),
+        release.command(f"{line}(query.domain, weights)", "exponential"),
     )
     yield _Way(
         "sampling + exponential",
@@ -319,76 +332,93 @@ def _chosen_ways(question: _Question, release: "_Releases") -> Iterator[_Way]:
         partial(sample, chosen),
         release.command(
             f"hetdp.mechanisms.sample(functools.partial({line}, query.domain), weights)",
-            "--mechanism sampling",
-            prior=False,
+            "sampling",
         ),
     )
 
 
 def _noisy_ways(query: Query, crowds: _Crowds, trials: int, release: "_Releases") -> Iterator[_Way]:
-    prior, epsilon = crowds.prior, crowds.epsilon
     yield _Way(
         "stretching (paper)",
         "shrinks strict items",
         lambda weights: Stretched(query, weights),
-        release.command("hetdp.stretch(query, weights)", "--mechanism stretching", prior=False),
+        release.command("hetdp.stretch(query, weights)", "stretching", divided=False),
+        divided=False,
     )
+    if query.why_no_estimate is None:
+        yield from _stretched("weights", query, crowds, release)
     if isinstance(query, LinearQuery) and query.homogeneous:
-        yield _Way(
-            "stretching, normalised",
-            "shrinks strict items and divides by the expected shrinkage",
-            lambda weights: Stretched(query, weights, 1.0, prior),
-            release.command("hetdp.stretch(query, weights, prior=prior)", "--mechanism stretching"),
-        )
-        best = best_multiplier(query, prior, epsilon, values=crowds.plausible)
-        if best > 1:
-            yield _Way(
-                "stretching, best multiplier",
-                f"adds {best:.3g} times the noise to shrink strict items less, and divides by the expected shrinkage",
-                lambda weights: Stretched(query, weights, best, prior),
-                release.command(
-                    f"hetdp.stretch(query, weights, multiplier={best!r}, prior=prior)",
-                    f"--mechanism stretching --multiplier {best!r}",
-                ),
-            )
+        yield from _stretched("prior", query, crowds, release)
+    helps = isinstance(query, ItemwiseQuery) and query.additive  # a prior tells how many are left
+    prior = crowds.prior if helps else None
     yield _Way(
         "sampling",
         "keeps strict items now and then",
         lambda weights: sample(query, weights, prior=prior),
         # What `hetdp release` samples for an extreme is a choice among values.
         release.command(
-            "hetdp.mechanisms.sample(query, weights, prior=prior)",
-            None if query.name in selection.SELECTED_BY_NAME else "--mechanism sampling",
+            f"hetdp.mechanisms.sample(query, weights{', prior=prior' if helps else ''})",
+            None if query.name in selection.SELECTED_BY_NAME else "sampling",
+            prior=helps,
         ),
     )
-    levels = _levels(prior)
-    yield _thresholded("uniform", "treats everyone at the strictest positive level", query, levels[0], prior, release)
+    lowest, *levels = _levels(crowds.prior)
+    thresholded = partial(_thresholded, query, prior if query.why_no_estimate else None, release)
+    yield thresholded(lowest, name="uniform", why="treats everyone at the strictest positive level")
     tried = [
-        _thresholded(
-            f"threshold {level:g}",
-            f"drops items below {level:g} and treats the others alike",
-            query,
-            level,
-            prior,
-            release,
-        )
-        for level in levels[1:]
+        thresholded(level, name=f"threshold {level:g}", why=f"drops items below {level:g} and treats the others alike")
+        for level in levels
     ]
     if tried:
         squares = (crowds.errors(tried, trials, part=1) ** 2).mean(axis=0)
         yield tried[int(np.argmin(squares))]
 
 
-def _thresholded(  # noqa: PLR0917
-    name: str, why: str, query: Query, level: float, prior: WeightPrior, release: "_Releases"
+def _stretched(divided_by: str, query: Query, crowds: _Crowds, release: "_Releases") -> Iterator[_Way]:
+    """Yield stretching, with and without a multiplier, divided by a sum of weights or by what a prior expects."""
+    by_prior = divided_by == "prior"
+    prior = crowds.prior if by_prior else None
+    known, divisor = (
+        (", prior=prior", "the shrinkage the prior expects")
+        if by_prior
+        else ("", "a noisy sum of weights, which weights pay for")
+    )
+    yield _Way(
+        f"stretching, by {divided_by}",
+        f"shrinks strict items and divides by {divisor}",
+        lambda weights: Stretched(query, weights, 1.0, prior),
+        release.command(f"hetdp.stretch(query, weights{known})", "stretching", prior=by_prior, divided=not by_prior),
+        divided=not by_prior,
+    )
+    if not isinstance(query, LinearQuery):
+        return
+    best = best_multiplier(query, crowds.prior, crowds.epsilon, values=crowds.plausible, divided_by=divided_by)
+    if best > 1:
+        yield _Way(
+            f"stretching x {best:.3g}, by {divided_by}",
+            f"adds {best:.3g} times the noise to shrink strict items less, and divides by {divisor}",
+            lambda weights: Stretched(query, weights, best, prior),
+            release.command(
+                f"hetdp.stretch(query, weights, multiplier={best!r}{known})",
+                f"stretching --multiplier {best!r}",
+                prior=by_prior,
+                divided=not by_prior,
+            ),
+            divided=not by_prior,
+        )
+
+
+def _thresholded(
+    query: Query, prior: WeightPrior | None, release: "_Releases", level: float, *, name: str, why: str
 ) -> _Way:
     return _Way(
         name,
         why,
         lambda weights: threshold(query, weights, level=level, prior=prior),
         release.command(
-            f"hetdp.mechanisms.threshold(query, weights, level={level!r}, prior=prior)",
-            f"--mechanism threshold --threshold {level!r}",
+            f"hetdp.mechanisms.threshold(query, weights, level={level!r}{', prior=prior' if prior else ''})",
+            f"threshold --threshold {level!r}",
+            prior=prior is not None,
         ),
     )
 
@@ -413,18 +443,22 @@ class _Releases:
     prior: WeightPrior
     epsilon: float
 
-    def command(self, made: str, options: str | None, *, prior: bool = True) -> str:
-        """Return a command; or the line of Python that has such a mechanism made, where no command does."""
-        shares = self.prior.westin_shares
-        prior = prior and isinstance(self.question.query, ItemwiseQuery) and self.question.query.additive
-        question = self._asked()
-        if options is None or question is None or (prior and shares is None):
-            made = made if prior else made.replace(", prior=prior", "")
-            return f"hetdp.release({made}, values, epsilon={self.epsilon!r})"
-        known = f" --westin {','.join(map(_shown, shares))}" if prior and shares is not None else ""
-        return (
-            f"hetdp release FILE {question} --weight-column WEIGHTS --epsilon {_shown(self.epsilon)} {options}{known}"
-        )
+    def command(self, made: str, mechanism: str | None, *, prior: bool = False, divided: bool = True) -> str:
+        """Return a command, given a mechanism and its options; or a line of Python that makes it, if there is none."""
+        asked, shares = self._asked(), self.prior.westin_shares
+        known = self.question.query is not None and self.question.query.why_no_estimate is None and not divided
+        if mechanism is None or asked is None or (prior and shares is None):
+            undivided = ", denominator=0" if known else ""
+            return f"hetdp.release({made}, values, epsilon={self.epsilon!r}{undivided})"
+        kind, _, options = mechanism.partition(" ")
+        words = [
+            f"hetdp release FILE {asked} --weight-column WEIGHTS --epsilon {_shown(self.epsilon)}",
+            "" if kind == default_mechanism(self.question.name) else f"--mechanism {kind}",
+            options,
+            "--denominator 0" if known else "",
+            f"--westin {','.join(map(_shown, shares))}" if prior and shares is not None else "",
+        ]
+        return " ".join(word for word in words if word)
 
     def _asked(self) -> str | None:
         """Return the options that ask the question; None where they cannot."""
