@@ -59,6 +59,16 @@ def test_a_histogram_of_categories_has_their_labels(run, folder, mechanism):
     assert all(word in out for word in ("category", "lab", "icu", "er"))
 
 
+def test_a_histogram_of_categories_has_estimates(run):
+    rows = ["icu,0.5"] * 400 + ["lab,1"] * 200 + ["kitchen,0.5"] * 400
+    Path("wards.csv").write_text("\n".join(["ward,privacy", *rows]) + "\n")
+    options = ("--query", "histogram", *WARD, "--categories", "er,icu,lab", "--weight-column", "privacy", "--json")
+    shown = json.loads(run("release", "wards.csv", *options)[1])
+    assert shown["value"] == pytest.approx([0, 200, 200], abs=0.01)
+    # Of a weight of 600 in all, 200 are in either; those of no category stay in the denominator.
+    assert shown["estimate"] == pytest.approx([0, 1000 / 3, 1000 / 3], abs=0.1)
+
+
 @pytest.mark.parametrize("mechanism", ["stretching", "sampling"])
 def test_a_histogram_of_bins_has_their_edges(run, mechanism):
     options = ("--query", "histogram", *HOURS, "--bins", 2, "--epsilon", 1, "--mechanism", mechanism, "--json")
