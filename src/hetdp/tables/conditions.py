@@ -32,7 +32,7 @@ compared is decided here, from the types of the columns:
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, NoReturn
 
@@ -146,6 +146,34 @@ class Condition:
         appearing = sorted(_column_names(self.root), key=lambda column: column.position)
         return tuple(dict.fromkeys(column.name for column in appearing))
 
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns that are compared with a number: in a file of texts, these are to be read as numbers.
+
+        Examples
+        --------
+        >>> parse_condition("age >= 18 and town = 'Rennes'").number_columns
+        ('age',)
+        """
+        numbers = (
+            relation.left.name
+            for relation in _relations(self.root)
+            if isinstance(relation.right, Literal)
+            and isinstance(relation.right.value, int | float)
+            and not isinstance(relation.right.value, bool)
+        )
+        return tuple(dict.fromkeys(numbers))
+
+    def renamed(self, names: Mapping[str, str]) -> "Condition":
+        """Return the condition on columns that go by other names.
+
+        Examples
+        --------
+        >>> parse_condition("age >= 18").renamed({"age": "number"}).columns
+        ('number',)
+        """
+        return replace(self, root=_renamed(self.root, names))
+
     def expression(self, schema: Mapping[str, DType]) -> nw.Expr:
         """Return the condition for an engine: true where it holds, false where it does not or is unknown, never null.
 
@@ -167,6 +195,30 @@ class Condition:
                 names = listed([_quoted(name) for name in schema])
                 _refuse(f"name columns of the table: {names}", _quoted(column.name), column.position)
         return _holds(self.root, schema, truth=True)
+
+
+def _relations(node: Node) -> Iterator[Relation]:
+    if isinstance(node, Junction):
+        for part in node.parts:
+            yield from _relations(part)
+    elif isinstance(node, Negation):
+        yield from _relations(node.part)
+    elif isinstance(node, Relation):
+        yield node
+
+
+def _renamed(node: Node, names: Mapping[str, str]) -> Node:
+    def column(old: ColumnName) -> ColumnName:
+        return replace(old, name=names.get(old.name, old.name))
+
+    if isinstance(node, Junction):
+        return replace(node, parts=tuple(_renamed(part, names) for part in node.parts))
+    if isinstance(node, Negation):
+        return Negation(_renamed(node.part, names))
+    if isinstance(node, IsNull):
+        return IsNull(column(node.column))
+    right = column(node.right) if isinstance(node.right, ColumnName) else node.right
+    return replace(node, left=column(node.left), right=right)
 
 
 def _column_names(node: Node) -> Iterator[ColumnName]:
