@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
+from hetdp.tables.conditions import Condition
 
 __all__ = ["TableSource", "open_source", "scrubbed"]
 
@@ -117,6 +118,20 @@ class TableSource:
         if not kind.is_numeric():
             raise _no_numbers(column, kind)
         return nw.col(column).cast(nw.Float64)
+
+    def key(self, column: str) -> nw.Expr:
+        """Return a column to group by, as text where it is kept as categories."""
+        kind = self.schema[column]
+        return nw.col(column).cast(nw.String) if kind in {nw.Categorical, nw.Enum} else nw.col(column)
+
+    def condition(self, where: Condition) -> nw.Expr:
+        """Return whether a row counts; text that is read as numbers is compared as numbers."""
+        numbers = dict.fromkeys(self.numbers.values(), nw.Float64())
+        return where.renamed(self.numbers).expression({**self.schema, **numbers})
+
+    def having(self, rows: nw.LazyFrame[Any], column: str, keys: Collection[Any]) -> nw.LazyFrame[Any]:
+        """Return the rows in which a column is one of some keys."""
+        return rows.filter(nw.col(column).is_in(list(keys)))
 
     def from_arrow(self, table: pa.Table) -> nw.LazyFrame[Any]:
         """Return a small table as a frame of the same engine, to join with."""
@@ -227,6 +242,13 @@ class _Dask(TableSource):
 
 
 class _DuckDB(TableSource):
+    def having(self, rows: nw.LazyFrame[Any], column: str, keys: Collection[Any]) -> nw.LazyFrame[Any]:
+        import duckdb
+
+        # What narwhals writes for `is_in` looks through the whole list for every row.
+        one_of_them = duckdb.ColumnExpression(column).isin(*map(duckdb.ConstantExpression, keys))
+        return nw.from_native(rows.to_native().filter(one_of_them)).lazy()  # type: ignore[no-any-return]
+
     @classmethod
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         added = (f"{_duckdb_number(_quoted(old))} AS {_quoted(new)}" for old, new in names.items())

@@ -1,0 +1,162 @@
+"""What comes out of a table: one row per group and aggregate, and the promise they were made under."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from hetdp._version import __version__
+from hetdp.accounting.guarantee import Guarantee
+from hetdp.core.errors import SimulatedResult
+from hetdp.core.frames import as_frame
+from hetdp.core.words import counted
+from hetdp.mechanisms.ratios import Estimate
+from hetdp.tables.plan import TablePlan
+
+__all__ = ["Row", "TableAnswer"]
+
+_WEIGHTED = (
+    "People count with their dials: where dials go with what is asked, the strict are under-represented in estimates."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One aggregate of one group.
+
+    Attributes
+    ----------
+    key
+        Of the group, one part per column of `by`.
+    value
+        As the noisy sums have it: people count with their dials. nan where a noisy count came out as 0.
+    estimate, low, high
+        If everybody counted fully, with its interval; None where that cannot be told.
+    reason
+        Why there is no estimate.
+    """
+
+    key: tuple[Any, ...]
+    aggregate: str
+    guess: Estimate = field(repr=False)
+    value: float
+
+    @property
+    def estimate(self) -> float | None:
+        """The answer if everybody counted fully."""
+        return self.guess.value
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval."""
+        return self.guess.low
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval."""
+        return self.guess.high
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no estimate."""
+        return self.guess.reason
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableAnswer:
+    """A released table.
+
+    Attributes
+    ----------
+    keys
+        Names of the columns that were grouped by.
+    rows
+        One per group and aggregate, groups in the order of the keys.
+    plan
+        How epsilon was split and how much noise that meant; all of it public.
+    guarantee
+        The promise, in words and numbers.
+    distorted
+        Whether dials other than 1 may have been at work.
+    simulated
+        True if made with a seed; then nothing publishes it.
+
+    Privacy
+    -------
+    Everything in it is safe to publish, unless it is simulated. No exact sum is kept.
+    """
+
+    keys: tuple[str, ...]
+    rows: tuple[Row, ...]
+    plan: TablePlan
+    guarantee: Guarantee
+    distorted: bool
+    simulated: bool = False
+    version: str = __version__
+
+    def __repr__(self) -> str:
+        groups = counted(len({row.key for row in self.rows}), "group")
+        return f"TableAnswer({groups}, {', '.join(self.plan.aggregates)}, epsilon={self.guarantee.amount:g})"
+
+    def to_frame(self) -> Any:  # noqa: ANN401  (pandas is optional)
+        """Return a data frame: the key columns, then aggregate, estimate, low, high and value.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import hetdp
+        >>> people = pa.table({"ward": ["er", "icu", "er"]})
+        >>> answer = hetdp.release_table(people, {"people": hetdp.count()}, by={"ward": ["er", "icu"]}, epsilon=1.0)
+        >>> answer.to_frame().columns.tolist()
+        ['ward', 'aggregate', 'estimate', 'low', 'high', 'value']
+        """
+        columns: dict[str, list[Any]] = {
+            name: [row.key[place] for row in self.rows] for place, name in enumerate(self.keys)
+        }
+        columns["aggregate"] = [row.aggregate for row in self.rows]
+        for name in ("estimate", "low", "high", "value"):
+            columns[name] = [math.nan if getattr(row, name) is None else getattr(row, name) for row in self.rows]
+        return as_frame(columns)
+
+    def public(self) -> dict[str, Any]:
+        """Return what may be published, ready for JSON.
+
+        Refuses a simulated release: whoever knows the seed can subtract the noise.
+        """
+        if self.simulated:
+            raise SimulatedResult(
+                "This table was made with a seed (random_state) and must not be published: its noise can be "
+                "recomputed. Make it again without random_state. In a simulation, read .rows instead."
+            )
+        return {
+            "rows": [
+                {
+                    **{name: _plain(part) for name, part in zip(self.keys, row.key, strict=True)},
+                    "aggregate": row.aggregate,
+                    "estimate": row.estimate,
+                    "low": row.low,
+                    "high": row.high,
+                    "value": None if math.isnan(row.value) else row.value,
+                    **({} if row.reason is None else {"reason": row.reason}),
+                }
+                for row in self.rows
+            ],
+            "confidence": self.plan.confidence,
+            "epsilon": self.guarantee.amount,
+            "delta": self.guarantee.delta,
+            "split": self.plan.split,
+            "noise_scale": self.plan.scales,
+            "remarks": list(self.remarks),
+            "guarantee": self.guarantee.text,
+            "version": self.version,
+        }
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to keep in mind when reading it; public."""
+        groups = self.plan.question.max_groups
+        shrunk = f"Somebody in more than {counted(groups, 'group')} (max_groups) counts for less in each."
+        return (*([_WEIGHTED] if self.distorted else []), *([shrunk] if self.plan.shrinks_by_groups else []))
+
+
+def _plain(part: Any) -> Any:  # noqa: ANN401  (a key)
+    return part if isinstance(part, str | int) else str(part)

@@ -1,0 +1,226 @@
+"""What a release of a table will do and cost, from public numbers alone: checked before anything is read or charged."""
+
+import datetime as dt
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from hetdp.accounting.guarantee import Guarantee, in_digits
+from hetdp.core.checks import Real, fraction, positive, whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.words import counted, listed
+from hetdp.mechanisms.plan import float_up
+from hetdp.noise.laplace import MAXIMUM_SCALE
+from hetdp.tables.aggregates import Aggregate
+from hetdp.tables.conditions import parse_condition
+from hetdp.tables.keys import UnknownKeys, threshold
+from hetdp.tables.sums import PEOPLE, STEPS, KeyColumn, Question, Sum
+
+__all__ = ["Keys", "TablePlan", "plan_table"]
+
+#: What `by` takes: public keys for each column, or `hetdp.unknown_keys()`.
+Keys = Mapping[str, Sequence[Any] | UnknownKeys]
+
+#: Columns that every answer has beside its keys.
+ANSWER_COLUMNS = ("aggregate", "estimate", "low", "high", "value")
+_MOST_GROUPS = 10_000_000
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """How epsilon is split, and the noise that follows; everything here is public.
+
+    Attributes
+    ----------
+    shares
+        The part of epsilon that each sum costs, exactly.
+    keys_share
+        The part that choosing keys from the data costs, 0 where they are public.
+    """
+
+    question: Question
+    aggregates: Mapping[str, Aggregate]
+    epsilon: Fraction
+    shares: Mapping[Sum, Fraction]
+    keys_share: Fraction
+    delta: float
+    population: float | None
+    confidence: float
+
+    @property
+    def split(self) -> dict[str, float]:
+        """What each part costs, by name; together it is epsilon."""
+        own = {_called(added, self.question): float_up(share) for added, share in self.shares.items()}
+        return {"keys": float_up(self.keys_share), **own} if self.keys_share else own
+
+    @property
+    def scales(self) -> dict[str, float]:
+        """The scale of the Laplace noise on each sum, by name, in its own unit."""
+        return {_called(added, self.question): self.scale(added) for added in self.shares}
+
+    @property
+    def keys(self) -> list[tuple[Any, ...]]:
+        """The groups that are answered, in order, where all keys are public."""
+        return list(itertools.product(*(key.keys for key in self.question.by if isinstance(key.keys, tuple))))
+
+    @property
+    def unknown(self) -> bool:
+        """Whether keys are chosen from the data."""
+        return any(isinstance(key.keys, UnknownKeys) for key in self.question.by)
+
+    @property
+    def people_for_a_key(self) -> float:
+        """How many people of dial 1 a key needs to be released half of the time, where keys are chosen from the data."""
+        return threshold(self.keys_share, self.delta, steps=STEPS, groups=self.question.max_groups) / STEPS
+
+    def spread(self, added: Sum) -> Fraction:
+        """Return the scale of the Laplace noise on a sum, in steps."""
+        return self.question.max_groups * added.most / self.shares[added]
+
+    def scale(self, added: Sum) -> float:
+        """Return the scale of the Laplace noise on a sum, in its own unit."""
+        return float(self.spread(added)) / added.steps_per_unit
+
+    @property
+    def shrinks_by_groups(self) -> bool:
+        """Whether somebody may be in more groups than they count fully in."""
+        if self.question.unit is None or not self.question.by:
+            return False
+        return self.unknown or len(self.keys) > self.question.max_groups
+
+    def guarantee(self, *, simulated: bool) -> Guarantee:
+        """Return the promise of a release made as planned."""
+        person = self.question.unit is not None
+        who = "person" if person else "row"
+        present = f"all rows of one person ({self.question.unit}) being" if person else "one row being"
+        stays = f"A {who} that stays, and whose {'rows and ' if person else ''}dial change from v_i to v'_i, costs at"
+        level = f"exp({in_digits(float_up(self.epsilon))} * (v_i + v'_i))"
+        slack = " and delta * (1 + exp(epsilon)) on top" if self.delta else ""
+        parts = listed([f"{name} {in_digits(share)}" for name, share in self.split.items()])
+        return Guarantee(
+            "epsilon",
+            float_up(self.epsilon),
+            adjacent=f"{present} present or absent",
+            delta=self.delta,
+            protected=who,
+            remarks=(f"{stays} most {level}{slack}.", f"Epsilon is split: {parts}."),
+            simulated=simulated,
+        )
+
+
+def plan_table(
+    aggregates: Mapping[str, Aggregate],
+    *,
+    epsilon: Real,
+    by: Keys | None = None,
+    weights: str | None = None,
+    unit: str | None = None,
+    max_groups: int = 1,
+    where: str | None = None,
+    population: float | None = None,
+    confidence: float = 0.95,
+) -> TablePlan:
+    """Return what `release_table` with the same arguments would do and cost; reads nothing, spends nothing.
+
+    Examples
+    --------
+    >>> from hetdp.tables import count, mean
+    >>> plan = plan_table({"people": count(), "hours": mean("hours", lower=0, upper=99)}, epsilon=1.0)
+    >>> plan.split
+    {'count of rows': 0.5, 'sum of hours': 0.5}
+    """
+    named = _checked_aggregates(aggregates)
+    level = fraction("epsilon", epsilon)
+    columns = tuple(_checked_keys(column, keys) for column, keys in (by or {}).items())
+    for name, column in (("weights", weights), ("unit", unit)):
+        if column is not None and not isinstance(column, str):
+            raise InvalidInput(f"{name} must be the name of a column. Got {type(column).__name__} instead.")
+    groups = whole("max_groups", max_groups, minimum=1)
+    if groups > 1 and (unit is None or not columns):
+        raise InvalidInput(
+            f"max_groups must be 1 without unit and by: {'a row is in one group' if columns else 'there is one group'}."
+            f" Got {max_groups!r} instead."
+        )
+    people = None if population is None else positive("population", population)
+    if not 0 < confidence < 1:
+        raise InvalidInput(f"confidence must lie between 0 and 1. Got {confidence!r} instead.")
+    sums = list(dict.fromkeys(added for each in named.values() for added in each.sums(scaled_up=people is not None)))
+    unknown = [key.keys for key in columns if isinstance(key.keys, UnknownKeys)]
+    share = level / (len(sums) + bool(unknown))
+    read = tuple(dict.fromkeys([PEOPLE, *sums] if unknown else sums))  # keys are chosen by how many people they have
+    plan = TablePlan(
+        Question(read, columns, weights, unit, groups, None if where is None else parse_condition(where)),
+        named,
+        level,
+        dict.fromkeys(sums, share),
+        share if unknown else Fraction(0),
+        min((float(keys.delta) for keys in unknown), default=0.0),
+        people,
+        confidence,
+    )
+    _check_size(plan, epsilon)
+    return plan
+
+
+def _check_size(plan: TablePlan, epsilon: Real) -> None:
+    if max(plan.spread(added) for added in plan.shares) >= MAXIMUM_SCALE:
+        raise InvalidInput(
+            f"epsilon must be above {float(plan.epsilon * max(map(plan.spread, plan.shares)) / MAXIMUM_SCALE):.2g} for "
+            f"{counted(len(plan.shares), 'sum')} and max_groups={plan.question.max_groups}. Got {epsilon!r} instead."
+        )
+    if not plan.unknown and len(plan.keys) > _MOST_GROUPS:
+        raise InvalidInput(f"by must have at most {_MOST_GROUPS:,} groups. Got {len(plan.keys):,} instead.")
+
+
+def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggregate]:
+    if not isinstance(aggregates, Mapping) or not aggregates:
+        raise InvalidInput(
+            "aggregates must be a mapping of names to hetdp.count(), hetdp.mean(...) and the like, at least one. "
+            f"Got {type(aggregates).__name__ if aggregates else 'none'} instead."
+        )
+    for name, aggregate in aggregates.items():
+        if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
+            raise InvalidInput(
+                f"aggregates must map a name to hetdp.count(), hetdp.mean(...) and the like. "
+                f"Got {type(name).__name__} and {type(aggregate).__name__} instead."
+            )
+    return dict(aggregates)
+
+
+def _checked_keys(column: str, keys: Sequence[Any] | UnknownKeys) -> KeyColumn:
+    if not isinstance(column, str):
+        raise InvalidInput(f"by must map names of columns to their keys. Got {type(column).__name__} instead.")
+    if column in ANSWER_COLUMNS:
+        raise InvalidInput(
+            f"by must name columns other than those of the answer ({', '.join(ANSWER_COLUMNS)}): rename yours. "
+            f"Got {column!r} instead."
+        )
+    if isinstance(keys, UnknownKeys):
+        return KeyColumn(column, keys)
+    if isinstance(keys, str) or not isinstance(keys, Sequence):
+        raise InvalidInput(
+            f"keys of {column!r} must be a list, or hetdp.unknown_keys(delta=...) to have them chosen from the data. "
+            f"Got {type(keys).__name__} instead."
+        )
+    own = tuple(keys)
+    if not own:
+        raise InvalidInput(f"keys of {column!r} must be at least one. Got none instead.")
+    kinds = {type(key) for key in own}
+    if len(kinds) > 1 or not kinds <= {str, int, bool, dt.date}:
+        raise InvalidInput(
+            f"keys of {column!r} must be all texts, all whole numbers, all booleans or all dates. "
+            f"Got {listed(sorted(kind.__name__ for kind in kinds))} instead."
+        )
+    if len(set(own)) < len(own):
+        raise InvalidInput(f"keys of {column!r} must be all different. Got {len(own) - len(set(own))} twice instead.")
+    return KeyColumn(column, own)
+
+
+def _called(added: Sum, question: Question) -> str:
+    """Return what a sum is called where its cost is shown."""
+    if added == PEOPLE:
+        return "count of rows" if question.unit is None else "count of people"
+    squared = "squared " if added.power == 2 else ""  # noqa: PLR2004
+    return f"{'total' if added.added_up else 'sum'} of {squared}{added.column}"

@@ -1,0 +1,228 @@
+"""Release a table: check, charge, let the engine add up integers, add exact noise to a few of them here."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from hetdp.accounting.ledger import Ledger
+from hetdp.core.checks import Real
+from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.mechanisms.plan import float_up
+from hetdp.mechanisms.ratios import NoisySum
+from hetdp.noise.laplace import laplace_integers
+from hetdp.tables.aggregates import Aggregate, Context
+from hetdp.tables.answer import Row, TableAnswer
+from hetdp.tables.binding import Bound, bind
+from hetdp.tables.keys import choose
+from hetdp.tables.plan import Keys, TablePlan, plan_table
+from hetdp.tables.sources import TableSource, open_source, scrubbed
+from hetdp.tables.sums import PEOPLE, STEPS, GroupSums, Sum, group_sums, people
+
+__all__ = ["release_table"]
+
+_BATCH = 1_000_000
+
+
+def release_table(
+    table: Any,  # noqa: ANN401  (as many types as there are engines)
+    aggregates: Mapping[str, Aggregate],
+    *,
+    epsilon: Real,
+    by: Keys | None = None,
+    weights: str | None = None,
+    unit: str | None = None,
+    max_groups: int = 1,
+    where: str | None = None,
+    population: float | None = None,
+    confidence: float = 0.95,
+    ledger: Ledger | None = None,
+    limit: float | None = None,
+    new_people: bool = False,
+    table_name: str | None = None,
+    random_state: RandomState = None,
+) -> TableAnswer:
+    """Release counts, means, totals and variances per group of a table, wherever it lives.
+
+    Parameters
+    ----------
+    table
+        A table of pandas, Polars (lazy too), Arrow, DuckDB, Dask, Spark or ibis; or files: a path, a pattern
+        such as "visits/*.parquet", or a list of paths; or the address of a database, "postgresql://localhost/clinic".
+    aggregates
+        What to release: names of your own for `hetdp.count()`, `hetdp.mean(...)`, `hetdp.total(...)`,
+        `hetdp.variance(...)`.
+    epsilon
+        What a person of dial 1 loses by all of it together.
+    by
+        Columns to group by, each with its public keys, or with `hetdp.unknown_keys(delta=...)` to have them chosen
+        from the data. Groups without people are answered like all others; rows with other keys do not count.
+    weights
+        Column of dials in [0, 1]. Default: everybody's is 1.
+    unit
+        Column that says whose a row is: then all rows of one person are protected together, and their dial is the
+        smallest of all their rows. Rows without a person are left out. Default: each row is protected by itself.
+    max_groups
+        With `unit` and `by`: in how many groups a person counts fully. Somebody in more counts a little less in each;
+        noise grows with it.
+    where
+        Which rows count, as in SQL: "age >= 18 and ward in ('er', 'icu')". Comparisons, and, or, not, in, between, is
+        null; a comparison with null or nan is neither true nor false.
+    population
+        Number of people in all groups together, if it is known from elsewhere: with it, counts and totals are scaled
+        up to what they would be if every dial were 1.
+    confidence
+        Of the intervals.
+    ledger
+        Charged before the values are looked at; `unit` identifies people. Nobody's dial counts for more than the one
+        that the ledger has.
+    limit, new_people
+        For people whom the ledger does not know: what each may lose in a lifetime, by default as the ledger says; and
+        whether they may be the majority of this table.
+    table_name
+        Which table of a database.
+    random_state
+        A seed makes the release reproducible, and unfit to be published.
+
+    Returns
+    -------
+    TableAnswer
+
+    Privacy
+    -------
+    Unit: all rows of one person (one row, without `unit`) present or absent. They lose epsilon * v over keys, sums and
+    denominators together, and delta * v at most where keys are chosen from the data. Exact: integer sums of which one
+    person moves at most v * 2**40 steps, and discrete Laplace noise (docs/proofs/tables.md).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from hetdp.tables import count, mean
+    >>> visits = pa.table({"ward": ["er", "icu"] * 500, "hours": [30.0, 40.0] * 500})
+    >>> answer = release_table(
+    ...     visits, {"people": count(), "hours": mean("hours", lower=0, upper=99)},
+    ...     by={"ward": ["er", "icu"]}, epsilon=1.0, random_state=1)
+    >>> [(*row.key, row.aggregate, round(row.estimate)) for row in answer.rows if row.aggregate == "hours"]
+    [('er', 'hours', 30), ('icu', 'hours', 40)]
+    """
+    stream = as_stream(random_state)
+    plan = plan_table(
+        aggregates, epsilon=epsilon, by=by, weights=weights, unit=unit, max_groups=max_groups, where=where,
+        population=population, confidence=confidence,
+    )  # fmt: skip
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise InvalidInput(f"ledger must be a hetdp.Ledger. Got {type(ledger).__name__} instead.")
+    if ledger is not None and unit is None:
+        raise InvalidInput("unit must be given with a ledger: it says who is charged. Got None instead.")
+    with open_source(table, numbers=_numbers(plan), name=table_name) as source:
+        bound = bind(plan, source.schema)
+        with scrubbed(source.engine, "add up the table"):  # frames in memory compute while the question is asked
+            _refuse_bad_weights(source, weights)
+            allowed = None
+            if ledger is not None:
+                allowed = _charged(source, bound, plan, ledger, limit=limit, new_people=new_people)
+            found = group_sums(source, bound.question, allowed=allowed)
+    drops = ledger is not None and ledger.drops
+    return _answer(plan, bound, found, stream, distorted=weights is not None or plan.shrinks_by_groups or drops)
+
+
+def _numbers(plan: TablePlan) -> list[str]:
+    """Return the columns that must be numbers, whatever a file keeps them as."""
+    question = plan.question
+    names = [question.weights, *(added.column for added in question.sums)]
+    compared = question.where.number_columns if question.where is not None else ()
+    return list(dict.fromkeys([*(name for name in names if name is not None), *compared]))
+
+
+def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:
+    """Refuse a column of dials that has a cell which is none, without saying which."""
+    if weights is None:
+        return
+    dial = nw.col("v")
+    bad = nw.when(dial.is_null() | dial.is_nan()).then(1).when((dial < 0) | (dial > 1)).then(1).otherwise(0)
+    rows = source.frame.select(v=source.numeric(weights)).select(bad=bad.cast(nw.Int64))
+    (count,) = source.collect(rows.select(nw.col("bad").sum()))["bad"].to_pylist()
+    if count:
+        raise DataError(
+            f"weights must be numbers in [0, 1] in every row of column {weights!r}. Got other cells instead, "
+            "which are not shown. Nothing was charged."
+        )
+
+
+def _charged(
+    source: TableSource, bound: Bound, plan: TablePlan, ledger: Ledger, *, limit: float | None, new_people: bool
+) -> pa.Table:
+    """Charge everybody in the table, and return those whose dial counts for less than the table says."""
+    kinds: list[pa.DataType] = []
+
+    def batches() -> Iterator[tuple[pa.Array, np.ndarray[Any, np.dtype[np.float64]]]]:
+        for batch in source.batches(people(source, bound.question), _BATCH):
+            kinds.append(batch.column("u").type)
+            yield batch.column("u"), batch.column("v").to_numpy(zero_copy_only=False).astype(np.float64)
+
+    lowered = ledger.charge_people(
+        batches(),
+        amount=plan.epsilon,
+        delta=plan.delta,
+        description=f"table: {', '.join(plan.aggregates)}",
+        weights_loss=float_up(plan.epsilon),
+        limit=limit,
+        new_people=new_people,
+    )
+    ids, dials = zip(*lowered, strict=True) if lowered else ((), ())
+    return pa.table({"u": pa.array(ids, type=kinds[0] if kinds else None), "cap": pa.array(dials, type=pa.float64())})
+
+
+def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, distorted: bool) -> TableAnswer:
+    """Add noise to the integer sums of every group, and say what they tell."""
+    keys = _chosen_keys(plan, found, stream) if plan.unknown else list(bound.keys)
+    noisy: list[dict[Sum, NoisySum]] = [{} for _ in keys]
+    for added in plan.shares:
+        noise = laplace_integers(plan.spread(added), len(keys), stream)
+        for group, key, own in zip(noisy, keys, noise.tolist(), strict=True):
+            steps = found.get(key, {}).get(added, 0) + own
+            group[added] = NoisySum(steps / added.steps_per_unit, plan.scale(added))
+    context = Context(_everybody(noisy), plan.population, distorted, plan.confidence)
+    return TableAnswer(
+        keys=tuple(key.column for key in plan.question.by),
+        rows=tuple(
+            Row(bound.given(key), name, aggregate.estimate(sums, context), aggregate.value(sums))
+            for key, sums in zip(keys, noisy, strict=True)
+            for name, aggregate in plan.aggregates.items()
+        ),
+        plan=plan,
+        guarantee=plan.guarantee(simulated=stream.simulated),
+        distorted=distorted,
+        simulated=stream.simulated,
+    )
+
+
+def _chosen_keys(plan: TablePlan, found: GroupSums, stream: Stream) -> list[tuple[Any, ...]]:
+    """Return the keys that enough people have, chosen privately, sorted."""
+    # Without a step nobody's presence may show, not even in how much noise is drawn.
+    candidates = sorted(key for key, sums in found.items() if sums[PEOPLE] > 0)
+    wanted = choose(
+        [found[key][PEOPLE] for key in candidates],
+        epsilon=plan.keys_share,
+        delta=plan.delta,
+        steps=STEPS,
+        groups=plan.question.max_groups,
+        stream=stream,
+    )
+    return list(itertools.compress(candidates, wanted))
+
+
+def _everybody(noisy: list[dict[Sum, NoisySum]]) -> NoisySum | None:
+    """Return the noisy sum of weights over all groups.
+
+    Independent noises add up to less than one whose scale is that of their sum's deviation: its tails are heavier.
+    """
+    own = [sums[PEOPLE] for sums in noisy if PEOPLE in sums]
+    if not own:
+        return None
+    return NoisySum(math.fsum(each.value for each in own), own[0].scale * math.sqrt(len(own)))
