@@ -1,6 +1,7 @@
 """Heterogeneous differential privacy: a privacy dial for every item.
 
-Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep count with `Ledger`. For neighbours and
+Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep count with `Ledger`. For answers per group
+of a frame, files or a database: `release_table` with `count`, `mean`, `total`, `variance`. For neighbours and
 recommendations from user x item profiles: `Profiles` and `PrivateNeighbors`; `evaluate` tells what they are worth,
 `compare` which mechanism suits a question, `audit` whether a promise can be broken.
 """
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from hetdp import datasets
     from hetdp.auditing import audit
     from hetdp.neighbors import PrivateNeighbors, coverage, evaluate, ndcg, precision, recall
+    from hetdp.tables import TableAnswer, count, mean, plan_table, release_table, total, unknown_keys, variance
 
 __all__ = [
     "Box",
@@ -36,11 +38,13 @@ __all__ = [
     "Profiles",
     "Release",
     "Stretched",
+    "TableAnswer",
     "WeightPrior",
     "__version__",
     "audit",
     "best_multiplier",
     "compare",
+    "count",
     "coverage",
     "datasets",
     "discrete_gaussian",
@@ -48,22 +52,32 @@ __all__ = [
     "errors",
     "evaluate",
     "falsify",
+    "mean",
     "mechanisms",
     "ndcg",
     "plan",
+    "plan_table",
     "policies",
     "precision",
     "queries",
     "recall",
     "release",
     "release_distortion_bound",
+    "release_table",
     "split",
     "stretch",
+    "total",
+    "unknown_keys",
+    "variance",
 ]
 
 
 #: Loaded when first asked for: most who release neither audit nor look for neighbours, and should not wait for it.
 _LATER = {
+    **dict.fromkeys(
+        ("TableAnswer", "count", "mean", "plan_table", "release_table", "total", "unknown_keys", "variance"),
+        "hetdp.tables",
+    ),
     "PrivateNeighbors": "hetdp.neighbors",
     "audit": "hetdp.auditing",
     "coverage": "hetdp.neighbors",

@@ -36,7 +36,7 @@ def reference_sums(rows, question):
                 assert abs(steps) <= added.most
                 found.setdefault(key, {}).setdefault(added, 0)
                 found[key][added] += int(steps)
-    return {key: sums for key, sums in found.items()}
+    return found
 
 
 def _person_steps(added, rows):

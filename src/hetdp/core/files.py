@@ -1,12 +1,13 @@
-"""Files that are either whole or not there."""
+"""How results leave: as files that are either whole or not there, and as data frames."""
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-__all__ = ["whole_file", "write_whole"]
+__all__ = ["as_frame", "whole_file", "write_whole"]
 
 
 @contextmanager
@@ -30,3 +31,20 @@ def write_whole(path: Path, contents: str | bytes, *, mode: int = 0o600) -> None
     """Write a file under a temporary name, then rename it."""
     with whole_file(path, mode=mode) as temporary:
         temporary.write_bytes(contents.encode() if isinstance(contents, str) else contents)
+
+
+def as_frame(columns: Mapping[str, object]) -> Any:  # noqa: ANN401  (pandas is optional)
+    """Return a pandas data frame if pandas is installed, else an arrow table.
+
+    Examples
+    --------
+    >>> as_frame({"user": ["ann"], "score": [1.0]}).shape
+    (1, 2)
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        import pyarrow as pa
+
+        return pa.table(dict(columns))
+    return pd.DataFrame(dict(columns))

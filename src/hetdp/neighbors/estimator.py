@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import HetdpError, HetdpWarning, InvalidInput, SimulatedResult
-from hetdp.core.frames import as_frame
+from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Effort, Engine, Fitted, Levels, Progress, Run, Search

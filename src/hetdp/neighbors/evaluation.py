@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.frames import as_frame
+from hetdp.core.files import as_frame
 from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Progress

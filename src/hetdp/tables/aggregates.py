@@ -16,8 +16,8 @@ from hetdp.tables.sums import PEOPLE, Sum
 __all__ = ["AGGREGATES", "Aggregate", "Context", "count", "mean", "parse_aggregate", "total", "variance"]
 
 _POPULATION = (
-    "People count with their dials, and how many there are is not public. Give population=, the number of people in all "
-    "groups as known from elsewhere, to scale it up."
+    "People count with their dials, and how many there are is not public. Give population=, the number of people in "
+    "all groups as known from elsewhere, to scale it up."
 )
 
 

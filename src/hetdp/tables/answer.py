@@ -7,7 +7,7 @@ from typing import Any
 from hetdp._version import __version__
 from hetdp.accounting.guarantee import Guarantee
 from hetdp.core.errors import SimulatedResult
-from hetdp.core.frames import as_frame
+from hetdp.core.files import as_frame
 from hetdp.core.words import counted
 from hetdp.mechanisms.ratios import Estimate
 from hetdp.tables.plan import TablePlan

@@ -72,7 +72,7 @@ class TablePlan:
 
     @property
     def people_for_a_key(self) -> float:
-        """How many people of dial 1 a key needs to be released half of the time, where keys are chosen from the data."""
+        """How many people of dial 1 a key that is chosen from the data needs to come out half of the time."""
         return threshold(self.keys_share, self.delta, steps=STEPS, groups=self.question.max_groups) / STEPS
 
     def spread(self, added: Sum) -> Fraction:

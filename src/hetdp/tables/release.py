@@ -155,7 +155,13 @@ def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:
 
 
 def _charged(
-    source: TableSource, bound: Bound, plan: TablePlan, ledger: Ledger, *, limit: float | None, new_people: bool
+    source: TableSource,
+    bound: Bound,
+    plan: TablePlan,
+    ledger: Any,  # noqa: ANN401
+    *,
+    limit: float | None,
+    new_people: bool,
 ) -> pa.Table:
     """Charge everybody in the table, and return those whose dial counts for less than the table says."""
     kinds: list[pa.DataType] = []

@@ -6,7 +6,7 @@ rounding modes and the order of rows change nothing: every engine computes the s
 only that |q| <= v * `most` and that q depends on one person's rows alone (docs/proofs/tables.md).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,9 +145,9 @@ def group_sums(source: TableSource, question: Question, *, allowed: pa.Table | N
     if not question.counts_fully:
         rows = rows.filter(nw.col("w") >= _UNNOTICED)
         steps = {name: nw.col("w") * _MARGIN * own for name, own in steps.items()}
-    rows = rows.with_columns(**steps)
+    rows = _with(rows, steps)
     if not question.counts_fully:
-        rows = rows.with_columns(_trunc(name) for name in steps)
+        rows = _with(rows, {name: _trunc(name) for name in steps})
     names = question.key_names
     halves = [f"{half}_{name}" for name in steps for half in ("high", "low")]
     summed = (
@@ -197,12 +197,12 @@ def _cell_steps(rows: nw.LazyFrame[Any], question: Question) -> nw.LazyFrame[Any
     cells = {f"d{place}": own for place, own in enumerate(_cells(question))}
 
     def then(change: Callable[[nw.Expr, Sum], nw.Expr]) -> nw.LazyFrame[Any]:
-        return rows.with_columns(**{name: change(nw.col(name), own) for name, own in cells.items()}) if cells else rows
+        return _with(rows, {name: change(nw.col(name), own) for name, own in cells.items()})
 
     rows = then(lambda cell, own: _pick(cell.is_null() | cell.is_nan(), own.center, cell))
     rows = then(lambda cell, own: cell.clip(own.lower, own.upper) - own.center)
     rows = then(lambda apart, own: own.within(_product(apart, own.steps_per_unit)))
-    return rows.with_columns(_trunc(name) for name in cells) if cells else rows
+    return _with(rows, {name: _trunc(name) for name in cells})
 
 
 def _per_person(
@@ -232,11 +232,9 @@ def _per_person(
         # The product is exact, so it does not matter whether an engine rounds before it adds.
         return nw.col(f"high_{name}").cast(nw.Float64) * _HALF + nw.col(f"low_{name}").cast(nw.Float64)
 
-    rows_of = nw.col("n").cast(nw.Float64)
-    each = each.with_columns(**{
-        name: own.within(added_up(name) if own.added_up else added_up(name) / rows_of) for name, own in cells.items()
-    }) if cells else each  # fmt: skip
-    return each.with_columns(_trunc(name) for name in cells) if cells else each
+    number = nw.col("n").cast(nw.Float64)
+    means = {name: own.within(added_up(name) / (1 if own.added_up else number)) for name, own in cells.items()}
+    return _with(_with(each, means), {name: _trunc(name) for name in cells})
 
 
 def _with_person(source: TableSource, question: Question, rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
@@ -264,21 +262,20 @@ def _sum_steps(question: Question) -> Iterator[nw.Expr | None]:
 
 def _halved(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
     """Add two integers for each column of whole steps in doubles, high * 2**20 + low."""
-    rows = rows.with_columns(**{f"high_{name}": (nw.col(name) / _HALF).floor().cast(nw.Float64) for name in names})
-    return rows.with_columns(**{
-        half: steps.cast(nw.Int64)
-        for name in names
-        for half, steps in (
-            (f"low_{name}", nw.col(name) - nw.col(f"high_{name}") * _HALF),
-            (f"high_{name}", nw.col(f"high_{name}")),
-        )
-    })  # fmt: skip
+    rows = _with(rows, {f"high_{name}": (nw.col(name) / _HALF).floor().cast(nw.Float64) for name in names})
+    low = {f"low_{name}": (nw.col(name) - nw.col(f"high_{name}") * _HALF).cast(nw.Int64) for name in names}
+    return _with(rows, {**low, **{f"high_{name}": nw.col(f"high_{name}").cast(nw.Int64) for name in names}})
+
+
+def _with(rows: nw.LazyFrame[Any], columns: Mapping[str, nw.Expr]) -> nw.LazyFrame[Any]:
+    """Add or replace columns, of which there may be none."""
+    return rows.with_columns(**columns) if columns else rows
 
 
 def _trunc(name: str) -> nw.Expr:
     """Cut a column toward 0. Never a cast or `round`, on which engines disagree; some floor to integers: cast back."""
     whole = nw.col(name).abs().floor().cast(nw.Float64)
-    return _pick(nw.col(name) < 0.0, -whole, whole).alias(name)
+    return _pick(nw.col(name) < 0.0, -whole, whole)
 
 
 def _product(number: nw.Expr, factor: float) -> nw.Expr:

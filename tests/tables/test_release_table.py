@@ -1,0 +1,253 @@
+"""Tables through the front door: what is released, what it promises, and what is refused."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import pytest
+from scipy.stats import kstest
+
+import hetdp
+from hetdp import errors
+from hetdp.tables import release
+from hetdp.tables.binding import bind
+from hetdp.tables.sources import open_source
+from hetdp.tables.sums import group_sums
+
+HOURS = hetdp.mean("hours", lower=0, upper=99)
+WARDS = {"ward": ["er", "icu", "lab"]}
+AGGREGATES = {
+    "people": hetdp.count(),
+    "hours": HOURS,
+    "spread": hetdp.variance("hours", lower=0, upper=99),
+    "overtime": hetdp.total("overtime", lower=-5, upper=20),
+}
+EVERYTHING = {
+    "by": WARDS,
+    "weights": "privacy",
+    "unit": "person",
+    "max_groups": 2,
+    "where": "age >= 18",
+    "epsilon": 1.0,
+}
+
+
+def visits(size=4000, seed=1, *, people=1500):
+    generator = np.random.default_rng(seed)
+    dials = generator.choice([0.0, 0.25, 0.5, 1.0], people)
+    person = generator.integers(0, people, size)
+    return pa.table(
+        {
+            "person": person,
+            "ward": generator.choice(["er", "icu", "lab", "roof"], size).tolist(),
+            "age": generator.integers(10, 80, size),
+            "hours": generator.normal(40, 15, size),
+            "overtime": generator.normal(3, 4, size),
+            "privacy": dials[person],
+        }
+    )
+
+
+def exact_sums(table, plan):
+    with open_source(table, numbers=["hours", "overtime", "privacy"]) as source:
+        return group_sums(source, bind(plan, source.schema).question)
+
+
+def numbers(answer):
+    return [row.value for row in answer.rows]
+
+
+def test_one_row_per_key_and_aggregate():
+    answer = hetdp.release_table(visits(), AGGREGATES, **EVERYTHING)
+    frame = answer.to_frame()
+    assert frame.columns.tolist() == ["ward", "aggregate", "estimate", "low", "high", "value"]
+    assert frame["ward"].tolist() == [ward for ward in WARDS["ward"] for _ in AGGREGATES]
+    assert frame["aggregate"].tolist() == list(AGGREGATES) * 3
+    assert answer.public()["epsilon"] == 1.0
+    assert repr(answer) == "TableAnswer(3 groups, people, hours, spread, overtime, epsilon=1)"
+
+
+def test_estimates_are_near_the_truth_and_intervals_cover_it():
+    """200 tables; misses of a 95 % interval beyond 30 of 400 happen less than once in a million."""
+    generator = np.random.default_rng(5)
+    misses = 0
+    for seed in range(200):
+        hours, dials = generator.uniform(20, 60, 2000), generator.choice([0.2, 1.0], 2000)
+        table = pa.table({"ward": ["er", "icu"] * 1000, "hours": hours, "privacy": dials})
+        answer = hetdp.release_table(
+            table, {"hours": HOURS}, by={"ward": ["er", "icu"]}, weights="privacy", epsilon=1.0, random_state=seed
+        )
+        for row, own in zip(answer.rows, (hours[::2], hours[1::2]), strict=True):
+            assert abs(row.estimate - own.mean()) < 5
+            misses += not row.low <= own.mean() <= row.high
+    assert misses <= 45
+
+
+def released_sums(answer):
+    """The noisy sums of each ward, recovered from the four answers that were made of them."""
+    for place in range(0, len(answer.rows), 4):
+        people, hours, spread, overtime = (row.value for row in answer.rows[place : place + 4])
+        squares = spread + (hours - 49.5) ** 2 - 99**2 / 8
+        yield people, (hours - 49.5) * people, squares * people, overtime
+
+
+@pytest.mark.slow
+def test_noise_has_the_scale_that_the_guarantee_implies():
+    """Kolmogorov-Smirnov on 1,200 noises each: the right scale is not rejected at 1e-7, a quarter less or more is."""
+    table, plan = visits(300), hetdp.plan_table(AGGREGATES, **EVERYTHING)
+    exact = exact_sums(table, plan)
+    answers = [hetdp.release_table(table, AGGREGATES, **EVERYTHING, random_state=seed) for seed in range(400)]
+    released = np.array([list(released_sums(answer)) for answer in answers])
+    for place, added in enumerate(plan.shares):
+        truth = [exact[(ward,)][added] / added.steps_per_unit for ward in WARDS["ward"]]
+        noise = (released[:, :, place] - truth).ravel()
+        scale = 2 * added.most / added.steps_per_unit / 0.25
+        assert plan.scale(added) == pytest.approx(scale)
+        assert kstest(noise / scale, "laplace").pvalue > 1e-7
+        for wrong in (0.75, 1.25):
+            assert kstest(abs(noise) / (wrong * scale), "expon").pvalue < 1e-6
+
+
+@pytest.mark.parametrize("unit", ["person", None])
+@pytest.mark.parametrize("by", [WARDS, {"ward": hetdp.unknown_keys(delta=1e-3)}], ids=["listed", "unknown"])
+def test_a_dial_of_zero_leaves_every_bit_as_it_was(unit, by):
+    own = {**EVERYTHING, "by": by, "unit": unit, "max_groups": 2 if unit else 1}
+    table = visits()
+    silent = pa.compute.equal(table["privacy"], 0.0)
+    changed = table.set_column(3, "hours", pa.compute.if_else(silent, pa.scalar(1e300), table["hours"])).set_column(
+        1, "ward", pa.compute.if_else(silent, pa.scalar("er"), table["ward"])
+    )
+    without = table.filter(pa.compute.invert(silent))
+    plain = hetdp.release_table(table, AGGREGATES, **own, random_state=3)
+    assert len(without) < len(table)
+    for other in (changed, without):
+        replay = hetdp.release_table(other, AGGREGATES, **own, random_state=3)
+        assert numbers(replay) == numbers(plain)
+        assert [row.key for row in replay.rows] == [row.key for row in plain.rows]
+
+
+@pytest.mark.parametrize("dial", [0.01, 0.3, 1.0])
+def test_one_person_moves_all_sums_together_by_no_more_than_epsilon_times_their_dial(dial):
+    """The exact shift of every sum over its scale, added up: the loss of a person who is in all groups, many times."""
+    rows = {"person": [7] * 40, "ward": ["er", "icu", "lab"] * 13 + ["er"], "age": [30] * 40}
+    rows |= {"hours": [1e9] * 40, "overtime": [-1e9] * 40, "privacy": [dial] + [1.0] * 39}
+    person = pa.table(rows).select(visits().column_names)
+    table, plan = visits(), hetdp.plan_table(AGGREGATES, **EVERYTHING)
+    crowd = table.filter(pa.compute.not_equal(table["person"], 7))
+    sums = [exact_sums(other, plan) for other in (crowd, pa.concat_tables([crowd, person.cast(crowd.schema)]))]
+    loss = sum(
+        abs(sums[1][key][added] - sums[0][key][added]) / plan.spread(added) for key in sums[0] for added in plan.shares
+    )
+    assert 0.5 * dial <= loss <= Fraction(dial)
+
+
+def test_the_promise_is_said_in_full():
+    text = hetdp.release_table(visits(), AGGREGATES, **EVERYTHING).guarantee.text
+    assert "all rows of one person (person) being present or absent" in text
+    assert "exp(1 * v_i), where v_i in [0, 1] is the person's own weight" in text
+    assert "costs at most exp(1 * (v_i + v'_i))" in text
+    assert "count of people 0.25, sum of hours 0.25, sum of squared hours 0.25 and total of overtime 0.25" in text
+    keys = hetdp.release_table(visits(), {"n": hetdp.count()}, by={"ward": hetdp.unknown_keys(1e-6)}, epsilon=1.0)
+    assert "one row being present or absent" in keys.guarantee.text
+    assert "and by 0.000001 * v_i at most on top" in keys.guarantee.text
+    assert "delta * (1 + exp(epsilon)) on top" in keys.guarantee.text
+
+
+def test_unknown_keys_come_out_sorted_and_only_if_enough_people_have_them():
+    table = pa.table({"ward": ["zoo"] * 500 + ["er"] * 400 + ["rare"] * 2 + [None] * 300})
+    answer = hetdp.release_table(table, {"n": hetdp.count()}, by={"ward": hetdp.unknown_keys()}, epsilon=1.0)
+    assert [row.key for row in answer.rows] == [("er",), ("zoo",)]
+    assert (
+        hetdp.release_table(table.slice(900), {"n": hetdp.count()}, by={"ward": hetdp.unknown_keys()}, epsilon=1.0).rows
+        == ()
+    )
+
+
+def test_counts_and_totals_are_scaled_up_only_to_a_public_number():
+    table = visits()
+    own = {"by": WARDS, "weights": "privacy", "epsilon": 5.0, "random_state": 1}
+    asked = {"people": hetdp.count(), "overtime": AGGREGATES["overtime"]}
+    alone = hetdp.release_table(table, asked, **own)
+    assert [row.estimate for row in alone.rows] == [None] * 6
+    assert all("population" in row.reason for row in alone.rows)
+    known = hetdp.release_table(table, asked, **own, population=3000)
+    for row, ward in zip(known.rows[::2], WARDS["ward"], strict=True):
+        assert row.estimate == pytest.approx(pa.compute.equal(table["ward"], ward).to_pylist().count(True), rel=0.1)
+    plain = hetdp.release_table(table, asked, by=WARDS, epsilon=5.0)
+    assert all(row.estimate is not None for row in plain.rows)
+    assert not plain.remarks
+
+
+def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
+    table = pa.table({"ward": ["roof"] * 1000, "hours": [40.0] * 1000})
+    answer = hetdp.release_table(table, {"n": hetdp.count(), "h": HOURS}, by=WARDS, epsilon=1.0, random_state=1)
+    assert len(answer.rows) == 6
+    assert all(abs(row.value) < 60 for row in answer.rows if row.aggregate == "n")
+    assert all("not well above its noise" in row.reason for row in answer.rows if row.aggregate == "h")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"max_groups": 0}, "max_groups must be a whole number >= 1"),
+        ({"max_groups": 2, "unit": None}, "max_groups must be 1 without unit and by"),
+        ({"by": {"ward": ["er", "er"]}}, "keys of 'ward' must be all different"),
+        ({"by": {"ward": []}}, "keys of 'ward' must be at least one"),
+        ({"by": {"ward": "er"}}, r"keys of 'ward' must be a list, or hetdp.unknown_keys"),
+        ({"by": {"ward": ["er", 1]}}, "keys of 'ward' must be all texts, all whole numbers"),
+        ({"by": {"age": ["young"]}}, "keys of 'age' must be whole numbers, as the column is. Got 'young'"),
+        ({"by": {"hours": ["1"]}}, "column 'hours' of by must hold texts, whole numbers, booleans or dates"),
+        ({"by": {"value": ["1"]}}, "by must name columns other than those of the answer"),
+        ({"by": {"nowhere": ["a"]}}, "Got none called 'nowhere' instead"),
+        ({"epsilon": 0}, "epsilon must be a finite number > 0"),
+        ({"epsilon": 1e-6}, "epsilon must be above"),
+        ({"where": "age >="}, "a value"),
+        ({"where": "age = 'old'"}, "age"),
+        ({"weights": "ward"}, "weights must be numbers in .0, 1. in every row of column 'ward'"),
+        ({"weights": "age"}, "weights must be numbers in .0, 1. in every row of column 'age'"),
+        ({"unit": None, "max_groups": 1, "ledger": hetdp.Ledger([1.0])}, "unit must be given with a ledger"),
+        ({"ledger": "ledger.db"}, "ledger must be a hetdp.Ledger"),
+        ({"population": -1}, "population must be a finite number > 0"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    with pytest.raises(errors.InvalidInput, match=message):
+        hetdp.release_table(visits(), AGGREGATES, **(EVERYTHING | change))
+
+
+@pytest.mark.parametrize("cell", [None, math.nan, -0.5, 1.5, math.inf])
+def test_a_bad_dial_is_refused_before_anything_is_charged_and_not_quoted(cell):
+    table = pa.table({"hours": [1.0, 2.0], "privacy": [0.5, cell]})
+    with pytest.raises(errors.DataError, match="Nothing was charged") as caught:
+        hetdp.release_table(table, {"hours": HOURS}, weights="privacy", epsilon=1.0)
+    assert "1.5" not in str(caught.value)
+
+
+def test_a_simulated_table_is_not_published():
+    answer = hetdp.release_table(visits(), AGGREGATES, **EVERYTHING, random_state=1)
+    assert numbers(answer) == numbers(hetdp.release_table(visits(), AGGREGATES, **EVERYTHING, random_state=1))
+    with pytest.raises(errors.SimulatedResult):
+        answer.public()
+    assert "nothing is promised" in answer.guarantee.text
+
+
+def test_rows_without_a_person_are_left_out():
+    table = pa.table({"person": pa.array([1, None, 2, None]), "hours": [30.0, 99.0, 30.0, 99.0]})
+    with open_source(table, numbers=["hours"]) as source:
+        plan = hetdp.plan_table({"n": hetdp.count()}, unit="person", epsilon=1.0)
+        ((_, sums),) = group_sums(source, plan.question).items()
+    assert 1.99 < next(iter(sums.values())) / 2**40 <= 2
+
+
+def test_what_an_engine_says_about_a_cell_stays_inside(monkeypatch):
+    def burst(*_, **__):
+        message = "could not cast 'a secret'"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(release, "group_sums", burst)
+    with pytest.raises(errors.DataError, match="Got RuntimeError instead") as caught:
+        hetdp.release_table(visits(), AGGREGATES, **EVERYTHING)
+    assert "secret" not in str(caught.value)
