@@ -114,6 +114,7 @@ def test_a_threshold_drops_who_is_stricter(run):
         (("--query", "mean", "--mechanism", "threshold", "--threshold", 0, *HOURS), 2, "level must lie in (0, 1]"),
         (("--query", "mean", "--mechanism", "exponential", *HOURS), 2, "mechanism of a mean must be stretching"),
         (("--query", "median", "--mechanism", "stretching", *HOURS), 2, "mechanism of a median must be exponential"),
+        (("--query", "median", "--denominator", 1, *HOURS), 2, "--denominator must not be given for --query median"),
         (
             ("--query", "mean", "--mechanism", "sampling", "--multiplier", 2, *HOURS),
             2,
@@ -132,3 +133,6 @@ def test_sampling_has_no_gaussian_noise(run):
     code, _, err = run("release", "people.csv", "--query", "mean", "--mechanism", "sampling", *HOURS, "--rho", 1)
     assert code == 2
     assert "--rho must not be given for --mechanism sampling" in err
+    code, out, _ = run("release", "people.csv", "--query", "mean", "--mechanism", "sampling", *HOURS, "--epsilon", 1)
+    assert code == 0
+    assert "noise scale" in out

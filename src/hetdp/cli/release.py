@@ -196,6 +196,7 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
         raise click.UsageError("--mechanism threshold and --threshold must be given together.")
     for name, usual, unfit in (
         ("rho", None, kind in ("exponential", "sampling")),
+        ("denominator", None, kind in ("exponential", "sampling")),
         ("westin", None, query in SELECTED),
         ("multiplier", 1.0, kind != "stretching"),
     ):
@@ -353,7 +354,7 @@ def _show(public: dict[str, Any]) -> None:
         ]
         print_rows("histogram", ("category" if "categories" in public else "bin", *columns), rows)
         facts = {sure: "of each bin by itself" if found else None, "no estimate": public["reason"]}
-    spread = "noise scale" if public["noise"] == "laplace" else "noise standard deviation"
+    spread = "noise standard deviation" if public["noise"] == "gaussian" else "noise scale"
     print_facts("", {**facts, spread: public["scale"], "guarantee": public["guarantee"]})
 
 
