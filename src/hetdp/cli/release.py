@@ -1,7 +1,7 @@
 """`hetdp release`: a private answer from a table in which every person has set their own level."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 from hetdp.accounting import Ledger, Release, plan
 from hetdp.accounting import release as release_answer
@@ -24,6 +25,7 @@ from hetdp.cli.output import (
     print_rows,
     westin_option,
 )
+from hetdp.cli.release_table import TABLE_OPTIONS, release_from_table, table_options
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 from hetdp.mechanisms.named import CATEGORICAL, MECHANISMS, QUERIES, SELECTED, default_mechanism, mechanism_named
@@ -49,6 +51,11 @@ _ASKED = (
 _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
 
 
+#: What only `--query` uses, by name.
+_ONLY_QUERY = (
+    *("query", "column", "lower", "upper", "center", "bins", "quantile", "categories", "categories_file"),
+    *("default_weight", "rho", "denominator", "mechanism", "threshold", "multiplier", "westin", "id_column"),
+)
 _OPEN_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -59,10 +66,12 @@ def _number_or_best(_context: click.Context, _option: click.Parameter, text: str
         raise click.UsageError(f"--multiplier must be a number >= 1 or 'best', not {text!r}.") from None
 
 
-@click.command(short_help="Release one private answer from a table.")
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("--query", type=click.Choice(QUERIES), required=True, help="What to ask.")
-@click.option("--column", required=True, help="Column of private values.")
+@click.command(short_help="Release private answers from a table.")
+@click.argument("data", nargs=-1, required=True)
+@click.option(
+    "--query", type=click.Choice(QUERIES), help="One question about all rows, of which there is a public number."
+)
+@click.option("--column", help="Column of private values.")
 @click.option("--lower", type=float, help="Public lower end of the values.")
 @click.option("--upper", type=float, help="Public upper end of the values.")
 @click.option("--center", type=float, help="Where items shrink to.  [default: 0 if in the range, else the midpoint]")
@@ -107,9 +116,53 @@ def _number_or_best(_context: click.Context, _option: click.Parameter, text: str
     show_default=True,
     help="Rows that cannot pay: refuse the release, or drop them for good (they weigh 0 from then on).",
 )
+@table_options
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the public release to a JSON file.")
 @output_options
-def release(
+def release(data: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  # noqa: ANN401
+    """Release private answers from DATA: one about all rows (--query), or several per group (--aggregate).
+
+    \b
+    hetdp release people.csv --query mean --column hours --lower 0 --upper 80 \\
+        --weight-column privacy --epsilon 1 --ledger ledger.db
+    hetdp release people.csv --query quantile --quantile 0.9 --column hours --lower 0 --upper 80 --epsilon 1
+    hetdp release people.csv --query mode --column department --categories er,icu,lab --epsilon 1
+    hetdp release visits/*.parquet --by department --keys keys.txt --aggregate count --aggregate mean:hours:0:99 \\
+        --unit person_id --weight-column privacy --epsilon 1 --ledger ledger.db
+
+    A query reads one CSV or parquet file with one row per person. Aggregates read any number of them, of any size
+    (.csv, .tsv, .parquet), or a table of a database (postgresql://localhost/clinic --table visits); a person may
+    have several rows (--unit).
+
+    A mean, total, count, variance or histogram comes as an estimate with its interval: what dials did is divided out by
+    a noisy sum of weights. A count is of filled cells, with --lower and --upper of those in the range.
+    Cells outside the range are moved to its nearest end, cells that are no number ("n/a", "1,000") count as the
+    centre, and cells that are no category for none, without a word: an error would tell about a person.
+    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    if options["aggregate"]:
+        _refuse(_ONLY_QUERY, "with --aggregate")
+        release_from_table(data, options, voice=voice)
+        return
+    _refuse(TABLE_OPTIONS, "without --aggregate")
+    for name in ("query", "column"):
+        if options[name] is None:
+            raise click.UsageError(f"--{name} must be given, or --aggregate for answers per group.")
+    if len(data) > 1:
+        raise click.UsageError("DATA must be one file for --query; --aggregate takes several.")
+    own = {name: option for name, option in options.items() if name not in ("aggregate", *TABLE_OPTIONS)}
+    _release_query(Path(data[0]), voice=voice, **own)
+
+
+def _refuse(names: Container[str], why: str) -> None:
+    """Refuse options that would be without effect."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "")
+        if option.name in names and given is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option.opts[0]} must not be given {why}.")
+
+
+def _release_query(
     data: Path,
     *,
     query: str,
@@ -120,19 +173,7 @@ def release(
     voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Release one private answer from DATA, a CSV or parquet file with one row per person.
-
-    \b
-    hetdp release people.csv --query mean --column hours --lower 0 --upper 80 \\
-        --weight-column privacy --epsilon 1 --ledger ledger.db
-    hetdp release people.csv --query quantile --quantile 0.9 --column hours --lower 0 --upper 80 --epsilon 1
-    hetdp release people.csv --query mode --column department --categories er,icu,lab --epsilon 1
-
-    A mean, total, count, variance or histogram comes as an estimate with its interval: what dials did is divided out by
-    a noisy sum of weights. A count is of filled cells, with --lower and --upper of those in the range.
-    Cells outside the range are moved to its nearest end, cells that are no number ("n/a", "1,000") count as the
-    centre, and cells that are no category for none, without a word: an error would tell about a person.
-    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    """Release one answer about all rows of a file."""
     _check(query, default_weight, options)
     names = (column, weight_column, options["id_column"])
     table = read_table(data, list(dict.fromkeys(name for name in names if name is not None)))

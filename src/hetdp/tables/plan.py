@@ -95,7 +95,9 @@ class TablePlan:
         person = self.question.unit is not None
         who = "person" if person else "row"
         present = f"all rows of one person ({self.question.unit}) being" if person else "one row being"
-        stays = f"A {who} that stays, and whose {'rows and ' if person else ''}dial change from v_i to v'_i, costs at"
+        stays = (
+            f"A {who} that stays, and whose {'rows' if person else 'cells'} and dial change from v_i to v'_i, costs at"
+        )
         level = f"exp({in_digits(float_up(self.epsilon))} * (v_i + v'_i))"
         slack = " and delta * (1 + exp(epsilon)) on top" if self.delta else ""
         parts = listed([f"{name} {in_digits(share)}" for name, share in self.split.items()])
@@ -103,6 +105,7 @@ class TablePlan:
             "epsilon",
             float_up(self.epsilon),
             adjacent=f"{present} present or absent",
+            adversary=f"anyone who sees this release, whatever else they know, all other {who}s included",
             delta=self.delta,
             protected=who,
             remarks=(f"{stays} most {level}{slack}.", f"Epsilon is split: {parts}."),

@@ -1,0 +1,133 @@
+"""`hetdp release --aggregate`, as it is called."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+
+@pytest.fixture
+def visits(tmp_path):
+    table = pa.table(
+        {
+            "person_id": [number // 2 for number in range(4000)],
+            "department": ["er", "icu"] * 2000,
+            "hours": [30.0, 50.0] * 2000,
+            "privacy": [1.0] * 2000 + [0.5] * 2000,
+        }
+    )
+    (tmp_path / "visits").mkdir()
+    pyarrow.parquet.write_table(table.slice(0, 2500), tmp_path / "visits" / "a.parquet")
+    pyarrow.parquet.write_table(table.slice(2500), tmp_path / "visits" / "b.parquet")
+    pyarrow.csv.write_csv(table, tmp_path / "visits.csv")
+    (tmp_path / "keys.txt").write_text("er\nicu\n\nlab\n")
+    return tmp_path
+
+
+def asked(folder, *more, keys=True):
+    by = ["--by", "department", *(["--keys", str(folder / "keys.txt")] if keys else [])]
+    return [*by, "--aggregate", "count", "--aggregate", "mean:hours:0:99", "--epsilon", "1", *more]
+
+
+def released(run, *arguments):
+    code, out, err = run("release", *arguments, "--json", "--quiet")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_files_give_one_row_per_key_and_aggregate(visits, run, several):
+    files = sorted((visits / "visits").iterdir()) if several else [visits / "visits.csv"]
+    own = ("--unit", "person_id", "--max-groups", "2", "--weight-column", "privacy")
+    answer = released(run, *files, *asked(visits, *own))
+    rows = answer["rows"]
+    assert [(row["department"], row["aggregate"]) for row in rows] == [
+        (key, name) for key in ("er", "icu", "lab") for name in ("count", "mean of hours")
+    ]
+    assert rows[1]["estimate"] == pytest.approx(30, abs=3)
+    assert rows[3]["estimate"] == pytest.approx(50, abs=3)
+    assert rows[0]["estimate"] is None
+    assert "population" in rows[0]["reason"]
+    assert answer["split"] == {"count of people": 0.5, "sum of hours": 0.5}
+
+
+def test_the_table_is_shown_and_written(visits, run):
+    output = visits / "answer.csv"
+    code, out, err = run("release", visits / "visits.csv", *asked(visits), "-o", output)
+    assert code == 0
+    assert "mean of hours" in out
+    assert "95% interval" in out
+    assert "Wrote" in err
+    lines = output.read_text().splitlines()
+    assert lines[0] == "department,aggregate,estimate,low,high,value"
+    assert len(lines) == 7
+    assert run("release", visits / "visits.csv", *asked(visits), "-o", visits / "answer.json", "-q")[0] == 0
+    assert len(json.loads((visits / "answer.json").read_text())["rows"]) == 6
+
+
+def test_where_and_unknown_keys(visits, run):
+    more = ("--unknown-keys", "--delta", "1e-6", "--where", "hours < 40")
+    answer = released(run, visits / "visits.csv", *asked(visits, *more, keys=False))
+    assert {row["department"] for row in answer["rows"]} == {"er"}
+    assert answer["delta"] == 1e-6
+
+
+def test_population_scales_counts_up(visits, run):
+    answer = released(run, visits / "visits.csv", *asked(visits, "--weight-column", "privacy", "--population", "4000"))
+    assert answer["rows"][0]["estimate"] == pytest.approx(2000, rel=0.05)
+
+
+def test_a_dry_run_reads_nothing(visits, run):
+    code, out, _ = run("release", "nowhere.parquet", *asked(visits), "--dry-run")
+    assert code == 0
+    assert "nothing was read or spent" in out
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--query", "mean"], "--query must not be given with --aggregate"),
+        (["--rho", "1"], "--rho must not be given with --aggregate"),
+        (["--aggregate", "count"], "one was given twice"),
+        (["--aggregate", "median:hours:0:9"], "must be one of count, mean, total, variance"),
+        (["--aggregate", "mean:hours"], "must be NAME:COLUMN:LOWER:UPPER"),
+        (["--aggregate", "total:hours:5:9"], "must have 0 between them"),
+        (["--delta", "1e-9"], "--delta needs --unknown-keys"),
+        (["--unknown-keys"], "--unknown-keys needs --by, and goes without --keys"),
+        (["--by", "privacy"], "--keys must be given once for each --by"),
+        (["--ledger", "ledger.db"], "--ledger needs --unit"),
+        (["--limit", "3"], "--limit must not be given without --ledger"),
+        (["--where", "hours +"], "where"),
+        (["--where", "nowhere = 1"], "nowhere"),
+        (["--unit", "nobody"], "nobody"),
+    ],
+)
+def test_what_does_not_fit_is_refused(visits, run, more, message):
+    code, _, err = run("release", visits / "visits.csv", *asked(visits, *more))
+    assert code == (3 if message.startswith("no") else 2)  # 3: the file is at fault
+    assert message in " ".join(err.split())
+
+
+def test_options_of_tables_need_an_aggregate(visits, run):
+    own = [
+        "--query",
+        "mean",
+        "--column",
+        "hours",
+        "--lower",
+        "0",
+        "--upper",
+        "9",
+        "--epsilon",
+        "1",
+        "--by",
+        "department",
+    ]
+    code, _, err = run("release", visits / "visits.csv", *own)
+    assert code == 2
+    assert "--by must not be given without --aggregate" in err
+    code, _, err = run("release", *(visits / "visits").iterdir(), *own[:-2])
+    assert code == 2
+    assert "DATA must be one file for --query" in err
