@@ -21,7 +21,16 @@ ENGINES = (
     pytest.param("postgres", marks=pytest.mark.network),
     pytest.param("spark", marks=pytest.mark.spark),
 )
-_TYPES = {"int64": "bigint", "double": "double precision", "string": "text", "bool": "boolean", "date32[day]": "date"}
+_TYPES = {
+    "bool": "boolean",
+    "date32[day]": "date",
+    "double": "double precision",
+    "float": "real",
+    "int64": "bigint",
+    "int8": "smallint",
+    "string": "text",
+    "timestamp[us]": "timestamp",
+}
 
 
 @pytest.fixture(params=ENGINES)
