@@ -75,6 +75,7 @@ $(VENV)/.installed-bench: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/ledger.py
+	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/gossip.py
 	$(BIN)/python benchmarks/sketch.py
