@@ -258,8 +258,21 @@ class _DuckDB(TableSource):
         # Asked through the relation: one of another connection could not be joined with it.
         return self.frame.to_native().query("hetdp_relation", "SELECT * FROM hetdp_ids")
 
+    def _collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        return self._narrow(frame).to_arrow_table()
+
     def _batches(self, frame: nw.LazyFrame[Any], size: int) -> Iterator[pa.RecordBatch]:
-        yield from frame.to_native().to_arrow_reader(size)
+        relation = self._narrow(frame)
+        yield from getattr(relation, "to_arrow_reader", relation.fetch_arrow_reader)(size)  # its name from DuckDB 2 on
+
+    @staticmethod
+    def _narrow(frame: nw.LazyFrame[Any]) -> Native:
+        """Return a relation with its sums, which DuckDB makes of 128 bits, in 64; too large a one is an error."""
+        relation = frame.to_native()
+        columns = [(_quoted(name), str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)]
+        return relation.project(
+            ", ".join(f"CAST({name} AS BIGINT) AS {name}" if kind == "HUGEINT" else name for name, kind in columns)
+        )
 
 
 class _Ibis(TableSource):
@@ -419,13 +432,14 @@ def _plain(table: pa.Table) -> pa.Table:
         if pa.types.is_dictionary(kind):
             return plain(kind.value_type)
         if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
-            return pa.int64()  # DuckDB adds up in 128 bits; what does not fit into 64 is an error, never a wrong number
+            return pa.int64()  # what does not fit is an error, never a wrong number
         if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
             return pa.string()
         return kind
 
-    fields = [pa.field(field.name, plain(field.type)) for field in table.schema]
-    return table.cast(pa.schema(fields)).replace_schema_metadata()
+    schema = pa.schema([pa.field(field.name, plain(field.type)) for field in table.schema])
+    # Most of the time of a small release is that of imports, and a cast has one of its own.
+    return table if table.schema.equals(schema, check_metadata=True) else table.cast(schema).replace_schema_metadata()
 
 
 # Files, through DuckDB.
