@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetdp.accounting.composition import add_up, epsilon_delta_of_rho, group_loss, rho_of_epsilon
+from hetdp.accounting.ledger.accounts import Accounts, Totals
+from hetdp.accounting.ledger.identity import canonical_ids
 from hetdp.accounting.ledger.state import Charge, State
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
@@ -135,8 +137,8 @@ def test_not_negative_refuses(value):
 
 
 def test_state_shows_nothing_and_cannot_be_written_to():
-    state = State.fresh("epsilon", ("secret label",), np.array([0.123]))
+    state = State(Totals("epsilon"), Accounts.fresh(canonical_ids(["secret label"]), np.array([123])))
     assert "0.123" not in repr(state)
     assert "secret" not in repr(state)
     with pytest.raises(ValueError, match="read-only"):
-        state.pay(Charge([0.1]), drop=False).epsilon[0] = 0.0
+        state.pay(Charge([1e-12]), drop=False).accounts.epsilon[0] = 0

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hetdp.accounting.ledger.ledger
+from hetdp.accounting.composition import STEPS
 from hetdp.accounting.ledger.ledger import Charge, Ledger
 from hetdp.core.errors import BudgetExhausted, InvalidInput, LedgerError
 
@@ -47,10 +48,10 @@ def test_ten_charges_of_a_tenth_fit_and_an_eleventh_does_not():
     ledger = Ledger(limits=[1.0])
     for _ in range(10):
         ledger.charge([0.1])
-    assert Fraction(ledger.spent[0]) >= 10 * Fraction(0.1)
+    assert ledger.spent.tolist() == [1.0]
     assert ledger.remaining.tolist() == [0.0]
     with pytest.raises(BudgetExhausted):
-        ledger.charge([1e-8])
+        ledger.charge([1e-12])
 
 
 def test_exhausted_budget_spends_nothing_and_tells_the_largest_shortfall():
@@ -135,7 +136,10 @@ def test_a_bad_charge_spends_nothing(charge, message, on_exhausted):
             {"limits": [1.0, 1.0], "items": ["a", "a"]},
             r"items must be all different\. Got 1 repeated instead",
         ),
-        ({"limits": [1.0], "items": [0.5]}, r"items must be labels of type str or int"),
+        ({"limits": [1.0], "items": [b"a"]}, r"items must be labels of type str or int"),
+        ({"limits": [1.0, 1.0], "items": ["1", 1.0]}, r"items must be all different\. Got 1 repeated instead"),
+        ({"limits": [1.0], "items": [""]}, r"items must not be missing or empty"),
+        ({"limits": [1.0], "weights_limit": -1}, r"weights_limit must be a finite number >= 0"),
         ({"limits": [1.0], "items": "a"}, r"items must be a sequence of labels\. Got a single text instead"),
         ({"limits": [1.0], "path": 7}, r"path must be the name of a file\. Got int instead"),
         ({"limits": [1.0], "path": "a\0b"}, r"path must be the name of a file|cannot be reached"),
@@ -258,8 +262,9 @@ def test_no_item_ever_exceeds_its_limit_nor_is_counted_too_little(rounds, on_exh
         except BudgetExhausted:
             continue
         true = [total + Fraction(loss) * bool(kept) for total, loss, kept in zip(true, losses, keep, strict=True)]
-    assert all(Fraction(spent) >= total for spent, total in zip(ledger.spent, true, strict=True))
-    assert (ledger.spent <= ledger.limits * (1 + 1e-9)).all()
+    spent = ledger._read().accounts.epsilon.tolist()
+    assert all(steps >= total * STEPS * (1 - Fraction(1, 2**51)) for steps, total in zip(spent, true, strict=True))
+    assert (ledger.spent <= ledger.limits).all()
 
 
 def test_what_is_handed_out_cannot_change_the_ledger():
@@ -362,9 +367,11 @@ def test_the_ledger_needs_numpy_and_the_standard_library_only():
             modules = [node.module] if isinstance(node, ast.ImportFrom) else []
             modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             ours = [module for module in modules if module.startswith("hetdp")]
-            own = ("hetdp.core", "hetdp.accounting.ledger.", "hetdp.accounting.composition")
+            own = ("hetdp.core", "hetdp.accounting.ledger", "hetdp.accounting.composition")
             assert all(module.startswith(own) for module in ours)
-            foreign = {module.partition(".")[0] for module in modules} - {"hetdp", "numpy"}
+            # What has come as a column of pyarrow is read by pyarrow.
+            allowed = {"hetdp", "numpy", "pyarrow"} if file.stem in ("identity", "rollcall") else {"hetdp", "numpy"}
+            foreign = {module.partition(".")[0] for module in modules} - allowed
             assert foreign <= set(sys.stdlib_module_names)
 
 

@@ -253,7 +253,7 @@ def test_a_kill_between_two_pages_of_a_checkpoint_is_mended_by_the_log(tmp_path,
     copy = tmp_path / "copy" / "ledger.db"
     copy.parent.mkdir()
     with Ledger(limits=[1.0], path=path) as ledger:
-        ledger.extend(np.ones(5000))
+        ledger.extend(np.linspace(1, 2, 5000))  # a constant would take no room
         ledger.charge(np.full(5001, 0.25))
         content = bytearray(path.read_bytes())
         content[28:32] = (1000).to_bytes(4, "big")
@@ -508,8 +508,8 @@ def test_a_database_in_use_by_another_application_is_refused(path):
 
 def test_a_newer_format_is_refused(charged):
     with closing(sqlite3.connect(charged)) as connection:
-        connection.execute("PRAGMA user_version = 3")
-    assert_refused(charged, "has format version 3, but this hetdp reads up to 2")
+        connection.execute("PRAGMA user_version = 4")
+    assert_refused(charged, "has format version 4, but this hetdp reads up to 3")
 
 
 def test_what_is_no_file_is_refused(tmp_path):
@@ -560,11 +560,16 @@ def test_a_flipped_byte_is_refused_or_harmless(charged):
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE state SET epsilon = zeroblob(16)",
-        "UPDATE state SET active = x'0101', limits = x'00'",
-        "UPDATE state SET weights_spent = 0.0",
-        "UPDATE state SET charges = 0",
-        "UPDATE state SET items = 'nonsense'",
+        "UPDATE chunks SET epsilon = zeroblob(16)",
+        "UPDATE chunks SET active = x'0101', limits = x'00'",
+        "UPDATE chunks SET ends = ends + 1",
+        "UPDATE chunks SET keys = zeroblob(16)",
+        "UPDATE chunks SET rho_then = 'text'",
+        "DELETE FROM chunks",
+        "UPDATE chunks SET id = 1",
+        "UPDATE state SET totals = replace(totals, '\"weights_spent\": 1', '\"weights_spent\": 0')",
+        "UPDATE state SET totals = replace(totals, '\"charges\": 2', '\"charges\": 0')",
+        "UPDATE state SET totals = 'nonsense'",
         "UPDATE state SET chain = 'text'",
         "UPDATE state SET checksum = 'text'",
         "DELETE FROM state",
@@ -572,9 +577,9 @@ def test_a_flipped_byte_is_refused_or_harmless(charged):
         "DELETE FROM history WHERE id = 2",
         "UPDATE history SET amount = 0.0 WHERE id = 1",
         "UPDATE history SET dropping = 1 WHERE id = 1",
-        "UPDATE state SET dropping = 1",
+        "UPDATE state SET totals = replace(totals, 'false', 'true')",
         "UPDATE history SET description = x'ff' WHERE id = 1",
-        "INSERT INTO history VALUES (NULL, 't', 'd', 'epsilon', 0.0, 0.0, 0)",
+        "INSERT INTO history VALUES (NULL, 't', 'd', 'epsilon', 0.0, 0.0, 0, 0.0)",
     ],
 )
 def test_a_doctored_ledger_is_refused(charged, damage):

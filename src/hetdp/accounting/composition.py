@@ -3,19 +3,53 @@
 Two units of loss: `epsilon` (pure differential privacy) and `rho` (zero-concentrated differential privacy,
 zCDP). Either adds up over releases. Every function here returns an upper bound in spite of floating-point
 rounding; sums that a float can hold stay exact, so that 0 + 0.25 is 0.25.
+
+A ledger counts in whole steps. A float stands for the decimal that it was typed as, which differs from it by less than
+2**-51 of it: one is counted as steps with that much of leniency and no more, so that ten losses of 0.1 are exactly 1.
 """
 
 import math
+import numbers
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.core.checks import positive
+from hetdp.core.checks import Real, positive
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["UNITS", "add_up", "epsilon_delta_of_rho", "group_loss", "rho_of_epsilon"]
+__all__ = [
+    "BOUNDLESS",
+    "DELTA_STEPS",
+    "MOST_STEPS",
+    "STEPS",
+    "UNITS",
+    "add_up",
+    "delta_steps",
+    "epsilon_delta_of_rho",
+    "group_loss",
+    "losses_of",
+    "rho_of_epsilon",
+    "rho_steps_up",
+    "steps_down",
+    "steps_of",
+    "steps_up",
+]
 
 UNITS = ("epsilon", "rho")
+
+#: Steps of a ledger in a loss of 1: nine decimals, halves down to 2**-11, thirds, sevenths and ninths are whole.
+STEPS = 252 * 10**9
+#: Steps of a ledger in a delta of 1: deltas are small.
+DELTA_STEPS = 10**36
+#: A loss that no limit covers. A limit above 9 million is taken for the largest one below it.
+MOST_STEPS = 2**61
+#: A loss that is not bounded at all: the pure one of Gaussian noise.
+BOUNDLESS = 2**62
+#: A float differs from the decimal that it stands for by 2**-53 of it, and a product may be rounded by as much again.
+#: Factors that are 1.1 * 2**-52 off make whole steps of that decimal all the same, with less than 2**-51 of leniency.
+_STEPS_BELOW, _STEPS_ABOVE = STEPS - 2.0**-14, STEPS + 2.0**-14
+_SHRINK = Fraction(1, 2**51)
 
 #: Exponents tried around the closed-form optimum: 3.5 % apart, which costs less than 0.1 % of the result.
 _EXPONENT_FACTORS = 2.0 ** np.linspace(-4.0, 2.0, 121)
@@ -37,6 +71,48 @@ def add_up(left: ArrayLike, right: ArrayLike) -> NDArray[np.float64]:
         share = total - first
         error = (first - (total - share)) + (second - share)
     return _step_up(total, error > 0.0)
+
+
+def steps_up(losses: ArrayLike) -> NDArray[np.int64]:
+    """Return losses >= 0 in whole steps, rounded up: at least `STEPS * losses * (1 - 2**-51)`."""
+    return _capped(np.ceil(np.multiply(losses, _STEPS_BELOW)))
+
+
+def rho_steps_up(losses: ArrayLike) -> NDArray[np.int64]:
+    """Return pure losses as zCDP losses `losses**2 / 2` in whole steps, rounded up, each loss counted as above."""
+    pure = np.asarray(losses, dtype=np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        steps = np.ceil(pure * pure * (0.5 * _STEPS_BELOW))
+    return _capped(np.maximum(steps, pure > 0.0))  # what vanishes by squaring is something
+
+
+def steps_down(limits: ArrayLike) -> NDArray[np.int64]:
+    """Return limits >= 0 in whole steps, rounded down: at most `STEPS * limits * (1 + 2**-51)`."""
+    return np.minimum(_capped(np.floor(np.multiply(limits, _STEPS_ABOVE))), MOST_STEPS - 1)
+
+
+def _capped(steps: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.minimum(steps, float(MOST_STEPS)).astype(np.int64)
+
+
+def steps_of(amount: Real, unit: str = "epsilon", *, wanted: str = "epsilon") -> int:
+    """Return one public amount in whole steps, rounded up; a fraction exactly, a float as `steps_up` does.
+
+    `wanted` is the unit of the steps: a pure amount e is e^2/2 in zCDP.
+    """
+    exact = Fraction(amount) if isinstance(amount, numbers.Rational) else Fraction(float(amount)) * (1 - _SHRINK)
+    return math.ceil(STEPS * (exact if unit == wanted else exact * exact / 2))
+
+
+def delta_steps(delta: Real) -> Fraction:
+    """Return a delta in steps of its own, a float as the decimal that it is written as."""
+    return DELTA_STEPS * Fraction(delta if isinstance(delta, numbers.Rational) else repr(float(delta)))
+
+
+def losses_of(steps: ArrayLike) -> NDArray[np.float64]:
+    """Return steps as losses; what is boundless is infinite."""
+    whole = np.asarray(steps, dtype=np.int64)
+    return np.where(whole >= BOUNDLESS, np.inf, whole / STEPS)
 
 
 def rho_of_epsilon(epsilon: ArrayLike) -> NDArray[np.float64]:

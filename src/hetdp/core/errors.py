@@ -52,14 +52,22 @@ class BudgetExhausted(HetdpError):
     requested, remaining, short_by
         Loss asked for, loss still allowed, and the difference, in the unit of the ledger.
     items
-        How many items cannot pay.
+        How many items cannot pay; 0 if it is another account that cannot: that of the weights, or of delta.
     """
 
-    def __init__(self, *, requested: float, remaining: float, items: int, unit: str) -> None:
+    def __init__(
+        self, *, requested: float, remaining: float, items: int, unit: str, account: str | None = None
+    ) -> None:
         self.requested = requested
         self.remaining = remaining
         self.short_by = requested - remaining
         self.items = items
+        if account is not None:
+            super().__init__(
+                f"The privacy budget of {account} is exhausted; nothing was spent ({unit}). Requested: "
+                f"{requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}."
+            )
+            return
         super().__init__(
             f"The privacy budget of {counted(items, 'item')} is exhausted; nothing was spent. "
             f"For the item with the largest shortfall ({unit}): "

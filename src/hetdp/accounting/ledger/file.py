@@ -1,14 +1,17 @@
-"""A ledger in one SQLite file, without any policy: what may be spent is decided in `ledger.py`.
+"""A ledger in one SQLite file, without any policy: what may be spent is decided in `state.py`.
 
-One row holds the present state: the per-item vectors as little-endian blobs under one SHA-256 checksum. A table holds
-the history of charges, chained by hashes into that checksum. A charge is one transaction in WAL mode: on disk before
-it returns, and its cost does not depend on earlier charges. The file is readable by its owner only. Putting back an
-old copy of it forgets the losses since; nothing can detect that.
+One row holds the public totals. The accounts are vectors in chunks of 65,536; beside each chunk are its checksum and
+the smallest total at which somebody in it ends, so that a charge of everybody reads heads only and writes no account.
+A table holds the history of charges, chained by hashes. The row of totals carries a SHA-256 checksum over itself, the
+end of the chain and all heads. A charge is one transaction in WAL mode: on disk before it returns, and its cost does
+not depend on earlier charges. The file is readable by its owner only. Putting back an old copy of it forgets the losses
+since; nothing can detect that.
 
 A file is inspected, through SQLite's `immutable` mode, before anything that could write may touch it: what is not a
-whole ledger is refused and left as it is, so that nothing that could be restored is lost. Reading the header with
-`open` would be shorter, but closing that descriptor drops every POSIX lock that this process holds on the file, and
-another process could then discard the log of a ledger that is in use here.
+whole ledger is refused and left as it is, so that nothing that could be restored is lost. Of a large file the heads are
+inspected then, and each chunk when it is read. Reading the header with `open` would be shorter, but closing that
+descriptor drops every POSIX lock that this process holds on the file, and another process could then discard the log of
+a ledger that is in use here.
 """
 
 import hashlib
@@ -17,26 +20,32 @@ import os
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import astuple, replace
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hetdp.accounting.ledger.accounts import VECTORS, Accounts, Totals
+from hetdp.accounting.ledger.identity import Ids
 from hetdp.accounting.ledger.state import Change, Entry, State
 from hetdp.core import sqlite
 from hetdp.core.errors import InvalidInput, LedgerError
 
 __all__ = ["LedgerFile", "is_there", "resolved"]
 
-_VERSION = 2
+_VERSION = 3
+#: How many accounts are stored together.
+_CHUNK = 65_536
 #: Where the chain of charges begins.
 _NO_CHARGES = bytes(32)
 #: How often a file that other processes are changing is looked at again.
 _INSPECTIONS = 10
-#: Version 1 had no column for it: the description of a charge that drops items ended in these words.
-_DROPPING_MARK = " (dropping)"
+#: Up to this size a file is inspected to the last byte when it is opened.
+_SMALL_BYTES = 2**26
 
 
 class LedgerFile:
@@ -49,6 +58,7 @@ class LedgerFile:
     def __init__(self, path: Path, make: State | None = None) -> None:
         self.path = path
         self._connection: sqlite3.Connection | None = None
+        self._cached: tuple[bytes, Totals, _StoredAccounts] | None = None
         self._unmade = make
         if make is None:
             self._open()
@@ -59,7 +69,8 @@ class LedgerFile:
         if not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
             raise _read_only(self.path)
         with self._errors_explained():
-            self._cached = _inspected(self.path)
+            self._cached = None
+            _inspected(self.path)
             _FORMAT.bring_forward(self._connected())
             with sqlite.transaction(self._connected(), durable=True):
                 pass  # The write lock can be had.
@@ -84,7 +95,9 @@ class LedgerFile:
             try:
                 with closing(sqlite.connect(Path(temporary))) as connection:
                     _FORMAT.create(connection)
-                    _write_state(connection, _write_history(connection, _NO_CHARGES, entries), state)
+                    with sqlite.transaction(connection, durable=True):
+                        heads = _write_accounts(connection, state.accounts, state.unit)
+                        _write_state(connection, _write_history(connection, _NO_CHARGES, entries), state.totals, heads)
                     # Last, so that the log of the unnamed file stays empty.
                     connection.execute("PRAGMA journal_mode = WAL")
                 _sync(Path(temporary))
@@ -121,25 +134,23 @@ class LedgerFile:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
             self._connection = None
 
-    def read(self) -> State:
-        """Return the present state, with what other processes have charged."""
+    def read(self, *, whole: bool = True) -> State:
+        """Return the present state, with what other processes have charged; `whole` with all accounts in memory."""
         unmade = self._still_unmade()
         if unmade is not None:
             return unmade
-        with self._errors_explained():
-            return self._load(self._connected())[1]
+        with self._errors_explained(), self._looking() as connection:
+            _, state, _ = self._load(connection)
+            if whole:
+                state.roll.whole()
+            return state
 
     def history(self) -> tuple[Entry, ...]:
         """Return every charge so far, oldest first."""
         if self._still_unmade() is not None:
             return ()
-        with self._errors_explained():
-            connection = self._connected()
-            connection.execute("BEGIN")
-            try:
-                return _read_history(connection, self._load(connection)[0])
-            finally:
-                connection.execute("ROLLBACK")
+        with self._errors_explained(), self._looking() as connection:
+            return _read_history(connection, self._load(connection)[0])
 
     def update(self, change: Change) -> None:
         """Replace the state by `change(state)` and append to the history, in one transaction.
@@ -154,21 +165,24 @@ class LedgerFile:
         callers: BaseException | None = None
         try:
             with sqlite.transaction(self._connected(), durable=True) as connection:
-                chain, state = self._load(connection)
+                chain, before, stored = self._load(connection)
                 try:
-                    state, entries = change(state)
+                    state, entries = change(before)
                 except BaseException as error:
                     callers = error
                     raise
                 if self._connection is not connection:
                     raise LedgerError(f"The ledger file {self.path} was closed or forked during a charge.")
+                if state.roll is not stored:
+                    heads = _write_accounts(connection, state.accounts, state.unit, stored)
+                    stored = _StoredAccounts(self.path, heads, state.accounts)
                 chain = _write_history(connection, chain, entries)
-                checksum = _write_state(connection, chain, state)
+                checksum = _write_state(connection, chain, state.totals, stored.heads)
         except _ERRORS as error:
             if error is callers:
                 raise  # what the caller's charges raise is not the ledger's
             raise _explained(self.path, error) from error
-        self._cached = (checksum, state)
+        self._cached = (checksum, state.totals, stored)
 
     def _make(self, fresh: State, change: Change) -> None:
         state, entries = change(fresh)
@@ -196,13 +210,29 @@ class LedgerFile:
             self._connection = sqlite.connect(self.path)
         return self._connection
 
-    def _load(self, connection: sqlite3.Connection) -> tuple[bytes, State]:
+    @contextmanager
+    def _looking(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection that sees one moment of the file."""
+        connection = self._connected()
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            connection.execute("ROLLBACK")
+
+    def _load(self, connection: sqlite3.Connection) -> tuple[bytes, State, "_StoredAccounts"]:
+        """Return the end of the chain of charges, the state and its accounts; those that nobody changed are kept."""
         row = connection.execute("SELECT checksum, chain FROM state").fetchone()
-        if row is None or row[0] != self._cached[0]:
-            checksum, chain, state = _read_state(connection)
-            self._cached = (checksum, state)
-            return chain, state
-        return row[1], self._cached[1]
+        if self._cached is None or row is None or row[0] != self._cached[0]:
+            checksum, chain, totals, heads = _read_state(connection)
+            known = None if self._cached is None else self._cached[2]
+            stored = known if known is not None and known.heads == heads else _StoredAccounts(self.path, heads)
+            self._cached = (checksum, totals, stored)
+        else:
+            chain = row[1]
+        _, totals, stored = self._cached
+        stored.connection = connection
+        return chain, State(totals, stored), stored
 
     @contextmanager
     def _errors_explained(self) -> Iterator[None]:
@@ -219,24 +249,133 @@ class _Damaged(Exception):
     """Contents that are not as they were written. A ledger is never mended by guessing: that could forget losses."""
 
 
-def _write_state(connection: sqlite3.Connection, chain: bytes, state: State, version: int = _VERSION) -> bytes:
-    """Replace the state and return its checksum."""
-    head = (chain, state.unit, json.dumps(state.items), state.charges, state.weights_spent, int(state.dropping))
-    vectors = (state.limits.astype("<f8"), state.epsilon.astype("<f8"), state.rho.astype("<f8"), state.active)
-    blobs = [vector.tobytes() for vector in vectors]
-    checksum = _checksum(version, *head, *blobs)
-    connection.execute(
-        "INSERT OR REPLACE INTO state (id, checksum, chain, unit, items, charges, weights_spent, dropping, "
-        "limits, epsilon, rho, active) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (checksum, *head, *blobs),
-    )
+@dataclass(frozen=True)
+class _Heads:
+    """What is known of the chunks without reading them: size, smallest end, checksum of each."""
+
+    labelled: bool
+    chunks: tuple[tuple[int, int, bytes], ...]
+
+    def digest(self) -> bytes:
+        told = [[size, end, checksum.hex()] for size, end, checksum in self.chunks]
+        return hashlib.sha256(json.dumps([self.labelled, told]).encode()).digest()
+
+
+class _StoredAccounts:
+    """The accounts in a file, read when they are needed and as far as they are, inside a transaction."""
+
+    def __init__(self, path: Path, heads: _Heads, whole: Accounts | None = None) -> None:
+        self.heads = heads
+        self.size = sum(size for size, _, _ in heads.chunks)
+        self.connection: sqlite3.Connection | None = None  # that of the present transaction
+        self._path = path
+        self._whole = whole
+
+    def whole(self) -> Accounts:
+        if self._whole is None:
+            self._whole = self._read(range(len(self.heads.chunks)))
+        return self._whole
+
+    def ending_before(self, total: int, unit: str) -> Accounts:
+        ending = [number for number, (_, end, _) in enumerate(self.heads.chunks) if end < total]
+        return self._read(ending).ending_before(total, unit)
+
+    def _read(self, numbers: Iterable[int]) -> Accounts:
+        nobody = Accounts.fresh(Ids.none() if self.heads.labelled else None, np.empty(0, dtype=np.int64))
+        if self.connection is None:
+            raise LedgerError(f"The ledger file {self._path} is not open.")
+        try:
+            return Accounts.joined([nobody, *(_read_chunk(self.connection, number, self.heads) for number in numbers)])
+        except _ERRORS as error:
+            raise _explained(self._path, error) from error
+
+
+#: How each column of a chunk is stored.
+_COLUMNS = {
+    "keys": "<i8", "lengths": "<i8", "texts": "u1",
+    "limits": "<i8", "epsilon": "<i8", "rho": "<i8", "active": "?",
+    "dials": "<f8", "epsilon_then": "<i8", "rho_then": "<i8",
+}  # fmt: skip
+
+
+def _write_accounts(
+    connection: sqlite3.Connection, accounts: Accounts, unit: str, stored: _StoredAccounts | None = None
+) -> _Heads:
+    """Write the chunks that differ from what is stored and return the heads of all."""
+    heads = list(stored.heads.chunks) if stored is not None else []
+    old = stored.whole() if stored is not None else None
+    for number, begin in enumerate(range(0, accounts.size, _CHUNK)):
+        part = accounts.part(begin, begin + _CHUNK)
+        if old is not None and number < len(heads) and part.size == heads[number][0]:
+            same = old.part(begin, begin + _CHUNK)
+            if all(_equal(getattr(part, name), getattr(same, name)) for name in VECTORS):
+                continue
+        blobs = _packed(part)
+        head = (part.size, int(part.ends(unit).min()))
+        checksum = _chunk_checksum(number, *head, blobs)
+        connection.execute(_WRITE_CHUNK, (number, *head, checksum, *blobs))
+        heads[number : number + 1] = [(*head, checksum)]
+    return _Heads(accounts.ids is not None, tuple(heads))
+
+
+def _read_chunk(connection: sqlite3.Connection, number: int, heads: _Heads) -> Accounts:
+    """Return the accounts of a chunk, if they are as they were written."""
+    row = connection.execute(_READ_CHUNK, (number,)).fetchone()
+    size, end, checksum = heads.chunks[number]
+    try:
+        if _chunk_checksum(number, size, end, row) != checksum:
+            raise _Damaged("the checksum of its accounts does not match")
+        return _unpacked(row, size, labelled=heads.labelled)
+    except (TypeError, ValueError) as error:
+        raise _Damaged("its accounts are unreadable") from error
+
+
+def _packed(accounts: Accounts) -> list[bytes]:
+    """Return accounts as little-endian blobs; a constant vector is stored as one number."""
+    ids = accounts.ids
+    vectors = [] if ids is None else [ids.keys, ids.lengths]
+    vectors += [getattr(accounts, name) for name in VECTORS]
+    kinds = [kind for name, kind in _COLUMNS.items() if name not in (() if ids is not None else ("keys", "lengths"))]
+    kinds.remove("u1")
+    blobs = [_one_if_constant(vector).astype(kind).tobytes() for vector, kind in zip(vectors, kinds, strict=True)]
+    return [b"", b"", b"", *blobs] if ids is None else [*blobs[:2], ids.data.tobytes(), *blobs[2:]]
+
+
+def _one_if_constant(vector: NDArray[Any]) -> NDArray[Any]:
+    constant = vector.strides == (0,) or vector.tobytes() == vector[:1].tobytes() * vector.size
+    return vector[:1] if constant else vector
+
+
+def _unpacked(row: Sequence[bytes], size: int, *, labelled: bool) -> Accounts:
+    vectors = {}
+    for (name, kind), blob in zip(_COLUMNS.items(), row, strict=True):
+        vector = np.frombuffer(blob, kind)
+        if name != "texts" and (labelled or name in VECTORS):
+            vector = np.broadcast_to(vector[0], size) if vector.size == 1 else vector
+            if vector.size != size:
+                raise ValueError
+        vectors[name] = vector.astype(vector.dtype.newbyteorder("="), copy=False)
+    keys, lengths, texts = (vectors.pop(name) for name in ("keys", "lengths", "texts"))
+    return Accounts(Ids(keys, lengths, texts) if labelled else None, **vectors)
+
+
+def _equal(left: NDArray[Any], right: NDArray[Any]) -> bool:
+    return left is right or left.tobytes() == right.tobytes()  # bytes, for nan is nan here
+
+
+def _write_state(connection: sqlite3.Connection, chain: bytes, totals: Totals, heads: _Heads) -> bytes:
+    """Replace the totals and return the checksum over everything."""
+    told = json.dumps({**asdict(totals), "labelled": heads.labelled})
+    checksum = _checksum(chain, told, heads)
+    connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?)", (checksum, chain, told))
     return checksum
 
 
 def _write_history(connection: sqlite3.Connection, chain: bytes, entries: list[Entry]) -> bytes:
     """Append charges to the history and return the new end of the chain."""
     connection.executemany(
-        "INSERT INTO history (time, description, unit, amount, weights_loss, dropping) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO history (time, description, unit, amount, weights_loss, dropping, delta) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
         map(astuple, entries),
     )
     for entry in entries:
@@ -244,103 +383,120 @@ def _write_history(connection: sqlite3.Connection, chain: bytes, entries: list[E
     return chain
 
 
-def _read_state(connection: sqlite3.Connection, version: int = _VERSION) -> tuple[bytes, bytes, State]:
-    """Return the checksum, the end of the chain of charges, and the state as today's version sees it.
+def _read_state(connection: sqlite3.Connection) -> tuple[bytes, bytes, Totals, _Heads]:
+    """Return the checksum, the end of the chain of charges, the totals, and the heads of the accounts.
 
-    A state that is not as it was written is refused, for it may have forgotten losses.
+    What is not as it was written is refused, for it may have forgotten losses.
     """
-    dropping = () if version == 1 else ("dropping",)
-    columns = ("chain", "unit", "items", "charges", "weights_spent", *dropping, "limits", "epsilon", "rho", "active")
-    rows = connection.execute(f"SELECT checksum, {', '.join(columns)} FROM state").fetchall()  # noqa: S608  (constants)
+    rows = connection.execute("SELECT checksum, chain, totals FROM state").fetchall()
+    chunks = connection.execute("SELECT id, size, ends, checksum FROM chunks ORDER BY id").fetchall()
     try:
-        ((checksum, *cells),) = rows
-        if checksum != _checksum(version, *cells):
+        ((checksum, chain, told),) = rows
+        fields = json.loads(told)
+        heads = _Heads(fields.pop("labelled"), tuple((size, end, sum_) for _, size, end, sum_ in chunks))
+        if [number for number, *_ in chunks] != list(range(len(chunks))) or checksum != _checksum(chain, told, heads):
             raise _Damaged("its checksum does not match")
-        stored = dict(zip(columns, cells, strict=True))
-        labels = json.loads(stored["items"])
-        limits, epsilon, rho = (
-            np.frombuffer(stored[name], "<f8").astype(np.float64, copy=False) for name in ("limits", "epsilon", "rho")
-        )
-        state = State(
-            unit=stored["unit"],
-            items=None if labels is None else tuple(labels),
-            limits=limits,
-            epsilon=epsilon,
-            rho=rho,
-            active=np.frombuffer(stored["active"], np.bool_),
-            weights_spent=stored["weights_spent"],
-            charges=stored["charges"],
-            dropping=bool(stored.get("dropping")),
-        )
-    except (AttributeError, TypeError, ValueError) as error:
+        totals = Totals(**fields)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _Damaged("its state is unreadable") from error
-    return checksum, stored["chain"], state
+    return checksum, chain, totals, heads
 
 
-def _read_history(connection: sqlite3.Connection, chain: bytes, version: int = _VERSION) -> tuple[Entry, ...]:
+def _read_history(connection: sqlite3.Connection, chain: bytes) -> tuple[Entry, ...]:
     """Return every charge, oldest first, if they are the ones chained into `chain`.
 
     A charge that was changed, removed or added breaks the chain.
     """
-    column = "" if version == 1 else ", dropping"
-    rows = connection.execute(f"SELECT time, description, unit, amount, weights_loss{column} FROM history ORDER BY id")  # noqa: S608
+    rows = connection.execute(
+        "SELECT time, description, unit, amount, weights_loss, dropping, delta FROM history ORDER BY id"
+    )
     found, entries = _NO_CHARGES, []
     try:
-        for time, description, unit, amount, weights_loss, *rest in rows:
-            dropping = bool(rest[0]) if rest else description.endswith(_DROPPING_MARK)
-            entry = Entry(time, description, unit, amount, weights_loss, dropping)
-            entries.append(entry)
-            found = _link(found, *astuple(entry)[: 5 + len(rest)])
-    except (AttributeError, TypeError) as error:
+        for time, description, unit, amount, weights_loss, dropping, delta in rows:
+            entries.append(Entry(time, description, unit, amount, weights_loss, bool(dropping), delta))
+            found = _link(found, *astuple(entries[-1]))
+    except TypeError as error:
         raise _Damaged("its history is unreadable") from error
     if found != chain:
         raise _Damaged("its history does not match")
     return tuple(entries)
 
 
-def _checksum(version: int, chain: bytes, *columns: bytes | str | float) -> bytes:
-    blobs = [column for column in columns if isinstance(column, bytes)]
-    others = [column for column in columns if not isinstance(column, bytes)]
-    digest = hashlib.sha256(json.dumps([version, chain.hex(), others, list(map(len, blobs))]).encode())
+def _checksum(chain: bytes, told: str, heads: _Heads) -> bytes:
+    return hashlib.sha256(json.dumps([_VERSION, chain.hex(), told, heads.digest().hex()]).encode()).digest()
+
+
+def _chunk_checksum(number: int, size: int, end: int, blobs: Sequence[bytes]) -> bytes:
+    digest = hashlib.sha256(json.dumps([_VERSION, number, size, end, list(map(len, blobs))]).encode())
     for blob in blobs:
         digest.update(blob)
     return digest.digest()
 
 
 def _link(chain: bytes, *entry: str | float | None) -> bytes:
+    """Return the end of a chain of charges with one more at its end."""
     return hashlib.sha256(chain + json.dumps(entry).encode()).digest()
 
 
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in _SCHEMA.split(";"):
+        connection.execute(statement)
+
+
+def _accounts_become_steps(connection: sqlite3.Connection) -> None:
+    """From version 2 to 3: floats become whole steps, and ids that are one person become one account."""
+    from hetdp.accounting.ledger import versions
+
+    with _old_is_damaged():
+        old = versions.read(connection, version=2)
+    connection.execute("DROP TABLE state")
+    connection.execute("DROP TABLE history")
+    _make_tables(connection)
+    chain = _write_history(connection, _NO_CHARGES, old.entries)
+    _write_state(connection, chain, old.totals, _write_accounts(connection, old.accounts, old.totals.unit))
+
+
 def _dropping_becomes_a_column(connection: sqlite3.Connection) -> None:
-    """From version 1 to 2. Descriptions stay, and those with the old mark count as dropping: that is the safe side."""
-    _, chain, state = _read_state(connection, version=1)
-    entries = _read_history(connection, chain, version=1)
-    for table in ("state", "history"):
-        connection.execute(f"ALTER TABLE {table} ADD COLUMN dropping INTEGER NOT NULL DEFAULT 0")
-    connection.execute("DELETE FROM history")
-    chain = _write_history(connection, _NO_CHARGES, list(entries))
-    dropping = any(entry.dropping for entry in entries)
-    _write_state(connection, chain, replace(state, dropping=dropping), version=2)
+    """From version 1 to 2; see `versions`."""
+    from hetdp.accounting.ledger import versions
+
+    with _old_is_damaged():
+        versions.from_1_to_2(connection)
 
 
+@contextmanager
+def _old_is_damaged() -> Iterator[None]:
+    from hetdp.accounting.ledger import versions
+
+    try:
+        yield
+    except versions.Unreadable as error:
+        raise _Damaged(str(error)) from error
+
+
+_SCHEMA = """
+    CREATE TABLE state (
+        id INTEGER PRIMARY KEY CHECK (id = 1), checksum BLOB NOT NULL, chain BLOB NOT NULL, totals TEXT NOT NULL
+    );
+    CREATE TABLE chunks (
+        id INTEGER PRIMARY KEY, size INTEGER NOT NULL, ends INTEGER NOT NULL, checksum BLOB NOT NULL,
+        keys BLOB NOT NULL, lengths BLOB NOT NULL, texts BLOB NOT NULL,
+        limits BLOB NOT NULL, epsilon BLOB NOT NULL, rho BLOB NOT NULL, active BLOB NOT NULL,
+        dials BLOB NOT NULL, epsilon_then BLOB NOT NULL, rho_then BLOB NOT NULL
+    );
+    CREATE TABLE history (
+        id INTEGER PRIMARY KEY,
+        time TEXT NOT NULL, description TEXT NOT NULL, unit TEXT NOT NULL, amount REAL,
+        weights_loss REAL NOT NULL, dropping INTEGER NOT NULL, delta REAL NOT NULL
+    )
+"""
+_WRITE_CHUNK = f"INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?{', ?' * len(_COLUMNS)})"  # noqa: S608  (constants)
+_READ_CHUNK = f"SELECT {', '.join(_COLUMNS)} FROM chunks WHERE id = ?"  # noqa: S608  (constants)
 _FORMAT = sqlite.Format(
     name="a ledger",
     version=_VERSION,
-    schema="""
-        CREATE TABLE state (
-            id INTEGER PRIMARY KEY CHECK (id = 1),
-            checksum BLOB NOT NULL, chain BLOB NOT NULL,
-            unit TEXT NOT NULL, items TEXT NOT NULL, charges INTEGER NOT NULL, weights_spent REAL NOT NULL,
-            limits BLOB NOT NULL, epsilon BLOB NOT NULL, rho BLOB NOT NULL, active BLOB NOT NULL,
-            dropping INTEGER NOT NULL DEFAULT 0
-        );
-        CREATE TABLE history (
-            id INTEGER PRIMARY KEY,
-            time TEXT NOT NULL, description TEXT NOT NULL, unit TEXT NOT NULL, amount REAL,
-            weights_loss REAL NOT NULL, dropping INTEGER NOT NULL DEFAULT 0
-        );
-    """,
-    steps={1: _dropping_becomes_a_column},
+    schema=_SCHEMA,
+    steps={1: _dropping_becomes_a_column, 2: _accounts_become_steps},
     application_id=0x68644450,
 )
 
@@ -348,12 +504,13 @@ _FORMAT = sqlite.Format(
 # --- Inspection -------------------------------------------------------------------------------------------
 
 
-def _inspected(path: Path) -> tuple[bytes, State]:
-    """Return the checksum and the state of a file, checked through connections that cannot write to it."""
+def _inspected(path: Path) -> None:
+    """Check a file through connections that cannot write to it."""
     for _ in range(_INSPECTIONS):
         before = _fingerprint(path)
         try:
-            return _inspected_once(path)
+            _inspected_once(path)
+            return  # noqa: TRY300  (an else would stand far away)
         except (LedgerError, *_ERRORS):
             # An immutable reader takes no locks, so it may trip over another process at work: look again.
             if _fingerprint(path) == before:
@@ -361,7 +518,7 @@ def _inspected(path: Path) -> tuple[bytes, State]:
     raise LedgerError(f"The ledger file {path} is changed by other processes all the time.")
 
 
-def _inspected_once(path: Path) -> tuple[bytes, State]:
+def _inspected_once(path: Path) -> None:
     if path.stat().st_size == 0:
         raise LedgerError(f"The ledger file {path} is not a ledger: it is empty. It was left untouched.")
     has_log = _beside(path, "-wal").exists()
@@ -374,9 +531,10 @@ def _inspected_once(path: Path) -> tuple[bytes, State]:
                 raise
         if not has_log:
             _refuse_short(path, connection)
-            return _checked(connection)
+            _check(connection)
+            return
     with closing(sqlite.connect(path, "ro")) as connection:
-        return _checked(connection)
+        _check(connection)
 
 
 def _refuse_short(path: Path, connection: sqlite3.Connection) -> None:
@@ -387,14 +545,24 @@ def _refuse_short(path: Path, connection: sqlite3.Connection) -> None:
         raise _Damaged("it is cut off")
 
 
-def _checked(connection: sqlite3.Connection) -> tuple[bytes, State]:
+def _check(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN")
     version = _FORMAT.version_of(connection)
-    if connection.execute("PRAGMA quick_check").fetchall() != [("ok",)]:
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    small = pages * page_size <= _SMALL_BYTES
+    if small and connection.execute("PRAGMA quick_check").fetchall() != [("ok",)]:
         raise _Damaged("its pages are inconsistent")
-    checksum, chain, state = _read_state(connection, version)
-    _read_history(connection, chain, version)
-    return checksum, state
+    if version < _VERSION:
+        from hetdp.accounting.ledger import versions
+
+        with _old_is_damaged():
+            versions.read(connection, version)
+        return
+    _, chain, _, heads = _read_state(connection)
+    _read_history(connection, chain)
+    for number in range(len(heads.chunks) if small else 0):
+        _read_chunk(connection, number, heads)
 
 
 def _fingerprint(path: Path) -> list[tuple[int, int, int] | None]:

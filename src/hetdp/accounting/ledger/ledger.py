@@ -1,9 +1,10 @@
 """The ledger: what every item has lost so far, what it may lose at most, and whether the next release fits.
 
-Check all, then commit, then release: a charge is recorded before the value it pays for exists. Sums are
+Check all, then commit, then release: a charge is recorded before the value it pays for exists. Losses are
 rounded up, so a crash or a rounding error can only make the ledger count too much.
 """
 
+import math
 import os
 import threading
 import weakref
@@ -16,8 +17,27 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.accounting.composition import UNITS, epsilon_delta_of_rho, group_loss
+from hetdp.accounting.composition import (
+    DELTA_STEPS,
+    STEPS,
+    UNITS,
+    delta_steps,
+    epsilon_delta_of_rho,
+    group_loss,
+    losses_of,
+    steps_down,
+)
+from hetdp.accounting.ledger.accounts import Accounts, Totals
 from hetdp.accounting.ledger.file import LedgerFile, is_there, resolved
+from hetdp.accounting.ledger.identity import Ids
+from hetdp.accounting.ledger.rollcall import (
+    AllowedDials,
+    Batches,
+    PeoplePreview,
+    RollCall,
+    call_roll,
+    checked_dials,
+)
 from hetdp.accounting.ledger.state import (
     Change,
     Charge,
@@ -27,7 +47,7 @@ from hetdp.accounting.ledger.state import (
     checked_limits,
     read_only_copy,
 )
-from hetdp.core.checks import float_vector, one_of, whole
+from hetdp.core.checks import Real, float_vector, not_negative, one_of, whole
 from hetdp.core.errors import InvalidInput, LedgerError
 from hetdp.core.words import counted
 
@@ -59,6 +79,9 @@ class LedgerReport:
         The epsilon of (epsilon, delta)-differential privacy: the smaller of `epsilon` and the converted `rho`.
     delta
         Probability with which the promise of `epsilon_delta` may fail.
+    delta_spent
+        Probability with which any of the promises may fail besides, because of charges that had a delta: for weight 1;
+        for a dial v at most v times that.
 
     Privacy
     -------
@@ -79,6 +102,7 @@ class LedgerReport:
     rho: NDArray[np.float64]
     epsilon_delta: NDArray[np.float64]
     delta: float
+    delta_spent: float = 0.0
 
     def __repr__(self) -> str:
         return f"LedgerReport({counted(self.epsilon.size, 'item')}, delta={self.delta:g})"
@@ -103,13 +127,18 @@ class Ledger:
         weight 0 and are charged nothing, from then on and for good.
     items
         Optional labels, str or int, one per item and all different.
+        Canonical: 1, 1.0 and " 1" are one label, see `hetdp.accounting.ledger.identity`.
     lazy
         True to make a missing file with the first charge, so that a refused one leaves none behind.
+    weights_limit
+        The most that weights may ever lose by being used, in `unit`; a charge beyond is refused. None for no limit.
 
     Privacy
     -------
-    Losses add up per item (sequential composition), so an item never loses more than its limit, give or take
-    one part in a billion: that tolerance lets ten charges of 0.1 fit into 1.0. The bound holds against one
+    Losses add up per item (sequential composition), so an item never loses more than its limit. Losses are counted in
+    whole steps of 1/252,000,000,000, rounded up; a float stands for the decimal that it was typed as, so that ten
+    charges of 0.1 fit into 1.0, and that is all the tolerance there is: less than 1e-15 of a loss. The bound holds
+    against one
     adversary who sees every release charged here. `limits`, `spent`, `remaining` and `active` depend on the
     secret weights: they are for the owner's eyes. Two threads, or a process and its fork, can never spend the
     same budget. Restoring an old copy of the file forgets losses; nothing can detect that.
@@ -134,10 +163,60 @@ class Ledger:
         on_exhausted: str = "raise",
         items: Sequence[str | int] | None = None,
         lazy: bool = False,
+        weights_limit: float | None = None,
     ) -> None:
         checked = checked_limits(limits)
+        totals = Totals(one_of("unit", unit, UNITS), weights_limit=_limit_steps("weights_limit", weights_limit))
+        people = Accounts.fresh(checked_items(items, checked.size), steps_down(checked))
+        self._begin(State(totals, people), path, on_exhausted, lazy=lazy)
+
+    @classmethod
+    def of_people(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        unit: str = "epsilon",
+        limit: float | None = None,
+        weights_limit: float | None = None,
+        delta_limit: float | None = None,
+        on_exhausted: str = "raise",
+        lazy: bool = False,
+    ) -> Self:
+        """Make a ledger that knows nobody yet, for tables of people: `charge_people` admits them.
+
+        Parameters
+        ----------
+        path, unit, on_exhausted, lazy, weights_limit
+            See `Ledger`. If the file exists, the limits and the unit must be those stored in it.
+        limit
+            The most that people may ever lose who come without another limit, in `unit`. Kept in the ledger.
+        delta_limit
+            The most that the deltas of all releases may add up to, for weight 1; a charge beyond is refused.
+
+        Examples
+        --------
+        >>> ledger = Ledger.of_people(limit=3)
+        >>> ledger.charge_people([(["ann", "bob"], [1.0, 0.5])], amount=2, description="hours by department")
+        AllowedDials(0 people)
+        >>> ledger.items, ledger.spent
+        (('bob', 'ann'), array([1., 2.]))
+        """
+        totals = Totals(
+            one_of("unit", unit, UNITS),
+            limit=_limit_steps("limit", limit),
+            weights_limit=_limit_steps("weights_limit", weights_limit),
+            delta_limit=None
+            if delta_limit is None
+            else math.floor(delta_steps(not_negative("delta_limit", delta_limit))),
+        )
+        ledger = cls.__new__(cls)
+        nobody = Accounts.fresh(Ids.none(), np.empty(0, dtype=np.int64))
+        ledger._begin(State(totals, nobody), path, on_exhausted, lazy=lazy)  # noqa: SLF001  (another constructor)
+        return ledger
+
+    def _begin(self, state: State, path: str | os.PathLike[str] | None, on_exhausted: str, *, lazy: bool) -> None:
+        """Start with a state, or with the file that is there already and agrees with it."""
         one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
-        state = State.fresh(one_of("unit", unit, UNITS), checked_items(items, checked.size), checked)
         if path is None:
             self._start(_Memory(state), None, on_exhausted)
             return
@@ -210,10 +289,10 @@ class Ledger:
     def __repr__(self) -> str:
         place = "in memory" if self.path is None else f"file {self.path.name}"
         try:
-            state = self._read()
+            state = self._peek()
         except LedgerError:
             return f"Ledger(closed or unreadable, {place})"
-        items, charges = counted(state.limits.size, "item"), counted(state.charges, "charge")
+        items, charges = counted(state.size, "item"), counted(state.totals.charges, "charge")
         return f"Ledger({items}, unit {state.unit}, {charges}, {place})"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -225,22 +304,23 @@ class Ledger:
     @property
     def size(self) -> int:
         """How many items there are."""
-        return self._read().limits.size
+        return self._peek().size
 
     @property
     def unit(self) -> str:
         """Unit of limits and losses: "epsilon" or "rho"."""
-        return self._read().unit
+        return self._peek().unit
 
     @property
     def items(self) -> tuple[str | int, ...] | None:
-        """Labels of the items, if they were given."""
-        return self._read().items
+        """Labels of the items, if they were given, in canonical form."""
+        ids = self._read().accounts.ids
+        return None if ids is None else ids.labels()
 
     @property
     def limits(self) -> NDArray[np.float64]:
         """The most each item may lose (read-only). For the owner's eyes only."""
-        return read_only_copy(self._read().limits)
+        return read_only_copy(losses_of(self._read().accounts.limits))
 
     @property
     def spent(self) -> NDArray[np.float64]:
@@ -260,12 +340,40 @@ class Ledger:
     @property
     def drops(self) -> bool:
         """Whether items are dropped that cannot pay, by this ledger or by an earlier charge to it. Public."""
-        return self._drop or self._read().dropping
+        return self._drop or self._peek().totals.dropping
 
     @property
     def weights_spent(self) -> float:
         """What each weight has lost by being used: the sum of `weights_loss`, in the unit of the ledger."""
-        return self._read().weights_spent
+        return self._peek().totals.weights_spent / STEPS
+
+    @property
+    def weights_limit(self) -> float | None:
+        """The most that weights may ever lose; None if there is no limit."""
+        limit = self._peek().totals.weights_limit
+        return None if limit is None else limit / STEPS
+
+    @property
+    def limit(self) -> float | None:
+        """The most that people new to the ledger may ever lose, if it was made with `Ledger.of_people`."""
+        limit = self._peek().totals.limit
+        return None if limit is None else limit / STEPS
+
+    @property
+    def total(self) -> float:
+        """What weight 1 has lost through charges of people, in the unit of the ledger. Public."""
+        return self._peek().totals.total / STEPS
+
+    @property
+    def delta_spent(self) -> float:
+        """The sum of all deltas, for weight 1; a dial v has lost at most v times that. Public."""
+        return self._peek().totals.delta / DELTA_STEPS
+
+    @property
+    def delta_limit(self) -> float | None:
+        """The most that deltas may add up to; None if there is no limit."""
+        limit = self._peek().totals.delta_limit
+        return None if limit is None else limit / DELTA_STEPS
 
     @property
     def history(self) -> tuple[Entry, ...]:
@@ -279,8 +387,9 @@ class Ledger:
         *,
         unit: str = "epsilon",
         description: str = "",
-        amount: float | None = None,
+        amount: Real | None = None,
         weights_loss: float = 0.0,
+        delta: float = 0.0,
     ) -> NDArray[np.bool_]:
         """Charge one release; to be called before its value is made known to anybody.
 
@@ -294,6 +403,8 @@ class Ledger:
             For the history: the query, and the public epsilon or rho of the release.
         weights_loss
             What each weight loses: weights are secret too; a release reveals up to its epsilon about each.
+        delta
+            Probability with which the promise of the release may fail, at most; deltas add up.
 
         Returns
         -------
@@ -303,7 +414,7 @@ class Ledger:
         Raises
         ------
         BudgetExhausted
-            With on_exhausted="raise", if some item cannot pay. Nothing is spent.
+            With on_exhausted="raise", if some item cannot pay; always, if weights or delta cannot. Nothing is spent.
 
         Privacy
         -------
@@ -317,7 +428,7 @@ class Ledger:
         >>> ledger.spent
         array([0.5, 0. ])
         """
-        return self.charge_all([Charge(losses, unit, description, amount, weights_loss)])[0]
+        return self.charge_all([Charge(losses, unit, description, amount, weights_loss, delta)])[0]
 
     def charge_all(self, charges: Iterable[Charge]) -> list[NDArray[np.bool_]]:
         """Charge many releases in one transaction; one answer of `charge` for each.
@@ -350,7 +461,145 @@ class Ledger:
         self._update(pay_all)
         return keeps
 
-    def view(self, items: Iterable[str | int], *, limit: float | None = None) -> "LedgerView":
+    def charge_people(
+        self,
+        people: Batches | None,
+        *,
+        amount: Real,
+        delta: float = 0.0,
+        unit: str = "epsilon",
+        description: str = "",
+        weights_loss: float = 0.0,
+        limit: float | None = None,
+        new_people: bool = False,
+    ) -> AllowedDials:
+        """Charge everybody in proportion to their dials, and admit who is new: for tables of millions.
+
+        One transaction, whatever the size: either the new are admitted and all are charged, or nothing happens. Other
+        processes wait meanwhile.
+
+        Parameters
+        ----------
+        people
+            Batches of (ids, dials): all ids of the table, each once. Ids are a pyarrow or numpy array or a sequence of
+            texts and numbers, dials numbers in [0, 1]. None charges all whom the ledger knows, and admits nobody.
+        amount
+            The epsilon (or rho) of the release: a person of dial v loses amount * v (amount * v^2).
+        delta
+            A person of dial v loses at most delta * v.
+        unit, description, weights_loss
+            See `charge`.
+        limit
+            The most that people new to the ledger may ever lose; the one kept in the ledger by default. Without either,
+            new people are refused.
+        new_people
+            True to allow that most of the table are new to a ledger that is not empty.
+
+        Returns
+        -------
+        AllowedDials
+            Those who must not count with the dial given, with the largest dial that they may count with: that of the
+            ledger where the table's is larger, 0 for those who cannot pay or were dropped.
+
+        Raises
+        ------
+        BudgetExhausted
+            With on_exhausted="raise", if somebody in the table cannot pay; always, if weights or delta cannot. Nothing
+            is spent.
+
+        Privacy
+        -------
+        Everybody in the ledger is charged, whether they are in the table or not: who is absent loses nothing and is
+        charged too much, which is sound. Who cannot pay any more is out until `set_dials` gives a smaller dial.
+        A dial counts as `dial * (1 - 2**-51)`, by which releases must shrink it. A person's dial is the one with which
+        they were admitted until `set_dials` changes it; a smaller one in the table is charged as that one.
+
+        Examples
+        --------
+        >>> ledger = Ledger.of_people(limit=1, on_exhausted="drop")
+        >>> list(ledger.charge_people([([1, 2, 3], [1, 0.5, 0])], amount=1))
+        []
+        >>> list(ledger.charge_people([(["1", "2", "3"], [1, 1, 1])], amount=1))
+        [('1', 0.0), ('2', 0.5), ('3', 0.0)]
+        """
+        charge = Charge((), unit, description, amount, weights_loss, delta)
+        calls: list[RollCall] = []
+
+        def pay(state: State) -> tuple[State, list[Entry]]:
+            entry = Entry.of(charge, dropping=self._drop)
+            calls.append(self._roll_call(state, people, charge, limit, new_people=new_people))
+            if not self._drop:
+                calls[0].refuse_unable()
+            return calls[0].after, [entry]
+
+        self._update(pay)
+        return calls[0].allowed
+
+    def preview_people(
+        self,
+        people: Batches | None,
+        *,
+        amount: Real,
+        delta: float = 0.0,
+        unit: str = "epsilon",
+        description: str = "",
+        weights_loss: float = 0.0,
+        limit: float | None = None,
+        new_people: bool = False,
+    ) -> PeoplePreview:
+        """Return how many people are new and how many cannot pay such a charge. Spends nothing; for the owner's eyes.
+
+        The arguments are those of `charge_people`, and what it refuses is refused here, too, but for people who cannot
+        pay: they are counted.
+
+        Examples
+        --------
+        >>> ledger = Ledger.of_people(limit=1)
+        >>> ledger.preview_people([(["ann", "bob"], [1.0, 0.5])], amount=1.5)
+        PeoplePreview(people=2, new=2, unable=1, dropped=0)
+        """
+        charge = Charge((), unit, description, amount, weights_loss, delta)
+        Entry.of(charge, dropping=self._drop)
+        return self._roll_call(self._read(), people, charge, limit, new_people=new_people).preview
+
+    def _roll_call(
+        self, state: State, people: Batches | None, charge: Charge, limit: float | None, *, new_people: bool
+    ) -> RollCall:
+        steps = state.totals.limit if limit is None else _limit_steps("limit", limit)
+        return call_roll(state, people, charge, drop=self._drop, limit=steps, new_people=new_people)
+
+    def set_dials(self, ids: object, dials: ArrayLike) -> None:
+        """Give people of the ledger other dials, for charges from now on; what they have lost stays.
+
+        Privacy
+        -------
+        That somebody changed a dial is written into their account only: the history does not tell.
+
+        Examples
+        --------
+        >>> ledger = Ledger.of_people(limit=1)
+        >>> _ = ledger.charge_people([(["ann"], [1.0])], amount=0.5)
+        >>> ledger.set_dials(["ann"], [0.1])
+        >>> _ = ledger.charge_people([(["ann"], [0.1])], amount=5)
+        >>> ledger.spent
+        array([1.])
+        """
+        wanted, checked = checked_items(ids) or Ids.none(), checked_dials(dials)
+        if len(wanted) != checked.size:
+            raise InvalidInput(f"dials must hold one dial per id ({len(wanted)}). Got {checked.size} instead.")
+
+        def change(state: State) -> tuple[State, list[Entry]]:
+            known = state.accounts.ids or Ids.none()
+            places = known.find(wanted)
+            if (places < 0).any():
+                unknown = int(np.count_nonzero(places < 0))
+                raise InvalidInput(f"ids must be known to the ledger. Got {unknown} unknown ones instead.")
+            settled = state.accounts.take(places).settled(state.totals)
+            return replace(state, roll=state.accounts.changed(places, replace(settled, dials=checked))), []
+
+        self._update(change)
+
+    def view(self, items: Iterable[str | int], *, limit: float | None = None, new_people: bool = False) -> "LedgerView":
         """Return some items of this ledger, in an order of one's own: for tables whose rows come and go.
 
         Parameters
@@ -360,6 +609,8 @@ class Ledger:
         limit
             The most that items new to the ledger may ever lose. They are added when the view is charged, in the same
             transaction: either they are added and charged, or nothing happens. Without it, new items are refused.
+        new_people
+            True to allow that most of them are new to a ledger that is not empty.
 
         Privacy
         -------
@@ -375,7 +626,7 @@ class Ledger:
         >>> ledger.items, ledger.spent
         (('ann', 'bob', 'cem', 'dee'), array([0.25, 0.  , 0.  , 0.5 ]))
         """
-        return LedgerView(self, items, limit)
+        return LedgerView(self, items, limit, new_people=new_people)
 
     def preview(self, losses: ArrayLike, *, unit: str = "epsilon") -> NDArray[np.bool_]:
         """Return which items could pay such a charge. Spends nothing; the answer is for the owner's eyes.
@@ -401,8 +652,8 @@ class Ledger:
         """
         state = self._read()
         positions = sorted({whole("group", position, minimum=0) for position in group})
-        if positions and positions[-1] >= state.limits.size:
-            raise InvalidInput(f"group must hold positions below {state.limits.size}. Got {positions[-1]} instead.")
+        if positions and positions[-1] >= state.size:
+            raise InvalidInput(f"group must hold positions below {state.size}. Got {positions[-1]} instead.")
         return group_loss(state.spent[positions], state.unit)
 
     def report(self, delta: float = 1e-6) -> LedgerReport:
@@ -417,9 +668,14 @@ class Ledger:
         """
         state = self._read()
         # Either bound on epsilon holds by itself, so the smaller one holds too.
-        converted = np.minimum(state.epsilon, epsilon_delta_of_rho(state.rho, delta))
+        epsilon, rho = state.lost("epsilon"), state.lost("rho")
+        converted = np.minimum(epsilon, epsilon_delta_of_rho(rho, delta))
         return LedgerReport(
-            read_only_copy(state.epsilon), read_only_copy(state.rho), read_only_copy(converted), float(delta)
+            read_only_copy(epsilon),
+            read_only_copy(rho),
+            read_only_copy(converted),
+            float(delta),
+            state.totals.delta / DELTA_STEPS,
         )
 
     def extend(self, limits: ArrayLike, *, items: Sequence[str | int] | None = None) -> None:
@@ -450,6 +706,11 @@ class Ledger:
         with self._opened() as store:
             return store.read()
 
+    def _peek(self) -> State:
+        """Return the state without its accounts, of which there may be millions."""
+        with self._opened() as store:
+            return store.read(whole=False)
+
     def _update(self, change: Change) -> None:
         with self._opened() as store:
             self._charging = True
@@ -469,10 +730,13 @@ class Ledger:
 class LedgerView:
     """Some items of a ledger, in the given order; charging the view charges the ledger. Made by `Ledger.view`."""
 
-    def __init__(self, ledger: Ledger, items: Iterable[str | int], limit: float | None) -> None:
+    def __init__(
+        self, ledger: Ledger, items: Iterable[str | int], limit: float | None, *, new_people: bool = False
+    ) -> None:
         self._ledger = ledger
-        self._items = checked_items(items) or ()
+        self._items = checked_items(items) or Ids.none()
         self._limit = limit
+        self._new_people = new_people
         self._seen()  # unknown items are refused at once
 
     def charge(
@@ -481,17 +745,18 @@ class LedgerView:
         *,
         unit: str = "epsilon",
         description: str = "",
-        amount: float | None = None,
+        amount: Real | None = None,
         weights_loss: float = 0.0,
+        delta: float = 0.0,
     ) -> NDArray[np.bool_]:
         """Charge these items, and add those that are new to the ledger; see `Ledger.charge`."""
-        charge = Charge(losses, unit, description, amount, weights_loss)
+        charge = Charge(losses, unit, description, amount, weights_loss, delta)
         keeps: list[NDArray[np.bool_]] = []
 
         def pay(before: State) -> tuple[State, list[Entry]]:
             drop = self._ledger._drop  # noqa: SLF001  (same module)
-            state, places = before.admitting(self._items, self._limit)
-            everyone = replace(charge, losses=_spread(losses, places, state.limits.size))
+            state, places = self._admitted(before)
+            everyone = replace(charge, losses=_spread(losses, places, state.size))
             state = state.pay(everyone, drop=drop)
             keeps.append(state.active[places])
             return state, [Entry.of(charge, dropping=drop)]
@@ -502,7 +767,7 @@ class LedgerView:
     def preview(self, losses: ArrayLike, *, unit: str = "epsilon") -> NDArray[np.bool_]:
         """Return which of these items could pay such a charge; see `Ledger.preview`."""
         state, places = self._seen()
-        return state.affordable(_spread(losses, places, state.limits.size), unit)[places]
+        return state.affordable(_spread(losses, places, state.size), unit)[places]
 
     @property
     def active(self) -> NDArray[np.bool_]:
@@ -519,10 +784,17 @@ class LedgerView:
     def new(self) -> int:
         """How many of these items the ledger does not know yet."""
         known = self._ledger._read()  # noqa: SLF001  (same module)
-        return known.admitting(self._items, self._limit)[0].limits.size - known.limits.size
+        return self._admitted(known)[0].size - known.size
 
     def _seen(self) -> tuple[State, NDArray[np.intp]]:
-        return self._ledger._read().admitting(self._items, self._limit)  # noqa: SLF001  (same module)
+        return self._admitted(self._ledger._read())  # noqa: SLF001  (same module)
+
+    def _admitted(self, state: State) -> tuple[State, NDArray[np.intp]]:
+        return state.admitting(self._items, self._limit, new_people=self._new_people)
+
+
+def _limit_steps(name: str, limit: float | None) -> int | None:
+    return None if limit is None else int(steps_down(not_negative(name, limit)))
 
 
 def _spread(losses: ArrayLike, places: NDArray[np.intp], size: int) -> NDArray[np.float64]:
@@ -537,7 +809,7 @@ def _spread(losses: ArrayLike, places: NDArray[np.intp], size: int) -> NDArray[n
 class _Store(Protocol):
     """Where a ledger keeps its state; `LedgerFile` says what each method promises."""
 
-    def read(self) -> State: ...
+    def read(self, *, whole: bool = True) -> State: ...
 
     def history(self) -> tuple[Entry, ...]: ...
 
@@ -559,7 +831,7 @@ class _Memory:
         self._history: list[Entry] = []
         self._inherited = False
 
-    def read(self) -> State:
+    def read(self, *, whole: bool = True) -> State:  # noqa: ARG002  (the whole is at hand)
         return self._state
 
     def history(self) -> tuple[Entry, ...]:
@@ -584,11 +856,20 @@ class _Memory:
 
 def _refuse_other(stored: State, given: State, path: Path) -> None:
     """Refuse a stored ledger that is not the one asked for: lower limits must not turn into higher ones."""
-    same = {
-        "limits": np.array_equal(stored.limits, given.limits),
-        "unit": stored.unit == given.unit,
-        "items": stored.items == given.items,
-    }
+    ours, theirs = given.totals, stored.totals
+    asked = given.accounts
+    same = {"unit": theirs.unit == ours.unit}
+    if asked.size:
+        known = stored.accounts
+        mine, kept = asked.ids, known.ids
+        same["limits"] = np.array_equal(known.limits, asked.limits)
+        same["items"] = (mine is None) == (kept is None) and (
+            mine is None or kept is None or np.array_equal(mine.keys, kept.keys)
+        )
+    else:
+        same["limit"] = theirs.limit == ours.limit
+        same["delta_limit"] = theirs.delta_limit == ours.delta_limit
+    same["weights_limit"] = theirs.weights_limit == ours.weights_limit
     for name, equal in same.items():
         if not equal:
             raise InvalidInput(

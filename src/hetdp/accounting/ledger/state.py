@@ -3,23 +3,46 @@
 Everything that callers hand in is checked here, before anything is spent.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.accounting.composition import UNITS, add_up, rho_of_epsilon
-from hetdp.core.checks import float_vector, not_negative, one_of
+from hetdp.accounting.composition import (
+    BOUNDLESS,
+    DELTA_STEPS,
+    MOST_STEPS,
+    STEPS,
+    UNITS,
+    delta_steps,
+    losses_of,
+    rho_of_epsilon,
+    rho_steps_up,
+    steps_down,
+    steps_of,
+    steps_up,
+)
+from hetdp.accounting.ledger.accounts import Accounts, Totals
+from hetdp.accounting.ledger.identity import Ids, canonical_ids
+from hetdp.core.checks import Real, float_vector, not_negative, one_of
 from hetdp.core.errors import BudgetExhausted, InvalidInput
 
-__all__ = ["Change", "Charge", "Entry", "State", "checked_items", "checked_limits", "read_only_copy"]
+__all__ = [
+    "Change",
+    "Charge",
+    "Entry",
+    "Roll",
+    "State",
+    "check_not_mostly_new",
+    "checked_items",
+    "checked_limits",
+    "read_only_copy",
+]
 
-#: Sums are rounded up and 0.1 is no binary fraction, so ten charges of 0.1 come to a little over 1.0. A limit
-#: gives way by one part in a billion so that they fit; exp(1e-9) is nothing in terms of privacy.
-_TOLERANCE = 1e-9
 _Scalar = TypeVar("_Scalar", np.float64, np.bool_)
 
 
@@ -30,14 +53,15 @@ class Charge:
     Examples
     --------
     >>> Charge([0.25, 0.05], description="mean", amount=0.5)
-    Charge(unit='epsilon', description='mean', amount=0.5, weights_loss=0.0)
+    Charge(unit='epsilon', description='mean', amount=0.5, weights_loss=0.0, delta=0.0)
     """
 
     losses: ArrayLike = field(repr=False)
     unit: str = "epsilon"
     description: str = ""
-    amount: float | None = None
+    amount: Real | None = None
     weights_loss: float = 0.0
+    delta: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +72,7 @@ class Entry:
     ----------
     time
         When, in UTC, as ISO 8601.
-    description, unit, amount, weights_loss
+    description, unit, amount, weights_loss, delta
         As they were given to `Ledger.charge`.
     dropping
         Whether items that could not pay were dropped. That they may have been is public, which they are is not.
@@ -60,6 +84,7 @@ class Entry:
     amount: float | None
     weights_loss: float
     dropping: bool
+    delta: float = 0.0
 
     @classmethod
     def of(cls, charge: Charge, *, dropping: bool) -> "Entry":
@@ -78,48 +103,71 @@ class Entry:
             amount=None if charge.amount is None else not_negative("amount", charge.amount),
             weights_loss=not_negative("weights_loss", charge.weights_loss),
             dropping=dropping,
+            delta=not_negative("delta", charge.delta),
         )
+
+
+class Roll(Protocol):
+    """Where the accounts are: `Accounts` in memory, or chunks of them in a file."""
+
+    @property
+    def size(self) -> int:
+        """How many accounts there are."""
+
+    def whole(self) -> Accounts:
+        """Return all accounts."""
+
+    def ending_before(self, total: int, unit: str) -> Accounts:
+        """Return the accounts that cannot pay for a total in the unit of the ledger."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class State:
-    """Everything a ledger knows except its history. Vectors are replaced, never written to."""
+    """Everything a ledger knows except its history."""
 
-    unit: str
-    items: tuple[str | int, ...] | None
-    limits: NDArray[np.float64]
-    epsilon: NDArray[np.float64]
-    rho: NDArray[np.float64]
-    active: NDArray[np.bool_]
-    weights_spent: float
-    charges: int
-    dropping: bool
+    totals: Totals
+    roll: Roll
 
-    def __post_init__(self) -> None:
-        for vector in (self.limits, self.epsilon, self.rho, self.active):
-            vector.flags.writeable = False
+    @property
+    def accounts(self) -> Accounts:
+        """The accounts."""
+        return self.roll.whole()
 
-    @classmethod
-    def fresh(cls, unit: str, items: tuple[str | int, ...] | None, limits: NDArray[np.float64]) -> "State":
-        """Return the state of a ledger that was never charged."""
-        nothing = np.zeros(limits.size)
-        active = np.ones(limits.size, dtype=np.bool_)
-        return cls(unit, items, limits, nothing, nothing, active, weights_spent=0.0, charges=0, dropping=False)
+    @property
+    def unit(self) -> str:
+        """Unit of limits and losses."""
+        return self.totals.unit
+
+    @property
+    def size(self) -> int:
+        """How many items there are."""
+        return self.roll.size
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """Who was not dropped."""
+        return self.accounts.still_active(self.totals)
 
     @property
     def spent(self) -> NDArray[np.float64]:
         """What each item has lost, in the unit of the ledger."""
-        return self.epsilon if self.unit == "epsilon" else self.rho
+        return self.lost(self.unit)
 
     @property
     def remaining(self) -> NDArray[np.float64]:
         """What each item may still lose, in the unit of the ledger."""
-        return np.maximum(self.limits - self.spent, 0.0)
+        accounts = self.accounts
+        return losses_of(np.maximum(accounts.limits - accounts.lost(self.unit, self.totals), 0))
+
+    def lost(self, unit: str) -> NDArray[np.float64]:
+        """Return what each item has lost, in any unit."""
+        return losses_of(self.accounts.lost(unit, self.totals))
 
     def affordable(self, losses: ArrayLike, unit: str) -> NDArray[np.bool_]:
         """Return which items could pay `losses`."""
-        after = self._after(self._checked(losses, unit), unit)
-        return self.active & after._within_limits()  # noqa: SLF001  (same class)
+        now = self.accounts.settled(self.totals)
+        steps = self._added(now, self._checked(losses, unit), unit)[self.unit]
+        return now.active & self._fits(now, steps)
 
     def pay(self, charge: Charge, *, drop: bool) -> "State":
         """Return the state after one charge, without (`drop`) or with an error about items that cannot pay.
@@ -127,65 +175,116 @@ class State:
         Inactive items pay nothing, because a release gives them weight 0.
         """
         losses = self._checked(charge.losses, charge.unit)
-        weights_loss = self._in_unit(not_negative("weights_loss", charge.weights_loss), charge.unit)
-        if not self.active.all():
-            losses = np.where(self.active, losses, 0.0)
-        paid, active = self._after(losses, charge.unit), self.active
-        fits = paid._within_limits()  # noqa: SLF001  (same class)
+        totals = self.counted(charge, drop=drop)
+        now = self.accounts.settled(self.totals)
+        if not now.active.all():
+            losses = np.where(now.active, losses, 0.0)
+        after, active = self._added(now, losses, charge.unit), now.active
+        fits = self._fits(now, after[self.unit])
         if not fits.all():
             if not drop:
-                raise self._exhausted(self._in_unit(losses, charge.unit), fits)
-            paid, active = self._after(np.where(fits, losses, 0.0), charge.unit), active & fits
+                raise self._exhausted(now, self._in_unit(losses, charge.unit), fits)
+            losses = np.where(fits, losses, 0.0)
+            after, active = self._added(now, losses, charge.unit), active & fits
+        paid = replace(now, epsilon=after["epsilon"], rho=after["rho"], active=active)
+        if now.dialled:  # the others' accounts stay as they are
+            places = np.flatnonzero((losses > 0.0) | (active != now.active))
+            paid = self.accounts.changed(places, paid.take(places))
+        return State(totals, paid)
+
+    def counted(self, charge: Charge, *, drop: bool) -> Totals:
+        """Return the totals with a charge counted, and what it costs weights and delta, if they can pay."""
+        weights = steps_of(not_negative("weights_loss", charge.weights_loss), charge.unit, wanted=self.unit)
+        delta = math.ceil(delta_steps(not_negative("delta", charge.delta)))
+        for account, spent, more, limit, steps, unit in (
+            ("weights", self.totals.weights_spent, weights, self.totals.weights_limit, STEPS, self.unit),
+            ("delta", self.totals.delta, delta, self.totals.delta_limit, DELTA_STEPS, "delta"),
+        ):
+            if limit is not None and spent + more > limit:
+                left = max(limit - spent, 0)
+                raise BudgetExhausted(
+                    requested=more / steps, remaining=left / steps, items=0, unit=unit, account=account
+                )
         return replace(
-            paid,
-            active=active,
-            weights_spent=float(add_up(self.weights_spent, weights_loss)),
-            charges=self.charges + 1,
-            dropping=self.dropping or drop,
+            self.totals,
+            charges=self.totals.charges + 1,
+            weights_spent=self.totals.weights_spent + weights,
+            delta=self.totals.delta + delta,
+            dropping=self.totals.dropping or drop,
         )
 
-    def extended(self, limits: NDArray[np.float64], items: Iterable[str | int] | None) -> "State":
+    def after_all_paid(self, charge: Charge, *, drop: bool) -> Totals:
+        """Return the totals after a charge of everybody in proportion to dials; `losses` are not looked at.
+
+        Whether each can pay is another question: whoever ends before the new total cannot.
+        """
+        self._check_unit(charge.unit)
+        if charge.amount is None:
+            raise InvalidInput("amount must be a number >= 0. Got None instead.")
+        not_negative("amount", charge.amount)
+        totals = self.counted(charge, drop=drop)
+        rho = totals.rho + steps_of(charge.amount, charge.unit, wanted="rho")
+        pure = charge.unit == "epsilon"
+        epsilon = totals.epsilon + (steps_of(charge.amount) if pure else 0)
+        if max(epsilon, rho) >= MOST_STEPS:
+            raise InvalidInput(
+                f"amount must leave the total of the ledger below {MOST_STEPS / STEPS:.4g}. Got more instead."
+            )
+        gaussian = totals.gaussian if pure or rho == totals.rho else rho
+        totals = replace(totals, epsilon=epsilon, rho=rho, gaussian=gaussian)
+        return replace(totals, dropped=totals.total) if drop else totals
+
+    def extended(self, limits: NDArray[np.float64], items: Iterable[str | int] | Ids | None) -> "State":
         """Return the state with unspent items added at the end, labelled if the others are."""
-        if (items is None) != (self.items is None):
-            wanted, got = ("omitted", "labels") if self.items is None else ("given", "None")
+        accounts = self.accounts
+        if (items is None) != (accounts.ids is None):
+            wanted, got = ("omitted", "labels") if accounts.ids is None else ("given", "None")
             raise InvalidInput(f"items must be {wanted}, as when the ledger was made. Got {got} instead.")
-        labels = None if items is None else (*(self.items or ()), *(checked_items(items, limits.size) or ()))
-        added = State.fresh(self.unit, None, limits)
-        return replace(
-            self,
-            items=checked_items(labels, self.limits.size + limits.size),
-            limits=np.concatenate([self.limits, added.limits]),
-            epsilon=np.concatenate([self.epsilon, added.epsilon]),
-            rho=np.concatenate([self.rho, added.rho]),
-            active=np.concatenate([self.active, added.active]),
-        )
+        ids = items if isinstance(items, Ids) else checked_items(items, limits.size)
+        if ids is not None and accounts.ids is not None:
+            known = int(np.count_nonzero(accounts.ids.find(ids) >= 0))
+            if known:
+                raise InvalidInput(f"items must be all different. Got {known} repeated instead.")
+        added = Accounts.fresh(ids, steps_down(limits), totals=self.totals)
+        return replace(self, roll=Accounts.joined([accounts, added]))
 
-    def admitting(self, items: tuple[str | int, ...], limit: float | None) -> tuple["State", NDArray[np.intp]]:
+    def admitting(
+        self, items: Ids, limit: float | None, *, new_people: bool = False
+    ) -> tuple["State", NDArray[np.intp]]:
         """Return the state with the unknown ones among some items added at the end, and the place of each item."""
-        places = {label: place for place, label in enumerate(self.items or ())}
-        new = [label for label in items if label not in places]
-        if new and limit is None:
-            raise InvalidInput(f"items must be known to the ledger. Got {len(new)} unknown ones instead.")
-        places |= {label: place for place, label in enumerate(new, self.limits.size)}
-        state = self.extended(checked_limits(np.full(len(new), limit)), new) if new else self
-        return state, np.array([places[label] for label in items], dtype=np.intp)
+        known = self.accounts.ids
+        if known is None:
+            raise InvalidInput("items must be omitted, as when the ledger was made. Got labels instead.")
+        places = known.find(items)
+        (new,) = np.nonzero(places < 0)
+        if not new.size:
+            return self, places
+        if limit is None:
+            raise InvalidInput(f"items must be known to the ledger. Got {new.size} unknown ones instead.")
+        limits = checked_limits(np.full(new.size, limit))
+        check_not_mostly_new(new.size, len(items), self.size, new_people=new_people)
+        places[new] = self.size + np.arange(new.size)
+        return self.extended(limits, items.take(new)), places
 
-    def _after(self, losses: NDArray[np.float64], unit: str) -> "State":
+    def _added(self, accounts: Accounts, losses: NDArray[np.float64], unit: str) -> dict[str, NDArray[np.int64]]:
+        """Return what accounts as of now have lost after some losses more."""
         if unit == "epsilon":
-            epsilon, rho = add_up(self.epsilon, losses), add_up(self.rho, rho_of_epsilon(losses))
+            epsilon, rho = accounts.epsilon + steps_up(losses), accounts.rho + rho_steps_up(losses)
         else:
-            epsilon, rho = np.where(losses > 0.0, np.inf, self.epsilon), add_up(self.rho, losses)
-        return replace(self, epsilon=epsilon, rho=rho)
+            epsilon, rho = np.where(losses > 0.0, BOUNDLESS, accounts.epsilon), accounts.rho + steps_up(losses)
+        return {"epsilon": np.minimum(epsilon, BOUNDLESS), "rho": np.minimum(rho, BOUNDLESS)}
 
-    def _within_limits(self) -> NDArray[np.bool_]:
-        with np.errstate(over="ignore"):  # a limit near the largest float is no limit
-            return self.spent <= self.limits * (1.0 + _TOLERANCE)
+    def _fits(self, accounts: Accounts, after: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whose account covers a loss; nothing can always be paid."""
+        before = accounts.epsilon if self.unit == "epsilon" else accounts.rho
+        return np.asarray((after <= accounts.limits) | (after == before))
 
     def _in_unit(self, losses: ArrayLike, unit: str) -> NDArray[np.float64]:
         return np.asarray(losses) if unit == self.unit else rho_of_epsilon(losses)
 
-    def _exhausted(self, costs: NDArray[np.float64], fits: NDArray[np.bool_]) -> BudgetExhausted:
-        remaining = self.remaining
+    def _exhausted(self, accounts: Accounts, costs: NDArray[np.float64], fits: NDArray[np.bool_]) -> BudgetExhausted:
+        spent = accounts.epsilon if self.unit == "epsilon" else accounts.rho
+        remaining = losses_of(np.maximum(accounts.limits - spent, 0))
         worst = int(np.argmax(np.where(fits, -np.inf, costs - remaining)))
         return BudgetExhausted(
             requested=float(costs[worst]),
@@ -194,15 +293,18 @@ class State:
             unit=self.unit,
         )
 
-    def _checked(self, losses: ArrayLike, unit: str) -> NDArray[np.float64]:
+    def _check_unit(self, unit: str) -> None:
         if one_of("unit", unit, UNITS) == "rho" and self.unit == "epsilon":
             raise InvalidInput(
                 "unit must be 'epsilon' on an epsilon ledger, for no finite epsilon covers a zCDP loss. "
                 "Got 'rho' instead. Open a ledger with unit='rho' for Gaussian releases."
             )
+
+    def _checked(self, losses: ArrayLike, unit: str) -> NDArray[np.float64]:
+        self._check_unit(unit)
         vector = float_vector("losses", losses)
-        if vector.size != self.limits.size:
-            raise InvalidInput(f"losses must hold one loss per item ({self.limits.size}). Got {vector.size} instead.")
+        if vector.size != self.size:
+            raise InvalidInput(f"losses must hold one loss per item ({self.size}). Got {vector.size} instead.")
         if vector.min() < 0.0:
             raise InvalidInput("losses must be >= 0. Got a negative loss instead.")
         return vector
@@ -210,6 +312,16 @@ class State:
 
 #: From the present state to the next one and what the history says about it.
 Change = Callable[[State], tuple[State, list[Entry]]]
+
+
+def check_not_mostly_new(new: int, given: int, known: int, *, new_people: bool) -> None:
+    """Refuse a table most of whose people are new to a ledger that is not empty: their ids may have changed."""
+    if known and 2 * new > given and not new_people:
+        raise InvalidInput(
+            f"items must be mostly known to a ledger that is not empty. Got {new} new ones of {given} instead. Are "
+            "they the same people under other ids? They would get a second budget. If they are new: new_people=True "
+            "(--new-people)."
+        )
 
 
 def checked_limits(limits: ArrayLike) -> NDArray[np.float64]:
@@ -225,7 +337,7 @@ def checked_limits(limits: ArrayLike) -> NDArray[np.float64]:
     return vector
 
 
-def checked_items(items: Iterable[str | int] | None, size: int | None = None) -> tuple[str | int, ...] | None:
+def checked_items(items: object, size: int | None = None) -> Ids | None:
     """Return labels of items, `size` of them if given, or explain what is wrong with them.
 
     Labels may be secret, so errors do not show them. Two items under one label could be mistaken for each other, and
@@ -233,16 +345,12 @@ def checked_items(items: Iterable[str | int] | None, size: int | None = None) ->
     """
     if items is None:
         return None
-    if isinstance(items, str):
-        raise InvalidInput("items must be a sequence of labels. Got a single text instead.")
-    labels = tuple(item.item() if isinstance(item, np.generic) else item for item in items)
-    if any(isinstance(label, bool) or not isinstance(label, str | int) for label in labels):
-        raise InvalidInput("items must be labels of type str or int. Got another type instead.")
-    if size is not None and len(labels) != size:
-        raise InvalidInput(f"items must hold one label per item ({size}). Got {len(labels)} instead.")
-    if len(set(labels)) != len(labels):
-        raise InvalidInput(f"items must be all different. Got {len(labels) - len(set(labels))} repeated instead.")
-    return labels
+    ids = canonical_ids(items, "items")
+    if size is not None and len(ids) != size:
+        raise InvalidInput(f"items must hold one label per item ({size}). Got {len(ids)} instead.")
+    if ids.repeated:
+        raise InvalidInput(f"items must be all different. Got {ids.repeated} repeated instead.")
+    return ids
 
 
 def read_only_copy(vector: NDArray[_Scalar]) -> NDArray[_Scalar]:

@@ -1,0 +1,260 @@
+"""The accounts of people, as vectors of whole steps: what each may lose, has lost, and at which total it ends.
+
+A person with a dial v loses v times what weight 1 loses (v^2 times in zCDP), so nothing is written when all are
+charged: only the public totals grow. `Totals` are those; `Accounts` hold, for each, the loss up to the last change and
+the totals then. `docs/proofs/ledger.md` proves that this never counts too little.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.accounting.composition import BOUNDLESS, MOST_STEPS
+from hetdp.accounting.ledger.identity import Ids
+
+__all__ = ["NEVER", "VECTORS", "Accounts", "Totals", "ends_of", "power_of", "shares_of"]
+
+#: Where the account of somebody without a dial, or with dial 0, ends.
+NEVER = 2**62
+Steps = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What is public about a ledger, in whole steps.
+
+    Attributes
+    ----------
+    epsilon, rho
+        What weight 1 has lost through charges of everybody.
+    gaussian
+        `rho` after the last such charge in zCDP; pure losses of those who paid for it are boundless.
+    dropped
+        The total in the unit of the ledger after the last charge that dropped people; whoever ended before is out.
+    delta
+        What weight 1 has lost in delta, in steps of `DELTA_STEPS`.
+    limit, weights_limit, delta_limit
+        The most that people new to the ledger, weights, and delta may come to; None for no such limit.
+    """
+
+    unit: str
+    charges: int = 0
+    dropping: bool = False
+    weights_spent: int = 0
+    epsilon: int = 0
+    rho: int = 0
+    gaussian: int = 0
+    dropped: int = 0
+    delta: int = 0
+    limit: int | None = None
+    weights_limit: int | None = None
+    delta_limit: int | None = None
+
+    @property
+    def total(self) -> int:
+        """What weight 1 has lost, in the unit of the ledger."""
+        return self.epsilon if self.unit == "epsilon" else self.rho
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Accounts:
+    """Accounts in order. Vectors are replaced, never written to; one that is constant takes the room of one number.
+
+    Attributes
+    ----------
+    ids
+        Who they are; None for items that have no labels.
+    limits, epsilon, rho
+        What each may lose, and has lost up to the last change of the account. `BOUNDLESS` is infinite.
+    active
+        False for those who were dropped when they could not pay losses of their own.
+    dials
+        Nan for those who are charged losses of their own only.
+    epsilon_then, rho_then
+        The totals at the last change of the account.
+    """
+
+    ids: Ids | None
+    limits: Steps
+    epsilon: Steps
+    rho: Steps
+    active: NDArray[np.bool_]
+    dials: NDArray[np.float64]
+    epsilon_then: Steps
+    rho_then: Steps
+
+    def __post_init__(self) -> None:
+        for name in VECTORS:
+            getattr(self, name).flags.writeable = False
+
+    @classmethod
+    def fresh(
+        cls,
+        ids: Ids | None,
+        limits: Steps,
+        dials: NDArray[np.float64] | None = None,
+        totals: Totals | None = None,
+    ) -> "Accounts":
+        """Return accounts that were never charged, opened at the present totals."""
+        size = limits.size
+        then = (0, 0) if totals is None else (totals.epsilon, totals.rho)
+        return cls(
+            ids,
+            limits,
+            epsilon=_constant(np.int64(0), size),
+            rho=_constant(np.int64(0), size),
+            active=_constant(np.True_, size),
+            dials=_constant(np.float64("nan"), size) if dials is None else dials,
+            epsilon_then=_constant(np.int64(then[0]), size),
+            rho_then=_constant(np.int64(then[1]), size),
+        )
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return self.limits.size
+
+    @property
+    def dialled(self) -> bool:
+        """Whether anybody has a dial; quick where nobody has."""
+        return not (self.dials.strides == (0,) and (not self.size or bool(np.isnan(self.dials[0]))))
+
+    @cached_property
+    def _ends_of_epsilon(self) -> Steps:
+        ends = ends_of(self.limits - self.epsilon, self.dials, self.epsilon_then, power=1)
+        return np.where(self.active, ends, -1)
+
+    @cached_property
+    def _ends_of_rho(self) -> Steps:
+        ends = ends_of(self.limits - self.rho, self.dials, self.rho_then, power=2)
+        return np.where(self.active, ends, -1)
+
+    def ends(self, unit: str) -> Steps:
+        """Return the largest total, in the unit of the ledger, that each can pay for; -1 for those who were dropped."""
+        if not self.dialled:
+            return _constant(np.int64(NEVER), self.size)
+        return self._ends_of_epsilon if unit == "epsilon" else self._ends_of_rho
+
+    def whole(self) -> "Accounts":
+        """Return these accounts; those in a file are read first."""
+        return self
+
+    def ending_before(self, total: int, unit: str) -> "Accounts":
+        """Return the accounts that cannot pay for a total in the unit of the ledger."""
+        return self.take(np.flatnonzero(self.ends(unit) < total))
+
+    def still_active(self, totals: Totals) -> NDArray[np.bool_]:
+        """Return who was not dropped so far."""
+        if not totals.dropped or not self.dialled:
+            return self.active
+        return self.active & (self.ends(totals.unit) >= totals.dropped)
+
+    def lost(self, unit: str, totals: Totals) -> Steps:
+        """Return what each has lost in "epsilon" or "rho", rounded up.
+
+        In the unit of the ledger, nobody with a dial is shown to have lost more than the limit: who cannot pay a
+        charge is not in the release.
+        """
+        alone = self.epsilon if unit == "epsilon" else self.rho
+        if not self.dialled:
+            return alone
+        then, now = (self.epsilon_then, totals.epsilon) if unit == "epsilon" else (self.rho_then, totals.rho)
+        power = power_of(unit)
+        shares = shares_of(self.dials, power)
+        steps = np.ceil(shares * (now - then) * (1.0 - power * 2.0**-52))
+        together = np.minimum(steps, float(MOST_STEPS)).astype(np.int64)
+        lost: Steps = np.minimum(alone + together, BOUNDLESS)
+        if unit == totals.unit:
+            lost = np.where(together > 0, np.maximum(np.minimum(lost, self.limits), alone), lost)
+        if unit == "epsilon" and totals.gaussian:
+            lost = np.where((shares > 0) & (self.rho_then < totals.gaussian), BOUNDLESS, lost)
+        return lost
+
+    def settled(self, totals: Totals) -> "Accounts":
+        """Return the same accounts as of now: what was lost through totals is written into each."""
+        if not self.dialled:
+            return self
+        return replace(
+            self,
+            epsilon=self.lost("epsilon", totals),
+            rho=self.lost("rho", totals),
+            active=self.still_active(totals),
+            epsilon_then=_constant(np.int64(totals.epsilon), self.size),
+            rho_then=_constant(np.int64(totals.rho), self.size),
+        )
+
+    def changed(self, places: NDArray[np.intp], others: "Accounts") -> "Accounts":
+        """Return accounts in which those at some places are taken from others, one for each place."""
+        vectors = {}
+        for name in VECTORS:
+            vector = getattr(self, name).copy()
+            vector[places] = getattr(others, name)
+            vectors[name] = vector
+        return replace(self, **vectors)
+
+    def take(self, places: NDArray[np.intp]) -> "Accounts":
+        """Return the accounts at some places."""
+        ids = None if self.ids is None else self.ids.take(places)
+        return Accounts(ids, **{name: getattr(self, name)[places] for name in VECTORS})
+
+    def part(self, begin: int, end: int) -> "Accounts":
+        """Return the accounts from one place to another."""
+        ids = None if self.ids is None else self.ids.part(begin, end)
+        return Accounts(ids, **{name: getattr(self, name)[begin:end] for name in VECTORS})
+
+    @staticmethod
+    def joined(parts: Sequence["Accounts"]) -> "Accounts":
+        """Return accounts one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        every = [part.ids for part in parts if part.ids is not None]
+        ids = Ids.joined(every) if len(every) == len(parts) else None
+        return Accounts(ids, **{name: _joined([getattr(part, name) for part in parts]) for name in VECTORS})
+
+
+#: The names of the vectors, in the order in which they are stored.
+VECTORS = tuple(one.name for one in fields(Accounts) if one.name != "ids")
+
+
+def ends_of(remaining: Steps, dials: NDArray[np.float64], then: Steps, *, power: int) -> Steps:
+    """Return the largest totals that accounts can pay for: those then plus `remaining / dial**power`, rounded down.
+
+    A dial is counted as `dial * (1 - 2**-51)`, by which every release shrinks it; so a limit of 1 and a dial of 0.1,
+    which no float is, end at 10 exactly.
+    """
+    shares = shares_of(dials, power)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        more = np.floor(np.maximum(remaining, 0) / shares * (1.0 + power * 2.0**-52))
+        finite = np.minimum(np.where(shares > 0, more, float(MOST_STEPS)), float(MOST_STEPS)).astype(np.int64)
+    return np.where(shares > 0, then + finite, NEVER)
+
+
+def shares_of(dials: NDArray[np.float64], power: int) -> NDArray[np.float64]:
+    """Return `dials**power`, the share of weight 1 that each loses; 0 for who has no dial.
+
+    What is too small for a float to hold with all its digits is taken for the smallest that is not.
+    """
+    return np.where(dials > 0, np.maximum(dials**power, np.finfo(np.float64).tiny), 0.0)  # nan is not above 0
+
+
+def power_of(unit: str) -> int:
+    """Return how a loss in a unit grows with a dial."""
+    return 1 if unit == "epsilon" else 2
+
+
+def _constant(value: np.generic, size: int) -> NDArray[Any]:
+    one = np.array(value)
+    one.flags.writeable = False  # or views could be made to change it
+    return np.broadcast_to(one, size)
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    whole = [part for part in parts if part.size]
+    first = whole[0][:1].tobytes() if whole else b""
+    if whole and all(part.strides == (0,) and part[:1].tobytes() == first for part in whole):
+        return _constant(whole[0][0], sum(part.size for part in whole))
+    return np.concatenate(parts)
