@@ -1,16 +1,22 @@
 """`hetdp budget`: what a ledger has recorded."""
 
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_rows
 
 if TYPE_CHECKING:
+    from hetdp.accounting import Ledger
     from hetdp.accounting.ledger.ledger import Entry
 
 __all__ = ["budget"]
+
+#: Digits shown, in tables and in JSON.
+_DIGITS = {False: 6, True: 12}
 
 
 @click.command(short_help="Show what a ledger has recorded.")
@@ -21,67 +27,108 @@ __all__ = ["budget"]
 def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
     """Show what LEDGER has recorded: limits, losses so far, what is left, every release.
 
-    The figures are the owner's: they depend on the secret weights. Showing them spends nothing.
+    Losses are rounded up and what is left is rounded down. The figures are the owner's: they depend on the secret
+    weights. Showing them spends nothing.
     """
-    import numpy as np
-
     from hetdp.accounting import Ledger
 
+    digits = _DIGITS[voice.as_json]
     with Ledger.open(ledger) as opened:
-        spent, remaining, limits = opened.spent, opened.remaining, opened.limits
-        report, history = opened.report(delta=delta), opened.history
-        labels = opened.items or tuple(str(place) for place in range(opened.size))
-        active, unit, weights_spent = opened.active, opened.unit, opened.weights_spent
+        summary = {"ledger": ledger.name, **_summary(opened, delta, digits)}
+        history = opened.history
+        listed = _items(opened, digits) if items else []
     if voice.dry_run:
         voice.note("--dry-run: showing a budget never spends anything.")
-    summary = {
-        "ledger": ledger.name,
-        "unit": unit,
-        "items": int(spent.size),
-        "releases": len(history),
-        "spent_mean": float(spent.mean()),
-        "spent_max": float(spent.max()),
-        "remaining_min": float(remaining.min()),
-        "exhausted_items": int(np.count_nonzero(remaining <= 0)),
-        "dropped_items": int(np.count_nonzero(~active)),
-        "weights_spent": weights_spent,
-        "epsilon_max": _number(report.epsilon.max()),
-        "rho_max": float(report.rho.max()),
-        "epsilon_delta_max": float(report.epsilon_delta.max()),
-        "delta": delta,
-    }
     if voice.as_json:
-        if items:
-            summary["per_item"] = [
-                {"item": label, "limit": float(limit), "spent": float(loss), "remaining": float(left)}
-                for label, limit, loss, left in zip(labels, limits, spent, remaining, strict=True)
-            ]
-        summary["history"] = [
-            {"time": entry.time, "query": entry.description, entry.unit: entry.amount, "dropping": entry.dropping}
-            for entry in history
-        ]
-        print_json(summary)
+        told = [_told(entry) for entry in history]
+        print_json({**summary, **({"per_item": listed} if items else {}), "history": told})
         return
     print_facts("Privacy budget", {name.replace("_", " "): value for name, value in summary.items()})
     if history:
         rows = [(entry.time, entry.description, _level(entry), _dropping(entry)) for entry in history[-20:]]
         print_rows("Releases (the last 20)", ("time", "query", "level", ""), rows)
     if items:
-        listed = [
-            (str(label), f"{limit:.6g}", f"{loss:.6g}", f"{left:.6g}")
-            for label, limit, loss, left in zip(labels, limits, spent, remaining, strict=True)
-        ]
-        print_rows("Items", ("item", "limit", "spent", "remaining"), listed)
+        header = ("item", "limit", "spent", "remaining")
+        print_rows("Items", header, [tuple(f"{row[name]}" for name in header) for row in listed])
+
+
+def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
+    """Return the figures about all items together; no loop over items, of which there may be millions."""
+    import numpy as np
+
+    spent, remaining, report = ledger.spent, ledger.remaining, ledger.report(delta=delta)
+
+    def up(value: float) -> float | None:
+        return rounded(value, digits, up=True)
+
+    def down(value: float | None) -> float | None:
+        return None if value is None else rounded(value, digits, up=False)
+
+    return {
+        "unit": ledger.unit,
+        "items": ledger.size,
+        "releases": len(ledger.history),
+        "spent_mean": up(float(spent.mean()) if spent.size else 0.0),
+        "spent_max": up(float(spent.max(initial=0.0))),
+        "remaining_min": down(float(remaining.min()) if remaining.size else None),
+        "exhausted_items": int(np.count_nonzero(remaining <= 0)),
+        "dropped_items": int(np.count_nonzero(~ledger.active)),
+        "total_of_weight_1": up(ledger.total),
+        "limit_of_new_people": down(ledger.limit),
+        "weights_spent": up(ledger.weights_spent),
+        "weights_limit": down(ledger.weights_limit),
+        "epsilon_max": up(float(report.epsilon.max(initial=0.0))),
+        "rho_max": up(float(report.rho.max(initial=0.0))),
+        "epsilon_delta_max": up(float(report.epsilon_delta.max(initial=0.0))),
+        "delta": delta,
+        "delta_spent": up(ledger.delta_spent),
+        "delta_limit": down(ledger.delta_limit),
+    }
+
+
+def _items(ledger: "Ledger", digits: int) -> list[dict[str, Any]]:
+    labels = ledger.items or tuple(str(place) for place in range(ledger.size))
+    figures = zip(labels, ledger.limits.tolist(), ledger.spent.tolist(), ledger.remaining.tolist(), strict=True)
+    return [
+        {
+            "item": label,
+            "limit": rounded(limit, digits, up=False),
+            "spent": rounded(spent, digits, up=True),
+            "remaining": rounded(remaining, digits, up=False),
+        }
+        for label, limit, spent, remaining in figures
+    ]
+
+
+def rounded(value: float, digits: int, *, up: bool) -> float | None:
+    """Return a figure with so many digits, never to the nearest; None for infinity, which JSON does not have.
+
+    Examples
+    --------
+    >>> rounded(1 / 3, 3, up=True), rounded(2 / 3, 3, up=False), rounded(0.1, 3, up=True)
+    (0.334, 0.666, 0.1)
+    """
+    if not math.isfinite(value):
+        return None
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return float(context.create_decimal(repr(value)))
+
+
+def _told(entry: "Entry") -> dict[str, Any]:
+    return {
+        "time": entry.time,
+        "query": entry.description,
+        entry.unit: entry.amount,
+        "delta": entry.delta,
+        "weights_loss": entry.weights_loss,
+        "dropping": entry.dropping,
+    }
 
 
 def _level(entry: "Entry") -> str:
-    return "" if entry.amount is None else f"{entry.unit} = {entry.amount:g}"
+    levels = [] if entry.amount is None else [f"{entry.unit} = {rounded(entry.amount, 6, up=True):g}"]
+    return ", ".join([*levels, *([f"delta = {rounded(entry.delta, 6, up=True):g}"] if entry.delta else [])])
 
 
 def _dropping(entry: "Entry") -> str:
     return "dropping" if entry.dropping else ""
-
-
-def _number(value: float) -> float | None:
-    """JSON has no infinity; None says that no pure epsilon holds."""
-    return float(value) if value < float("inf") else None

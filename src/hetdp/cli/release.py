@@ -108,7 +108,9 @@ def _number_or_best(_context: click.Context, _option: click.Parameter, text: str
 @westin_option(help="Public prior of weights: shares of the three groups, such as 0.34,0.43,0.23.")
 @click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), help="Ledger to charge; made if missing.")
 @click.option("--limit", type=float, help=f"Lifetime limit of rows new to the ledger.  [default: {_LIMITS}]")
+@click.option("--weights-limit", type=float, help="Of a new ledger: the most that weights may ever lose.")
 @click.option("--id-column", help="Column that identifies rows in the ledger; without it, by position.")
+@click.option("--new-people", is_flag=True, help="Allow that most rows are new to the ledger.")
 @click.option(
     "--on-exhausted",
     type=click.Choice(["raise", "drop"]),
@@ -248,8 +250,8 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
         raise click.UsageError("--multiplier best needs --westin and --epsilon.")
     if not 0 <= default_weight <= 1:
         raise click.UsageError(f"--default-weight must lie in [0, 1], not {default_weight:g}.")
-    for name in ("limit", "id_column"):
-        if options["ledger_path"] is None and options[name] is not None:
+    for name in ("limit", "weights_limit", "id_column", "new_people"):
+        if options["ledger_path"] is None and options[name]:
             raise click.UsageError(f"--{name.replace('_', '-')} must not be given without --ledger.")
 
 
@@ -298,13 +300,14 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
     limit = DEFAULT_LIMITS[unit] if options["limit"] is None else options["limit"]
     if not path.exists():
         limits = np.full(table.rows, limit)
-        with Ledger(limits, path, unit=unit, on_exhausted=on_exhausted, items=labels, lazy=True) as ledger:
+        kept = {"unit": unit, "items": labels, "weights_limit": options["weights_limit"]}
+        with Ledger(limits, path, on_exhausted=on_exhausted, lazy=True, **kept) as ledger:
             yield ledger
         voice.note(f"Making {path.name}: every row may lose {unit} = {limit:g} in its lifetime.")
         return
     with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
-        if (labels is None) != (ledger.items is None):
-            have = "without" if ledger.items is None else "with"
+        if (labels is not None) != ledger.labelled:
+            have = "with" if ledger.labelled else "without"
             raise DataError(
                 f"--id-column must be used as when the ledger was made. Got a ledger {have} identifiers instead."
             )
@@ -314,13 +317,15 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
                 f"Got {table.rows} instead. A ledger made with --id-column lets rows come and go."
             )
         limit = DEFAULT_LIMITS[ledger.unit] if options["limit"] is None else options["limit"]
-        view = None if labels is None else ledger.view(labels, limit=limit)
+        view = None if labels is None else ledger.view(labels, limit=limit, new_people=options["new_people"])
         new = 0 if view is None else view.new
         yield ledger if view is None else view
     if new:
         voice.note(f"Added {new} new rows to {path.name}.")
     elif options["limit"] is not None:
         voice.note("--limit is for rows new to the ledger; there are none.")
+    if options["weights_limit"] is not None:
+        voice.note("--weights-limit is for new ledgers; this one keeps what it has.")
 
 
 def _worded(

@@ -119,6 +119,11 @@ class Accounts:
         return self.limits.size
 
     @property
+    def labelled(self) -> bool:
+        """Whether they are known by ids."""
+        return self.ids is not None
+
+    @property
     def dialled(self) -> bool:
         """Whether anybody has a dial; quick where nobody has."""
         return not (self.dials.strides == (0,) and (not self.size or bool(np.isnan(self.dials[0]))))

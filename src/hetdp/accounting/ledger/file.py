@@ -267,6 +267,7 @@ class _StoredAccounts:
     def __init__(self, path: Path, heads: _Heads, whole: Accounts | None = None) -> None:
         self.heads = heads
         self.size = sum(size for size, _, _ in heads.chunks)
+        self.labelled = heads.labelled
         self.connection: sqlite3.Connection | None = None  # that of the present transaction
         self._path = path
         self._whole = whole

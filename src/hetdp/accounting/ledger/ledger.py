@@ -312,6 +312,11 @@ class Ledger:
         return self._peek().unit
 
     @property
+    def labelled(self) -> bool:
+        """Whether items have labels."""
+        return self._peek().roll.labelled
+
+    @property
     def items(self) -> tuple[str | int, ...] | None:
         """Labels of the items, if they were given, in canonical form."""
         ids = self._read().accounts.ids

@@ -114,6 +114,10 @@ class Roll(Protocol):
     def size(self) -> int:
         """How many accounts there are."""
 
+    @property
+    def labelled(self) -> bool:
+        """Whether they are known by ids."""
+
     def whole(self) -> Accounts:
         """Return all accounts."""
 
