@@ -48,6 +48,7 @@ EXPECTED_NAMES = [
     "queries",
     "recall",
     "release",
+    "release_by_dial",
     "release_distortion_bound",
     "release_table",
     "split",

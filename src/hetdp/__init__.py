@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hetdp import errors, mechanisms
 from hetdp._version import __version__
-from hetdp.accounting import Guarantee, Ledger, Release, plan, release, release_distortion_bound
+from hetdp.accounting import Guarantee, Ledger, Release, plan, release, release_by_dial, release_distortion_bound
 from hetdp.core.errors import BudgetExhausted
 from hetdp.mechanisms import queries
 from hetdp.mechanisms.comparison import compare
@@ -62,6 +62,7 @@ __all__ = [
     "queries",
     "recall",
     "release",
+    "release_by_dial",
     "release_distortion_bound",
     "release_table",
     "split",

@@ -150,8 +150,8 @@ def test_rounding_slack_cannot_break_a_small_weight():
     for query in (queries.total(box), queries.norm(box), queries.maximum(box), queries.squared_norm(box)):
         plan = hetdp.stretch(query, [1.0, 0.01]).plan(noise="laplace", amount=1.0, grid=1 / 16)
         for other in np.linspace(0, 1, 41):
-            (low,), (high,) = plan._exact_steps([other, 0], keep), plan._exact_steps([other, 1], keep)
-            assert abs(high - low) / plan.spread <= Fraction(0.01)
+            low, high = plan._exact_steps([other, 0], keep), plan._exact_steps([other, 1], keep)
+            assert sum(abs(one - two) for one, two in zip(low, high, strict=True)) / plan.spread <= Fraction(0.01)
     # What the trap looks like: the rounded answer moves a whole step of 1/16 for an item that was promised 0.01.
     query = queries.total(box)
     shrunk = [query.stretched(np.array([0.06, value]), np.array([1.0, 0.01])) for value in (0.0, 1.0)]

@@ -216,6 +216,42 @@ class TestRelease:
         assert public["estimate"] == pytest.approx(public["value"])  # everybody knows that all weights are 1
         assert public["low"] < public["estimate"] < public["high"]
 
+    def test_an_epsilon_for_an_accuracy(self, run):
+        arguments = ("release", "people.csv", *MEAN, "--weight-column", "privacy", "--within", 5)
+        code, out, _ = run(*arguments, "--deviation", 12, "--ledger", "l.db", "--json")
+        found = json.loads(out)
+        assert (code, found["within"], found["confidence"], found["rows"]) == (0, 5, 0.95, 200)
+        assert found["each_weight_loses"] == pytest.approx(2 * found["epsilon"])
+        assert not Path("l.db").exists()
+        code, out, _ = run(*arguments)
+        assert code == 0
+        assert "dials that leave half of the weight, as nothing is known about them; values spread evenly" in " ".join(
+            out.split()
+        )
+        code, out, err = run(*arguments[:-1], 0.1)
+        assert (code, out) == (2, "")
+        assert "--within must be at least" in err
+
+    def test_answers_by_dial(self, run):
+        arguments = ("release", "people.csv", "--weight-column", "privacy", "--by-dial", "--epsilon", 3)
+        code, out, err = run(*arguments, *MEAN, "--ledger", "l.db", "--json")
+        levels = json.loads(out)["levels"]
+        assert (code, [level["up_to"] for level in levels]) == (0, [0.5, 0.75, 1.0])
+        assert levels[0]["low"] < 40 < levels[0]["high"]
+        assert (levels[1]["estimate"], levels[1]["reason"] is None) == (None, False)  # nobody is there
+        assert "dials go with values" in err
+        with hetdp.Ledger.open("l.db") as ledger:
+            weights = np.array([float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]])
+            assert ledger.spent == pytest.approx(3 * weights)
+            assert ledger.weights_spent == 12
+        code, out, _ = run(*arguments, *MEAN, "--dry-run", "--json")
+        assert (code, json.loads(out)["each_weight_loses"]) == (0, 12)
+        histogram = ("--query", "histogram", "--column", "hours", "--lower", 0, "--upper", 80, "--bins", 2)
+        code, out, _ = run(*arguments, *histogram, "--dial-levels", "0,0.6,1")
+        assert code == 0
+        assert "share by dial" in out
+        assert "0.6 to 1" in out
+
     def test_the_estimate_comes_first_with_its_interval(self, run):
         arguments = ("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1)
         code, out, _ = run(*arguments)
@@ -239,7 +275,7 @@ class TestRelease:
         [
             ((*MEAN,), 2, "exactly one of --epsilon and --rho"),
             ((*MEAN, "--epsilon", "1", "--rho", "1"), 2, "exactly one of --epsilon and --rho"),
-            ((*MEAN, "--epsilon", "0"), 2, "epsilon must be a finite number > 0. Got 0.0 instead"),
+            ((*MEAN, "--epsilon", "0"), 2, "Error: --epsilon must be a finite number > 0. Got 0.0 instead"),
             ((*MEAN, "--epsilon", "nan"), 2, "epsilon must be a finite number > 0"),
             ((*MEAN, "--epsilon", "x"), 2, "not a valid float"),
             (("--query", "mean", "--column", "hours", "--epsilon", "1"), 2, "--lower and --upper must be given"),
@@ -252,7 +288,13 @@ class TestRelease:
             ((*MEAN, "--epsilon", "1", "--westin", "1,2"), 2, "--westin must be three shares"),
             ((*MEAN, "--epsilon", "1", "--westin", "1,2,3"), 2, "sum to 1"),
             ((*MEAN, "--epsilon", "1", "--default-weight", "2"), 2, "--default-weight must lie in"),
-            ((*MEAN, "--epsilon", "1", "--limit", "-1", "--ledger", "new.db"), 2, "limits must be >= 0"),
+            ((*MEAN, "--epsilon", "1", "--limit", "-1", "--ledger", "new.db"), 2, "--limit must be >= 0"),
+            ((*MEAN, "--epsilon", "1", "--within", "1"), 2, "exactly one of --epsilon and --rho"),
+            ((*MEAN, "--epsilon", "1", "--deviation", "1"), 2, "--deviation must not be given without --within"),
+            ((*MEAN, "--epsilon", "1", "--dial-levels", "0,1"), 2, "--dial-levels must not be given without --by-dial"),
+            ((*MEAN, "--epsilon", "1", "--by-dial", "--dial-levels", "a"), 2, "--dial-levels must be numbers such as"),
+            ((*MEAN, "--epsilon", "1", "--by-dial", "--dial-levels", "1,0"), 2, "--dial-levels must be at least two"),
+            ((*MEAN, "--within", "1", "--by-dial"), 2, "--by-dial must not be given with --within"),
             ((*MEAN, "--epsilon", "1", "--limit", "2"), 2, "--limit must not be given without --ledger"),
             ((*MEAN, "--epsilon", "1", "--id-column", "id"), 2, "--id-column must not be given without --ledger"),
             ((*MEAN, "--epsilon", "1", "--confidence", "1"), 2, "is not in the range 0<x<1"),

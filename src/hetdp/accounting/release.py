@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp._version import __version__
 from hetdp.accounting.guarantee import Guarantee
 from hetdp.accounting.ledger.ledger import Chargeable
-from hetdp.core.checks import Real, fraction, not_negative, one_of
+from hetdp.accounting.planning import plan
+from hetdp.core.checks import Real
 from hetdp.core.errors import InvalidInput, SimulatedResult
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.mechanisms.distortion import plan_distortion
@@ -19,7 +20,7 @@ from hetdp.mechanisms.plan import Mechanism, Plan
 from hetdp.mechanisms.ratios import Estimate, NoisySum, check_confidence
 from hetdp.mechanisms.stretching import Stretched, StretchedPlan
 
-__all__ = ["Release", "plan", "release", "release_distortion_bound"]
+__all__ = ["Release", "answered", "release", "release_distortion_bound"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,30 +229,46 @@ def release(
             amount=prepared.amount,
             weights_loss=prepared.weights_amount,
         )
+    return answered(
+        prepared, clamped, keep, stream, confidence=confidence, drops=drops or _drops(ledger), population=keep.size
+    )
+
+
+def answered(
+    prepared: Plan,
+    clamped: NDArray[np.float64],
+    keep: NDArray[np.bool_],
+    stream: Stream,
+    *,
+    confidence: float,
+    drops: bool,
+    population: int | None,
+) -> Release:
+    """Return the release of a plan that has been paid for, about the items that are kept."""
     (cells,) = prepared.answers(clamped, keep, stream, count=1)
-    value = prepared.finish(cells)
+    paid = prepared.weights_amount
     return Release(
-        value=value,
+        value=prepared.finish(cells),
         scale=prepared.scale,
         grid=prepared.grid,
-        query=mechanism.name,
+        query=prepared.mechanism.name,
         noise=prepared.noise,
         guarantee=Guarantee(
             prepared.unit,
             prepared.amount,
-            adjacent=mechanism.adjacent,
-            weights=mechanism.weights,
-            weights_amount=None if prepared.weights_amount == prepared.amount else prepared.weights_amount,
+            adjacent=prepared.mechanism.adjacent,
+            weights=prepared.mechanism.weights,
+            weights_amount=None if paid == prepared.amount else paid,
             simulated=stream.simulated,
         ),
-        **_estimated(prepared, cells, keep, stream, confidence=confidence, drops=drops or _drops(ledger)),
+        **_estimated(prepared, cells, keep, stream, confidence=confidence, drops=drops, population=population),
         simulated=stream.simulated,
-        losses=np.where(keep, losses, 0.0),
+        losses=np.where(keep, prepared.losses, 0.0),
     )
 
 
 def _drops(ledger: Chargeable | None) -> bool:
-    """Return whether some items may not count, as far as the public knows; another process may change that."""
+    """Return whether some items may not count, as far as the public knows."""
     return bool(getattr(ledger, "drops", False))
 
 
@@ -263,6 +280,7 @@ def _estimated(
     *,
     confidence: float,
     drops: bool,
+    population: int | None,
 ) -> dict[str, Any]:
     """Return the estimate of a release and what belongs to it; a denominator is drawn here, where one is planned."""
     weight, distorted, released = None, True, {}
@@ -273,7 +291,9 @@ def _estimated(
             weight, distorted = NoisySum(math.fsum(prepared.shrinkage.tolist()), 0.0), False
         reason = prepared.mechanism.query.why_no_estimate
         if weight is not None and reason is None:
-            found = _shown(prepared.estimates(cells, weight, confidence=confidence, distorted=distorted))
+            found = _shown(
+                prepared.estimates(cells, weight, confidence=confidence, distorted=distorted, population=population)
+            )
             released = {"denominator": weight if distorted else None}
             if "reason" not in found:
                 return found | released | {"confidence": confidence}
@@ -297,53 +317,6 @@ def _shown(estimates: list[Estimate]) -> dict[str, Any]:
     columns = {"estimate": "value", "low": "low", "high": "high"}
     found = {name: [getattr(one, column) for one in estimates] for name, column in columns.items()}
     return {name: column[0] if len(column) == 1 else np.array(column) for name, column in found.items()}
-
-
-def plan(
-    mechanism: Mechanism,
-    *,
-    epsilon: Real | None = None,
-    rho: Real | None = None,
-    noise: str | None = None,
-    grid: float | None = None,
-    denominator: Real | None = None,
-    drops: bool = False,
-) -> Plan:
-    """Return what `release` with the same arguments would do and cost, without doing it.
-
-    `drops` tells whether the ledger of the release drops items that cannot pay.
-
-    Privacy
-    -------
-    Spends nothing and reads no value. The losses depend on the weights and are the owner's.
-
-    Examples
-    --------
-    >>> from hetdp.mechanisms import queries, stretching
-    >>> from hetdp.profiles import Box
-    >>> stretched = stretching.stretch(queries.total(Box.uniform(0, 1, size=2)), [1, 0.5])
-    >>> plan(stretched, epsilon=0.1).scale, plan(stretched, noise="gaussian", rho=0.5).scale
-    (10.0, 1.0)
-    """
-    if not isinstance(mechanism, Mechanism):
-        raise InvalidInput(
-            "mechanism must be a stretched query, hetdp.stretch(query, weights), or another of hetdp.mechanisms. "
-            f"Got {type(mechanism).__name__} instead."
-        )
-    if noise is None:
-        noise = "gaussian" if epsilon is None and rho is not None else "laplace"
-    one_of("noise", noise, ("laplace", "gaussian"))
-    wanted, other = ("epsilon", "rho") if noise == "laplace" else ("rho", "epsilon")
-    given = {"epsilon": epsilon, "rho": rho}
-    if given[wanted] is None or given[other] is not None:
-        raise InvalidInput(f"{wanted} must be given, and {other} must not, with noise={noise!r}. Got {given} instead.")
-    prepared = mechanism.plan(noise=noise, amount=given[wanted], grid=grid)
-    own = None if denominator is None else not_negative("denominator", denominator)
-    if not isinstance(prepared, StretchedPlan) or prepared.mechanism.query.why_no_estimate is not None or own == 0:
-        return prepared
-    if prepared.mechanism.public_weight is not None and not drops:
-        return prepared  # what everybody knows needs no noise
-    return prepared.with_denominator(prepared.level if denominator is None else fraction("denominator", denominator))
 
 
 def release_distortion_bound(

@@ -1,9 +1,10 @@
 """`hetdp release`: a private answer from a table in which every person has set their own level."""
 
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import click
 import numpy as np
 from click.core import ParameterSource
+from numpy.typing import NDArray
 
-from hetdp.accounting import Ledger, Release, plan
+from hetdp.accounting import ByDial, Ledger, Release, plan, release_by_dial
 from hetdp.accounting import release as release_answer
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.ledger import LedgerView
@@ -26,10 +28,11 @@ from hetdp.cli.output import (
     westin_option,
 )
 from hetdp.cli.release_table import TABLE_OPTIONS, release_from_table, table_options
-from hetdp.core.errors import DataError
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
+from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, MECHANISMS, QUERIES, SELECTED, default_mechanism, mechanism_named
-from hetdp.mechanisms.plan import Mechanism, Plan
+from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import Categories
 from hetdp.profiles.reading.tables import Table, read_table
 
@@ -55,8 +58,20 @@ _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items(
 _ONLY_QUERY = (
     *("query", "column", "lower", "upper", "center", "bins", "quantile", "categories", "categories_file"),
     *("default_weight", "rho", "denominator", "mechanism", "threshold", "multiplier", "westin", "id_column"),
+    *("by_dial", "dial_levels", "within", "deviation"),
 )
+#: Parameters of the library that are called otherwise here.
+_CALLED = {"limits": "limit", "levels": "dial-levels"}
+#: Options that have no effect without another.
+_NEEDS = {
+    "deviation": "within",
+    "dial_levels": "by_dial",
+    **dict.fromkeys(("limit", "weights_limit", "id_column", "new_people"), "ledger_path"),
+}
 _OPEN_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+Options = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _number_or_best(_context: click.Context, _option: click.Parameter, text: str) -> float | str:
@@ -66,67 +81,132 @@ def _number_or_best(_context: click.Context, _option: click.Parameter, text: str
         raise click.UsageError(f"--multiplier must be a number >= 1 or 'best', not {text!r}.") from None
 
 
+def _levels(_context: click.Context, _option: click.Parameter, text: str | None) -> list[float] | None:
+    try:
+        return None if text is None else [float(end) for end in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"--dial-levels must be numbers such as 0,0.5,1, not {text!r}.") from None
+
+
+def _together(*options: Options) -> Options:
+    """Return several options as one decorator, in the order in which help shows them."""
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+
+
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """Let errors of the library speak of options."""
+    try:
+        yield
+    except InvalidInput as error:
+        name, must, rest = str(error).partition(" must ")
+        option = f"--{_CALLED.get(name, name)}"
+        known = {option for parameter in click.get_current_context().command.params for option in parameter.opts}
+        if must and option in known:
+            raise type(error)(f"{option} must {rest}") from None
+        raise
+
+
+_question_options = _together(
+    click.option(
+        "--query", type=click.Choice(QUERIES), help="One question about all rows, of which there is a public number."
+    ),
+    click.option("--column", help="Column of private values."),
+    click.option("--lower", type=float, help="Public lower end of the values."),
+    click.option("--upper", type=float, help="Public upper end of the values."),
+    click.option(
+        "--center", type=float, help="Where items shrink to.  [default: 0 if in the range, else the midpoint]"
+    ),
+    click.option("--bins", type=click.IntRange(min=1), help="Bins of a histogram.  [default: 10]"),
+    click.option("--quantile", type=click.FloatRange(0, 1), help="Share of the people below a quantile."),
+    click.option(
+        "--categories", help="Public categories of a mode or histogram, such as er,icu,lab, instead of a range."
+    ),
+    click.option(
+        "--categories-file", type=click.Path(path_type=Path), help="Instead: a text file, a category per line."
+    ),
+)
+_dial_options = _together(
+    click.option("--weight-column", help="Column of privacy weights in [0, 1]; empty cells take --default-weight."),
+    click.option("--default-weight", type=float, default=1.0, show_default=True, help="Weight where none is set."),
+    westin_option(help="Public prior of weights: shares of the three groups, such as 0.34,0.43,0.23."),
+    click.option(
+        "--by-dial", is_flag=True, help="Answer for each level of dials instead: does the answer go with them?"
+    ),
+    click.option(
+        "--dial-levels", callback=_levels, help="Public ends of the levels of --by-dial.  [default: 0,0.5,0.75,1]"
+    ),
+)
+_level_options = _together(
+    click.option("--epsilon", type=float, help="Privacy level of a release with Laplace noise."),
+    click.option("--rho", type=float, help="Instead of --epsilon: level of a release with Gaussian noise."),
+    click.option(
+        "--within",
+        type=float,
+        help="Instead of --epsilon: print the epsilon that makes the interval reach no farther from the estimate than "
+        "this. Nothing is spent.",
+    ),
+    click.option(
+        "--deviation",
+        type=float,
+        help="With --within: a public guess of the standard deviation of the values.  [default: as if spread evenly]",
+    ),
+    click.option(
+        "--confidence", type=_OPEN_SHARE, default=0.95, show_default=True, help="Of the interval of the estimate."
+    ),
+    click.option(
+        "--denominator",
+        type=click.FloatRange(min=0),
+        help="Level of the noisy sum of weights that the estimate is divided by; the weights alone pay it. 0: none.  "
+        "[default: that of the release]",
+    ),
+    click.option(
+        "--mechanism",
+        type=click.Choice(MECHANISMS),
+        help="As hetdp compare recommends.  [default: exponential for what is chosen among values, else stretching]",
+    ),
+    click.option("--threshold", type=float, help="Level of --mechanism threshold: whoever is stricter is dropped."),
+    click.option(
+        "--multiplier",
+        default="1",
+        show_default=True,
+        callback=_number_or_best,
+        help="Public factor >= 1, or 'best' (needs --westin).",
+    ),
+)
+_ledger_options = _together(
+    click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), help="Ledger to charge; made if missing."),
+    click.option("--limit", type=float, help=f"Lifetime limit of rows new to the ledger.  [default: {_LIMITS}]"),
+    click.option("--weights-limit", type=float, help="Of a new ledger: the most that weights may ever lose."),
+    click.option("--id-column", help="Column that identifies rows in the ledger; without it, by position."),
+    click.option("--new-people", is_flag=True, help="Allow that most rows are new to the ledger."),
+    click.option(
+        "--on-exhausted",
+        type=click.Choice(["raise", "drop"]),
+        default="raise",
+        show_default=True,
+        help="Rows that cannot pay: refuse the release, or drop them for good (they weigh 0 from then on).",
+    ),
+)
+
+
 @click.command(short_help="Release private answers from a table.")
 @click.argument("data", nargs=-1, required=True)
-@click.option(
-    "--query", type=click.Choice(QUERIES), help="One question about all rows, of which there is a public number."
-)
-@click.option("--column", help="Column of private values.")
-@click.option("--lower", type=float, help="Public lower end of the values.")
-@click.option("--upper", type=float, help="Public upper end of the values.")
-@click.option("--center", type=float, help="Where items shrink to.  [default: 0 if in the range, else the midpoint]")
-@click.option("--bins", type=click.IntRange(min=1), help="Bins of a histogram.  [default: 10]")
-@click.option("--quantile", type=click.FloatRange(0, 1), help="Share of the people below a quantile.")
-@click.option("--categories", help="Public categories of a mode or histogram, such as er,icu,lab, instead of a range.")
-@click.option("--categories-file", type=click.Path(path_type=Path), help="Instead: a text file, a category per line.")
-@click.option("--weight-column", help="Column of privacy weights in [0, 1]; empty cells take --default-weight.")
-@click.option("--default-weight", type=float, default=1.0, show_default=True, help="Weight where none is set.")
-@click.option("--epsilon", type=float, help="Privacy level of a release with Laplace noise.")
-@click.option("--rho", type=float, help="Instead of --epsilon: level of a release with Gaussian noise.")
-@click.option(
-    "--confidence", type=_OPEN_SHARE, default=0.95, show_default=True, help="Of the interval of the estimate."
-)
-@click.option(
-    "--denominator",
-    type=click.FloatRange(min=0),
-    help="Level of the noisy sum of weights that the estimate is divided by; the weights alone pay it. 0: none.  "
-    "[default: that of the release]",
-)
-@click.option(
-    "--mechanism",
-    type=click.Choice(MECHANISMS),
-    help="As hetdp compare recommends.  [default: exponential for what is chosen among values, else stretching]",
-)
-@click.option("--threshold", type=float, help="Level of --mechanism threshold: whoever is stricter is dropped.")
-@click.option(
-    "--multiplier",
-    default="1",
-    show_default=True,
-    callback=_number_or_best,
-    help="Public factor >= 1, or 'best' (needs --westin).",
-)
-@westin_option(help="Public prior of weights: shares of the three groups, such as 0.34,0.43,0.23.")
-@click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), help="Ledger to charge; made if missing.")
-@click.option("--limit", type=float, help=f"Lifetime limit of rows new to the ledger.  [default: {_LIMITS}]")
-@click.option("--weights-limit", type=float, help="Of a new ledger: the most that weights may ever lose.")
-@click.option("--id-column", help="Column that identifies rows in the ledger; without it, by position.")
-@click.option("--new-people", is_flag=True, help="Allow that most rows are new to the ledger.")
-@click.option(
-    "--on-exhausted",
-    type=click.Choice(["raise", "drop"]),
-    default="raise",
-    show_default=True,
-    help="Rows that cannot pay: refuse the release, or drop them for good (they weigh 0 from then on).",
-)
+@_question_options
+@_dial_options
+@_level_options
+@_ledger_options
 @table_options
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the public release to a JSON file.")
 @output_options
+@_own_words()
 def release(data: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  # noqa: ANN401
     """Release private answers from DATA: one about all rows (--query), or several per group (--aggregate).
 
     \b
     hetdp release people.csv --query mean --column hours --lower 0 --upper 80 \\
         --weight-column privacy --epsilon 1 --ledger ledger.db
+    hetdp release people.csv --query mean --column hours --lower 0 --upper 80 --within 0.5 --deviation 10
     hetdp release people.csv --query quantile --quantile 0.9 --column hours --lower 0 --upper 80 --epsilon 1
     hetdp release people.csv --query mode --column department --categories er,icu,lab --epsilon 1
     hetdp release visits/*.parquet --by department --keys keys.txt --aggregate count --aggregate mean:hours:0:99 \\
@@ -191,28 +271,23 @@ def _release_query(
         )
     if options["multiplier"] == "best":
         voice.note(f"The best multiplier for this prior is {mechanism.multiplier:g}.")  # type: ignore[attr-defined]
-    lower, upper = options["lower"], options["upper"]
-    if query == "count":
-        values = table.indicators(column, lower, upper)
-    else:
-        values = table.numbers(column) if categories is None else table.codes(column, categories)
+    if options["within"] is not None:
+        _show_level(mechanism, options, table.rows, voice)
+        return
     if output is not None:
         check_writable(output, keep=(data, options["ledger_path"]))
-    level = {name: options[name] for name in ("epsilon", "rho", "denominator")}
+    values = _values(table, query, column, options, categories)
     with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
         if voice.dry_run:
-            drops = ledger is not None and ledger.drops
-            _show_plan(
-                plan(mechanism, **level, drops=drops), query, table, ledger, options["on_exhausted"], voice=voice
-            )
+            _show_plan(mechanism, query, table, ledger, options, voice=voice)
             return
-        answer = release_answer(mechanism, values, ledger=ledger, confidence=options["confidence"], **level)
+        answer = _answer(mechanism, values, ledger, options)
         dropping = ledger is not None and ledger.drops
     public = {
         **answer.public(),
         "rows": table.rows,
-        "lower": lower,
-        "upper": upper,
+        "lower": options["lower"],
+        "upper": options["upper"],
         **({"on_exhausted": "drop"} if dropping else {}),
         **_worded(query, answer, mechanism, categories, options["quantile"]),
     }
@@ -231,8 +306,14 @@ def _release_query(
 
 def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
     """Refuse options that do not go together, in the words of the command line."""
-    if (options["epsilon"] is None) == (options["rho"] is None):
-        raise click.UsageError("exactly one of --epsilon and --rho must be given.")
+    if sum(options[name] is not None for name in ("epsilon", "rho", "within")) != 1:
+        raise click.UsageError("exactly one of --epsilon and --rho must be given (or --within, to find --epsilon).")
+    for name, needed in _NEEDS.items():
+        if options[name] and not options[needed]:
+            words = (name.replace("_", "-"), needed.removesuffix("_path").replace("_", "-"))
+            raise click.UsageError(f"--{words[0]} must not be given without --{words[1]}.")
+    if options["by_dial"] and options["within"] is not None:
+        raise click.UsageError("--by-dial must not be given with --within.")
     _check_question(query, options)
     kind = options["mechanism"] or default_mechanism(query)
     if (options["threshold"] is None) == (kind == "threshold"):
@@ -250,9 +331,6 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
         raise click.UsageError("--multiplier best needs --westin and --epsilon.")
     if not 0 <= default_weight <= 1:
         raise click.UsageError(f"--default-weight must lie in [0, 1], not {default_weight:g}.")
-    for name in ("limit", "weights_limit", "id_column", "new_people"):
-        if options["ledger_path"] is None and options[name]:
-            raise click.UsageError(f"--{name.replace('_', '-')} must not be given without --ledger.")
 
 
 def _check_question(query: str, options: dict[str, Any]) -> None:
@@ -286,6 +364,26 @@ def _categories(listed: str | None, path: Path | None) -> Categories | None:
     except (OSError, ValueError):
         raise DataError(f"--categories-file must be a readable text file. Got {str(path)!r} instead.") from None
     return Categories(line for line in lines if line.strip())
+
+
+def _values(
+    table: Table, query: str, column: str, options: dict[str, Any], categories: Categories | None
+) -> NDArray[np.float64]:
+    """Return the private values of a question."""
+    if query == "count":
+        return table.indicators(column, options["lower"], options["upper"])
+    return table.numbers(column) if categories is None else table.codes(column, categories)
+
+
+def _answer(
+    mechanism: Mechanism, values: NDArray[np.float64], ledger: Ledger | LedgerView | None, options: dict[str, Any]
+) -> Release | ByDial:
+    """Release what is asked, about all rows or by level of dials."""
+    how = {name: options[name] for name in ("epsilon", "rho", "denominator", "confidence")}
+    if not options["by_dial"]:
+        return release_answer(mechanism, values, ledger=ledger, **how)
+    ends = {} if options["dial_levels"] is None else {"levels": options["dial_levels"]}
+    return release_by_dial(mechanism, values, ledger=ledger, **ends, **how)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -329,7 +427,7 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
 
 
 def _worded(
-    query: str, answer: Release, mechanism: Mechanism, categories: Categories | None, quantile: float | None
+    query: str, answer: Release | ByDial, mechanism: Mechanism, categories: Categories | None, quantile: float | None
 ) -> dict[str, Any]:
     """Return what else is public about an answer: what its cells or its number stand for."""
     if quantile is not None:
@@ -337,7 +435,7 @@ def _worded(
     if categories is None:
         counted: Any = getattr(mechanism, "base", mechanism)  # of what is sampled
         return {"edges": counted.query.edges.tolist()} if query == "histogram" else {}
-    chosen = {"value": categories.labels[int(answer.value)]} if query == "mode" else {}
+    chosen = {"value": categories.labels[int(answer.value)]} if query == "mode" and isinstance(answer, Release) else {}
     return {**chosen, "categories": list(categories.labels)}
 
 
@@ -354,6 +452,12 @@ def _written(output: Path, public: dict[str, Any], voice: Voice) -> OSError | No
 def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Iterator[str]:
     """Yield what to keep in mind; none of it depends on a value or a weight."""
     query = public["query"]
+    if "levels" in public:
+        yield (
+            "Where the levels differ by more than their intervals, dials go with values, and an estimate about all is "
+            "about the relaxed rather than about all. Rows with dials at or below the lowest end are in no level."
+        )
+        return
     if dropping:
         yield "Rows that cannot pay do not count any more. How many there are is private."
     if public["estimate"] is not None and weighted:
@@ -374,6 +478,9 @@ def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Itera
 
 def _show(public: dict[str, Any]) -> None:
     """Print an answer: the estimate first, then what was released as it is."""
+    if "levels" in public:
+        _show_levels(public)
+        return
     query, found = public["query"], public["estimate"] is not None
     sure = f"{100 * public['confidence']:g} % interval" if public["low"] is not None else "interval"
     if query != "histogram":
@@ -404,10 +511,59 @@ def _show(public: dict[str, Any]) -> None:
     print_facts("", {**facts, spread: public["scale"], "guarantee": public["guarantee"]})
 
 
+def _show_levels(public: dict[str, Any]) -> None:
+    """Print an answer for each level of dials; of a histogram, shares."""
+    bins = public.get("categories") or [f"{low:g} to {high:g}" for low, high in pairwise(public.get("edges", ()))]
+    rows, reasons = [], {}
+    for level in public["levels"]:
+        dials = f"{level['above']:g} to {level['up_to']:g}"
+        if level["estimate"] is None:
+            reasons[f"no estimate for {dials}"] = level["reason"]
+            continue
+        numbers = [np.atleast_1d(level[name]) for name in ("estimate", "low", "high")]
+        for place, cells in enumerate(zip(*numbers, strict=True)):
+            label = (bins[place],) if bins else ()
+            rows.append((dials, *label, *(f"{cell:.4g}" for cell in cells)))
+    per_row = {"total": "mean", "count": "share", "histogram": "share"}.get(public["query"], public["query"])
+    print_rows(f"{per_row} by dial", ("dials", *(("",) if bins else ()), "estimate", "from", "to"), rows)
+    sure = f"{100 * (public['confidence'] or 0):g} % interval"
+    print_facts("", {**reasons, sure: "of each level by itself" if rows else None, "guarantee": public["guarantee"]})
+
+
+def _show_level(mechanism: Mechanism, options: dict[str, Any], rows: int, voice: Voice) -> None:
+    """Say which epsilon makes the interval narrow enough. Public numbers only; nothing is spent."""
+    known = {name: options[name] for name in ("within", "confidence", "deviation", "denominator")}
+    prepared = plan(mechanism, **known, drops=options["on_exhausted"] == "drop")
+    even = "values spread evenly over their range"
+    values = even if options["deviation"] is None else f"a standard deviation of {options['deviation']:g}"
+    facts = {
+        "epsilon": prepared.amount,
+        "within": options["within"],
+        "confidence": options["confidence"],
+        "rows": rows,
+        "each_weight_loses": float(in_digits(prepared.weights_amount)),
+        "assumes": f"{expected_weight(mechanism)[1]}; {values}",  # type: ignore[arg-type]
+    }
+    if voice.as_json:
+        print_json(facts)
+    else:
+        title = "Nothing was spent; no value was looked at"
+        print_facts(title, {name.replace("_", " "): fact for name, fact in facts.items()})
+
+
 def _show_plan(
-    prepared: Plan, query: str, table: Table, ledger: Ledger | LedgerView | None, on_exhausted: str, *, voice: Voice
+    mechanism: Mechanism,
+    query: str,
+    table: Table,
+    ledger: Ledger | LedgerView | None,
+    options: dict[str, Any],
+    *,
+    voice: Voice,
 ) -> None:
     """Say what a release would cost. Nothing is spent, nothing is written."""
+    level = {name: options[name] for name in ("epsilon", "rho", "denominator")}
+    prepared = plan(mechanism, **level, drops=options["by_dial"] or (ledger is not None and ledger.drops))
+    touched = 2 if options["by_dial"] else 1  # levels that one dial can change
     unable = dropped = 0
     if ledger is not None:
         dropped = int((~ledger.active).sum())
@@ -421,10 +577,10 @@ def _show_plan(
         "grid": prepared.grid,
         "largest_loss": float(in_digits(float(prepared.losses.max()))),
         "mean_loss": float(in_digits(float(np.nextafter(prepared.losses.mean() * (1 + 1e-12), np.inf)))),
-        "each_weight_loses": float(in_digits(prepared.weights_amount)),
+        "each_weight_loses": float(in_digits(touched * prepared.weights_amount)),
         "rows_that_cannot_pay": unable,
         "rows_dropped_before": dropped,
-        "would": "release" if unable == 0 or on_exhausted == "drop" else "be refused (exit code 4)",
+        "would": "release" if unable == 0 or options["on_exhausted"] == "drop" else "be refused (exit code 4)",
     }
     if voice.as_json:
         print_json(facts)

@@ -28,8 +28,9 @@ __all__ = [
     "weighted_variance",
 ]
 
-#: Share of the permitted misses that goes to the range of the true sum of weights, and to the mean of a variance.
-_WEIGHT_SHARE, _MEAN_SHARE = 1 / 20, 1 / 4
+#: Share of the permitted misses that goes to the range of the true sum of weights, to what is known of the spread of
+#: the values, and to the mean of a variance.
+_WEIGHT_SHARE, _ROOM_SHARE, _MEAN_SHARE = 1 / 20, 1 / 10, 1 / 4
 #: Scales of Laplace terms are kept this far apart (upward), where their closed form is accurate.
 _APART = 1.02
 _STEPS = 40
@@ -104,6 +105,16 @@ class NoisySum:
         not_negative("scale", self.scale)
         one_of("noise", self.noise, ("laplace", "gaussian"))
 
+    def times(self, factor: float) -> "NoisySum":
+        """Return the sum of so many times as much.
+
+        Examples
+        --------
+        >>> NoisySum(3.0, 0.5).times(2)
+        NoisySum(value=6.0, scale=1.0, noise='laplace')
+        """
+        return NoisySum(self.value * factor, self.scale * abs(factor), self.noise)
+
 
 #: A noisy sum and what its noise is multiplied by.
 _Term = tuple[float, NoisySum]
@@ -140,6 +151,7 @@ def weighted_mean(
     population: float | None = None,
     distorted: bool = True,
     variance: float | None = None,
+    room: NoisySum | None = None,
 ) -> Estimate:
     """Estimate a mean: center + total / weight.
 
@@ -159,6 +171,8 @@ def weighted_mean(
         False if all weights are publicly 1: then only noise is in between.
     variance
         Of the values, released, rounded up; else the largest that each mean leaves room for.
+    room
+        Noisy sum of w_i (upper - x_i) (x_i - lower), if there is one: what values away from the ends take of that.
 
     Returns
     -------
@@ -172,13 +186,20 @@ def weighted_mean(
     """
     if not lower <= center <= upper:
         raise InvalidInput(f"center must lie between {lower:g} and {upper:g}. Got {center!r} instead.")
-    chance = _Chance.of(weight, confidence=confidence, population=population, distorted=distorted)
+    taken, miss = 0.0, 1 - check_confidence(confidence)
+    if room is not None and distorted:
+        inside = weighted_mean(
+            room, weight, center=0.0, lower=0.0, upper=(upper - lower) ** 2 / 4, confidence=1 - _ROOM_SHARE * miss,
+            population=population,
+        )  # fmt: skip
+        taken, miss = inside.low or 0.0, (1 - _ROOM_SHARE) * miss
+    chance = _Chance.of(weight, confidence=1 - miss, population=population, distorted=distorted)
     if isinstance(chance, Estimate):
         return chance
     low, high = lower - center, upper - center
 
     def spread(mean: float) -> float:
-        largest = max(0.0, (high - mean) * (mean - low))
+        largest = max(0.0, (high - mean) * (mean - low) - taken)
         return largest if variance is None else min(largest, max(0.0, variance))
 
     shrunk = _Fieller(
@@ -415,7 +436,9 @@ def _last(excess: Callable[[float], float], inside: float, end: float) -> float:
     for _ in range(_STEPS):
         if abs(outside - inside) <= tolerance:
             break
+        # A little farther out than the straight line says: nearly straight ones would close in from inside only.
         middle = outside - high * (outside - inside) / (high - low)
+        middle += math.copysign(min(tolerance, abs(outside - middle)) / 2, outside - inside)
         found = excess(middle)
         if found > 0:  # the Illinois rule: an end that stays has its excess halved, so that both close in
             outside, high, low, side = middle, found, low / 2 if side > 0 else low, 1

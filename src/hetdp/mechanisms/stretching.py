@@ -91,6 +91,16 @@ class Stretched(Mechanism):
         """
         return None if self.prior is None else normalised(self.query, self.prior, value, multiplier=self.multiplier)
 
+    def effective_weight(self, prior: WeightPrior) -> float:
+        """Return the mean effective weight that a public prior expects, for items that are alike. Public.
+
+        Examples
+        --------
+        >>> stretch(queries.mean(Box.uniform(0, 1, size=2)), [1, 1], multiplier=2).effective_weight(WeightPrior([0.25]))
+        0.5
+        """
+        return prior.expect(np.minimum(1.0, self.multiplier * prior.weights))
+
     @property
     def sensitivity(self) -> float:
         """S, the sensitivity of the query itself; the noise is scaled to `multiplier * S`. Public."""
@@ -273,10 +283,14 @@ class StretchedPlan(Plan):
     def estimate(self, value: float) -> float | None:
         return self.mechanism.estimate(value)
 
-    def estimates(self, cells: Floats, weight: NoisySum, *, confidence: float, distorted: bool) -> list[Estimate]:
+    def estimates(
+        self, cells: Floats, weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
+    ) -> list[Estimate]:
         """Return what released cells and a sum of weights tell about the truth: public arithmetic."""
         noisy = [NoisySum(float(cell), self.scale, self.noise) for cell in cells]
-        return self.mechanism.query.estimates(noisy, weight, confidence=confidence, distorted=distorted)
+        return self.mechanism.query.estimates(
+            noisy, weight, confidence=confidence, distorted=distorted, population=population
+        )
 
     def finish(self, cells: Floats) -> float | Floats:
         return self.mechanism.query.finish(cells)

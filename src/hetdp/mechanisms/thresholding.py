@@ -41,12 +41,15 @@ class Thresholded(Stretched):
         kept.flags.writeable = False
         return kept
 
+    def effective_weight(self, prior: WeightPrior) -> float:
+        """Return the share of items that a public prior expects to count. Public."""
+        return prior.expect((prior.weights >= self.level).astype(np.float64))
+
     def estimate(self, value: float) -> float | None:
         """Return a released sum divided by the expected share of items that count, if there is a prior."""
         if self.prior is None:
             return None
-        share = self.prior.expect((self.prior.weights >= self.level).astype(np.float64))
-        return undo_dropping(self.query, value, kept_share=share)
+        return undo_dropping(self.query, value, kept_share=self.effective_weight(self.prior))
 
 
 def threshold(

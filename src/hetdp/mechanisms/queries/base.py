@@ -191,11 +191,19 @@ class Query(ABC):
         return f"What dials do to a {self.name.replace('_', ' ')} cannot be divided out."
 
     def estimates(
-        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool
+        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
     ) -> list[Estimate]:
         """Return an estimate per number of the answer, from noisy cells and the noisy sum of weights.
 
-        `distorted` tells whether weights differ, as far as the public knows.
+        `distorted` tells whether weights differ, as far as the public knows; `population` how many items it is about,
+        if that is public. If not, totals and counts are per item.
+        """
+        raise NotImplementedError(self.why_no_estimate)
+
+    def plausible_cells(self, weight: float, deviation: float) -> list[list[float]]:
+        """Return cells that people might give, without noise: answers all over the range, at a total weight. Public.
+
+        `deviation` is the standard deviation of their values, relative to the largest that an answer leaves room for.
         """
         raise NotImplementedError(self.why_no_estimate)
 
@@ -243,10 +251,16 @@ class ItemwiseQuery(Query):
 
         An item of span 0 leaves no trace.
         """
-        lowest = _steps(self.lowest_contributions(shrinkage) / grid)
-        own = _steps(self.contributed(clamped, shrinkage) / grid)
+        lowest, place = self.integer_places(clamped, shrinkage, spans, grid)
         offset = math.floor(self.offset / grid)
-        return [cell + offset for cell in self.combine_integers(np.clip(own, lowest, lowest + spans), clamped)]
+        return [cell + offset for cell in self.combine_integers(lowest + place, clamped)]
+
+    def integer_places(
+        self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return, in whole steps, the lowest contribution of each item and how far above it its own is: in its span."""
+        lowest = _steps(self.lowest_contributions(shrinkage) / grid)
+        return lowest, np.clip(_steps(self.contributed(clamped, shrinkage) / grid) - lowest, 0, spans)
 
     def contributed(self, clamped: Floats, shrinkage: Floats) -> Floats:
         """Return each item's contribution on the shrunk profile."""

@@ -98,20 +98,24 @@ class _Variance(ItemwiseQuery):
         return None if self.domain.alike else UNLIKE
 
     def estimates(
-        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool
+        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
     ) -> list[Estimate]:
-        factors = (self.size * _TILT / self._reach, float(self.size))
-        first, second = (
-            NoisySum(cell.value * factor, cell.scale * factor, cell.noise)
-            for cell, factor in zip(cells, factors, strict=True)
-        )
+        first, second = cells[0].times(self.size * _TILT / self._reach), cells[1].times(self.size)
         box = self.domain
         return [
             weighted_variance(
                 first, second, weight, shift=0.0, center=self._pivot, lower=float(box.lower[0]),
-                upper=float(box.upper[0]), confidence=confidence, population=self.size, distorted=distorted,
+                upper=float(box.upper[0]), confidence=confidence, population=population, distorted=distorted,
             )
         ]  # fmt: skip
+
+    def plausible_cells(self, weight: float, deviation: float) -> list[list[float]]:  # noqa: ARG002
+        box, share = self.domain, weight / self.size
+        middle, largest = float(box.lower[0] + box.upper[0]) / 2 - self._pivot, float(box.ranges[0]) ** 2 / 4
+        return [
+            [share * middle * self._reach / _TILT, share * (middle**2 + part * largest)]
+            for part in (0.0, 0.25, 0.5, 0.75, 1.0)
+        ]
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
         """Return a bound on how far the lost mass moves the variance: by its squares, and by the square of its mean."""

@@ -38,6 +38,8 @@ class LinearQuery(ItemwiseQuery):
             require_finite(float(np.abs(self.coefficients) @ domain.radii), self.name)
         #: Whether the answer scales with the mean shrinkage, so that dividing by its expectation makes sense.
         self.homogeneous = homogeneous
+        #: Whether a second sum tells how far values are from the ends of their range; it costs nothing (docs/proofs).
+        self.tells_room = homogeneous and domain.alike and name != "count"
 
     @property
     def offset(self) -> float:
@@ -62,16 +64,39 @@ class LinearQuery(ItemwiseQuery):
             return super().why_no_estimate
         return None if self.domain.alike else UNLIKE
 
+    def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:
+        (answer,) = super().integer_cells(clamped, shrinkage, spans, grid)
+        if not self.tells_room:
+            return [answer]
+        # With y = place / span, span * y (1 - y) moves with the answer by no more than the span in all. Less 2**-40 of
+        # it, so that rounding in floats cannot add a step.
+        place = self.integer_places(clamped, shrinkage, spans, grid)[1].astype(np.float64)
+        left = place * ((spans - place) / np.maximum(spans, 1)) * (1 - 2.0**-40)
+        return [answer, exact_sum(np.floor(left).astype(np.int64))]
+
     def estimates(
-        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool
+        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
     ) -> list[Estimate]:
-        (answer,), share, box = cells, float(self.coefficients[0]), self.domain
-        total = NoisySum((answer.value - self.offset) / share, answer.scale / share, answer.noise)
+        answer, share, box = cells[0], float(self.coefficients[0]), self.domain
+        length = float(box.ranges[0])
+        room = NoisySum(cells[1].value, cells[1].scale, answer.noise).times(length / share) if self.tells_room else None
+        total = NoisySum(answer.value - self.offset, answer.scale, answer.noise).times(1 / share)
         found = weighted_mean(
             total, weight, center=float(box.center[0]), lower=float(box.lower[0]), upper=float(box.upper[0]),
-            confidence=confidence, population=self.size, distorted=distorted,
+            confidence=confidence, population=population, distorted=distorted, room=room,
         )  # fmt: skip
-        return [found.times(round(share * self.size, 12))]
+        return [found if population is None else found.times(round(share * population, 12))]
+
+    def plausible_cells(self, weight: float, deviation: float) -> list[list[float]]:
+        share, length = float(self.coefficients[0]), float(self.domain.ranges[0])
+        low, center = float(self.domain.lower[0]), float(self.domain.center[0])
+        return [
+            [
+                self.offset + share * weight * (low + place * length - center),
+                share * length * weight * place * (1 - place) * (1 - deviation**2),
+            ]
+            for place in (0.0, 0.25, 0.5, 0.75, 1.0)
+        ]
 
 
 def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
@@ -194,12 +219,15 @@ class _Histogram(ItemwiseQuery):
         return None
 
     def estimates(
-        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool
+        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
     ) -> list[Estimate]:
-        return [
-            scaled_count(cell, weight, population=self.size, confidence=confidence, distorted=distorted)
-            for cell in cells
-        ]
+        known = {"confidence": confidence, "distorted": distorted, "population": population}
+        if population is None:
+            return [weighted_mean(cell, weight, center=0, lower=0, upper=1, **known) for cell in cells]  # type: ignore[arg-type]
+        return [scaled_count(cell, weight, **known) for cell in cells]  # type: ignore[arg-type]
+
+    def plausible_cells(self, weight: float, deviation: float) -> list[list[float]]:  # noqa: ARG002
+        return [[weight * share] for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:  # noqa: ARG002
         """Return the mass that shrinking takes away: the L1 distance of the two histograms."""
