@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -24,7 +24,7 @@ from hetdp.tables.plan import Keys, TablePlan, plan_table
 from hetdp.tables.sources import TableSource, open_source, scrubbed
 from hetdp.tables.sums import PEOPLE, STEPS, GroupSums, Sum, group_sums, people
 
-__all__ = ["release_table"]
+__all__ = ["noisy_sums", "release_table"]
 
 _BATCH = 1_000_000
 
@@ -187,12 +187,11 @@ def _charged(
 def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, distorted: bool) -> TableAnswer:
     """Add noise to the integer sums of every group, and say what they tell."""
     keys = _chosen_keys(plan, found, stream) if plan.unknown else list(bound.keys)
-    noisy: list[dict[Sum, NoisySum]] = [{} for _ in keys]
-    for added in plan.shares:
-        noise = laplace_integers(plan.spread(added), len(keys), stream)
-        for group, key, own in zip(noisy, keys, noise.tolist(), strict=True):
-            steps = found.get(key, {}).get(added, 0) + own
-            group[added] = NoisySum(steps / added.steps_per_unit, plan.scale(added))
+    steps = noisy_sums(plan, keys, found, stream)
+    noisy = [
+        {added: NoisySum(own[place] / added.steps_per_unit, plan.scale(added)) for added, own in steps.items()}
+        for place in range(len(keys))
+    ]
     context = Context(_everybody(noisy), plan.population, distorted, plan.confidence)
     return TableAnswer(
         keys=tuple(key.column for key in plan.question.by),
@@ -206,6 +205,16 @@ def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, 
         distorted=distorted,
         simulated=stream.simulated,
     )
+
+
+def noisy_sums(
+    plan: TablePlan, keys: Sequence[tuple[Any, ...]], found: GroupSums, stream: Stream
+) -> dict[Sum, list[int]]:
+    """Return each sum of every group in steps, with noise: all that ever leaves of the exact ones."""
+    nobody = dict.fromkeys(plan.shares, 0)
+    groups = [found.get(key, nobody) for key in keys]
+    noise = {added: laplace_integers(plan.spread(added), len(keys), stream).tolist() for added in plan.shares}
+    return {added: [sums[added] + own for sums, own in zip(groups, noise[added], strict=True)] for added in plan.shares}
 
 
 def _chosen_keys(plan: TablePlan, found: GroupSums, stream: Stream) -> list[tuple[Any, ...]]:
