@@ -131,3 +131,15 @@ def test_options_of_tables_need_an_aggregate(visits, run):
     code, _, err = run("release", *(visits / "visits").iterdir(), *own[:-2])
     assert code == 2
     assert "DATA must be one file for --query" in err
+
+
+def test_a_ledger_of_people_is_made_and_kept(visits, run):
+    own = asked(visits, "--unit", "person_id", "--weight-column", "privacy", "--ledger", visits / "ledger.db")
+    for _ in range(3):
+        released(run, visits / "visits.csv", *own)
+    code, _, err = run("release", *sorted((visits / "visits").iterdir()), *own)  # whole numbers are the same people
+    assert code == 4
+    assert "nothing was spent" in err
+    code, out, _ = run("budget", visits / "ledger.db", "--json")
+    budget = json.loads(out)
+    assert (code, budget["items"], budget["releases"], budget["spent_max"]) == (0, 2000, 3, 3.0)

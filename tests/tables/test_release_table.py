@@ -251,3 +251,83 @@ def test_what_an_engine_says_about_a_cell_stays_inside(monkeypatch):
     with pytest.raises(errors.DataError, match="Got RuntimeError instead") as caught:
         hetdp.release_table(visits(), AGGREGATES, **EVERYTHING)
     assert "secret" not in str(caught.value)
+
+
+STAFF = pa.table(
+    {
+        "person": ["ann", "ann", "bob", "cleo", None],
+        "hours": [10.0, 20.0, 30.0, 40.0, 99.0],
+        "age": [30, 12, 40, 50, 60],
+        "privacy": [1.0, 0.5, 0.25, 0.0, 0.1],
+    }
+)
+CHARGED = {"aggregates": {"n": hetdp.count()}, "weights": "privacy", "unit": "person", "epsilon": 1.0}
+
+
+def test_a_ledger_is_charged_by_the_smallest_dial_of_all_rows(engine, engine_table):
+    ledger = hetdp.Ledger.of_people(limit=2.0)
+    hetdp.release_table(engine_table(engine, STAFF), **CHARGED, where="age >= 18", ledger=ledger)
+    spent = dict(zip(ledger.items, ledger.spent.tolist(), strict=True))
+    assert spent == {"ann": 0.5, "bob": 0.25, "cleo": 0.0}
+    assert ledger.weights_spent == 1.0
+
+
+def test_who_cannot_pay_does_not_count(engine, engine_table):
+    ledger = hetdp.Ledger.of_people(limit=0.6, on_exhausted="drop")
+    table = engine_table(engine, STAFF)
+    hetdp.release_table(table, **CHARGED, ledger=ledger)
+    after = hetdp.release_table(table, **CHARGED, ledger=ledger, random_state=1)  # ann cannot pay another 0.5
+    others = STAFF.filter(pa.compute.not_equal(STAFF["person"], "ann"))
+    alone = hetdp.release_table(others, **CHARGED, random_state=1)
+    assert numbers(after) == numbers(alone)
+
+
+def test_a_refused_charge_releases_nothing():
+    ledger = hetdp.Ledger.of_people(limit=0.6)
+    hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
+    with pytest.raises(hetdp.BudgetExhausted):
+        hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
+    assert len(ledger.history) == 1
+
+
+def test_nobody_counts_for_more_than_the_ledger_has():
+    ledger = hetdp.Ledger.of_people(limit=5.0)
+    hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
+    bold = STAFF.set_column(3, "privacy", pa.array([1.0] * 5))
+    again = hetdp.release_table(bold, **CHARGED, ledger=ledger, random_state=1)
+    assert numbers(again) == numbers(hetdp.release_table(STAFF, **CHARGED, random_state=1))
+
+
+def test_an_engine_that_dies_is_charged_once_and_answers_nothing(monkeypatch):
+    ledger = hetdp.Ledger.of_people(limit=5.0)
+
+    def burst(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(release, "group_sums", burst)
+    with pytest.raises(errors.DataError, match="Got MemoryError instead"):
+        hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
+    assert len(ledger.history) == 1
+
+
+def test_bad_dials_and_majorities_of_strangers_are_refused_before_anything_is_charged():
+    ledger = hetdp.Ledger.of_people(limit=5.0)
+    hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
+    strangers = STAFF.set_column(0, "person", pa.array(["dee", "eve", "fay", "gus", "ann"]))
+    with pytest.raises(errors.InvalidInput, match="new"):
+        hetdp.release_table(strangers, **CHARGED, ledger=ledger)
+    wrong = STAFF.set_column(3, "privacy", pa.array([2.0] * 5))
+    with pytest.raises(errors.DataError, match="Nothing was charged"):
+        hetdp.release_table(wrong, **CHARGED, ledger=ledger)
+    assert len(ledger.history) == 1
+    hetdp.release_table(strangers, **CHARGED, ledger=ledger, new_people=True)
+    assert len(ledger.items) == 7
+
+
+def test_dials_that_are_publicly_1_pay_nothing_and_distort_nothing():
+    ledger = hetdp.Ledger.of_people(limit=5.0)
+    plain = {**CHARGED, "weights": None}
+    assert hetdp.release_table(STAFF, **plain, ledger=ledger).rows[0].estimate is not None
+    assert ledger.weights_spent == 0.0
+    hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
+    assert hetdp.release_table(STAFF, **plain, ledger=ledger).rows[0].estimate is None

@@ -89,7 +89,7 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
             table_name=options["table_name"],
             ledger=ledger,
             limit=options["limit"],
-            new_people=options.get("new_people", False),
+            new_people=options["new_people"],
         )
     unwritten = None if output is None else _written(output, answer, voice)
     if voice.as_json:
@@ -112,8 +112,8 @@ def _check(aggregates: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         raise click.UsageError("--epsilon must be given.")
     if options["ledger_path"] is not None and options["unit"] is None:
         raise click.UsageError("--ledger needs --unit: it says who is charged.")
-    for name in ("limit", "new_people"):
-        if options["ledger_path"] is None and options.get(name):
+    for name in ("limit", "weights_limit", "new_people"):
+        if options["ledger_path"] is None and options[name]:
             raise click.UsageError(f"--{name.replace('_', '-')} must not be given without --ledger.")
 
 
@@ -130,8 +130,8 @@ def _ledger(options: Mapping[str, Any]) -> "Iterator[Ledger | None]":
             yield ledger
     else:
         limit = DEFAULT_LIMIT if options["limit"] is None else options["limit"]
-        made: Any = Ledger
-        with made.of_people(path, limit=limit, on_exhausted=on_exhausted, lazy=True) as ledger:
+        own = {"limit": limit, "weights_limit": options["weights_limit"], "on_exhausted": on_exhausted}
+        with Ledger.of_people(path, **own, lazy=True) as ledger:
             yield ledger
 
 

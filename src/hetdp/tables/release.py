@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import pyarrow as pa
 
 from hetdp.accounting.ledger import Ledger
@@ -22,7 +21,7 @@ from hetdp.tables.binding import Bound, bind
 from hetdp.tables.keys import choose
 from hetdp.tables.plan import Keys, TablePlan, plan_table
 from hetdp.tables.sources import TableSource, open_source, scrubbed
-from hetdp.tables.sums import PEOPLE, STEPS, GroupSums, Sum, group_sums, people
+from hetdp.tables.sums import PEOPLE, STEPS, GroupSums, Question, Sum, group_sums, people
 
 __all__ = ["noisy_sums", "release_table"]
 
@@ -121,14 +120,14 @@ def release_table(
         raise InvalidInput("unit must be given with a ledger: it says who is charged. Got None instead.")
     with open_source(table, numbers=_numbers(plan), name=table_name) as source:
         bound = bind(plan, source.schema)
-        with scrubbed(source.engine, "add up the table"):  # frames in memory compute while the question is asked
-            _refuse_bad_weights(source, weights)
-            allowed = None
-            if ledger is not None:
-                allowed = _charged(source, bound, plan, ledger, limit=limit, new_people=new_people)
+        _refuse_bad_weights(source, weights)
+        allowed = None
+        if ledger is not None:
+            allowed = _charged(source, bound.question, plan, ledger, limit=limit, new_people=new_people)
+        with scrubbed(source.engine, "add up the table"):  # frames in memory compute while they are asked
             found = group_sums(source, bound.question, allowed=allowed)
-    drops = ledger is not None and ledger.drops
-    return _answer(plan, bound, found, stream, distorted=weights is not None or plan.shrinks_by_groups or drops)
+    dialled = weights is not None or (ledger is not None and (ledger.drops or ledger.weights_spent > 0))
+    return _answer(plan, bound, found, stream, distorted=dialled or plan.shrinks_by_groups)
 
 
 def _numbers(plan: TablePlan) -> list[str]:
@@ -145,8 +144,9 @@ def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:
         return
     dial = nw.col("v")
     bad = nw.when(dial.is_null() | dial.is_nan()).then(1).when((dial < 0) | (dial > 1)).then(1).otherwise(0)
-    rows = source.frame.select(v=source.numeric(weights)).select(bad=bad.cast(nw.Int64))
-    (count,) = source.collect(rows.select(nw.col("bad").sum()))["bad"].to_pylist()
+    with scrubbed(source.engine, "look at the dials"):
+        rows = source.frame.select(v=source.numeric(weights)).select(bad=bad.cast(nw.Int64))
+        (count,) = source.collect(rows.select(nw.col("bad").sum()))["bad"].to_pylist()
     if count:
         raise DataError(
             f"weights must be numbers in [0, 1] in every row of column {weights!r}. Got other cells instead, "
@@ -155,33 +155,26 @@ def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:
 
 
 def _charged(
-    source: TableSource,
-    bound: Bound,
-    plan: TablePlan,
-    ledger: Any,  # noqa: ANN401
-    *,
-    limit: float | None,
-    new_people: bool,
+    source: TableSource, question: Question, plan: TablePlan, ledger: Ledger, *, limit: float | None, new_people: bool
 ) -> pa.Table:
     """Charge everybody in the table, and return those whose dial counts for less than the table says."""
-    kinds: list[pa.DataType] = []
 
-    def batches() -> Iterator[tuple[pa.Array, np.ndarray[Any, np.dtype[np.float64]]]]:
-        for batch in source.batches(people(source, bound.question), _BATCH):
-            kinds.append(batch.column("u").type)
-            yield batch.column("u"), batch.column("v").to_numpy(zero_copy_only=False).astype(np.float64)
+    def batches() -> Iterator[tuple[pa.Array, pa.Array]]:
+        with scrubbed(source.engine, "tell who is in the table"):
+            for batch in source.batches(people(source, question), _BATCH):
+                yield batch.column("u"), batch.column("v")
 
     lowered = ledger.charge_people(
         batches(),
         amount=plan.epsilon,
         delta=plan.delta,
         description=f"table: {', '.join(plan.aggregates)}",
-        weights_loss=float_up(plan.epsilon),
+        # Where everybody counts fully, publicly, dials are not used and lose nothing.
+        weights_loss=float_up(plan.epsilon) if question.weights is not None else 0.0,
         limit=limit,
         new_people=new_people,
     )
-    ids, dials = zip(*lowered, strict=True) if lowered else ((), ())
-    return pa.table({"u": pa.array(ids, type=kinds[0] if kinds else None), "cap": pa.array(dials, type=pa.float64())})
+    return lowered.to_arrow().rename_columns(["u", "cap"])
 
 
 def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, distorted: bool) -> TableAnswer:
