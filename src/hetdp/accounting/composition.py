@@ -49,7 +49,7 @@ BOUNDLESS = 2**62
 #: A float differs from the decimal that it stands for by 2**-53 of it, and a product may be rounded by as much again.
 #: Factors that are 1.1 * 2**-52 off make whole steps of that decimal all the same, with less than 2**-51 of leniency.
 _STEPS_BELOW, _STEPS_ABOVE = STEPS - 2.0**-14, STEPS + 2.0**-14
-_SHRINK = Fraction(1, 2**51)
+_SHRINK, _NONE = Fraction(1, 2**51), Fraction(0)
 
 #: Exponents tried around the closed-form optimum: 3.5 % apart, which costs less than 0.1 % of the result.
 _EXPONENT_FACTORS = 2.0 ** np.linspace(-4.0, 2.0, 121)
@@ -100,13 +100,17 @@ def steps_of(amount: Real, unit: str = "epsilon", *, wanted: str = "epsilon") ->
 
     `wanted` is the unit of the steps: a pure amount e is e^2/2 in zCDP.
     """
+    if amount == 0:
+        return 0
     exact = Fraction(amount) if isinstance(amount, numbers.Rational) else Fraction(float(amount)) * (1 - _SHRINK)
     return math.ceil(STEPS * (exact if unit == wanted else exact * exact / 2))
 
 
 def delta_steps(delta: Real) -> Fraction:
     """Return a delta in steps of its own, a float as the decimal that it is written as."""
-    return DELTA_STEPS * Fraction(delta if isinstance(delta, numbers.Rational) else repr(float(delta)))
+    return (
+        DELTA_STEPS * Fraction(delta if isinstance(delta, numbers.Rational) else repr(float(delta))) if delta else _NONE
+    )
 
 
 def losses_of(steps: ArrayLike) -> NDArray[np.float64]:

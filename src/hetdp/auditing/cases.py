@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hetdp.accounting.release import release, release_distortion_bound
 from hetdp.auditing.bounds import MINIMUM_SAMPLES
 from hetdp.auditing.floating_point import floating_point_audit
+from hetdp.auditing.ledgers import ledger_audit, paying
 from hetdp.auditing.mutants import MUTANTS
 from hetdp.auditing.registry import CONFIDENCE, Case, replay_case, statistical_case
 from hetdp.auditing.replay import replay_audit
@@ -34,6 +35,7 @@ def audit_cases(size: str) -> Iterator[Case]:
     """Yield the cases of the full or the quick battery."""
     for build in (_mechanism_cases, _release_cases, _sampler_cases, _floating_point_cases, _timing_cases):
         yield from build(quick=size == "quick")
+    yield Case("Ledger.charge_people", "ledger", lambda seed: ledger_audit(paying, random_state=seed))
 
 
 def _mechanism_cases(*, quick: bool) -> Iterator[Case]:

@@ -105,7 +105,7 @@ def battery(size: str = "full") -> list[Case]:
     Examples
     --------
     >>> sorted({case.audit for case in battery("quick")})
-    ['floating point', 'replay', 'sampler', 'statistical', 'timing']
+    ['floating point', 'ledger', 'replay', 'sampler', 'statistical', 'timing']
     """
     one_of("size", size, ("full", "quick"))
     return [case for provider in _providers() for case in provider.audit_cases(size)]

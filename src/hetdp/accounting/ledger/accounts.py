@@ -258,8 +258,8 @@ def _constant(value: np.generic, size: int) -> NDArray[Any]:
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    whole = [part for part in parts if part.size]
-    first = whole[0][:1].tobytes() if whole else b""
-    if whole and all(part.strides == (0,) and part[:1].tobytes() == first for part in whole):
+    whole = [part for part in parts if part.size] or parts[:1]
+    first = whole[0][:1].tobytes()
+    if all(part.strides == (0,) and part[:1].tobytes() == first for part in whole) and first:
         return _constant(whole[0][0], sum(part.size for part in whole))
-    return np.concatenate(parts)
+    return whole[0] if len(whole) == 1 else np.concatenate(whole)

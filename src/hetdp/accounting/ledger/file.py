@@ -22,7 +22,8 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +292,9 @@ class _StoredAccounts:
             raise _explained(self._path, error) from error
 
 
+#: Quicker than dataclasses.asdict and astuple, which make deep copies.
+_TOTALS = tuple(field.name for field in fields(Totals))
+_told = attrgetter(*(field.name for field in fields(Entry)))
 #: How each column of a chunk is stored.
 _COLUMNS = {
     "keys": "<i8", "lengths": "<i8", "texts": "u1",
@@ -366,7 +370,7 @@ def _equal(left: NDArray[Any], right: NDArray[Any]) -> bool:
 
 def _write_state(connection: sqlite3.Connection, chain: bytes, totals: Totals, heads: _Heads) -> bytes:
     """Replace the totals and return the checksum over everything."""
-    told = json.dumps({**asdict(totals), "labelled": heads.labelled})
+    told = json.dumps({name: getattr(totals, name) for name in _TOTALS} | {"labelled": heads.labelled})
     checksum = _checksum(chain, told, heads)
     connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?)", (checksum, chain, told))
     return checksum
@@ -377,10 +381,10 @@ def _write_history(connection: sqlite3.Connection, chain: bytes, entries: list[E
     connection.executemany(
         "INSERT INTO history (time, description, unit, amount, weights_loss, dropping, delta) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        map(astuple, entries),
+        map(_told, entries),
     )
     for entry in entries:
-        chain = _link(chain, *astuple(entry))
+        chain = _link(chain, *_told(entry))
     return chain
 
 
@@ -415,7 +419,7 @@ def _read_history(connection: sqlite3.Connection, chain: bytes) -> tuple[Entry, 
     try:
         for time, description, unit, amount, weights_loss, dropping, delta in rows:
             entries.append(Entry(time, description, unit, amount, weights_loss, bool(dropping), delta))
-            found = _link(found, *astuple(entries[-1]))
+            found = _link(found, *_told(entries[-1]))
     except TypeError as error:
         raise _Damaged("its history is unreadable") from error
     if found != chain:

@@ -124,8 +124,11 @@ class Ids:
     @classmethod
     def joined(cls, parts: Sequence["Ids"]) -> "Ids":
         """Return ids one after the other."""
+        parts = [part for part in parts if len(part)] or [cls.none()]
+        if len(parts) == 1:
+            return parts[0]
         if all(not part.data.size for part in parts):
-            return cls.of_numbers(np.concatenate([np.empty(0, dtype=np.int64), *(part.keys for part in parts)]))
+            return cls.of_numbers(np.concatenate([part.keys for part in parts]))
         return cls(
             np.concatenate([part.keys for part in parts]),
             np.concatenate([part.lengths for part in parts]),
@@ -180,6 +183,14 @@ class Ids:
             return self.keys.size - int(np.count_nonzero(self._table[1]))
         ordered = self._sorted[0]
         return int(np.count_nonzero(ordered[1:] == ordered[:-1]))
+
+    def in_order(self) -> NDArray[np.intp]:
+        """Return the places of the ids in the order of their keys, which must be all different."""
+        if self._table is not None:
+            table = self._table[1]
+            return table[table > 0].astype(np.intp) - 1
+        order = self._sorted[1]
+        return np.arange(len(self)) if order is None else order
 
     @cached_property
     def _sorted(self) -> tuple[NDArray[np.int64], NDArray[np.intp] | None]:

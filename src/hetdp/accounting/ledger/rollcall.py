@@ -133,6 +133,7 @@ class RollCall:
     _new: list[tuple[Ids, NDArray[np.float64]]] = field(default_factory=list)
     _first_dials: list[tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=list)
     _worst: tuple[float, float] = (0.0, 0.0)
+    _admitted: int = 0
 
     def __post_init__(self) -> None:
         self.after = State(self.totals, self.before.roll)
@@ -145,7 +146,7 @@ class RollCall:
     @property
     def new(self) -> int:
         """How many are new to the ledger."""
-        return sum(len(ids) for ids, _ in self._new)
+        return self._admitted + sum(len(ids) for ids, _ in self._new)
 
     @property
     def allowed(self) -> AllowedDials:
@@ -170,8 +171,8 @@ class RollCall:
         self.known = self.before.size
         ends, dials = short.ends(self.totals.unit), np.nan_to_num(short.dials, nan=0.0)
         self._count(short.still_active(self.before.totals), ends, dials)
-        labels: Sequence[Any] = range(short.size) if short.ids is None else short.ids.labels()
-        self._parts.append((labels, np.zeros(short.size)))
+        ids = short.ids or Ids.none()
+        self._parts.append((ids.labels() if ids.data.size else ids.keys, np.zeros(len(ids))))
 
     def batch(self, given: Any, dials: Any) -> None:  # noqa: ANN401  (whatever holds ids)
         """Charge some people of a table."""
@@ -210,7 +211,8 @@ class RollCall:
             accounts = whole.changed(places, replace(whole.take(places).settled(totals), dials=dials))
         if len(ids):
             dials = np.concatenate([dials for _, dials in self._new])
-            order = np.argsort(ids.keys)  # so that the next table is compared with keys in order
+            self._admitted, self._new = len(ids), []  # millions of them are kept once, not twice
+            order = ids.in_order()  # so that the next table is compared with keys in order
             limits = np.broadcast_to(np.int64(self.limit or 0), len(ids))
             accounts = Accounts.joined(
                 [accounts.whole(), Accounts.fresh(ids.take(order), limits, dials[order], totals)]
