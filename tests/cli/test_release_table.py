@@ -82,7 +82,7 @@ def test_population_scales_counts_up(visits, run):
 def test_a_dry_run_reads_nothing(visits, run):
     code, out, _ = run("release", "nowhere.parquet", *asked(visits), "--dry-run")
     assert code == 0
-    assert "nothing was read or spent" in out
+    assert "Nothing was read or spent" in out
 
 
 @pytest.mark.parametrize(
@@ -143,3 +143,15 @@ def test_a_ledger_of_people_is_made_and_kept(visits, run):
     code, out, _ = run("budget", visits / "ledger.db", "--json")
     budget = json.loads(out)
     assert (code, budget["items"], budget["releases"], budget["spent_max"]) == (0, 2000, 3, 3.0)
+
+
+def test_epsilon_follows_from_accuracy(visits, run):
+    own = ["--by", "department", "--keys", visits / "keys.txt", "--aggregate", "count", "--within", "10"]
+    code, out, _ = run("release", "nowhere.parquet", *own, "--json")
+    plan = json.loads(out)
+    assert (code, plan["split"]) == (0, {"count of rows": 0.3})  # ln(20) / 10, rounded up
+    more = ["--aggregate", "mean:hours:0:99", "--people", "500"]
+    assert json.loads(run("release", "nowhere.parquet", *own, *more, "--json")[1])["epsilon"] >= 0.6
+    code, _, err = run("release", "nowhere.parquet", *own, *more[:2])
+    assert code == 2
+    assert "people must be given" in err

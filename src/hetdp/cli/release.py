@@ -58,7 +58,7 @@ _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items(
 _ONLY_QUERY = (
     *("query", "column", "lower", "upper", "center", "bins", "quantile", "categories", "categories_file"),
     *("default_weight", "rho", "denominator", "mechanism", "threshold", "multiplier", "westin", "id_column"),
-    *("by_dial", "dial_levels", "within", "deviation"),
+    *("by_dial", "dial_levels", "deviation"),
 )
 #: Parameters of the library that are called otherwise here.
 _CALLED = {"limits": "limit", "levels": "dial-levels"}

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hetdp.accounting.guarantee import in_digits
 from hetdp.cli.output import ENDINGS, Lists, Voice, check_writable, print_facts, print_json, print_rows
 from hetdp.core.files import write_whole
 from hetdp.core.words import counted
+from hetdp.mechanisms.plan import float_up
 
 if TYPE_CHECKING:
     from hetdp.accounting import Ledger
@@ -42,11 +44,25 @@ _OPTIONS = (
     click.option(
         "--population", type=float, help="Public number of people in all groups; scales up counts and totals."
     ),
+    click.option(
+        "--people", type=float, help="With --within: public guess of what a group is worth in people of dial 1."
+    ),
     click.option("--table", "table_name", help="Table of a database, where DATA is its address."),
 )
 DEFAULT_LIMIT = 3.0
 #: What only `--aggregate` uses, by name.
-TABLE_OPTIONS = ("by", "keys", "unknown_keys", "delta", "unit", "max_groups", "where", "population", "table_name")
+TABLE_OPTIONS = (
+    "by",
+    "keys",
+    "unknown_keys",
+    "delta",
+    "unit",
+    "max_groups",
+    "where",
+    "population",
+    "people",
+    "table_name",
+)
 
 
 def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,11 +88,11 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
         "population": options["population"],
         "confidence": options["confidence"],
     }
-    plan = plan_table(aggregates, **asked)
+    plan = plan_table(aggregates, **asked, within=options["within"], people=options["people"])
     output = options["output"]
     if output is not None:
         check_writable(output, keep=(*map(Path, data), options["ledger_path"]))
-    if voice.dry_run:
+    if voice.dry_run or options["within"] is not None:
         _show_plan(plan, voice)
         return
     table: Any = data[0] if len(data) == 1 else list(data)
@@ -108,8 +124,10 @@ def _check(aggregates: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Refuse options that do not go together, in the words of the command line."""
     if len(aggregates) < len(options["aggregate"]):
         raise click.UsageError("--aggregate must be given once for each answer: one was given twice.")
-    if options["epsilon"] is None:
-        raise click.UsageError("--epsilon must be given.")
+    if (options["epsilon"] is None) == (options["within"] is None):
+        raise click.UsageError("--epsilon must be given (or --within, to find it).")
+    if options["people"] is not None and options["within"] is None:
+        raise click.UsageError("--people must not be given without --within.")
     if options["ledger_path"] is not None and options["unit"] is None:
         raise click.UsageError("--ledger needs --unit: it says who is charged.")
     for name in ("limit", "weights_limit", "new_people"):
@@ -198,7 +216,7 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
     """Say what a release would cost, from public numbers alone."""
     facts = {
         "dry_run": True,
-        "epsilon": float(plan.epsilon),
+        "epsilon": float_up(plan.epsilon),
         "delta": plan.delta,
         "split": plan.split,
         "noise_scale": plan.scales,
@@ -212,5 +230,9 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
         (name, f"{share:.6g}", f"{plan.scales[name]:.4g}" if name in plan.scales else "")
         for name, share in plan.split.items()
     ]
-    print_rows("Dry run: nothing was read or spent", ("part", "epsilon", "noise scale"), rows)
+    print_rows(
+        f"Nothing was read or spent: epsilon = {in_digits(float_up(plan.epsilon))}",
+        ("part", "epsilon", "noise scale"),
+        rows,
+    )
     print_facts("", {"groups": facts["groups"], "guarantee": facts["guarantee"]})

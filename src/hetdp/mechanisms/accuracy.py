@@ -1,6 +1,7 @@
 """Which level makes an interval narrow enough: from public numbers alone, before anything is looked at."""
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 
 from hetdp.core.checks import not_negative, positive
@@ -9,10 +10,10 @@ from hetdp.mechanisms.plan import Mechanism
 from hetdp.mechanisms.ratios import NoisySum, check_confidence
 from hetdp.mechanisms.stretching import Stretched
 
-__all__ = ["expected_weight", "interval_reach", "level_within"]
+__all__ = ["MOST_LEVEL", "expected_weight", "interval_reach", "level_within", "smallest_level", "up"]
 
 #: Levels that are tried; noise beyond the last is nothing compared with what chance does.
-_LEAST, _MOST = 1e-6, 1e6
+_LEAST, MOST_LEVEL = 1e-6, 1e6
 _STEPS = 60
 #: Relative to the largest, the standard deviation of values that are spread evenly over their range.
 _EVEN = 1 / math.sqrt(3)
@@ -100,21 +101,33 @@ def level_within(
             deviation=deviation,
         )  # fmt: skip
 
-    best = reach(_MOST)
+    best = reach(MOST_LEVEL)
     if best > goal:
         raise InvalidInput(
-            f"within must be at least {_up(best)}: with {expected_weight(mechanism)[1]}, "
+            f"within must be at least {up(best)}: with {expected_weight(mechanism)[1]}, "
             f"{'chance alone makes' if denominator is None else 'chance and the denominator make'} the interval reach "
             f"that far, whatever the level. Got {within!r} instead."
         )
-    low, high = math.log(_LEAST), math.log(_MOST)
+    return smallest_level(reach, goal)
+
+
+def smallest_level(reach: Callable[[float], float], goal: float, *, least: float = _LEAST) -> float:
+    """Return the smallest level from `least` on, in three digits, at which something reaches no farther than a goal.
+
+    Examples
+    --------
+    >>> smallest_level(lambda level: 1 / level, goal=0.3)
+    3.34
+    """
+    low, high = math.log(least), math.log(MOST_LEVEL)
     for _ in range(_STEPS):
         middle = (low + high) / 2
         low, high = (low, middle) if reach(math.exp(middle)) <= goal else (middle, high)
-    return float(_up(math.exp(high)))
+    return float(up(math.exp(high)))
 
 
-def _up(value: float) -> Decimal:
+def up(value: float) -> Decimal:
+    """Return a number in three digits, rounded up."""
     return _THREE_DIGITS.create_decimal(repr(value)).normalize()
 
 

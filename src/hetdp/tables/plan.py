@@ -2,8 +2,9 @@
 
 import datetime as dt
 import itertools
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +12,11 @@ from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.core.checks import Real, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.words import counted, listed
+from hetdp.mechanisms.accuracy import MOST_LEVEL, smallest_level
 from hetdp.mechanisms.plan import float_up
+from hetdp.mechanisms.ratios import NoisySum
 from hetdp.noise.laplace import MAXIMUM_SCALE
-from hetdp.tables.aggregates import Aggregate
+from hetdp.tables.aggregates import Aggregate, Context
 from hetdp.tables.conditions import parse_condition
 from hetdp.tables.keys import UnknownKeys, threshold
 from hetdp.tables.sums import PEOPLE, STEPS, KeyColumn, Question, Sum
@@ -26,6 +29,8 @@ Keys = Mapping[str, Sequence[Any] | UnknownKeys]
 #: Columns that every answer has beside its keys.
 ANSWER_COLUMNS = ("aggregate", "estimate", "low", "high", "value")
 _MOST_GROUPS = 10_000_000
+#: Where everybody's value may be, from the middle of the range (0) to its end (1), when accuracy is planned for.
+_VALUES = (0.0, 0.5, 0.9)
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,12 @@ class TablePlan:
     delta: float
     population: float | None
     confidence: float
+
+    def at(self, epsilon: Real) -> "TablePlan":
+        """Return the same release at another epsilon, split in the same way."""
+        factor = fraction("epsilon", epsilon) / self.epsilon
+        shares = {added: share * factor for added, share in self.shares.items()}
+        return replace(self, epsilon=self.epsilon * factor, shares=shares, keys_share=self.keys_share * factor)
 
     @property
     def split(self) -> dict[str, float]:
@@ -116,7 +127,7 @@ class TablePlan:
 def plan_table(
     aggregates: Mapping[str, Aggregate],
     *,
-    epsilon: Real,
+    epsilon: Real | None = None,
     by: Keys | None = None,
     weights: str | None = None,
     unit: str | None = None,
@@ -124,18 +135,33 @@ def plan_table(
     where: str | None = None,
     population: float | None = None,
     confidence: float = 0.95,
+    within: float | Mapping[str, float] | None = None,
+    people: float | None = None,
 ) -> TablePlan:
     """Return what `release_table` with the same arguments would do and cost; reads nothing, spends nothing.
+
+    Parameters
+    ----------
+    within
+        Instead of epsilon: how far the ends of an interval may be from the estimate, for all aggregates or by name. The
+        plan has the epsilon that all of them together then cost.
+    people
+        With `within`: a public guess of how many people of dial 1 the smallest group of interest is worth. Counts and
+        totals of undistorted tables need none.
 
     Examples
     --------
     >>> from hetdp.tables import count, mean
-    >>> plan = plan_table({"people": count(), "hours": mean("hours", lower=0, upper=99)}, epsilon=1.0)
-    >>> plan.split
+    >>> asked = {"people": count(), "hours": mean("hours", lower=0, upper=99)}
+    >>> plan_table(asked, epsilon=1.0).split
     {'count of rows': 0.5, 'sum of hours': 0.5}
+    >>> float(plan_table(asked, within={"hours": 0.5}, people=2000).epsilon)
+    0.39
     """
+    if (epsilon is None) == (within is None):
+        raise InvalidInput("epsilon or within must be given, and not both. Got neither or both instead.")
     named = _checked_aggregates(aggregates)
-    level = fraction("epsilon", epsilon)
+    level = Fraction(1) if epsilon is None else fraction("epsilon", epsilon)
     columns = tuple(_checked_keys(column, keys) for column, keys in (by or {}).items())
     for name, column in (("weights", weights), ("unit", unit)):
         if column is not None and not isinstance(column, str):
@@ -146,10 +172,10 @@ def plan_table(
             f"max_groups must be 1 without unit and by: {'a row is in one group' if columns else 'there is one group'}."
             f" Got {max_groups!r} instead."
         )
-    people = None if population is None else positive("population", population)
+    everybody = None if population is None else positive("population", population)
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must lie between 0 and 1. Got {confidence!r} instead.")
-    sums = list(dict.fromkeys(added for each in named.values() for added in each.sums(scaled_up=people is not None)))
+    sums = list(dict.fromkeys(added for each in named.values() for added in each.sums(scaled_up=everybody is not None)))
     unknown = [key.keys for key in columns if isinstance(key.keys, UnknownKeys)]
     share = level / (len(sums) + bool(unknown))
     read = tuple(dict.fromkeys([PEOPLE, *sums] if unknown else sums))  # keys are chosen by how many people they have
@@ -160,18 +186,58 @@ def plan_table(
         dict.fromkeys(sums, share),
         share if unknown else Fraction(0),
         min((float(keys.delta) for keys in unknown), default=0.0),
-        people,
+        everybody,
         confidence,
     )
-    _check_size(plan, epsilon)
+    if within is not None:
+        plan = plan.at(_epsilon_within(plan, _goals(named, within), people))
+    _check_size(plan)
     return plan
 
 
-def _check_size(plan: TablePlan, epsilon: Real) -> None:
+def _goals(aggregates: Mapping[str, Aggregate], within: float | Mapping[str, float]) -> dict[str, float]:
+    """Return how far the interval of each aggregate may reach, of those that were named."""
+    goals = within if isinstance(within, Mapping) else dict.fromkeys(aggregates, within)
+    strangers = [name for name in goals if name not in aggregates]
+    if strangers or not goals:
+        raise InvalidInput(f"within must name aggregates. Got {listed(list(map(repr, strangers))) or 'none'} instead.")
+    return {name: positive("within", goal) for name, goal in goals.items()}
+
+
+def _epsilon_within(plan: TablePlan, goals: Mapping[str, float], people: float | None) -> float:
+    """Return the smallest epsilon at which the intervals of a group of so many people reach no farther."""
+    weight = 0.0 if people is None else positive("people", people)
+    distorted = plan.question.weights is not None or plan.shrinks_by_groups
+    groups = 1 if plan.unknown else len(plan.keys)
+
+    def farthest(epsilon: float) -> float:
+        at, far = plan.at(epsilon), 0.0
+        count = NoisySum(weight * groups, at.scale(PEOPLE) * math.sqrt(groups)) if PEOPLE in at.shares else None
+        context = Context(count, plan.population, distorted, plan.confidence)
+        for value in _VALUES:
+            noisy = {added: NoisySum(weight * added.of(value), at.scale(added)) for added in at.shares}
+            for name, goal in goals.items():
+                found = plan.aggregates[name].estimate(noisy, context)
+                if found.value is None or found.low is None or found.high is None:
+                    return math.inf
+                far = max(far, (found.high - found.value) / goal, (found.value - found.low) / goal)
+        return far
+
+    best = farthest(MOST_LEVEL)
+    if best > 1:
+        why = "people must be given for means, variances and scaled counts" if people is None else (
+            "give more people, or wider intervals: chance alone, who has which dial, makes them wider"
+        )  # fmt: skip
+        raise InvalidInput(f"within must be reachable; {why}. Got {dict(goals)} instead.")
+    return smallest_level(farthest, 1.0)
+
+
+def _check_size(plan: TablePlan) -> None:
     if max(plan.spread(added) for added in plan.shares) >= MAXIMUM_SCALE:
         raise InvalidInput(
             f"epsilon must be above {float(plan.epsilon * max(map(plan.spread, plan.shares)) / MAXIMUM_SCALE):.2g} for "
-            f"{counted(len(plan.shares), 'sum')} and max_groups={plan.question.max_groups}. Got {epsilon!r} instead."
+            f"{counted(len(plan.shares), 'sum')} and max_groups={plan.question.max_groups}. "
+            f"Got {float(plan.epsilon):g} instead."
         )
     if not plan.unknown and len(plan.keys) > _MOST_GROUPS:
         raise InvalidInput(f"by must have at most {_MOST_GROUPS:,} groups. Got {len(plan.keys):,} instead.")

@@ -79,6 +79,11 @@ class Sum:
         """What every square is less by: half of the largest, so that squares too lie around 0 and need less noise."""
         return 0.0 if self.power < 2 else (self.upper - self.lower) ** 2 / 8  # noqa: PLR2004
 
+    def of(self, value: float) -> float:
+        """Return what a person of weight 1 adds whose value lies so far from the centre (0) to the upper end (1)."""
+        apart = value * (self.upper - self.center)
+        return (1.0, apart, apart * apart - self.shift)[self.power]
+
     @property
     def cells(self) -> "Sum":
         """What a row of the table adds; squares are made of these, once per person."""
