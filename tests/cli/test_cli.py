@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 import hetdp
 from hetdp.cli import release as release_command
-from hetdp.mechanisms.named import QUERIES, SELECTED
+from hetdp.mechanisms.named import QUERIES, SELECTED, mechanism_named
 
 MEAN = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80")
 
@@ -214,6 +214,21 @@ class TestRelease:
         assert "best multiplier" in err
         public = json.loads(out)
         assert public["estimate"] == pytest.approx(public["value"])  # everybody knows that all weights are 1
+        assert public["low"] < public["estimate"] < public["high"]
+
+    def test_the_command_of_the_readme_is_right(self, run):
+        """Twenty runs with the noise of fixed seeds, as `hetdp release` asks for it; and one of the command itself."""
+        assert run("demo", "--save", "people.csv")[0] == 0
+        hours, dials = np.genfromtxt("people.csv", delimiter=",", skip_header=1, usecols=(1, 2), unpack=True)
+        assert hours.mean() == pytest.approx(34.2, abs=0.05)
+        mean = mechanism_named("mean", dials, lower=0, upper=80)
+        found = [hetdp.release(mean, hours, epsilon=1.0, random_state=seed) for seed in range(20)]
+        assert max(abs(answer.estimate - hours.mean()) for answer in found) < 1
+        assert sum(answer.low <= hours.mean() <= answer.high for answer in found) >= 19
+        code, out, _ = run("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1, "--json")
+        public = json.loads(out)
+        # Off by more with a chance below 1e-6: noise of scale 0.11, and what its denominator adds.
+        assert (code, public["estimate"]) == (0, pytest.approx(34.2, abs=2.5))
         assert public["low"] < public["estimate"] < public["high"]
 
     def test_an_epsilon_for_an_accuracy(self, run):

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import hetdp
 from hetdp import Box, WeightPrior, errors, queries
 from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms.distortion import plan_distortion
 from hetdp.mechanisms.estimation import _Summary, expected_shrinkage, normalised, undo_dropping
+from hetdp.mechanisms.ratios import NoisySum, noise_quantile
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 MEAN = queries.mean(Box.uniform(0, 1, size=1000))
@@ -39,6 +41,70 @@ def test_the_normalised_estimate_beats_the_paper_as_designed():
     assert simulated_rmse(1.0, multiplier=best, prior=PRIOR) < 0.0078
     best = hetdp.best_multiplier(MEAN, PRIOR, 0.1, divided_by="prior")
     assert simulated_rmse(0.1, multiplier=best, prior=PRIOR) < 0.0235
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "most"), [(1.0, 0.0072), (0.1, 0.022)])
+def test_a_mean_is_right_without_a_prior(epsilon, most):
+    """Issue 11: what took the right prior before. And intervals cover; false-alarm rate 1e-9 with the seed fixed."""
+    generator, errors_, misses, runs = np.random.default_rng(7), [], 0, 800
+    for run in range(runs):
+        values = (generator.random(1000) < 0.3).astype(float)
+        stretched = hetdp.stretch(MEAN, generator.choice(PRIOR.weights, 1000, p=PRIOR.probabilities))
+        answer = hetdp.release(stretched, values, epsilon=epsilon, random_state=run)
+        errors_.append(answer.estimate - values.mean())
+        misses += not answer.low <= values.mean() <= answer.high
+    assert np.sqrt(np.mean(np.square(errors_))) <= most
+    assert stats.binom.sf(misses - 1, runs, 0.05) > 1e-9
+
+
+@pytest.mark.parametrize("level", [{"epsilon": 1.0}, {"rho": 0.5}], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("name", ["mean", "total", "count", "variance", "histogram"])
+def test_intervals_of_releases_cover(name, level):
+    """Dials do not go with values; a dropping ledger takes some people out. False-alarm rate 1e-9, the seed fixed."""
+    generator, misses, looks = np.random.default_rng(5), 0, 0
+    box = Box.uniform(0, 1, size=400) if name == "count" else Box.uniform(0, 50, size=400, center=25)
+    query = queries.histogram(box, 3) if name == "histogram" else getattr(queries, name)(box)
+    for run in range(60):
+        values = np.round(generator.random(400)) if name == "count" else generator.gamma(3, 6, 400).clip(0, 50)
+        dials = generator.choice([0.0, 0.3, 1.0], 400)
+        ledger = hetdp.Ledger(generator.choice([0.1, 9.0], 400), unit=next(iter(level)), on_exhausted="drop")
+        answer = hetdp.release(hetdp.stretch(query, dials), values, ledger=ledger, random_state=run, **level)
+        outside = (np.asarray(answer.low) > query(values)) | (np.asarray(answer.high) < query(values))
+        misses, looks = misses + int(outside.sum()), looks + outside.size
+        assert answer.denominator.value == pytest.approx(np.where(ledger.active, dials, 0).sum(), abs=40)
+    assert stats.binom.sf(misses - 1, looks, 0.05) > 1e-9
+    assert ledger.weights_spent == 2 * next(iter(level.values()))
+
+
+def test_one_number_is_the_public_weight_of_everybody():
+    values = np.linspace(0, 1, 1000)
+    for weight in (1.0, 0.5):
+        answer = hetdp.release(hetdp.stretch(MEAN, weight), values, epsilon=1.0, random_state=3)
+        assert answer.denominator is None  # everybody knows it
+        assert answer.guarantee.weights_amount is None
+        assert answer.estimate == pytest.approx(0.5, abs=0.02)
+        reach = noise_quantile([(1.0, NoisySum(0.0, answer.scale))], 0.95) / weight
+        assert answer.high - answer.low == pytest.approx(2 * reach, rel=1e-6)
+    ledger = hetdp.Ledger([0.1, 9.0] * 500, on_exhausted="drop")
+    answer = hetdp.release(hetdp.stretch(MEAN, 1.0), values, epsilon=1.0, ledger=ledger, random_state=3)
+    assert answer.denominator.value == pytest.approx(500, abs=20)
+    with pytest.raises(errors.InvalidInput, match="weights must lie in"):
+        hetdp.stretch(MEAN, 1.5)
+
+
+def test_a_denominator_has_its_own_level():
+    stretched = hetdp.stretch(MEAN, np.full(1000, 0.5))
+    answer = hetdp.release(stretched, np.ones(1000), epsilon=1.0, denominator=0.25, random_state=1)
+    assert (answer.denominator.scale, answer.guarantee.weights_amount) == (4.0, 1.25)
+    assert (
+        "Each weight is itself protected with epsilon = 1.25"
+        in hetdp.Guarantee("epsilon", 1.0, weights_amount=1.25).text
+    )
+    both = hetdp.Guarantee("epsilon", 1.0, weights_amount=1.25).compose(hetdp.Guarantee("epsilon", 0.5))
+    assert both.weights_amount == 1.75
+    gaussian = hetdp.release(stretched, np.ones(1000), rho=0.5, random_state=1)
+    assert (gaussian.denominator.scale, gaussian.denominator.noise) == (1.0, "gaussian")
 
 
 @pytest.mark.parametrize("divided_by", ["weights", "prior"])

@@ -127,6 +127,29 @@ def test_more_is_known_where_more_is_public():
     assert (exact.low, exact.value, exact.high) == pytest.approx((0.3, 0.3, 0.3), abs=1e-6)
 
 
+def test_the_room_that_values_take_makes_an_interval_narrower_and_no_less_true():
+    """All values in the middle of the range, so that nothing is left to chance."""
+    total, room = NoisySum(350.0, 1.0), NoisySum(700 * 0.25, 1.0)
+    wide = weighted_mean(total, MANY, center=0, lower=0, upper=1)
+    narrow = weighted_mean(total, MANY, center=0, lower=0, upper=1, room=room)
+    assert narrow.low < 0.5 < narrow.high
+    assert narrow.high - narrow.low < 0.6 * (wide.high - wide.low)
+    public = weighted_mean(total, NoisySum(1000.0, 0.0), center=0, lower=0, upper=1, room=room, distorted=False)
+    alone = weighted_mean(total, NoisySum(1000.0, 0.0), center=0, lower=0, upper=1, distorted=False)
+    assert public == alone
+
+
+@pytest.mark.parametrize("place", [0.0, 0.25, 0.3, 0.5, 0.75, 1.0])
+def test_ends_are_found_where_they_are_known(place):
+    """Without chance and without noise below, an interval is the quantile of one Laplace variable."""
+    found = weighted_mean(
+        NoisySum(1000 * place, 1.0), NoisySum(1000.0, 0.0), center=0, lower=0, upper=1, distorted=False
+    )
+    reach = 2.99573227355 / 1000
+    assert found.low == pytest.approx(max(0.0, place - reach), abs=1e-6)
+    assert found.high == pytest.approx(min(1.0, place + reach), abs=1e-6)
+
+
 def test_a_weight_that_is_all_noise_gives_no_estimate():
     for weight in (NoisySum(11.0, 1.0), NoisySum(-3.0, 1.0), NoisySum(0.0, 0.0), NoisySum(5.0, 1.0, "gaussian")):
         found = weighted_mean(NoisySum(5.0, 1.0), weight, center=0, lower=0, upper=1)

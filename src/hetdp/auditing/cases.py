@@ -6,7 +6,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting.release import release, release_distortion_bound
+from hetdp.accounting.by_dial import release_by_dial
+from hetdp.accounting.release import Release, release, release_distortion_bound
+from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.bounds import MINIMUM_SAMPLES
 from hetdp.auditing.floating_point import floating_point_audit
 from hetdp.auditing.ledgers import ledger_audit, paying
@@ -73,23 +75,40 @@ def _release_cases(*, quick: bool) -> Iterator[Case]:
     """Audit the public functions themselves, end to end, one call per run."""
     query = queries.total(Box.uniform(0, 1, size=3))
 
-    def released(profile: NDArray[np.float64], random_state: int) -> float:
-        answer = release(stretch(query, [0.5, 0.0, 1.0]), profile, epsilon=1.0, random_state=random_state)
-        return float(answer.value)
+    def released(profile: NDArray[np.float64], random_state: int) -> list[float]:
+        return _seen(release(stretch(query, [0.5, 0.0, 1.0]), profile, epsilon=1.0, random_state=random_state))
+
+    def weighted(weights: NDArray[np.float64], random_state: int) -> list[float]:
+        return _seen(release(stretch(query, weights), [1.0, 1.0, 1.0], epsilon=1.0, random_state=random_state))
+
+    def by_dial(weights: NDArray[np.float64], random_state: int) -> list[float]:
+        levels = release_by_dial(
+            stretch(query, weights), [1.0, 1.0, 1.0], levels=[0, 0.5, 1], epsilon=1.0, random_state=random_state
+        )
+        return [number for answer in levels.answers for number in _seen(answer)]
 
     def bounded(weights: NDArray[np.float64], random_state: int) -> float:
         bound = release_distortion_bound(stretch(query, weights), epsilon=1.0, random_state=random_state)
         return float(bound.value)
 
-    subjects: tuple[tuple[str, Callable[..., float], Claims], ...] = (
-        ("hetdp.release", released, [0.5, 0.0, 1.0]),
-        ("hetdp.release_distortion_bound", bounded, 1.0),
+    moving = [([0.5, 1.0, 1.0], [1.0, 1.0, 1.0])]  # from one level to the other
+    subjects: tuple[tuple[str, Callable[..., float | list[float]], list[Pair], Claims], ...] = (
+        ("hetdp.release", released, _PAIRS, [0.5, 0.0, 1.0]),
+        ("hetdp.release, weights", weighted, _PAIRS[:1], 2.0),
+        ("hetdp.release_by_dial, weights", by_dial, moving, 4.0),
+        ("hetdp.release_distortion_bound", bounded, _PAIRS, 1.0),
     )
-    for name, function, claimed in subjects:
+    for name, function, pairs, claimed in subjects:
         # With S = 1 and epsilon = 1, what an item may lose is what it may move the answer by.
-        yield replay_case(name, function, adjacent=_PAIRS, limits=claimed)
+        yield replay_case(name, function, adjacent=pairs, limits=claimed)
         if not quick:  # about a millisecond per call
-            yield statistical_case(name, function, adjacent=_PAIRS, claimed=claimed, samples=4_000)
+            yield statistical_case(name, function, adjacent=pairs, claimed=claimed, samples=4_000)
+
+
+def _seen(answer: Release) -> list[float]:
+    """Return every number that a release draws: of the answer, and of its denominator."""
+    assert answer.denominator is not None  # noqa: S101  (a total has one)
+    return [float(answer.value), answer.denominator.value]
 
 
 def _sampler_cases(*, quick: bool) -> Iterator[Case]:
