@@ -53,10 +53,8 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
 
 
 def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
-    """Return the figures about all items together; no loop over items, of which there may be millions."""
-    import numpy as np
-
-    spent, remaining, report = ledger.spent, ledger.remaining, ledger.report(delta=delta)
+    """Return the figures about all items together, of which there may be millions."""
+    found = ledger.summary(delta)
 
     def up(value: float) -> float | None:
         return rounded(value, digits, up=True)
@@ -66,20 +64,20 @@ def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
 
     return {
         "unit": ledger.unit,
-        "items": ledger.size,
+        "items": found.items,
         "releases": len(ledger.history),
-        "spent_mean": up(float(spent.mean()) if spent.size else 0.0),
-        "spent_max": up(float(spent.max(initial=0.0))),
-        "remaining_min": down(float(remaining.min()) if remaining.size else None),
-        "exhausted_items": int(np.count_nonzero(remaining <= 0)),
-        "dropped_items": int(np.count_nonzero(~ledger.active)),
+        "spent_mean": up(found.spent_mean),
+        "spent_max": up(found.spent_max),
+        "remaining_min": down(found.remaining_min),
+        "exhausted_items": found.exhausted,
+        "dropped_items": found.dropped,
         "total_of_weight_1": up(ledger.total),
         "limit_of_new_people": down(ledger.limit),
         "weights_spent": up(ledger.weights_spent),
         "weights_limit": down(ledger.weights_limit),
-        "epsilon_max": up(float(report.epsilon.max(initial=0.0))),
-        "rho_max": up(float(report.rho.max(initial=0.0))),
-        "epsilon_delta_max": up(float(report.epsilon_delta.max(initial=0.0))),
+        "epsilon_max": up(found.epsilon_max),
+        "rho_max": up(found.rho_max),
+        "epsilon_delta_max": up(found.epsilon_delta_max),
         "delta": delta,
         "delta_spent": up(ledger.delta_spent),
         "delta_limit": down(ledger.delta_limit),

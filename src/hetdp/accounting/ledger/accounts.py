@@ -5,7 +5,7 @@ charged: only the public totals grow. `Totals` are those; `Accounts` hold, for e
 the totals then. `docs/proofs/ledger.md` proves that this never counts too little.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,8 @@ __all__ = ["NEVER", "VECTORS", "Accounts", "Totals", "ends_of", "power_of", "sha
 #: Where the account of somebody without a dial, or with dial 0, ends.
 NEVER = 2**62
 Steps = NDArray[np.int64]
+#: How many accounts are calculated with at a time, where temporary vectors would take more room than the result.
+_TOGETHER = 2**17
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +132,19 @@ class Accounts:
 
     @cached_property
     def _ends_of_epsilon(self) -> Steps:
-        ends = ends_of(self.limits - self.epsilon, self.dials, self.epsilon_then, power=1)
-        return np.where(self.active, ends, -1)
+        return self._ends(self.epsilon, self.epsilon_then, power=1)
 
     @cached_property
     def _ends_of_rho(self) -> Steps:
-        ends = ends_of(self.limits - self.rho, self.dials, self.rho_then, power=2)
-        return np.where(self.active, ends, -1)
+        return self._ends(self.rho, self.rho_then, power=2)
+
+    def _ends(self, lost: Steps, then: Steps, *, power: int) -> Steps:
+        ends = np.empty(self.size, dtype=np.int64)
+        for begin in range(0, self.size, _TOGETHER):
+            some = slice(begin, begin + _TOGETHER)
+            paying = ends_of(self.limits[some] - lost[some], self.dials[some], then[some], power=power)
+            ends[some] = np.where(self.active[some], paying, -1)
+        return ends
 
     def ends(self, unit: str) -> Steps:
         """Return the largest total, in the unit of the ledger, that each can pay for; -1 for those who were dropped."""
@@ -147,6 +155,11 @@ class Accounts:
     def whole(self) -> "Accounts":
         """Return these accounts; those in a file are read first."""
         return self
+
+    def parts(self) -> Iterator["Accounts"]:
+        """Yield some of these accounts at a time, so that memory stays small."""
+        for begin in range(0, self.size, _TOGETHER):
+            yield self.part(begin, begin + _TOGETHER)
 
     def ending_before(self, total: int, unit: str) -> "Accounts":
         """Return the accounts that cannot pay for a total in the unit of the ledger."""

@@ -20,12 +20,12 @@ import os
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ from hetdp.core import sqlite
 from hetdp.core.errors import InvalidInput, LedgerError
 
 __all__ = ["LedgerFile", "is_there", "resolved"]
+
+_Seen = TypeVar("_Seen")
 
 _VERSION = 3
 #: How many accounts are stored together.
@@ -135,16 +137,13 @@ class LedgerFile:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
             self._connection = None
 
-    def read(self, *, whole: bool = True) -> State:
-        """Return the present state, with what other processes have charged; `whole` with all accounts in memory."""
+    def look(self, see: Callable[[State], _Seen]) -> _Seen:
+        """Return what is seen of the present state, with what other processes have charged, all at one moment."""
         unmade = self._still_unmade()
         if unmade is not None:
-            return unmade
+            return see(unmade)
         with self._errors_explained(), self._looking() as connection:
-            _, state, _ = self._load(connection)
-            if whole:
-                state.roll.whole()
-            return state
+            return see(self._load(connection)[1])
 
     def history(self) -> tuple[Entry, ...]:
         """Return every charge so far, oldest first."""
@@ -278,9 +277,15 @@ class _StoredAccounts:
             self._whole = self._read(range(len(self.heads.chunks)))
         return self._whole
 
+    def parts(self) -> Iterator[Accounts]:
+        if self._whole is not None:
+            return self._whole.parts()
+        return (self._read([number]) for number in range(len(self.heads.chunks)))
+
     def ending_before(self, total: int, unit: str) -> Accounts:
         ending = [number for number, (_, end, _) in enumerate(self.heads.chunks) if end < total]
-        return self._read(ending).ending_before(total, unit)
+        some = self._whole if self._whole is not None and ending else self._read(ending)
+        return some.ending_before(total, unit)
 
     def _read(self, numbers: Iterable[int]) -> Accounts:
         nobody = Accounts.fresh(Ids.none() if self.heads.labelled else None, np.empty(0, dtype=np.int64))

@@ -8,11 +8,11 @@ import math
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +42,7 @@ from hetdp.accounting.ledger.state import (
     Change,
     Charge,
     Entry,
+    LedgerSummary,
     State,
     checked_items,
     checked_limits,
@@ -51,9 +52,10 @@ from hetdp.core.checks import Real, float_vector, not_negative, one_of, whole
 from hetdp.core.errors import InvalidInput, LedgerError
 from hetdp.core.words import counted
 
-__all__ = ["Charge", "Chargeable", "Entry", "Ledger", "LedgerReport", "LedgerView"]
+__all__ = ["Charge", "Chargeable", "Entry", "Ledger", "LedgerReport", "LedgerSummary", "LedgerView"]
 
 _ON_EXHAUSTED = ("raise", "drop")
+_Seen = TypeVar("_Seen")
 
 
 class Chargeable(Protocol):
@@ -228,7 +230,7 @@ class Ledger:
             LedgerFile.create(place, state, [])
         file = LedgerFile(place)
         try:
-            _refuse_other(file.read(), state, place)
+            file.look(lambda stored: _refuse_other(stored, state, place))
         except BaseException:
             file.close()
             raise
@@ -683,6 +685,20 @@ class Ledger:
             state.totals.delta / DELTA_STEPS,
         )
 
+    def summary(self, delta: float = 1e-6) -> LedgerSummary:
+        """Return the figures of all items together; of millions, too, with little memory.
+
+        Examples
+        --------
+        >>> ledger = Ledger(limits=[1.0, 2.0])
+        >>> _ = ledger.charge([0.5, 0.25])
+        >>> summary = ledger.summary()
+        >>> summary.spent_max, summary.remaining_min, summary.rho_max
+        (0.5, 0.5, 0.125)
+        """
+        with self._opened() as store:
+            return store.look(lambda state: state.summary(delta))
+
     def extend(self, limits: ArrayLike, *, items: Sequence[str | int] | None = None) -> None:
         """Add items at the end, with nothing spent.
 
@@ -709,12 +725,12 @@ class Ledger:
 
     def _read(self) -> State:
         with self._opened() as store:
-            return store.read()
+            return store.look(_with_accounts)
 
     def _peek(self) -> State:
         """Return the state without its accounts, of which there may be millions."""
         with self._opened() as store:
-            return store.read(whole=False)
+            return store.look(lambda state: state)
 
     def _update(self, change: Change) -> None:
         with self._opened() as store:
@@ -798,6 +814,11 @@ class LedgerView:
         return state.admitting(self._items, self._limit, new_people=self._new_people)
 
 
+def _with_accounts(state: State) -> State:
+    state.roll.whole()
+    return state
+
+
 def _limit_steps(name: str, limit: float | None) -> int | None:
     return None if limit is None else int(steps_down(not_negative(name, limit)))
 
@@ -814,7 +835,7 @@ def _spread(losses: ArrayLike, places: NDArray[np.intp], size: int) -> NDArray[n
 class _Store(Protocol):
     """Where a ledger keeps its state; `LedgerFile` says what each method promises."""
 
-    def read(self, *, whole: bool = True) -> State: ...
+    def look(self, see: Callable[[State], _Seen]) -> _Seen: ...
 
     def history(self) -> tuple[Entry, ...]: ...
 
@@ -836,8 +857,8 @@ class _Memory:
         self._history: list[Entry] = []
         self._inherited = False
 
-    def read(self, *, whole: bool = True) -> State:  # noqa: ARG002  (the whole is at hand)
-        return self._state
+    def look(self, see: Callable[[State], _Seen]) -> _Seen:
+        return see(self._state)
 
     def history(self) -> tuple[Entry, ...]:
         return tuple(self._history)

@@ -4,7 +4,7 @@ Everything that callers hand in is checked here, before anything is spent.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
@@ -19,6 +19,7 @@ from hetdp.accounting.composition import (
     STEPS,
     UNITS,
     delta_steps,
+    epsilon_delta_of_rho,
     losses_of,
     rho_of_epsilon,
     rho_steps_up,
@@ -35,6 +36,7 @@ __all__ = [
     "Change",
     "Charge",
     "Entry",
+    "LedgerSummary",
     "Roll",
     "State",
     "check_not_mostly_new",
@@ -107,6 +109,31 @@ class Entry:
         )
 
 
+@dataclass(frozen=True)
+class LedgerSummary:
+    """The figures of all items of a ledger together. For the owner's eyes: they depend on secret weights.
+
+    Attributes
+    ----------
+    items, exhausted, dropped
+        How many there are, have nothing left, were dropped.
+    spent_mean, spent_max, remaining_min
+        In the unit of the ledger; infinity if nobody is there to have something left.
+    epsilon_max, rho_max, epsilon_delta_max
+        The largest losses, as in `LedgerReport`.
+    """
+
+    items: int
+    spent_mean: float
+    spent_max: float
+    remaining_min: float
+    exhausted: int
+    dropped: int
+    epsilon_max: float
+    rho_max: float
+    epsilon_delta_max: float
+
+
 class Roll(Protocol):
     """Where the accounts are: `Accounts` in memory, or chunks of them in a file."""
 
@@ -120,6 +147,9 @@ class Roll(Protocol):
 
     def whole(self) -> Accounts:
         """Return all accounts."""
+
+    def parts(self) -> Iterator[Accounts]:
+        """Yield some accounts at a time."""
 
     def ending_before(self, total: int, unit: str) -> Accounts:
         """Return the accounts that cannot pay for a total in the unit of the ledger."""
@@ -162,6 +192,21 @@ class State:
         """What each item may still lose, in the unit of the ledger."""
         accounts = self.accounts
         return losses_of(np.maximum(accounts.limits - accounts.lost(self.unit, self.totals), 0))
+
+    def summary(self, delta: float) -> LedgerSummary:
+        """Return the figures of all items together, with little memory for millions."""
+        parts = [_summary(State(self.totals, part), delta) for part in self.roll.parts()]
+        return LedgerSummary(
+            items=self.size,
+            spent_mean=math.fsum(part.spent_mean * part.items for part in parts) / max(self.size, 1),
+            spent_max=max((part.spent_max for part in parts), default=0.0),
+            remaining_min=min((part.remaining_min for part in parts), default=math.inf),
+            exhausted=sum(part.exhausted for part in parts),
+            dropped=sum(part.dropped for part in parts),
+            epsilon_max=max((part.epsilon_max for part in parts), default=0.0),
+            rho_max=max((part.rho_max for part in parts), default=0.0),
+            epsilon_delta_max=max((part.epsilon_delta_max for part in parts), default=0.0),
+        )
 
     def lost(self, unit: str) -> NDArray[np.float64]:
         """Return what each item has lost, in any unit."""
@@ -316,6 +361,22 @@ class State:
 
 #: From the present state to the next one and what the history says about it.
 Change = Callable[[State], tuple[State, list[Entry]]]
+
+
+def _summary(state: State, delta: float) -> LedgerSummary:
+    """Return the figures of some accounts, at least one."""
+    spent, remaining, epsilon, rho = state.spent, state.remaining, state.lost("epsilon"), state.lost("rho")
+    return LedgerSummary(
+        items=state.size,
+        spent_mean=float(spent.mean()),
+        spent_max=float(spent.max()),
+        remaining_min=float(remaining.min()),
+        exhausted=int(np.count_nonzero(remaining <= 0)),
+        dropped=int(np.count_nonzero(~state.active)),
+        epsilon_max=float(epsilon.max()),
+        rho_max=float(rho.max()),
+        epsilon_delta_max=float(np.minimum(epsilon, epsilon_delta_of_rho(rho, delta)).max()),
+    )
 
 
 def check_not_mostly_new(new: int, given: int, known: int, *, new_people: bool) -> None:
