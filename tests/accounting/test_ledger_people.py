@@ -504,6 +504,65 @@ def test_a_kill_at_any_step_charges_and_admits_all_or_nobody(path, moment, after
 
 
 @pytest.mark.slow
+def test_kill_minus_nine_never_loses_a_charge_of_people(path):
+    """Each charge admits somebody, so that accounts, totals and history are written every time."""
+    script = """
+        import sys
+        from hetdp.accounting.ledger import file
+        from hetdp.accounting.ledger.ledger import Ledger
+        file._CHUNK = 5
+        with Ledger.open(sys.argv[1]) as ledger:
+            while True:
+                new = ledger.size
+                ledger.charge_people([([*range(new), new], [0.5] * (new + 1))], amount=0.25)
+                print("charged", flush=True)
+    """
+    with Ledger.of_people(path, limit=1e6) as ledger:
+        ledger.charge_people([([0], [0.5])], amount=0.25)
+    sure = 1
+    for turns in (1, 9, 4, 17):
+        with start(script, path) as process:
+            for _ in range(turns):
+                assert process.stdout.readline() == "charged\n"
+            process.send_signal(signal.SIGKILL)
+            sure += turns + process.stdout.read().count("charged\n")
+            assert process.wait() == -signal.SIGKILL
+        with Ledger.open(path) as ledger:
+            recorded = len(ledger.history)
+            assert sure <= recorded <= sure + 1
+            assert (ledger.size, ledger.total) == (recorded, 0.25 * recorded)
+            assert sorted(ledger.spent.tolist()) == [0.125 * (turn + 1) for turn in range(recorded)]
+            sure = recorded
+
+
+@pytest.mark.slow
+def test_a_fork_in_the_middle_of_a_table_pays_in_the_parent_only(path):
+    script = """
+        import os, sys
+        from hetdp.accounting.ledger.ledger import Ledger
+        from hetdp.core.errors import LedgerError
+        with Ledger.open(sys.argv[1]) as ledger:
+            children = []
+            def forking():
+                yield ["ann"], [1.0]
+                children.append(os.fork())
+            try:
+                ledger.charge_people(forking(), amount=0.25)
+                assert children[0]
+            except LedgerError as error:
+                assert not children[0] and "forked" in str(error), error
+            if children[0]:
+                assert os.waitpid(children[0], 0)[1] == 0
+    """
+    Ledger.of_people(path, limit=1).close()
+    with start(script, path) as process:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+    with Ledger.open(path) as ledger:
+        assert (ledger.size, ledger.total, len(ledger.history)) == (1, 0.25, 1)
+
+
+@pytest.mark.slow
 def test_processes_admit_and_charge_people_at_once(path):
     script = """
         import sys
