@@ -1,5 +1,6 @@
 """One answer for each public level of dials, so that one can see whether dials go with values."""
 
+import functools
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -135,12 +136,10 @@ def release_by_dial(
     clamped = mechanism.domain.clamp(values)
     touched = min(2, len(plans)) * plans[0].weights_amount
     keep = np.ones(dials.size, dtype=bool)
+    losses = [prepared.losses for prepared in plans]
     if ledger is not None:
-        losses = plans[0].losses
-        for other in plans[1:]:
-            losses = add_up(losses, other.losses)
         keep = ledger.charge(
-            losses,
+            functools.reduce(add_up, losses),
             unit=plans[0].unit,
             description=f"{mechanism.name} by dial",
             amount=plans[0].amount,
@@ -149,7 +148,10 @@ def release_by_dial(
     known: dict[str, Any] = {"confidence": confidence, "drops": True, "population": None}
     return ByDial(
         tuple(ends.tolist()),
-        tuple(answered(prepared, clamped, keep, stream, **known) for prepared in plans),
+        tuple(
+            answered(prepared, clamped, keep, stream, losses=paid, **known)
+            for prepared, paid in zip(plans, losses, strict=True)
+        ),
         Guarantee(
             plans[0].unit,
             plans[0].amount,

@@ -229,9 +229,8 @@ def release(
             amount=prepared.amount,
             weights_loss=prepared.weights_amount,
         )
-    return answered(
-        prepared, clamped, keep, stream, confidence=confidence, drops=drops or _drops(ledger), population=keep.size
-    )
+    known: dict[str, Any] = {"confidence": confidence, "drops": drops or _drops(ledger), "population": keep.size}
+    return answered(prepared, clamped, keep, stream, losses=losses, **known)
 
 
 def answered(
@@ -240,6 +239,7 @@ def answered(
     keep: NDArray[np.bool_],
     stream: Stream,
     *,
+    losses: NDArray[np.float64],
     confidence: float,
     drops: bool,
     population: int | None,
@@ -263,7 +263,7 @@ def answered(
         ),
         **_estimated(prepared, cells, keep, stream, confidence=confidence, drops=drops, population=population),
         simulated=stream.simulated,
-        losses=np.where(keep, prepared.losses, 0.0),
+        losses=np.where(keep, losses, 0.0),
     )
 
 

@@ -65,12 +65,12 @@ class LinearQuery(ItemwiseQuery):
         return None if self.domain.alike else UNLIKE
 
     def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:
-        (answer,) = super().integer_cells(clamped, shrinkage, spans, grid)
+        lowest, place = self.integer_places(clamped, shrinkage, spans, grid)
+        answer = exact_sum(lowest + place) + math.floor(self.offset / grid)
         if not self.tells_room:
             return [answer]
         # With y = place / span, span * y (1 - y) moves with the answer by no more than the span in all. Less 2**-40 of
         # it, so that rounding in floats cannot add a step.
-        place = self.integer_places(clamped, shrinkage, spans, grid)[1].astype(np.float64)
         left = place * ((spans - place) / np.maximum(spans, 1)) * (1 - 2.0**-40)
         return [answer, exact_sum(np.floor(left).astype(np.int64))]
 
