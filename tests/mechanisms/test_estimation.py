@@ -93,6 +93,30 @@ def test_one_number_is_the_public_weight_of_everybody():
         hetdp.stretch(MEAN, 1.5)
 
 
+@pytest.mark.parametrize("name", ["mean", "total", "count", "variance", "histogram"])
+def test_a_coarse_grid_counts_weights_as_it_counts_values(name):
+    """With some 20 steps to a weight of 1, a weight of 0.13 counts as a few of them, above and below the line."""
+    box = Box.uniform(0, 1, size=2000)
+    query = queries.histogram(box, 2) if name == "histogram" else getattr(queries, name)(box)
+    values = np.tile([0.0, 1.0], 1000)
+    steps = 200 if name == "variance" else 20  # a variance needs four for its roundings
+    grid = 2.0 ** np.floor(np.log2(query.sensitivity / query.cells / steps))
+    answer = hetdp.release(hetdp.stretch(query, np.full(2000, 0.13)), values, epsilon=50.0, grid=grid, random_state=1)
+    truth = np.asarray(query(values))
+    assert (np.asarray(answer.low) <= truth).all()
+    assert (truth <= np.asarray(answer.high)).all()
+    assert np.asarray(answer.estimate) == pytest.approx(truth, rel=0.1)
+
+
+def test_shares_of_a_histogram():
+    values = np.repeat([10.0, 30.0], [300, 100])
+    query = queries.histogram(Box.uniform(0, 40, size=400), 2)
+    answer = hetdp.release(hetdp.stretch(query, np.full(400, 0.5)), values, epsilon=1e4)
+    assert answer.shares == pytest.approx([0.75, 0.25], abs=0.01)
+    assert answer.public()["shares"] == answer.shares.tolist()
+    assert hetdp.release(hetdp.stretch(MEAN, 1.0), np.zeros(1000), epsilon=1.0).shares is None
+
+
 def test_a_denominator_has_its_own_level():
     stretched = hetdp.stretch(MEAN, np.full(1000, 0.5))
     answer = hetdp.release(stretched, np.ones(1000), epsilon=1.0, denominator=0.25, random_state=1)

@@ -157,8 +157,13 @@ class Guarantee:
                 f"at most rho_i = {shown} * v_i**2, where {own}."
             )
         if self.recipients is None:
-            weights = self.amount if self.weights_amount is None else self.weights_amount
-            return [promise, f"Each weight is itself protected with {self.unit} = {in_digits(weights)}.", holds]
+            weights = f"Each weight is itself protected with {self.unit} = {in_digits(self.amount)}."
+            if self.weights_amount is not None:
+                weights = (
+                    f"Each weight is itself protected with {self.unit} = {in_digits(self.weights_amount)}: sums of "
+                    "weights are released too, which values do not pay for."
+                )
+            return [promise, weights, holds]
         if self.recipients.together:
             return [promise, holds]
         once = f"{in_digits(self.shared)} + " if self.shared else ""

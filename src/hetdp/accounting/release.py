@@ -51,6 +51,8 @@ class Release:
         Why there is no estimate, or none with an interval.
     denominator
         The noisy sum of weights that the estimate was divided by, released too; None where there is none.
+    population
+        How many items it is about, where that is public.
     simulated
         True if made with a seed; then nothing publishes it.
     losses
@@ -73,6 +75,7 @@ class Release:
     confidence: float | None = None
     reason: str | None = None
     denominator: NoisySum | None = None
+    population: int | None = None
     simulated: bool = False
     version: str = __version__
     losses: NDArray[np.float64] | None = field(default=None, repr=False)
@@ -86,6 +89,13 @@ class Release:
     def rho(self) -> float | None:
         """The level of a Gaussian release."""
         return self.guarantee.amount if self.guarantee.unit == "rho" else None
+
+    @property
+    def shares(self) -> NDArray[np.float64] | None:
+        """The estimates of a histogram as shares of all items."""
+        if self.population is None or not isinstance(self.estimate, np.ndarray):
+            return None
+        return self.estimate / self.population
 
     def public(self) -> dict[str, Any]:
         """Return what may be published, ready for JSON.
@@ -116,6 +126,7 @@ class Release:
             **{name: found.tolist() if isinstance(found, np.ndarray) else found for name, found in numbers.items()},
             "confidence": self.confidence,
             "reason": self.reason,
+            **({} if self.shares is None else {"shares": self.shares.tolist()}),
             "denominator": None if summed is None else {"value": summed.value, "scale": summed.scale},
             "noise": self.noise,
             "scale": self.scale,
@@ -262,6 +273,7 @@ def answered(
             simulated=stream.simulated,
         ),
         **_estimated(prepared, cells, keep, stream, confidence=confidence, drops=drops, population=population),
+        population=population,
         simulated=stream.simulated,
         losses=np.where(keep, losses, 0.0),
     )
@@ -286,9 +298,9 @@ def _estimated(
     weight, distorted, released = None, True, {}
     if isinstance(prepared, StretchedPlan):
         if prepared.denominator is not None:
-            weight = prepared.denominator.release(prepared.shrinkage, keep, stream)
+            weight = prepared.denominator.release(prepared.effective_weights, keep, stream)
         elif prepared.mechanism.public_weight is not None and not drops:
-            weight, distorted = NoisySum(math.fsum(prepared.shrinkage.tolist()), 0.0), False
+            weight, distorted = NoisySum(math.fsum(prepared.effective_weights.tolist()), 0.0), False
         reason = prepared.mechanism.query.why_no_estimate
         if weight is not None and reason is None:
             found = _shown(

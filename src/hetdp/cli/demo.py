@@ -91,6 +91,7 @@ def _show_mean(save: Path | None, voice: Voice) -> None:
         "people": PEOPLE,
         "true mean (the curator's)": shown.truth,
         "released mean": shown.answer.estimate,
+        "95 % interval": f"{shown.answer.low:.4g} to {shown.answer.high:.4g}",
         "epsilon": shown.answer.epsilon,
         "noise scale": shown.answer.scale,
         "guarantee": shown.answer.guarantee.text,

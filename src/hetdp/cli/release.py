@@ -495,8 +495,8 @@ def _show(public: dict[str, Any]) -> None:
         labels = public.get("categories") or [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
         columns: dict[str, list[float]] = {"noisy count": public["value"]}
         if found:
-            shares = [count / public["rows"] for count in public["estimate"]]
-            columns = {"estimate": public["estimate"], "from": public["low"], "to": public["high"], "share": shares}
+            columns = {"estimate": public["estimate"], "from": public["low"], "to": public["high"]}
+            columns["share"] = public["shares"]
             columns |= {"as dials leave it": public["value"]}
         rows = [
             (

@@ -79,7 +79,7 @@ class Denominator:
         """Scale of the Laplace noise, or standard deviation of the Gaussian, in weights. Public."""
         return self.grid * (float(self.spread) if self.noise == "laplace" else math.sqrt(self.spread))
 
-    def release(self, shrinkage: Floats, keep: NDArray[np.bool_], stream: Stream) -> NoisySum:
+    def release(self, weights: Floats, keep: NDArray[np.bool_], stream: Stream) -> NoisySum:
         """Return the noisy sum of the effective weights of the items that are kept, at `level` for each weight.
 
         Examples
@@ -89,7 +89,7 @@ class Denominator:
         >>> round(planned.release(np.array([0.5, 1.0, 1.0]), np.array([True, True, False]), seeded_stream(1)).value, 3)
         1.5
         """
-        own = np.floor(np.where(keep, shrinkage, 0.0) / self.grid).astype(np.int64)
+        own = np.floor(np.where(keep, np.clip(weights, 0.0, 1.0), 0.0) / self.grid).astype(np.int64)
         draw = laplace_integers if self.noise == "laplace" else gaussian_integers
         return NoisySum((exact_sum(own) + int(draw(self.spread, 1, stream)[0])) * self.grid, self.scale, self.noise)
 

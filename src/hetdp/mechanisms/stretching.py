@@ -266,6 +266,14 @@ class StretchedPlan(Plan):
         return np.where(self.spans > 0, np.minimum(paid, promised), 0.0)
 
     @property
+    def effective_weights(self) -> Floats:
+        """The weight with which each item counts in the end, after rounding to the grid. The owner's."""
+        query = self.mechanism.query
+        if not isinstance(query, ItemwiseQuery):
+            return self.shrinkage
+        return query.effective_weights(self.spans, math.ceil(query.sensitivity / query.cells / self.grid))
+
+    @property
     def weights_amount(self) -> float:
         return float_up(self.level + (0 if self.denominator is None else self.denominator.level))
 

@@ -255,6 +255,10 @@ class ItemwiseQuery(Query):
         offset = math.floor(self.offset / grid)
         return [cell + offset for cell in self.combine_integers(lowest + place, clamped)]
 
+    def effective_weights(self, spans: NDArray[np.int64], steps: int) -> Floats:
+        """Return the weight with which each item counts in the end, from its span and that of an item of weight 1."""
+        return floats(spans / steps)
+
     def integer_places(
         self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

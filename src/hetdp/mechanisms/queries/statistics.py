@@ -86,12 +86,17 @@ class _Variance(ItemwiseQuery):
         return -shrinkage * self._spans * self._unit
 
     def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:  # noqa: ARG002
-        # Rounding four numbers, and computing them in floats, may take this many steps of a span.
-        slack = 4 + np.ceil(np.divide(spans * 2.0**-48, self._spans, out=np.zeros(self.size), where=self._spans > 0))
-        left = np.maximum(spans - slack, 0.0)
-        steps = np.divide(left, self._spans, out=np.zeros(self.size), where=self._spans > 0)
+        steps = np.divide(self._left(spans), self._spans, out=np.zeros(self.size), where=self._spans > 0)
         own = np.rint(steps * self._moments(clamped)).astype(np.int64)
         return [exact_sum(cell) + math.floor(offset / grid) for cell, offset in zip(own, self._offsets, strict=True)]
+
+    def effective_weights(self, spans: NDArray[np.int64], steps: int) -> Floats:
+        return floats(self._left(spans) / steps)
+
+    def _left(self, spans: NDArray[np.int64]) -> Floats:
+        """Return what is left of spans when rounding four numbers, and computing them in floats, has taken its part."""
+        slack = 4 + np.ceil(np.divide(spans * 2.0**-48, self._spans, out=np.zeros(self.size), where=self._spans > 0))
+        return floats(np.maximum(spans - slack, 0.0))
 
     @property
     def why_no_estimate(self) -> str | None:
