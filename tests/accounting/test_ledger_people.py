@@ -42,7 +42,7 @@ amounts = st.one_of(st.sampled_from([0.1, 0.25, 1 / 3, 1.0]), st.floats(0.0, 2.0
 tables = st.dictionaries(st.sampled_from(PEOPLE), dials, min_size=1)
 operations = st.lists(
     st.one_of(
-        st.tuples(st.just("table"), tables, amounts, st.sampled_from(["epsilon", "rho"])),
+        st.tuples(st.just("table"), tables, amounts, st.sampled_from(["epsilon", "rho"]), st.booleans()),
         st.tuples(st.just("everybody"), amounts),
         st.tuples(st.just("losses"), st.lists(st.floats(0.0, 0.3), min_size=5, max_size=5)),
         st.tuples(st.just("new_dials"), tables),
@@ -69,10 +69,12 @@ class Truth:
         loss = amount * (Fraction(dial) * SHRINK) ** (1 if kind == "epsilon" else 2)
         self.lost[person] += loss if kind == self.unit else loss * loss / 2
 
-    def table(self, table, amount, kind):
+    def table(self, table, amount, kind, update):
         kind = kind if self.unit == "rho" else "epsilon"
         batches = [([person], [dial]) for person, dial in table.items()]
-        smaller = dict(self.ledger.charge_people(batches, amount=amount, unit=kind, new_people=True))
+        told = {"amount": amount, "unit": kind, "new_people": True, "update_dials": update}
+        smaller = dict(self.ledger.charge_people(batches, **told))
+        self.dials |= table if update else {}
         for person, dial in table.items():
             allowed = smaller.get(person, dial)
             assert allowed <= min(dial, self.dials.setdefault(person, dial))
@@ -179,6 +181,27 @@ def test_the_dial_of_the_ledger_holds_where_the_table_has_a_larger_one():
     assert sorted(ledger.spent.tolist()) == [0.5, 0.75]
 
 
+def test_the_dials_of_a_table_take_the_place_of_the_ledgers_if_told():
+    ledger = ledger_of({"ann": 0.5, "bob": 0.5, "cem": 0.5})
+    ledger.charge_people([(["ann", "bob"], [0.5, 0.5])], amount=1)
+    asked = {"amount": 0.5, "update_dials": True}
+    assert ledger.preview_people([(["ann", "bob"], [1.0, 0.1])], **asked).unable == 0
+    assert list(ledger.charge_people([(["ann", "bob"], [1.0, 0.1])], **asked)) == []
+    assert dict(zip(ledger.items, ledger.spent.tolist(), strict=True)) == {"ann": 1.0, "bob": 0.55, "cem": 0.75}
+    with pytest.raises(BudgetExhausted):
+        ledger.charge_people([(["ann", "bob"], [0.1, 0.1])], **asked)
+    assert list(ledger.charge_people([(["bob"], [1.0])], amount=1)) == [("bob", 0.1)]
+
+
+def test_who_was_dropped_stays_out_whatever_their_dial():
+    ledger = ledger_of({"ann": 1.0, "bob": 0.1}, on_exhausted="drop")
+    table = [(["ann", "bob"], [0.01, 0.1])]
+    assert list(ledger.charge_people(table, amount=2)) == [("ann", 0.0)]
+    assert list(ledger.charge_people(table, amount=0.1, update_dials=True)) == [("ann", 0.0)]
+    ledger.set_dials(["ann"], [0.0])
+    assert dict(zip(ledger.items, ledger.active.tolist(), strict=True)) == {"ann": False, "bob": True}
+
+
 def test_who_cannot_pay_is_dropped_for_good_or_stops_the_release():
     people = {1: 1.0, 2: 0.5, 3: 0.0}
     table = [(np.array([1, 2, 3]), np.array([1.0, 0.5, 0.0]))]
@@ -216,7 +239,12 @@ def test_everybody_is_charged_without_a_table():
     ledger = ledger_of({"ann": 1.0, "bob": 0.5, 7: 0.0}, on_exhausted="drop")
     assert list(ledger.charge_people(None, amount=0.75)) == []
     assert list(ledger.charge_people(None, amount=0.75)) == [("ann", 0.0)]
-    assert dict(ledger.charge_people(None, amount=1)) == {"ann": 0.0, "bob": 0.0}
+    last = ledger.charge_people(None, amount=1)
+    assert dict(last) == {"ann": 0.0, "bob": 0.0}
+    assert last[0] in {("ann", 0.0), ("bob", 0.0)}
+    assert sorted(last.to_arrow()["id"].to_pylist()) == ["ann", "bob"]
+    mixed = ledger_of({"ann": 1.0, 7: 1.0}, on_exhausted="drop").charge_people(None, amount=2)
+    assert sorted(mixed.to_arrow()["id"].to_pylist()) == ["7", "ann"]
     strict = ledger_of({"ann": 1.0})
     with pytest.raises(BudgetExhausted):
         strict.charge_people(None, amount=2)

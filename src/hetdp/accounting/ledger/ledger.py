@@ -116,7 +116,7 @@ class Ledger:
     Parameters
     ----------
     limits
-        The most that each item may ever lose, >= 0, in `unit`.
+        The most that each item may ever lose, >= 0, in `unit`; more than 9 million counts as that.
     path
         File of a durable ledger, created if missing. If it exists, limits, unit and items must be those
         stored in it; `Ledger.open` takes them from the file. It needs a local disk: SQLite's log does not
@@ -479,6 +479,7 @@ class Ledger:
         weights_loss: float = 0.0,
         limit: float | None = None,
         new_people: bool = False,
+        update_dials: bool = False,
     ) -> AllowedDials:
         """Charge everybody in proportion to their dials, and admit who is new: for tables of millions.
 
@@ -501,6 +502,8 @@ class Ledger:
             new people are refused.
         new_people
             True to allow that most of the table are new to a ledger that is not empty.
+        update_dials
+            True to let the dials of the table take the place of those in the ledger, from this release on.
 
         Returns
         -------
@@ -517,9 +520,9 @@ class Ledger:
         Privacy
         -------
         Everybody in the ledger is charged, whether they are in the table or not: who is absent loses nothing and is
-        charged too much, which is sound. Who cannot pay any more is out until `set_dials` gives a smaller dial.
-        A dial counts as `dial * (1 - 2**-51)`, by which releases must shrink it. A person's dial is the one with which
-        they were admitted until `set_dials` changes it; a smaller one in the table is charged as that one.
+        charged too much, which is sound. A dial counts as `dial * (1 - 2**-51)`, by which releases must shrink it. A
+        person's dial is the one with which they were admitted until `update_dials` or `set_dials` changes it; without,
+        a smaller one in the table is charged as that one.
 
         Examples
         --------
@@ -530,11 +533,12 @@ class Ledger:
         [('1', 0.0), ('2', 0.5), ('3', 0.0)]
         """
         charge = Charge((), unit, description, amount, weights_loss, delta)
+        told = {"new_people": new_people, "update_dials": update_dials}
         calls: list[RollCall] = []
 
         def pay(state: State) -> tuple[State, list[Entry]]:
             entry = Entry.of(charge, dropping=self._drop)
-            calls.append(self._roll_call(state, people, charge, limit, new_people=new_people))
+            calls.append(self._roll_call(state, people, charge, limit=limit, **told))
             if not self._drop:
                 calls[0].refuse_unable()
             return calls[0].after, [entry]
@@ -553,6 +557,7 @@ class Ledger:
         weights_loss: float = 0.0,
         limit: float | None = None,
         new_people: bool = False,
+        update_dials: bool = False,
     ) -> PeoplePreview:
         """Return how many people are new and how many cannot pay such a charge. Spends nothing; for the owner's eyes.
 
@@ -567,13 +572,14 @@ class Ledger:
         """
         charge = Charge((), unit, description, amount, weights_loss, delta)
         Entry.of(charge, dropping=self._drop)
-        return self._roll_call(self._read(), people, charge, limit, new_people=new_people).preview
+        told = {"new_people": new_people, "update_dials": update_dials}
+        return self._roll_call(self._read(), people, charge, limit=limit, **told).preview
 
     def _roll_call(
-        self, state: State, people: Batches | None, charge: Charge, limit: float | None, *, new_people: bool
+        self, state: State, people: Batches | None, charge: Charge, *, limit: float | None, **told: bool
     ) -> RollCall:
         steps = state.totals.limit if limit is None else _limit_steps("limit", limit)
-        return call_roll(state, people, charge, drop=self._drop, limit=steps, new_people=new_people)
+        return call_roll(state, people, charge, drop=self._drop, limit=steps, **told)
 
     def set_dials(self, ids: object, dials: ArrayLike) -> None:
         """Give people of the ledger other dials, for charges from now on; what they have lost stays.

@@ -1,7 +1,7 @@
 """The people of a table against the accounts of a ledger: who is new, who can pay, and with which dial each may count.
 
 Tables come in batches and may hold millions, so everything is done on vectors and nothing of a batch is kept but what
-is new. Only the totals of the ledger change, and the accounts of those who are new to it or get their first dial.
+is new. Only the totals of the ledger change, and the accounts of those who are new to it or get another dial.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -84,18 +84,22 @@ class AllowedDials(Sequence[tuple[Any, float]]):
         """Return them as a pyarrow table of two columns, the ids and "dial": for an engine to join."""
         import pyarrow as pa
 
-        ids = [pa.array(ids) if not hasattr(ids, "type") else ids for ids, _ in self._parts]
-        chunks = [chunk for part in ids for chunk in (part.chunks if hasattr(part, "chunks") else [part])]
-        dials = [pa.array(dials) for _, dials in self._parts]
-        columns = [
-            pa.chunked_array(chunks) if chunks else pa.array([], pa.null()),
-            pa.chunked_array(dials, pa.float64()),
-        ]
-        return pa.table(columns, names=[name, "dial"])
+        arrays = [ids if hasattr(ids, "type") else pa.array(_of_one_kind(ids)) for ids, _ in self._parts]
+        chunks = [chunk for array in arrays for chunk in (array.chunks if hasattr(array, "chunks") else [array])]
+        ids = pa.chunked_array(chunks) if chunks else pa.array([], pa.null())
+        dials = pa.chunked_array([pa.array(dials) for _, dials in self._parts], pa.float64())
+        return pa.table([ids, dials], names=[name, "dial"])
 
 
 def call_roll(
-    state: State, people: Batches | None, charge: Charge, *, drop: bool, limit: int | None, new_people: bool
+    state: State,
+    people: Batches | None,
+    charge: Charge,
+    *,
+    drop: bool,
+    limit: int | None,
+    new_people: bool,
+    update_dials: bool,
 ) -> "RollCall":
     """Return what becomes of a ledger when the people of a table are charged in proportion to their dials.
 
@@ -105,8 +109,10 @@ def call_roll(
         All of the table; None for everybody in the ledger and nobody else.
     limit
         Of people new to the ledger, in steps; None to refuse them.
+    update_dials
+        Whether the dials of the table take the place of those in the ledger.
     """
-    call = RollCall(state, state.after_all_paid(charge, drop=drop), limit)
+    call = RollCall(state, state.after_all_paid(charge, drop=drop), limit, update_dials)
     if people is None:
         call.everybody()
         return call
@@ -125,13 +131,14 @@ class RollCall:
     before: State
     totals: Totals
     limit: int | None
+    update_dials: bool
     unable: int = 0
     dropped: int = 0
     known: int = 0
     after: State = field(init=False)
     _parts: list[tuple[Any, NDArray[np.float64]]] = field(default_factory=list)
     _new: list[tuple[Ids, NDArray[np.float64]]] = field(default_factory=list)
-    _first_dials: list[tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=list)
+    _new_dials: list[tuple[NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=list)
     _worst: tuple[float, float] = (0.0, 0.0)
     _admitted: int = 0
 
@@ -204,9 +211,9 @@ class RollCall:
             raise InvalidInput(f"ids must be known to the ledger. Got {len(ids)} unknown ones instead.")
         check_not_mostly_new(len(ids), self.known + len(ids), self.before.size, new_people=new_people)
         accounts, totals = self.before.roll, self.before.totals
-        if self._first_dials:
-            places = np.concatenate([places for places, _ in self._first_dials])
-            dials = np.concatenate([dials for _, dials in self._first_dials])
+        if self._new_dials:
+            places = np.concatenate([places for places, _ in self._new_dials])
+            dials = np.concatenate([dials for _, dials in self._new_dials])
             whole = self.before.accounts
             accounts = whole.changed(places, replace(whole.take(places).settled(totals), dials=dials))
         if len(ids):
@@ -228,14 +235,15 @@ class RollCall:
         self.known += places.size
         own = accounts.dials[places]
         ends = accounts.ends(totals.unit)[places]
-        (first,) = np.nonzero(np.isnan(own))
-        if first.size:
-            joining = accounts.take(places[first])
-            lost = joining.lost(totals.unit, totals)
-            then = np.broadcast_to(np.int64(totals.total), first.size)
-            ends[first] = ends_of(joining.limits - lost, wanted[first], then, power=power_of(totals.unit))
-            self._first_dials.append((places[first], wanted[first]))
-        allowed = np.fmin(own, wanted)  # the dial of the table where the ledger has none
+        (changing,) = np.nonzero(own != wanted if self.update_dials else np.isnan(own))
+        if changing.size:
+            joining = accounts.take(places[changing])
+            left = joining.limits - joining.lost(totals.unit, totals)
+            then = np.broadcast_to(np.int64(totals.total), changing.size)
+            ends[changing] = ends_of(left, wanted[changing], then, power=power_of(totals.unit))
+            own[changing] = wanted[changing]
+            self._new_dials.append((places[changing], wanted[changing]))
+        allowed = np.minimum(own, wanted)
         able = self._count(self._active[places], ends, allowed)
         return np.where(able, allowed, 0.0)
 
@@ -286,6 +294,13 @@ def _taken(given: Any, places: NDArray[np.intp]) -> Any:  # noqa: ANN401
         return given.take(places)
     every = list(given)
     return [every[place] for place in places]
+
+
+def _of_one_kind(ids: Any) -> Any:  # noqa: ANN401
+    """Return ids that a column can hold: where some are texts, all are."""
+    if isinstance(ids, np.ndarray) or not any(isinstance(one, str) for one in ids):
+        return ids
+    return [str(one) for one in ids]
 
 
 def _listed(ids: Any) -> list[Any]:  # noqa: ANN401

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -102,7 +103,7 @@ class Entry:
             time=datetime.now(UTC).isoformat(timespec="seconds"),
             description=charge.description,
             unit=charge.unit,
-            amount=None if charge.amount is None else not_negative("amount", charge.amount),
+            amount=None if charge.amount is None else _float_up(charge.amount),
             weights_loss=not_negative("weights_loss", charge.weights_loss),
             dropping=dropping,
             delta=not_negative("delta", charge.delta),
@@ -361,6 +362,12 @@ class State:
 
 #: From the present state to the next one and what the history says about it.
 Change = Callable[[State], tuple[State, list[Entry]]]
+
+
+def _float_up(amount: Real) -> float:
+    """Return a public amount as the float that is not below it."""
+    nearest = not_negative("amount", amount)
+    return math.nextafter(nearest, math.inf) if isinstance(amount, Fraction) and nearest < amount else nearest
 
 
 def _summary(state: State, delta: float) -> LedgerSummary:
