@@ -8,14 +8,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetdp.accounting.composition import add_up, epsilon_delta_of_rho, group_loss, rho_of_epsilon
-from hetdp.accounting.ledger.accounts import Accounts, Totals
+from hetdp.accounting.composition import (
+    MOST_STEPS,
+    STEPS,
+    add_up,
+    epsilon_delta_of_rho,
+    group_loss,
+    rho_of_epsilon,
+    rho_steps_up,
+    steps_down,
+    steps_of,
+    steps_up,
+)
+from hetdp.accounting.ledger.accounts import Accounts, Totals, ends_of
 from hetdp.accounting.ledger.identity import canonical_ids
 from hetdp.accounting.ledger.state import Charge, State
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 
 losses = st.floats(min_value=0.0, max_value=1e300)
+#: By how much a float may be counted as less than it is.
+LENIENT = 1 - Fraction(1, 2**51)
 
 
 def exact(number):
@@ -134,6 +147,43 @@ def test_group_of_gaussian_losses_grows_with_the_square():
 def test_not_negative_refuses(value):
     with pytest.raises(InvalidInput, match="amount must be a finite number"):
         not_negative("amount", value)
+
+
+@given(st.floats(0.0, 9e6))
+def test_steps_of_losses_are_not_below_and_those_of_limits_not_above_but_for_the_last_bits(number):
+    exact = Fraction(number) * STEPS
+    assert exact * LENIENT <= int(steps_up(number)) <= math.ceil(exact)
+    assert math.floor(exact) <= int(steps_down(number)) <= exact / LENIENT
+    assert exact * LENIENT <= steps_of(number) <= math.ceil(exact)
+    assert min(exact * Fraction(number) / 2 * LENIENT**2, MOST_STEPS) <= int(rho_steps_up(number))
+    assert steps_of(Fraction(number)) == math.ceil(exact)
+
+
+@given(st.integers(0, 10**12), st.sampled_from([10**9, 252, 2**11, 3, 7, 9, 12, 63 * 10**6]))
+def test_decimals_and_thirds_are_whole_steps(numerator, denominator):
+    """Such as 0.1, which no float is."""
+    number, exact = numerator / denominator, Fraction(numerator, denominator) * STEPS
+    assert exact.denominator == 1
+    if exact < 2**49:
+        assert (int(steps_up(number)), int(steps_down(number)), steps_of(number)) == (exact, exact, exact)
+
+
+@given(st.integers(0, 2**53), st.floats(0.0, 1.0, exclude_min=True), st.integers(0, 2**50), st.sampled_from([1, 2]))
+def test_an_account_never_ends_later_than_what_remains_lasts(remaining, dial, then, power):
+    (end,) = ends_of(np.array([remaining]), np.array([dial]), np.array([then]), power=power).tolist()
+    lasts = Fraction(remaining) / (Fraction(dial) * LENIENT) ** power
+    assert end - then <= lasts
+    if lasts < 2**52:
+        assert end - then >= math.floor(lasts * LENIENT ** (2 * power)) or dial**power < 1e-300
+
+
+@given(st.integers(1, 10**6), st.integers(1, 1000), st.sampled_from([1000, 3, 7, 12]))
+def test_an_account_of_a_decimal_dial_ends_when_it_should(thousandths, numerator, denominator):
+    exact = Fraction(min(numerator, denominator), denominator)
+    remaining = Fraction(thousandths, 1000) * STEPS
+    (end,) = ends_of(np.array([int(remaining)]), np.array([float(exact)]), np.array([0]), power=1).tolist()
+    if remaining / exact < 2**50:
+        assert end == math.floor(remaining / exact)
 
 
 def test_state_shows_nothing_and_cannot_be_written_to():

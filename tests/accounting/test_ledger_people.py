@@ -200,6 +200,9 @@ def test_who_was_dropped_stays_out_whatever_their_dial():
     assert list(ledger.charge_people(table, amount=0.1, update_dials=True)) == [("ann", 0.0)]
     ledger.set_dials(["ann"], [0.0])
     assert dict(zip(ledger.items, ledger.active.tolist(), strict=True)) == {"ann": False, "bob": True}
+    own = Ledger([1.0, 0.1], items=["ann", "bob"], on_exhausted="drop")
+    own.charge([0.5, 0.5])  # bob is dropped with nothing spent
+    assert list(own.charge_people([(["ann", "bob"], [0.1, 0.1])], amount=0.1)) == [("bob", 0.0)]
 
 
 def test_who_cannot_pay_is_dropped_for_good_or_stops_the_release():
