@@ -261,7 +261,7 @@ def _answer(plan: Plan, crowd: Floats, stream: Stream, *, divided: bool) -> floa
     (cells,) = plan.answers(crowd, everybody, stream, count=1)
     value = float(plan.finish(cells))
     if divided and isinstance(plan, StretchedPlan) and plan.mechanism.query.why_no_estimate is None:
-        weight = Denominator.planned(plan.noise, plan.level).release(plan.shrinkage, everybody, stream)
+        weight = Denominator.planned(plan.noise, plan.level).release(plan.effective_weights, everybody, stream)
         (found,) = plan.estimates(cells, weight, confidence=0.95, distorted=True, population=crowd.size)
         if found.value is not None:
             return found.value

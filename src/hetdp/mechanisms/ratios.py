@@ -81,6 +81,22 @@ class Estimate:
             return self
         return Estimate(self.value * factor, self.low * factor, self.high * factor)
 
+    def placed(self, lower: float, upper: float) -> "Estimate":
+        """Return the estimate of a place from 0 to 1 as a number of a range.
+
+        Examples
+        --------
+        >>> Estimate(0.5, 0.25, 1.0).placed(20, 80)
+        Estimate(value=50.0, low=35.0, high=80.0, reason=None)
+        """
+        if self.value is None or self.low is None or self.high is None:
+            return self
+        length = upper - lower
+        value, low, high = (
+            min(max(lower + length * place, lower), upper) for place in (self.value, self.low, self.high)
+        )
+        return Estimate(value, low, high)
+
 
 @dataclass(frozen=True)
 class NoisySum:
@@ -104,6 +120,16 @@ class NoisySum:
         finite("value", self.value)
         not_negative("scale", self.scale)
         one_of("noise", self.noise, ("laplace", "gaussian"))
+
+    def plus(self, number: float) -> "NoisySum":
+        """Return the sum of so much more.
+
+        Examples
+        --------
+        >>> NoisySum(3.0, 0.5).plus(2.0)
+        NoisySum(value=5.0, scale=0.5, noise='laplace')
+        """
+        return NoisySum(self.value + number, self.scale, self.noise)
 
     def times(self, factor: float) -> "NoisySum":
         """Return the sum of so many times as much.
@@ -488,7 +514,7 @@ def _tail(point: float, scales: Sequence[float], deviation: float) -> tuple[floa
     """
     tail = density = 0.0
     for scale in scales:
-        share = math.prod(scale**2 / (scale**2 - other**2) for other in scales if other != scale)
+        share = math.prod(1 / (1 - (other / scale) * (other / scale)) for other in scales if other != scale)
         own_tail, own_density = _laplace_and_normal(point, scale, deviation)
         tail += share * own_tail
         density += share * own_density
@@ -500,7 +526,7 @@ def _laplace_and_normal(point: float, scale: float, deviation: float) -> tuple[f
         tail = math.exp(-point / scale) / 2
         return tail, tail / scale
     away, ratio = point / deviation, deviation / scale
-    bell = math.exp(-(away**2) / 2)
+    bell = math.exp(-away * away / 2)
     if away >= ratio:
         falling = math.exp(ratio * (ratio / 2 - away)) * math.erfc((ratio - away) / _ROOT_TWO) / 2
     else:
@@ -512,6 +538,6 @@ def _laplace_and_normal(point: float, scale: float, deviation: float) -> tuple[f
 def _scaled_erfc(point: float) -> float:
     """Return exp(point**2) erfc(point) for point >= 0."""
     if point < 20:  # noqa: PLR2004  (beyond, erfc underflows soon and three terms of its series are exact)
-        return math.exp(point**2) * math.erfc(point)
-    inverse = 1 / (2 * point**2)
+        return math.exp(point * point) * math.erfc(point)
+    inverse = 1 / (2 * point * point)
     return (1 - inverse + 3 * inverse**2 - 15 * inverse**3) / (point * math.sqrt(math.pi))

@@ -41,8 +41,8 @@ class _Variance(ItemwiseQuery):
         self._pivot = float(domain.center[0] if domain.alike else domain.center.mean())
         with np.errstate(over="ignore"):
             self._reach = float(max(domain.upper.max() - self._pivot, self._pivot - domain.lower.min()))
-            require_finite(self.size * (2 * self._reach) ** 2, self.name)
-        self._unit = self._reach**2 / self.size
+            require_finite(self.size * (2 * self._reach) * (2 * self._reach), self.name)
+        self._unit = self._reach * self._reach / self.size
         self._home = self._placed(domain.center)  # where what is taken from an item goes
         low, high = self._placed(domain.lower), self._placed(domain.upper)
         # One end is right, and the other value is the other end or where the two terms balance (docs/proofs).
@@ -105,14 +105,15 @@ class _Variance(ItemwiseQuery):
     def estimates(
         self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
     ) -> list[Estimate]:
-        first, second = cells[0].times(self.size * _TILT / self._reach), cells[1].times(self.size)
-        box = self.domain
-        return [
-            weighted_variance(
-                first, second, weight, shift=0.0, center=self._pivot, lower=float(box.lower[0]),
-                upper=float(box.upper[0]), confidence=confidence, population=population, distorted=distorted,
-            )
-        ]  # fmt: skip
+        # In places of the range, from 0 to 1, as for a mean.
+        box, length = self.domain, float(self.domain.ranges[0])
+        far = self._reach / length
+        first, second = cells[0].times(_TILT * far / self._unit), cells[1].times(far * far / self._unit)
+        found = weighted_variance(
+            first, second, weight, shift=0.0, center=(self._pivot - float(box.lower[0])) / length, lower=0.0,
+            upper=1.0, confidence=confidence, population=population, distorted=distorted,
+        )  # fmt: skip
+        return [found.times(length * length)]
 
     def plausible_cells(self, weight: float, deviation: float) -> list[list[float]]:  # noqa: ARG002
         box, share = self.domain, weight / self.size

@@ -77,15 +77,15 @@ class LinearQuery(ItemwiseQuery):
     def estimates(
         self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
     ) -> list[Estimate]:
-        answer, share, box = cells[0], float(self.coefficients[0]), self.domain
-        length = float(box.ranges[0])
-        room = NoisySum(cells[1].value, cells[1].scale, answer.noise).times(length / share) if self.tells_room else None
-        total = NoisySum(answer.value - self.offset, answer.scale, answer.noise).times(1 / share)
+        # In places of the range, from 0 to 1: squares of lengths neither overflow nor vanish.
+        box, length = self.domain, float(self.domain.ranges[0])
+        low, high = float(box.lower[0]), float(box.upper[0])
+        total, *room = (cell.times(1 / self.sensitivity) for cell in (cells[0].plus(-self.offset), *cells[1:]))
         found = weighted_mean(
-            total, weight, center=float(box.center[0]), lower=float(box.lower[0]), upper=float(box.upper[0]),
-            confidence=confidence, population=population, distorted=distorted, room=room,
-        )  # fmt: skip
-        return [found if population is None else found.times(round(share * population, 12))]
+            total, weight, center=(float(box.center[0]) - low) / length, lower=0.0, upper=1.0, confidence=confidence,
+            population=population, distorted=distorted, room=room[0] if self.tells_room else None,
+        ).placed(low, high)  # fmt: skip
+        return [found if population is None else found.times(round(float(self.coefficients[0]) * population, 12))]
 
     def plausible_cells(self, weight: float, deviation: float) -> list[list[float]]:
         share, length = float(self.coefficients[0]), float(self.domain.ranges[0])
