@@ -139,6 +139,7 @@ def test_a_bad_charge_spends_nothing(charge, message, on_exhausted):
         ({"limits": [1.0], "items": [b"a"]}, r"items must be labels of type str or int"),
         ({"limits": [1.0, 1.0], "items": ["1", 1.0]}, r"items must be all different\. Got 1 repeated instead"),
         ({"limits": [1.0], "items": [""]}, r"items must not be missing or empty"),
+        ({"limits": [1.0], "protects": "house"}, r"protects must be one of 'item', 'row', 'person'"),
         ({"limits": [1.0], "weights_limit": -1}, r"weights_limit must be a finite number >= 0"),
         ({"limits": [1.0], "items": "a"}, r"items must be a sequence of labels\. Got a single text instead"),
         ({"limits": [1.0], "path": 7}, r"path must be the name of a file\. Got int instead"),

@@ -479,6 +479,15 @@ def test_doctored_accounts_are_refused_even_where_only_heads_are_inspected(path,
     assert path.read_bytes() == before
 
 
+def test_a_ledger_says_whose_losses_it_counts(path):
+    Ledger([1.0], path, protects="row").close()
+    with Ledger.open(path) as ledger:
+        assert ledger.protects == "row"
+    with pytest.raises(InvalidInput, match="protects must be the same"):
+        Ledger([1.0], path, protects="person")
+    assert (Ledger([1.0]).protects, Ledger.of_people().protects) == ("item", "person")
+
+
 def test_an_empty_ledger_of_people_is_made_lazily_and_must_match(path):
     with Ledger.of_people(path, limit=2, weights_limit=3, delta_limit=1e-6, lazy=True) as ledger:
         assert (ledger.size, ledger.spent.tolist(), ledger.items, path.exists()) == (0, [], (), False)

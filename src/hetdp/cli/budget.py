@@ -63,6 +63,8 @@ def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
         return None if value is None else rounded(value, digits, up=False)
 
     return {
+        "protects": ledger.protects,
+        "against": "one who has seen all releases charged here, and everything public",
         "unit": ledger.unit,
         "items": found.items,
         "releases": len(ledger.history),

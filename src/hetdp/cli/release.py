@@ -398,7 +398,8 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
     limit = DEFAULT_LIMITS[unit] if options["limit"] is None else options["limit"]
     if not path.exists():
         limits = np.full(table.rows, limit)
-        kept = {"unit": unit, "items": labels, "weights_limit": options["weights_limit"]}
+        protects = "row" if labels is None else "person"
+        kept = {"unit": unit, "items": labels, "weights_limit": options["weights_limit"], "protects": protects}
         with Ledger(limits, path, on_exhausted=on_exhausted, lazy=True, **kept) as ledger:
             yield ledger
         voice.note(f"Making {path.name}: every row may lose {unit} = {limit:g} in its lifetime.")

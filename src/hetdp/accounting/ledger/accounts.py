@@ -41,6 +41,8 @@ class Totals:
         What weight 1 has lost in delta, in steps of `DELTA_STEPS`.
     limit, weights_limit, delta_limit
         The most that people new to the ledger, weights, and delta may come to; None for no such limit.
+    protects
+        Whose losses are counted: those of an item, a row or a person.
     """
 
     unit: str
@@ -55,6 +57,7 @@ class Totals:
     limit: int | None = None
     weights_limit: int | None = None
     delta_limit: int | None = None
+    protects: str = "item"
 
     @property
     def total(self) -> int:

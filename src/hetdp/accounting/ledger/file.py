@@ -341,14 +341,14 @@ def _read_chunk(connection: sqlite3.Connection, number: int, heads: _Heads) -> A
 
 
 def _packed(accounts: Accounts) -> list[bytes]:
-    """Return accounts as little-endian blobs; a constant vector is stored as one number."""
-    ids = accounts.ids
-    vectors = [] if ids is None else [ids.keys, ids.lengths]
-    vectors += [getattr(accounts, name) for name in VECTORS]
-    kinds = [kind for name, kind in _COLUMNS.items() if name not in (() if ids is not None else ("keys", "lengths"))]
-    kinds.remove("u1")
-    blobs = [_one_if_constant(vector).astype(kind).tobytes() for vector, kind in zip(vectors, kinds, strict=True)]
-    return [b"", b"", b"", *blobs] if ids is None else [*blobs[:2], ids.data.tobytes(), *blobs[2:]]
+    """Return accounts as little-endian blobs, one for each column; a constant vector is stored as one number."""
+    vectors = {name: getattr(accounts, name) for name in VECTORS}
+    if accounts.ids is not None:
+        vectors |= {"keys": accounts.ids.keys, "lengths": accounts.ids.lengths}
+    blobs = {name: _one_if_constant(vector).astype(_COLUMNS[name]).tobytes() for name, vector in vectors.items()}
+    if accounts.ids is not None:
+        blobs["texts"] = accounts.ids.data.tobytes()
+    return [blobs.get(name, b"") for name in _COLUMNS]
 
 
 def _one_if_constant(vector: NDArray[Any]) -> NDArray[Any]:

@@ -55,6 +55,7 @@ from hetdp.core.words import counted
 __all__ = ["Charge", "Chargeable", "Entry", "Ledger", "LedgerReport", "LedgerSummary", "LedgerView"]
 
 _ON_EXHAUSTED = ("raise", "drop")
+_PROTECTED = ("item", "row", "person")
 _Seen = TypeVar("_Seen")
 
 
@@ -134,6 +135,8 @@ class Ledger:
         True to make a missing file with the first charge, so that a refused one leaves none behind.
     weights_limit
         The most that weights may ever lose by being used, in `unit`; a charge beyond is refused. None for no limit.
+    protects
+        What an item stands for: "item", "row" or "person". A person with several rows loses what they lose together.
 
     Privacy
     -------
@@ -166,9 +169,14 @@ class Ledger:
         items: Sequence[str | int] | None = None,
         lazy: bool = False,
         weights_limit: float | None = None,
+        protects: str = "item",
     ) -> None:
         checked = checked_limits(limits)
-        totals = Totals(one_of("unit", unit, UNITS), weights_limit=_limit_steps("weights_limit", weights_limit))
+        totals = Totals(
+            one_of("unit", unit, UNITS),
+            weights_limit=_limit_steps("weights_limit", weights_limit),
+            protects=one_of("protects", protects, _PROTECTED),
+        )
         people = Accounts.fresh(checked_items(items, checked.size), steps_down(checked))
         self._begin(State(totals, people), path, on_exhausted, lazy=lazy)
 
@@ -207,9 +215,8 @@ class Ledger:
             one_of("unit", unit, UNITS),
             limit=_limit_steps("limit", limit),
             weights_limit=_limit_steps("weights_limit", weights_limit),
-            delta_limit=None
-            if delta_limit is None
-            else math.floor(delta_steps(not_negative("delta_limit", delta_limit))),
+            delta_limit=_delta_limit_steps(delta_limit),
+            protects="person",
         )
         ledger = cls.__new__(cls)
         nobody = Accounts.fresh(Ids.none(), np.empty(0, dtype=np.int64))
@@ -312,6 +319,11 @@ class Ledger:
     def unit(self) -> str:
         """Unit of limits and losses: "epsilon" or "rho"."""
         return self._peek().unit
+
+    @property
+    def protects(self) -> str:
+        """Whose losses are counted: those of an "item", a "row" or a "person", against one who sees all releases."""
+        return self._peek().totals.protects
 
     @property
     def labelled(self) -> bool:
@@ -829,6 +841,10 @@ def _limit_steps(name: str, limit: float | None) -> int | None:
     return None if limit is None else int(steps_down(not_negative(name, limit)))
 
 
+def _delta_limit_steps(limit: float | None) -> int | None:
+    return None if limit is None else math.floor(delta_steps(not_negative("delta_limit", limit)))
+
+
 def _spread(losses: ArrayLike, places: NDArray[np.intp], size: int) -> NDArray[np.float64]:
     vector = float_vector("losses", losses)
     if vector.size != places.size:
@@ -890,7 +906,7 @@ def _refuse_other(stored: State, given: State, path: Path) -> None:
     """Refuse a stored ledger that is not the one asked for: lower limits must not turn into higher ones."""
     ours, theirs = given.totals, stored.totals
     asked = given.accounts
-    same = {"unit": theirs.unit == ours.unit}
+    same = {"unit": theirs.unit == ours.unit, "protects": theirs.protects == ours.protects}
     if asked.size:
         known = stored.accounts
         mine, kept = asked.ids, known.ids

@@ -188,14 +188,13 @@ class RollCall:
             raise InvalidInput(f"dials must hold one dial per id ({len(ids)}). Got {wanted.size} instead.")
         accounts = self.before.accounts
         places = (accounts.ids or Ids.none()).find(ids)
-        allowed = wanted.copy()
-        old = places >= 0
-        everyone_known = bool(old.all())
-        if everyone_known:
+        (new,) = np.nonzero(places < 0)
+        if not new.size:
             allowed = self._of_known(places, wanted)
         else:
+            (old,) = np.nonzero(places >= 0)
+            allowed = np.empty_like(wanted)
             allowed[old] = self._of_known(places[old], wanted[old])
-            (new,) = np.nonzero(~old)
             allowed[new] = self._of_new(ids.take(new), wanted[new])
         (restricted,) = np.nonzero(allowed < wanted)
         if restricted.size:
