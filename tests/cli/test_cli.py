@@ -248,11 +248,14 @@ class TestRelease:
         assert "--within must be at least" in err
 
     def test_answers_by_dial(self, run):
+        # Noise makes somebody of nobody with a chance of 1e-7 at this confidence.
         arguments = ("release", "people.csv", "--weight-column", "privacy", "--by-dial", "--epsilon", 3)
+        arguments += ("--confidence", 0.99)
         code, out, err = run(*arguments, *MEAN, "--ledger", "l.db", "--json")
         levels = json.loads(out)["levels"]
         assert (code, [level["up_to"] for level in levels]) == (0, [0.5, 0.75, 1.0])
-        assert levels[0]["low"] < 40 < levels[0]["high"]
+        assert levels[0]["low"] < levels[0]["estimate"] < levels[0]["high"]
+        assert levels[0]["estimate"] == pytest.approx(40, abs=25)
         assert (levels[1]["estimate"], levels[1]["reason"] is None) == (None, False)  # nobody is there
         assert "dials go with values" in err
         with hetdp.Ledger.open("l.db") as ledger:
@@ -277,7 +280,7 @@ class TestRelease:
         public = json.loads(out)
         assert public["low"] < public["estimate"] < public["high"]
         assert (public["confidence"], public["reason"]) == (0.8, None)
-        code, out, _ = run(*arguments[:-1], 0.01)
+        code, out, _ = run(*arguments[:-1], 0.01, "--confidence", 0.99)
         assert (code, "is not well above its noise" in " ".join(out.split())) == (0, True)
         histogram = ("--query", "histogram", "--column", "hours", "--lower", 0, "--upper", 80, "--bins", 4)
         code, out, _ = run("release", "people.csv", *histogram, "--weight-column", "privacy", "--epsilon", 1)
