@@ -170,6 +170,15 @@ def test_an_engine_that_is_not_known_is_refused(table):
         open_source(table).__enter__()
 
 
+def test_names_of_columns_are_texts_and_come_once():
+    import pandas as pd
+
+    with pytest.raises(DataError, match=r"^table must have a different name for each column"):
+        open_source(pd.DataFrame([[1, 2]], columns=["a", "a"])).__enter__()
+    with pytest.raises(DataError, match=r"^table must have texts for names of columns"):
+        open_source(pd.DataFrame([[1, 2]], columns=[0, 1])).__enter__()
+
+
 # Files.
 
 CELLS = pa.table({"row": range(len(TEXTS)), "text": TEXTS, "hours": [0.1 * number for number in range(len(TEXTS))]})
@@ -227,6 +236,7 @@ def test_the_memory_of_files_is_bounded_and_what_is_spilled_goes(tmp_path, monke
         ("34,er\n35,icu\n", "must begin with a line of names"),
         ("a,A\n1,2\n", "must have a different name for each column"),
         ("a,\n1,2\n", "must begin with a line of names"),
+        ("\na,b\n1,2\n", "must begin with a line of names"),
         ("", "must be a readable .csv file"),
     ],
 )

@@ -378,6 +378,8 @@ def _source(native: Native, described: str, columns: Collection[str] | None, num
         frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
     except TypeError:
         raise InvalidInput(f"table must be {_TAKEN}. Got {type(native).__name__} instead.") from None
+    except Exception:  # noqa: BLE001  (each library reports repeated names in its own way)
+        raise DataError("table must have a different name for each column. Got another instead.") from None
     kind = _ENGINES.get(frame.implementation)
     if kind is None:
         raise InvalidInput(f"table must be {_TAKEN}. Got a table of {frame.implementation} instead.")
@@ -386,6 +388,8 @@ def _source(native: Native, described: str, columns: Collection[str] | None, num
         if kind is _Ibis:
             engine = str(frame.to_native().get_backend().name)
         names = list(frame.collect_schema().names())
+    if not all(isinstance(name, str) for name in names):
+        raise DataError("table must have texts for names of columns. Got others instead.")
     wanted = names if columns is None else list(dict.fromkeys([*columns, *numbers]))
     check_columns(described, names, wanted if columns is not None else list(numbers))
     with scrubbed(engine, "choose the columns of the table"):
@@ -518,11 +522,12 @@ def _header(path: Path, form: Delimited) -> list[str]:
     """Return the names in the first line of a file."""
     with open_file(path) as file, file.explaining(form.described):
         names = form.columns(file)
+        begins = file.head.removeprefix(b"\xef\xbb\xbf")[:1]
     if len({name.lower() for name in names}) < len(names):
         raise DataError(
             f"{path.name} must have a different name for each column, whatever the case. Got others instead."
         )
-    if any(re.fullmatch(r"\s*[+-]?[\d.]+\s*", name) or not name for name in names):
+    if begins in {b"\n", b"\r"} or any(re.fullmatch(r"\s*[+-]?[\d.]+\s*", name) or not name for name in names):
         raise DataError(f"{path.name} must begin with a line of names. Got a number, or nothing, for a name instead.")
     return names
 
