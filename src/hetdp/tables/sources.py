@@ -372,14 +372,20 @@ def open_source(
         yield _source(native, described, columns, numbers)
 
 
+def _framed(native: Native) -> nw.LazyFrame[Any]:
+    """Return a native table as a lazy frame."""
+    with scrubbed("narwhals", "take the table"):
+        try:
+            return nw.from_native(native).lazy()  # type: ignore[no-any-return]
+        except TypeError:
+            raise InvalidInput(f"table must be {_TAKEN}. Got {type(native).__name__} instead.") from None
+        except nw.exceptions.DuplicateError:
+            raise DataError("table must have a different name for each column. Got another instead.") from None
+
+
 def _source(native: Native, described: str, columns: Collection[str] | None, numbers: Collection[str]) -> TableSource:
     """Return a native table as a source."""
-    try:
-        frame: nw.LazyFrame[Any] = nw.from_native(native).lazy()
-    except TypeError:
-        raise InvalidInput(f"table must be {_TAKEN}. Got {type(native).__name__} instead.") from None
-    except Exception:  # noqa: BLE001  (each library reports repeated names in its own way)
-        raise DataError("table must have a different name for each column. Got another instead.") from None
+    frame = _framed(native)
     kind = _ENGINES.get(frame.implementation)
     if kind is None:
         raise InvalidInput(f"table must be {_TAKEN}. Got a table of {frame.implementation} instead.")
