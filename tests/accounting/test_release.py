@@ -1,10 +1,13 @@
 """Releases of every query: replayed on neighbours, measured, and taken apart."""
 
 import json
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import hetdp
 from catalogue import CATALOGUE, UNIT, extreme_points
@@ -141,6 +144,39 @@ def test_scale_used_as_standard_deviation_would_be_caught():
         for plan in (right, wrong)
     ]
     assert losses[0] <= 1 < losses[1]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    question=st.tuples(
+        st.sampled_from([queries.mean, queries.total, queries.variance]), st.sampled_from([0.0, 1e6, -3e3])
+    ),
+    place=st.floats(0, 1),
+    dials=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    values=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    coarse=st.integers(0, 48),
+)
+def test_all_sums_of_an_answer_together_keep_the_promise(question, place, dials, values, coarse):
+    """Means and variances release two sums each; in whole steps, for any centre and grid, to values and to weights."""
+    kind, far = question
+    box = Box.uniform(far, far + 1, size=2, center=min(far + place, far + 1))
+    query, keep = kind(box), np.ones(2, dtype=bool)
+    finest = hetdp.stretch(query, [1.0, 1.0]).plan(noise="laplace", amount=1.0).grid
+    grid = min(finest * 2.0**coarse, 2.0 ** math.floor(math.log2(query.sensitivity)))
+
+    def steps(dial, value):
+        plan = hetdp.stretch(query, [dial, 0.5]).plan(noise="laplace", amount=1.0, grid=grid)
+        return plan, plan._exact_steps([far + value, far + 0.3], keep)
+
+    def apart(one, two):
+        return sum(abs(a - b) for a, b in zip(one, two, strict=True))
+
+    plan, one = steps(dials[0], values[0])
+    _, two = steps(dials[0], values[1])
+    assert apart(one, two) <= plan.spans[0]
+    assert plan.spans[0] / plan.spread <= Fraction(dials[0])
+    _, other = steps(dials[1], values[0])
+    assert apart(one, other) / plan.spread <= 1
 
 
 def test_rounding_slack_cannot_break_a_small_weight():
