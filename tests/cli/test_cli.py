@@ -18,6 +18,7 @@ from hetdp.cli import release as release_command
 from hetdp.mechanisms.named import QUERIES, SELECTED, mechanism_named
 
 MEAN = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80")
+DIALS = (*MEAN, "--weight-column", "privacy")
 
 
 @pytest.fixture
@@ -311,7 +312,14 @@ class TestRelease:
             ((*MEAN, "--epsilon", "1", "--deviation", "1"), 2, "--deviation must not be given without --within"),
             ((*MEAN, "--epsilon", "1", "--dial-levels", "0,1"), 2, "--dial-levels must not be given without --by-dial"),
             ((*MEAN, "--epsilon", "1", "--by-dial", "--dial-levels", "a"), 2, "--dial-levels must be numbers such as"),
-            ((*MEAN, "--epsilon", "1", "--by-dial", "--dial-levels", "1,0"), 2, "--dial-levels must be at least two"),
+            ((*DIALS, "--epsilon", "1", "--by-dial", "--dial-levels", "1,0"), 2, "--dial-levels must be at least two"),
+            ((*MEAN, "--epsilon", "1", "--by-dial"), 2, "--by-dial must not be given without --weight-column"),
+            (
+                (*MEAN, "--epsilon", "1", "--by-dial", "--denominator", "0"),
+                2,
+                "--by-dial must be asked of a mean, total",
+            ),
+            (("--query", "median", *MEAN[2:], "--within", "1"), 2, "--within must be asked of a mean, total, count"),
             ((*MEAN, "--within", "1", "--by-dial"), 2, "--by-dial must not be given with --within"),
             ((*MEAN, "--epsilon", "1", "--limit", "2"), 2, "--limit must not be given without --ledger"),
             ((*MEAN, "--epsilon", "1", "--id-column", "id"), 2, "--id-column must not be given without --ledger"),

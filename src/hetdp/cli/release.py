@@ -68,6 +68,8 @@ _NEEDS = {
     "dial_levels": "by_dial",
     **dict.fromkeys(("limit", "weights_limit", "id_column", "new_people"), "ledger_path"),
 }
+#: What has an estimate that is divided by a sum of weights.
+_ESTIMATED = ("mean", "total", "count", "variance", "histogram")
 _OPEN_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -257,6 +259,7 @@ def _release_query(
 ) -> None:
     """Release one answer about all rows of a file."""
     _check(query, default_weight, options)
+    _check_estimate(query, options, weighted=weight_column is not None)
     names = (column, weight_column, options["id_column"])
     table = read_table(data, list(dict.fromkeys(name for name in names if name is not None)))
     if weight_column is not None and table.missing(weight_column):
@@ -312,8 +315,6 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
         if options[name] and not options[needed]:
             words = (name.replace("_", "-"), needed.removesuffix("_path").replace("_", "-"))
             raise click.UsageError(f"--{words[0]} must not be given without --{words[1]}.")
-    if options["by_dial"] and options["within"] is not None:
-        raise click.UsageError("--by-dial must not be given with --within.")
     _check_question(query, options)
     kind = options["mechanism"] or default_mechanism(query)
     if (options["threshold"] is None) == (kind == "threshold"):
@@ -331,6 +332,22 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
         raise click.UsageError("--multiplier best needs --westin and --epsilon.")
     if not 0 <= default_weight <= 1:
         raise click.UsageError(f"--default-weight must lie in [0, 1], not {default_weight:g}.")
+
+
+def _check_estimate(query: str, options: dict[str, Any], *, weighted: bool) -> None:
+    """Refuse to ask about levels or accuracy where no estimate is divided by a sum of weights."""
+    kind = options["mechanism"] or default_mechanism(query)
+    divided = query in _ESTIMATED and kind in ("stretching", "threshold") and options["denominator"] != 0
+    for name in ("by_dial", "within"):
+        if options[name] and not divided:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} must be asked of a {', '.join(_ESTIMATED[:-1])} or {_ESTIMATED[-1]}, by "
+                "--mechanism stretching or threshold, with a denominator."
+            )
+    if options["by_dial"] and options["within"] is not None:
+        raise click.UsageError("--by-dial must not be given with --within.")
+    if options["by_dial"] and not weighted:
+        raise click.UsageError("--by-dial must not be given without --weight-column.")
 
 
 def _check_question(query: str, options: dict[str, Any]) -> None:
