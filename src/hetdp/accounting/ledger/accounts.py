@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hetdp.accounting.composition import BOUNDLESS, MOST_STEPS
 from hetdp.accounting.ledger.identity import Ids
 
-__all__ = ["NEVER", "VECTORS", "Accounts", "Totals", "ends_of", "power_of", "shares_of"]
+__all__ = ["NEVER", "VECTORS", "Accounts", "Totals", "ends_of", "power_of", "same_bits", "shares_of"]
 
 #: Where the account of somebody without a dial, or with dial 0, ends.
 NEVER = 2**62
@@ -212,9 +212,10 @@ class Accounts:
         """Return accounts in which those at some places are taken from others, one for each place."""
         vectors = {}
         for name in VECTORS:
-            vector = getattr(self, name).copy()
-            vector[places] = getattr(others, name)
-            vectors[name] = vector
+            vector, new = getattr(self, name), getattr(others, name)
+            if not same_bits(vector[places], new):  # one that stays constant goes on taking no room
+                vectors[name] = vector.copy()
+                vectors[name][places] = new
         return replace(self, **vectors)
 
     def take(self, places: NDArray[np.intp]) -> "Accounts":
@@ -260,6 +261,14 @@ def shares_of(dials: NDArray[np.float64], power: int) -> NDArray[np.float64]:
     What is too small for a float to hold with all its digits is taken for the smallest that is not.
     """
     return np.where(dials > 0, np.maximum(dials**power, np.finfo(np.float64).tiny), 0.0)  # nan is not above 0
+
+
+def same_bits(left: NDArray[Any], right: NDArray[Any]) -> bool:
+    """Return whether two vectors of one kind and size are the same to the last bit; nan is nan here."""
+    if left is right or (left.strides == right.strides == (0,) and left[:1].tobytes() == right[:1].tobytes()):
+        return True
+    bits = f"u{left.itemsize}"
+    return np.array_equal(left.view(bits), right.view(bits))
 
 
 def power_of(unit: str) -> int:

@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting.ledger.accounts import VECTORS, Accounts, Totals
+from hetdp.accounting.ledger.accounts import VECTORS, Accounts, Totals, same_bits
 from hetdp.accounting.ledger.identity import Ids
 from hetdp.accounting.ledger.state import Change, Entry, State
 from hetdp.core import sqlite
@@ -314,11 +314,12 @@ def _write_accounts(
     """Write the chunks that differ from what is stored and return the heads of all."""
     heads = list(stored.heads.chunks) if stored is not None else []
     old = stored.whole() if stored is not None else None
+    touched = [name for name in VECTORS if old is None or getattr(old, name) is not getattr(accounts, name)]
     for number, begin in enumerate(range(0, accounts.size, _CHUNK)):
         part = accounts.part(begin, begin + _CHUNK)
         if old is not None and number < len(heads) and part.size == heads[number][0]:
             same = old.part(begin, begin + _CHUNK)
-            if all(_equal(getattr(part, name), getattr(same, name)) for name in VECTORS):
+            if all(same_bits(getattr(part, name), getattr(same, name)) for name in touched):
                 continue
         blobs = _packed(part)
         head = (part.size, int(part.ends(unit).min()))
@@ -367,10 +368,6 @@ def _unpacked(row: Sequence[bytes], size: int, *, labelled: bool) -> Accounts:
         vectors[name] = vector.astype(vector.dtype.newbyteorder("="), copy=False)
     keys, lengths, texts = (vectors.pop(name) for name in ("keys", "lengths", "texts"))
     return Accounts(Ids(keys, lengths, texts) if labelled else None, **vectors)
-
-
-def _equal(left: NDArray[Any], right: NDArray[Any]) -> bool:
-    return left is right or left.tobytes() == right.tobytes()  # bytes, for nan is nan here
 
 
 def _write_state(connection: sqlite3.Connection, chain: bytes, totals: Totals, heads: _Heads) -> bytes:
