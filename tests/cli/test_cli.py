@@ -168,7 +168,7 @@ class TestRelease:
         def full(*_, **__):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(release_command, "write_whole", full)
+        monkeypatch.setattr("hetdp.cli.release_query.write_whole", full)
         code, out, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--json", "-o", "answer.json")
         assert code == 6
         assert "No space left on device" in err
@@ -483,7 +483,7 @@ def test_interruption_is_exit_code_130(run, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hetdp.cli.release.read_table", interrupted)
+    monkeypatch.setattr("hetdp.cli.release_query.read_table", interrupted)
     code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1)
     assert code == 130
     assert "Interrupted" in err
