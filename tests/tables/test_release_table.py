@@ -52,7 +52,7 @@ def visits(size=4000, seed=1, *, people=1500):
 
 def exact_sums(table, plan):
     with open_source(table, numbers=["hours", "overtime", "privacy"]) as source:
-        return group_sums(source, bind(plan, source.schema).question)
+        return group_sums(source, bind(plan, source).question)
 
 
 def numbers(answer):
@@ -95,7 +95,7 @@ def released_sums(answer):
 
 @pytest.mark.slow
 def test_noise_has_the_scale_that_the_guarantee_implies():
-    """Kolmogorov-Smirnov on 1,200 noises each: the right scale is not rejected at 1e-7, a quarter less or more is."""
+    """Kolmogorov-Smirnov on 1,200 noises each: the right scale is not rejected at 1e-7, 0.7 and 1.4 times it are."""
     table, plan = visits(300), hetdp.plan_table(AGGREGATES, **EVERYTHING)
     exact = exact_sums(table, plan)
     answers = [hetdp.release_table(table, AGGREGATES, **EVERYTHING, random_state=seed) for seed in range(400)]
@@ -106,7 +106,7 @@ def test_noise_has_the_scale_that_the_guarantee_implies():
         scale = 2 * added.most / added.steps_per_unit / 0.25
         assert plan.scale(added) == pytest.approx(scale)
         assert kstest(noise / scale, "laplace").pvalue > 1e-7
-        for wrong in (0.75, 1.25):
+        for wrong in (0.7, 1.4):
             assert kstest(abs(noise) / (wrong * scale), "expon").pvalue < 1e-6
 
 
@@ -128,19 +128,22 @@ def test_a_dial_of_zero_leaves_every_bit_as_it_was(unit, by):
         assert [row.key for row in replay.rows] == [row.key for row in plain.rows]
 
 
+@pytest.mark.parametrize("hours", [1e9, 49.5, 75.0, 98.0])
 @pytest.mark.parametrize("dial", [0.01, 0.3, 1.0])
-def test_one_person_moves_all_sums_together_by_no_more_than_epsilon_times_their_dial(dial):
+def test_one_person_moves_all_sums_together_by_no_more_than_epsilon_times_their_dial(dial, hours):
     """The exact shift of every sum over its scale, added up: the loss of a person who is in all groups, many times."""
     rows = {"person": [7] * 40, "ward": ["er", "icu", "lab"] * 13 + ["er"], "age": [30] * 40}
-    rows |= {"hours": [1e9] * 40, "overtime": [-1e9] * 40, "privacy": [dial] + [1.0] * 39}
+    rows |= {"hours": [hours] * 40, "overtime": [-1e9] * 40, "privacy": [dial] + [1.0] * 39}
     person = pa.table(rows).select(visits().column_names)
     table, plan = visits(), hetdp.plan_table(AGGREGATES, **EVERYTHING)
     crowd = table.filter(pa.compute.not_equal(table["person"], 7))
     sums = [exact_sums(other, plan) for other in (crowd, pa.concat_tables([crowd, person.cast(crowd.schema)]))]
     loss = sum(
-        abs(sums[1][key][added] - sums[0][key][added]) / plan.spread(added) for key in sums[0] for added in plan.shares
+        abs(sums[1][key][added] - sums[0][key][added]) / plan.spread(added)
+        for key in sums[0]
+        for added in plan.released
     )
-    assert 0.5 * dial <= loss <= Fraction(dial)
+    assert 0.4 * dial <= loss <= Fraction(dial)
 
 
 def test_the_promise_is_said_in_full():
@@ -237,7 +240,7 @@ def test_the_epsilon_of_an_accuracy_gives_it(weights):
     assert 50 < (spread.high - spread.low) / 2 < 440
     with pytest.raises(errors.InvalidInput, match="within must name aggregates"):
         hetdp.plan_table(asked, within={"nothing": 1.0}, people=5)
-    with pytest.raises(errors.InvalidInput, match="within must be reachable; people must be given"):
+    with pytest.raises(errors.InvalidInput, match="people must be given with within"):
         hetdp.plan_table(asked, within=1.0)
     with pytest.raises(errors.InvalidInput, match="epsilon or within must be given"):
         hetdp.plan_table(asked)

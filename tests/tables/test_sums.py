@@ -26,7 +26,7 @@ SUMS = tuple(
             total("hours", lower=-10, upper=200),
             mean("hours", lower=-(2.0**60), upper=2.0**61),
         )
-        for added in aggregate.sums(scaled_up=False)
+        for added in aggregate.sums(weighted=True)
     )
 )
 QUESTIONS = {
@@ -107,9 +107,7 @@ def test_sums_beyond_64_bits_do_not_wrap():
     size = 9_000_000  # times 2**40 is more than 2**63
     table = pa.table({"hours": pa.array(np.full(size, 99.0)), "privacy": pa.array(np.ones(size))})
     with open_source(table, numbers=["hours", "privacy"]) as source:
-        found = group_sums(
-            source, Question((PEOPLE, total("hours", lower=0, upper=99).sums(scaled_up=False)[0]), weights="privacy")
-        )
+        found = group_sums(source, Question((PEOPLE, total("hours", lower=0, upper=99).sums()[0]), weights="privacy"))
     ((people, hours),) = (tuple(sums.values()) for sums in found.values())
     assert people == hours == size * math.trunc((1 - 2.0**-51) * STEPS) > 2**63
 
@@ -126,3 +124,17 @@ def test_nobody_moves_a_sum_by_more_than_their_dial_allows(dial, groups, most, s
     moved = math.trunc(weight * (1 - 2.0**-51) * float(steps))
     assert abs(moved) <= Fraction(dial) * most / groups * abs(steps)
     assert abs(moved) <= abs(steps)
+
+
+@given(dial=st.floats(0, 1), steps=st.integers(-(2**39), 2**39))
+def test_room_is_free(dial, steps):
+    """What a person adds to values and room together is never more than an end of the range would add to values."""
+    room = math.floor((2.0**78 - float(steps) * float(steps)) * 2.0**-40)
+    assert abs(steps) + room <= 2**39
+    added = [abs(math.trunc(dial * (1 - 2.0**-51) * float(part))) for part in (steps, room)]
+    assert sum(added) <= Fraction(dial) * 2**39
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2**38, 2**39 - 3, 2**39 - 2, 2**39 - 1, 2**39])
+def test_room_is_free_at_the_ends(steps):
+    assert steps + math.floor((2.0**78 - float(steps) * float(steps)) * 2.0**-40) <= 2**39

@@ -15,11 +15,6 @@ from hetdp.tables.sums import PEOPLE, Sum
 
 __all__ = ["AGGREGATES", "Aggregate", "Context", "count", "mean", "parse_aggregate", "total", "variance"]
 
-_POPULATION = (
-    "People count with their dials, and how many there are is not public. Give population=, the number of people in "
-    "all groups as known from elsewhere, to scale it up."
-)
-
 
 @dataclass(frozen=True)
 class Context:
@@ -29,8 +24,12 @@ class Context:
     everybody: NoisySum | None
     #: Number of people in all groups together, where the caller knows it from elsewhere.
     population: float | None
-    #: Whether weights other than 1 may have been at work.
-    distorted: bool
+    #: Whether people may have counted with dials other than 1.
+    dialled: bool
+    #: Whether they may have counted with weights other than 1, for their dials or for being in many groups.
+    weighted: bool
+    #: Why nobody can tell what counts and totals would be if everybody counted fully, if so.
+    obstacle: str | None
     confidence: float
 
 
@@ -38,8 +37,12 @@ class Aggregate(ABC):
     """One question about every group."""
 
     @abstractmethod
-    def sums(self, *, scaled_up: bool) -> tuple[Sum, ...]:
-        """Return what has to be released for it; `scaled_up` if a population is known that dials hide a part of."""
+    def sums(self, *, scaled_up: bool = False, weighted: bool = False) -> tuple[Sum, ...]:
+        """Return what has to be released for it.
+
+        `scaled_up` if a population is known that dials hide a part of, `weighted` if people may count with other
+        weights than 1.
+        """
 
     @abstractmethod
     def value(self, noisy: Mapping[Sum, NoisySum]) -> float:
@@ -52,39 +55,37 @@ class Aggregate(ABC):
 
 @dataclass(frozen=True)
 class _Count(Aggregate):
-    def sums(self, *, scaled_up: bool) -> tuple[Sum, ...]:  # noqa: ARG002
+    def sums(self, *, scaled_up: bool = False, weighted: bool = False) -> tuple[Sum, ...]:  # noqa: ARG002
         return (PEOPLE,)
 
     def value(self, noisy: Mapping[Sum, NoisySum]) -> float:
         return noisy[PEOPLE].value
 
     def estimate(self, noisy: Mapping[Sum, NoisySum], context: Context) -> Estimate:
-        if not context.distorted:
-            return scaled_count(noisy[PEOPLE], None, confidence=context.confidence)
-        if context.population is None or context.everybody is None:
-            return Estimate.none(_POPULATION)
-        return scaled_count(
-            noisy[PEOPLE], context.everybody, population=context.population, confidence=context.confidence
-        )
+        if context.obstacle is not None:
+            return Estimate.none(context.obstacle)
+        whole, population = (context.everybody, context.population) if context.dialled else (None, None)
+        return scaled_count(noisy[PEOPLE], whole, population=population, confidence=context.confidence)
 
 
 @dataclass(frozen=True)
 class _Total(Aggregate):
     summed: Sum
 
-    def sums(self, *, scaled_up: bool) -> tuple[Sum, ...]:
+    def sums(self, *, scaled_up: bool = False, weighted: bool = False) -> tuple[Sum, ...]:  # noqa: ARG002
         return (PEOPLE, self.summed) if scaled_up else (self.summed,)
 
     def value(self, noisy: Mapping[Sum, NoisySum]) -> float:
         return noisy[self.summed].value
 
     def estimate(self, noisy: Mapping[Sum, NoisySum], context: Context) -> Estimate:
-        if context.distorted and (context.population is None or context.everybody is None):
-            return Estimate.none(_POPULATION)
+        if context.obstacle is not None:
+            return Estimate.none(context.obstacle)
+        whole, population = (context.everybody, context.population) if context.dialled else (None, None)
         return scaled_total(
             noisy[self.summed],
-            context.everybody if context.distorted else None,
-            population=context.population if context.distorted else None,
+            whole,
+            population=population,
             center=0.0,
             lower=self.summed.lower,
             upper=self.summed.upper,
@@ -96,8 +97,8 @@ class _Total(Aggregate):
 class _Mean(Aggregate):
     summed: Sum
 
-    def sums(self, *, scaled_up: bool) -> tuple[Sum, ...]:  # noqa: ARG002
-        return (PEOPLE, self.summed)
+    def sums(self, *, scaled_up: bool = False, weighted: bool = False) -> tuple[Sum, ...]:  # noqa: ARG002
+        return (PEOPLE, self.summed, self.summed.room) if weighted else (PEOPLE, self.summed)
 
     def value(self, noisy: Mapping[Sum, NoisySum]) -> float:
         return self.summed.center + _ratio(noisy[self.summed], noisy[PEOPLE])
@@ -106,7 +107,7 @@ class _Mean(Aggregate):
         own = self.summed
         return weighted_mean(
             noisy[own], noisy[PEOPLE], center=own.center, lower=own.lower, upper=own.upper,
-            confidence=context.confidence, distorted=context.distorted,
+            confidence=context.confidence, distorted=context.weighted, room=noisy.get(own.room),
         )  # fmt: skip
 
 
@@ -119,7 +120,7 @@ class _Variance(Aggregate):
         own = self.summed
         return Sum(own.column, own.lower, own.upper, own.center, power=2)
 
-    def sums(self, *, scaled_up: bool) -> tuple[Sum, ...]:  # noqa: ARG002
+    def sums(self, *, scaled_up: bool = False, weighted: bool = False) -> tuple[Sum, ...]:  # noqa: ARG002
         return (PEOPLE, self.summed, self.squares)
 
     def value(self, noisy: Mapping[Sum, NoisySum]) -> float:
@@ -130,7 +131,7 @@ class _Variance(Aggregate):
         own = self.summed
         return weighted_variance(
             noisy[own], noisy[self.squares], noisy[PEOPLE], shift=self.squares.shift, center=own.center,
-            lower=own.lower, upper=own.upper, confidence=context.confidence, distorted=context.distorted,
+            lower=own.lower, upper=own.upper, confidence=context.confidence, distorted=context.weighted,
         )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ from hetdp.tables.plan import TablePlan
 __all__ = ["Row", "TableAnswer"]
 
 _WEIGHTED = (
-    "People count with their dials: where dials go with what is asked, the strict are under-represented in estimates."
+    "People count with their dials. An estimate is right where dials do not go with what is asked; where they do, the "
+    "strict are under-represented in it."
 )
 
 
@@ -75,8 +76,8 @@ class TableAnswer:
         How epsilon was split and how much noise that meant; all of it public.
     guarantee
         The promise, in words and numbers.
-    distorted
-        Whether dials other than 1 may have been at work.
+    dialled
+        Whether people may have counted with dials other than 1.
     simulated
         True if made with a seed; then nothing publishes it.
 
@@ -89,7 +90,7 @@ class TableAnswer:
     rows: tuple[Row, ...]
     plan: TablePlan
     guarantee: Guarantee
-    distorted: bool
+    dialled: bool
     simulated: bool = False
     version: str = __version__
 
@@ -155,7 +156,7 @@ class TableAnswer:
         """What to keep in mind when reading it; public."""
         groups = self.plan.question.max_groups
         shrunk = f"Somebody in more than {counted(groups, 'group')} (max_groups) counts for less in each."
-        return (*([_WEIGHTED] if self.distorted else []), *([shrunk] if self.plan.shrinks_by_groups else []))
+        return (*([_WEIGHTED] if self.dialled else []), *([shrunk] if self.plan.shrinks_by_groups else []))
 
 
 def _plain(part: Any) -> Any:  # noqa: ANN401  (a key)

@@ -12,6 +12,7 @@ from hetdp.core.errors import DataError
 from hetdp.core.words import listed
 from hetdp.tables.keys import UnknownKeys
 from hetdp.tables.plan import TablePlan
+from hetdp.tables.sources import TableSource
 from hetdp.tables.sums import KeyColumn, Question
 
 __all__ = ["Bound", "bind"]
@@ -37,9 +38,9 @@ class Bound:
         return tuple(names.get(part, part) for names, part in zip(self.as_given, key, strict=True))
 
 
-def bind(plan: TablePlan, schema: Mapping[str, nw.dtypes.DType]) -> Bound:
+def bind(plan: TablePlan, source: TableSource) -> Bound:
     """Return the question as this table can be asked it, or say which column is missing or of another type."""
-    question = plan.question
+    question, schema = plan.question, source.schema
     wanted = [
         *(key.column for key in question.by),
         *(name for name in (question.weights, question.unit) if name is not None),
@@ -52,6 +53,8 @@ def bind(plan: TablePlan, schema: Mapping[str, nw.dtypes.DType]) -> Bound:
             f"table must have the columns that are asked for. Got none called {listed(list(map(repr, missing)))} "
             f"instead; it has {listed(list(map(repr, schema)))}."
         )
+    if question.where is not None:
+        source.condition(question.where)  # compares what cannot be compared, if so, before anything is charged
     names = [_native_keys(key, schema[key.column]) for key in question.by]
     by = tuple(
         key if isinstance(key.keys, UnknownKeys) else KeyColumn(key.column, tuple(native))

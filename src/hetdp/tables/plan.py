@@ -2,7 +2,6 @@
 
 import datetime as dt
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,7 +11,6 @@ from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.core.checks import Real, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.words import counted, listed
-from hetdp.mechanisms.accuracy import MOST_LEVEL, smallest_level
 from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import NoisySum
 from hetdp.noise.laplace import MAXIMUM_SCALE
@@ -29,18 +27,18 @@ Keys = Mapping[str, Sequence[Any] | UnknownKeys]
 #: Columns that every answer has beside its keys.
 ANSWER_COLUMNS = ("aggregate", "estimate", "low", "high", "value")
 _MOST_GROUPS = 10_000_000
-#: Where everybody's value may be, from the middle of the range (0) to its end (1), when accuracy is planned for.
-_VALUES = (0.0, 0.5, 0.9)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TablePlan:
     """How epsilon is split, and the noise that follows; everything here is public.
 
     Attributes
     ----------
     shares
-        The part of epsilon that each sum costs, exactly.
+        The part of epsilon that each sum costs, exactly; free ones are not among them.
+    stated_groups
+        Whether the caller has said how many groups people are in, rather than left it at 1.
     keys_share
         The part that choosing keys from the data costs, 0 where they are public.
     """
@@ -53,6 +51,10 @@ class TablePlan:
     delta: float
     population: float | None
     confidence: float
+    stated_groups: bool
+
+    def __repr__(self) -> str:
+        return f"TablePlan({', '.join(self.aggregates)}; epsilon={float(self.epsilon):g})"
 
     def at(self, epsilon: Real) -> "TablePlan":
         """Return the same release at another epsilon, split in the same way."""
@@ -69,7 +71,7 @@ class TablePlan:
     @property
     def scales(self) -> dict[str, float]:
         """The scale of the Laplace noise on each sum, by name, in its own unit."""
-        return {_called(added, self.question): self.scale(added) for added in self.shares}
+        return {_called(added, self.question): self.scale(added) for added in self.released}
 
     @property
     def keys(self) -> list[tuple[Any, ...]]:
@@ -86,20 +88,56 @@ class TablePlan:
         """How many people of dial 1 a key that is chosen from the data needs to come out half of the time."""
         return threshold(self.keys_share, self.delta, steps=STEPS, groups=self.question.max_groups) / STEPS
 
+    @property
+    def released(self) -> tuple[Sum, ...]:
+        """Every sum that is released, those that cost nothing included."""
+        return tuple(added for added in self.question.sums if added.beside in self.shares)
+
     def spread(self, added: Sum) -> Fraction:
         """Return the scale of the Laplace noise on a sum, in steps."""
-        return self.question.max_groups * added.most / self.shares[added]
+        return self.question.max_groups * added.beside.most / self.shares[added.beside]
 
     def scale(self, added: Sum) -> float:
         """Return the scale of the Laplace noise on a sum, in its own unit."""
         return float(self.spread(added)) / added.steps_per_unit
 
     @property
-    def shrinks_by_groups(self) -> bool:
-        """Whether somebody may be in more groups than they count fully in."""
+    def several_groups(self) -> bool:
+        """Whether somebody may be in several groups."""
         if self.question.unit is None or not self.question.by:
             return False
-        return self.unknown or len(self.keys) > self.question.max_groups
+        return self.unknown or len(self.keys) > 1
+
+    @property
+    def shrinks_by_groups(self) -> bool:
+        """Whether somebody may be in more groups than they count fully in."""
+        return self.several_groups and (self.unknown or len(self.keys) > self.question.max_groups)
+
+    def obstacle(self, *, dialled: bool) -> str | None:
+        """Return why nobody can tell what counts and totals would be if everybody counted fully, if so."""
+        groups = self.question.max_groups
+        if self.shrinks_by_groups and not self.stated_groups:
+            return (
+                "Somebody in several groups counts for less in each of them, and how many groups people are in was not "
+                "said: max_groups says it."
+            )
+        if dialled and self.several_groups and groups > 1:
+            return (
+                f"With max_groups={groups}, people with dials count for more where they are in fewer groups, so that "
+                "groups cannot be compared by their weights. Where nobody is in more than one, max_groups=1 says so."
+            )
+        if dialled and self.population is None:
+            return (
+                "People count with their dials, and how many there are is not public. Give population, their number in "
+                "all groups together as known from elsewhere, to scale it up."
+            )
+        return None
+
+    def context(self, everybody: NoisySum | None, *, dialled: bool) -> Context:
+        """Return what estimates need to know beside the sums of their group."""
+        weighted = dialled or self.shrinks_by_groups
+        obstacle = self.obstacle(dialled=dialled)
+        return Context(everybody, self.population, dialled, weighted, obstacle, self.confidence)
 
     def guarantee(self, *, simulated: bool) -> Guarantee:
         """Return the promise of a release made as planned."""
@@ -131,7 +169,7 @@ def plan_table(
     by: Keys | None = None,
     weights: str | None = None,
     unit: str | None = None,
-    max_groups: int = 1,
+    max_groups: int | None = None,
     where: str | None = None,
     population: float | None = None,
     confidence: float = 0.95,
@@ -162,11 +200,11 @@ def plan_table(
         raise InvalidInput("epsilon or within must be given, and not both. Got neither or both instead.")
     named = _checked_aggregates(aggregates)
     level = Fraction(1) if epsilon is None else fraction("epsilon", epsilon)
-    columns = tuple(_checked_keys(column, keys) for column, keys in (by or {}).items())
+    columns = _checked_by(by)
     for name, column in (("weights", weights), ("unit", unit)):
         if column is not None and not isinstance(column, str):
             raise InvalidInput(f"{name} must be the name of a column. Got {type(column).__name__} instead.")
-    groups = whole("max_groups", max_groups, minimum=1)
+    groups = 1 if max_groups is None else whole("max_groups", max_groups, minimum=1)
     if groups > 1 and (unit is None or not columns):
         raise InvalidInput(
             f"max_groups must be 1 without unit and by: {'a row is in one group' if columns else 'there is one group'}."
@@ -175,61 +213,29 @@ def plan_table(
     everybody = None if population is None else positive("population", population)
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must lie between 0 and 1. Got {confidence!r} instead.")
-    sums = list(dict.fromkeys(added for each in named.values() for added in each.sums(scaled_up=everybody is not None)))
+    kind = {"scaled_up": everybody is not None, "weighted": weights is not None or unit is not None}
+    sums = list(dict.fromkeys(added for each in named.values() for added in each.sums(**kind)))
     unknown = [key.keys for key in columns if isinstance(key.keys, UnknownKeys)]
-    share = level / (len(sums) + bool(unknown))
+    paying = dict.fromkeys(added.beside for added in sums)
+    share = level / (len(paying) + bool(unknown))
     read = tuple(dict.fromkeys([PEOPLE, *sums] if unknown else sums))  # keys are chosen by how many people they have
     plan = TablePlan(
         Question(read, columns, weights, unit, groups, None if where is None else parse_condition(where)),
         named,
         level,
-        dict.fromkeys(sums, share),
+        dict.fromkeys(paying, share),
         share if unknown else Fraction(0),
         min((float(keys.delta) for keys in unknown), default=0.0),
         everybody,
         confidence,
+        max_groups is not None,
     )
     if within is not None:
-        plan = plan.at(_epsilon_within(plan, _goals(named, within), people))
+        from hetdp.tables.accuracy import epsilon_within
+
+        plan = plan.at(epsilon_within(plan, within, people))
     _check_size(plan)
     return plan
-
-
-def _goals(aggregates: Mapping[str, Aggregate], within: float | Mapping[str, float]) -> dict[str, float]:
-    """Return how far the interval of each aggregate may reach, of those that were named."""
-    goals = within if isinstance(within, Mapping) else dict.fromkeys(aggregates, within)
-    strangers = [name for name in goals if name not in aggregates]
-    if strangers or not goals:
-        raise InvalidInput(f"within must name aggregates. Got {listed(list(map(repr, strangers))) or 'none'} instead.")
-    return {name: positive("within", goal) for name, goal in goals.items()}
-
-
-def _epsilon_within(plan: TablePlan, goals: Mapping[str, float], people: float | None) -> float:
-    """Return the smallest epsilon at which the intervals of a group of so many people reach no farther."""
-    weight = 0.0 if people is None else positive("people", people)
-    distorted = plan.question.weights is not None or plan.shrinks_by_groups
-    groups = 1 if plan.unknown else len(plan.keys)
-
-    def farthest(epsilon: float) -> float:
-        at, far = plan.at(epsilon), 0.0
-        count = NoisySum(weight * groups, at.scale(PEOPLE) * math.sqrt(groups)) if PEOPLE in at.shares else None
-        context = Context(count, plan.population, distorted, plan.confidence)
-        for value in _VALUES:
-            noisy = {added: NoisySum(weight * added.of(value), at.scale(added)) for added in at.shares}
-            for name, goal in goals.items():
-                found = plan.aggregates[name].estimate(noisy, context)
-                if found.value is None or found.low is None or found.high is None:
-                    return math.inf
-                far = max(far, (found.high - found.value) / goal, (found.value - found.low) / goal)
-        return far
-
-    best = farthest(MOST_LEVEL)
-    if best > 1:
-        why = "people must be given for means, variances and scaled counts" if people is None else (
-            "give more people, or wider intervals: chance alone, who has which dial, makes them wider"
-        )  # fmt: skip
-        raise InvalidInput(f"within must be reachable; {why}. Got {dict(goals)} instead.")
-    return smallest_level(farthest, 1.0)
 
 
 def _check_size(plan: TablePlan) -> None:
@@ -256,6 +262,15 @@ def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggreg
                 f"Got {type(name).__name__} and {type(aggregate).__name__} instead."
             )
     return dict(aggregates)
+
+
+def _checked_by(by: Keys | None) -> tuple[KeyColumn, ...]:
+    if by is not None and not isinstance(by, Mapping):
+        raise InvalidInput(
+            'by must map columns to their keys, such as {"ward": ["er", "icu"]}, or to hetdp.unknown_keys(). '
+            f"Got {type(by).__name__} instead."
+        )
+    return tuple(_checked_keys(column, keys) for column, keys in (by or {}).items())
 
 
 def _checked_keys(column: str, keys: Sequence[Any] | UnknownKeys) -> KeyColumn:
@@ -291,5 +306,7 @@ def _called(added: Sum, question: Question) -> str:
     """Return what a sum is called where its cost is shown."""
     if added == PEOPLE:
         return "count of rows" if question.unit is None else "count of people"
+    if added.free:
+        return f"room of {added.column} (free)"
     squared = "squared " if added.power == 2 else ""  # noqa: PLR2004
     return f"{'total' if added.added_up else 'sum'} of {squared}{added.column}"

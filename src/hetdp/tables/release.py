@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import pyarrow as pa
@@ -15,7 +15,7 @@ from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import NoisySum
 from hetdp.noise.laplace import laplace_integers
-from hetdp.tables.aggregates import Aggregate, Context
+from hetdp.tables.aggregates import Aggregate
 from hetdp.tables.answer import Row, TableAnswer
 from hetdp.tables.binding import Bound, bind
 from hetdp.tables.keys import choose
@@ -28,6 +28,14 @@ __all__ = ["noisy_sums", "release_table"]
 _BATCH = 1_000_000
 
 
+class _Told(NamedTuple):
+    """What the caller says about people in a ledger; see `release_table`."""
+
+    limit: float | None
+    new_people: bool
+    update_dials: bool
+
+
 def release_table(
     table: Any,  # noqa: ANN401  (as many types as there are engines)
     aggregates: Mapping[str, Aggregate],
@@ -36,13 +44,14 @@ def release_table(
     by: Keys | None = None,
     weights: str | None = None,
     unit: str | None = None,
-    max_groups: int = 1,
+    max_groups: int | None = None,
     where: str | None = None,
     population: float | None = None,
     confidence: float = 0.95,
     ledger: Ledger | None = None,
     limit: float | None = None,
     new_people: bool = False,
+    update_dials: bool = False,
     table_name: str | None = None,
     random_state: RandomState = None,
 ) -> TableAnswer:
@@ -67,14 +76,14 @@ def release_table(
         Column that says whose a row is: then all rows of one person are protected together, and their dial is the
         smallest of all their rows. Rows without a person are left out. Default: each row is protected by itself.
     max_groups
-        With `unit` and `by`: in how many groups a person counts fully. Somebody in more counts a little less in each;
-        noise grows with it.
+        With `unit` and `by`: in how many groups a person counts fully, 1 unless said. Somebody in more counts a little
+        less in each; noise grows with it.
     where
         Which rows count, as in SQL: "age >= 18 and ward in ('er', 'icu')". Comparisons, and, or, not, in, between, is
         null; a comparison with null or nan is neither true nor false.
     population
-        Number of people in all groups together, if it is known from elsewhere: with it, counts and totals are scaled
-        up to what they would be if every dial were 1.
+        Number of people in all groups together (somebody in two groups counts twice), if it is known from elsewhere:
+        with it, counts and totals are scaled up to what they would be if every dial were 1.
     confidence
         Of the intervals.
     ledger
@@ -83,6 +92,8 @@ def release_table(
     limit, new_people
         For people whom the ledger does not know: what each may lose in a lifetime, by default as the ledger says; and
         whether they may be the majority of this table.
+    update_dials
+        Whether the dials of the table take the place of those in the ledger, from this release on.
     table_name
         Which table of a database.
     random_state
@@ -119,15 +130,16 @@ def release_table(
     if ledger is not None and unit is None:
         raise InvalidInput("unit must be given with a ledger: it says who is charged. Got None instead.")
     with open_source(table, numbers=_numbers(plan), name=table_name) as source:
-        bound = bind(plan, source.schema)
+        bound = bind(plan, source)
         _refuse_bad_weights(source, weights)
-        allowed = None
+        dialled, allowed = weights is not None, None
         if ledger is not None:
-            allowed = _charged(source, bound.question, plan, ledger, limit=limit, new_people=new_people)
+            dialled = dialled or ledger.dialled
+            told = _Told(limit, new_people, update_dials)
+            allowed = _charged(source, bound.question, plan, ledger, told, dialled=dialled)
         with scrubbed(source.engine, "add up the table"):  # frames in memory compute while they are asked
             found = group_sums(source, bound.question, allowed=allowed)
-    dialled = weights is not None or (ledger is not None and (ledger.drops or ledger.weights_spent > 0))
-    return _answer(plan, bound, found, stream, distorted=dialled or plan.shrinks_by_groups)
+    return _answer(plan, bound, found, stream, dialled=dialled)
 
 
 def _numbers(plan: TablePlan) -> list[str]:
@@ -155,7 +167,7 @@ def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:
 
 
 def _charged(
-    source: TableSource, question: Question, plan: TablePlan, ledger: Ledger, *, limit: float | None, new_people: bool
+    source: TableSource, question: Question, plan: TablePlan, ledger: Ledger, told: _Told, *, dialled: bool
 ) -> pa.Table:
     """Charge everybody in the table, and return those whose dial counts for less than the table says."""
 
@@ -169,15 +181,16 @@ def _charged(
         amount=plan.epsilon,
         delta=plan.delta,
         description=f"table: {', '.join(plan.aggregates)}",
-        # Where everybody counts fully, publicly, dials are not used and lose nothing.
-        weights_loss=float_up(plan.epsilon) if question.weights is not None else 0.0,
-        limit=limit,
-        new_people=new_people,
+        # Where everybody counts fully, publicly, there are no dials that could lose something.
+        weights_loss=float_up(plan.epsilon) if dialled else 0.0,
+        limit=told.limit,
+        new_people=told.new_people,
+        update_dials=told.update_dials,
     )
     return lowered.to_arrow().rename_columns(["u", "cap"])
 
 
-def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, distorted: bool) -> TableAnswer:
+def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, dialled: bool) -> TableAnswer:
     """Add noise to the integer sums of every group, and say what they tell."""
     keys = _chosen_keys(plan, found, stream) if plan.unknown else list(bound.keys)
     steps = noisy_sums(plan, keys, found, stream)
@@ -185,7 +198,7 @@ def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, 
         {added: NoisySum(own[place] / added.steps_per_unit, plan.scale(added)) for added, own in steps.items()}
         for place in range(len(keys))
     ]
-    context = Context(_everybody(noisy), plan.population, distorted, plan.confidence)
+    context = plan.context(_everybody(noisy), dialled=dialled)
     return TableAnswer(
         keys=tuple(key.column for key in plan.question.by),
         rows=tuple(
@@ -195,7 +208,7 @@ def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, 
         ),
         plan=plan,
         guarantee=plan.guarantee(simulated=stream.simulated),
-        distorted=distorted,
+        dialled=dialled,
         simulated=stream.simulated,
     )
 
@@ -204,10 +217,10 @@ def noisy_sums(
     plan: TablePlan, keys: Sequence[tuple[Any, ...]], found: GroupSums, stream: Stream
 ) -> dict[Sum, list[int]]:
     """Return each sum of every group in steps, with noise: all that ever leaves of the exact ones."""
-    nobody = dict.fromkeys(plan.shares, 0)
+    nobody = dict.fromkeys(plan.released, 0)
     groups = [found.get(key, nobody) for key in keys]
-    noise = {added: laplace_integers(plan.spread(added), len(keys), stream).tolist() for added in plan.shares}
-    return {added: [sums[added] + own for sums, own in zip(groups, noise[added], strict=True)] for added in plan.shares}
+    noise = {added: laplace_integers(plan.spread(added), len(keys), stream).tolist() for added in plan.released}
+    return {added: [sums[added] + one for sums, one in zip(groups, own, strict=True)] for added, own in noise.items()}
 
 
 def _chosen_keys(plan: TablePlan, found: GroupSums, stream: Stream) -> list[tuple[Any, ...]]:

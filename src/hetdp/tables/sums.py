@@ -7,7 +7,7 @@ only that |q| <= v * `most` and that q depends on one person's rows alone (docs/
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -31,7 +31,7 @@ _HALF = 2.0**20
 
 @dataclass(frozen=True)
 class Sum:
-    """What is added up over a group: people (power 0), values (1) or squared values (2), about a public centre.
+    """What is added up over a group: people (power 0), values (1) or squares (2), about a public centre.
 
     Attributes
     ----------
@@ -41,6 +41,9 @@ class Sum:
         0 adds one for everybody, 1 adds x - center, 2 adds (x - center)**2 less `shift`.
     added_up
         Whether a person's rows are added up (and clamped) rather than averaged.
+    free
+        For squares: adds the room (upper - x) (x - lower) instead. Whoever adds much to the values adds little to that,
+        so that it is released beside them, with noise of the same scale, at no further cost (docs/proofs/tables.md).
     """
 
     column: str | None = None
@@ -49,6 +52,17 @@ class Sum:
     center: float = 0.5
     power: int = 0
     added_up: bool = False
+    free: bool = False
+
+    @property
+    def beside(self) -> "Sum":
+        """The sum whose cost covers this one: itself, or the values that a free one goes with."""
+        return self.cells if self.free else self
+
+    @property
+    def room(self) -> "Sum":
+        """The free companion of a sum of values."""
+        return replace(self, power=2, free=True)
 
     @property
     def _linear(self) -> float:
@@ -72,16 +86,20 @@ class Sum:
         """How many steps one unit of the released sum has."""
         if self.power == 0:
             return float(STEPS)
-        return self._linear if self.power == 1 else self._linear * self._linear * 2.0**-38
+        if self.power == 1:
+            return self._linear
+        return self._linear * self._linear * (2.0**-40 if self.free else 2.0**-38)
 
     @property
     def shift(self) -> float:
         """What every square is less by: half of the largest, so that squares too lie around 0 and need less noise."""
-        return 0.0 if self.power < 2 else (self.upper - self.lower) ** 2 / 8  # noqa: PLR2004
+        return (self.upper - self.lower) ** 2 / 8 if self.power == 2 and not self.free else 0.0  # noqa: PLR2004
 
     def of(self, value: float) -> float:
         """Return what a person of weight 1 adds whose value lies so far from the centre (0) to the upper end (1)."""
         apart = value * (self.upper - self.center)
+        if self.free:
+            return (self.upper - self.center - apart) * (apart + self.center - self.lower)
         return (1.0, apart, apart * apart - self.shift)[self.power]
 
     @property
@@ -261,8 +279,12 @@ def _sum_steps(question: Question) -> Iterator[nw.Expr | None]:
             yield None if question.counts_fully else nw.lit(float(STEPS))
             continue
         own = nw.col(f"d{cells.index(added.cells)}")
-        # A square has no more than 2**40 whole steps, so cutting it down is all the rounding there is.
-        yield own if added.power == 1 else (own * own * 2.0**-38).floor().cast(nw.Float64) - STEPS / 2
+        if added.power == 1:
+            yield own
+        elif added.free:  # at most 2**38, where the value is in the middle
+            yield ((2.0**78 - own * own) * 2.0**-40).floor().cast(nw.Float64)
+        else:
+            yield (own * own * 2.0**-38).floor().cast(nw.Float64) - STEPS / 2
 
 
 def _halved(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:

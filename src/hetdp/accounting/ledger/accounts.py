@@ -43,6 +43,8 @@ class Totals:
         The most that people new to the ledger, weights, and delta may come to; None for no such limit.
     protects
         Whose losses are counted: those of an item, a row or a person.
+    dialled
+        Whether somebody was given another dial than their table has.
     """
 
     unit: str
@@ -58,6 +60,7 @@ class Totals:
     weights_limit: int | None = None
     delta_limit: int | None = None
     protects: str = "item"
+    dialled: bool = False
 
     @property
     def total(self) -> int:

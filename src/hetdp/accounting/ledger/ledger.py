@@ -362,6 +362,12 @@ class Ledger:
         return self._drop or self._peek().totals.dropping
 
     @property
+    def dialled(self) -> bool:
+        """Whether people may have dials other than 1: some charge used dials, or `set_dials` did. Public."""
+        totals = self._peek().totals
+        return totals.dialled or totals.weights_spent > 0
+
+    @property
     def weights_spent(self) -> float:
         """What each weight has lost by being used: the sum of `weights_loss`, in the unit of the ledger."""
         return self._peek().totals.weights_spent / STEPS
@@ -598,7 +604,7 @@ class Ledger:
 
         Privacy
         -------
-        That somebody changed a dial is written into their account only: the history does not tell.
+        Who changed a dial is written into their account only. That somebody did is public (`dialled`).
 
         Examples
         --------
@@ -620,7 +626,8 @@ class Ledger:
                 unknown = int(np.count_nonzero(places < 0))
                 raise InvalidInput(f"ids must be known to the ledger. Got {unknown} unknown ones instead.")
             settled = state.accounts.take(places).settled(state.totals)
-            return replace(state, roll=state.accounts.changed(places, replace(settled, dials=checked))), []
+            changed = state.accounts.changed(places, replace(settled, dials=checked))
+            return replace(state, totals=replace(state.totals, dialled=True), roll=changed), []
 
         self._update(change)
 

@@ -18,7 +18,7 @@ from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.mutants.base import Mutant, by_statistics
 from hetdp.auditing.registry import Case, replay_case, statistical_case
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.tables.aggregates import count, total, variance
+from hetdp.tables.aggregates import mean, total, variance
 from hetdp.tables.plan import TablePlan, plan_table
 from hetdp.tables.release import noisy_sums
 from hetdp.tables.sources import open_source
@@ -35,11 +35,16 @@ _PEOPLE: Sequence[Sequence[tuple[str, int, float, float]]] = (
     [("er", 40, 99.0, 0.5), ("icu", 40, 0.0, 0.5), ("lab", 40, 99.0, 0.5)],
     [("icu", 50, 99.0, 0.25)] * 40,
     [("lab", 20, 99.0, 1.0), ("lab", 12, 50.0, 0.25)],
+    [("lab", 70, 60.0, 0.5)],
     [("er", 60, 99.0, 0.0), ("icu", 60, 0.0, 1.0)],
 )
 _DIALS = [min(dial for *_, dial in rows) for rows in _PEOPLE]
 _COLUMNS = ("ward", "age", "hours", "dial", "person")
-_AGGREGATES = {"n": count(), "spread": variance("hours", lower=0, upper=99), "all": total("hours", lower=0, upper=99)}
+_AGGREGATES = {
+    "hours": mean("hours", lower=0, upper=99),
+    "spread": variance("hours", lower=0, upper=99),
+    "all": total("hours", lower=0, upper=99),
+}
 _SAMPLES = {"quick": 20_000, "full": 60_000}
 #: What an attacker makes of a number without noise.
 _CERTAIN = 50.0
@@ -66,6 +71,8 @@ class _Handling:
     all_dials: bool = True
     #: Whether the sums share one epsilon.
     split: bool = True
+    #: What people away from the ends of the range add to the sum that is free, compared with what may be.
+    room: int = 1
 
     def question(self, plan: TablePlan) -> Question:
         """Return what is added up."""
@@ -85,7 +92,11 @@ def _exact(handling: _Handling, present: tuple[bool, ...]) -> GroupSums:
         rows = [row for row in rows if row[1] >= 18]  # noqa: PLR2004  (the condition)
     table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)})
     with open_source(table, numbers=["hours", "dial", "age"]) as source:
-        return group_sums(source, handling.question(_plan()))
+        found = group_sums(source, handling.question(_plan()))
+    return {
+        key: {added: steps * (handling.room if added.free else 1) for added, steps in sums.items()}
+        for key, sums in found.items()
+    }
 
 
 _cached = lru_cache(maxsize=256)(_exact)
@@ -96,10 +107,12 @@ def _telling(handling: _Handling) -> Telling:
     keys = [(ward,) for ward in _WARDS]
 
     def vector(found: GroupSums) -> NDArray[np.float64]:
-        return np.array([[found.get(key, {}).get(added, 0) for key in keys] for added in plan.shares], dtype=np.float64)
+        return np.array(
+            [[found.get(key, {}).get(added, 0) for key in keys] for added in plan.released], dtype=np.float64
+        )
 
-    scales = np.array([float(plan.spread(added)) for added in plan.shares])[:, None]
-    silent = np.array([[added == PEOPLE and not handling.noise_on_counts] for added in plan.shares])
+    scales = np.array([float(plan.spread(added)) for added in plan.released])[:, None]
+    silent = np.array([[added == PEOPLE and not handling.noise_on_counts] for added in plan.released])
 
     with_them = vector(_cached(handling, (True,) * len(_PEOPLE)))
     but_one = [tuple(place != person for place in range(len(_PEOPLE))) for person in range(len(_PEOPLE))]
@@ -154,4 +167,5 @@ MUTANTS: Sequence[Mutant] = (
     _mutant("table, counted in full in each group", _Handling(stretched=False), 1),
     _mutant("table, the dial of the rows that count", _Handling(all_dials=False), 3),
     _mutant("table, epsilon spent once per sum", _Handling(split=False), 0),
+    _mutant("table, a free sum that is not", _Handling(room=16), 4),
 )

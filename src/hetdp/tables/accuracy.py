@@ -1,0 +1,82 @@
+"""Which epsilon makes the intervals of a table narrow enough: from public numbers alone, before anything is read."""
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from hetdp.core.checks import positive
+from hetdp.core.errors import InvalidInput
+from hetdp.core.words import listed
+from hetdp.mechanisms.accuracy import MOST_LEVEL, smallest_level, up
+from hetdp.mechanisms.ratios import Estimate, NoisySum
+from hetdp.tables.sums import PEOPLE
+
+if TYPE_CHECKING:
+    from hetdp.tables.plan import TablePlan
+
+__all__ = ["epsilon_within"]
+
+#: Where everybody's value may be, from the centre of the range (0) to its end (1).
+_VALUES = (0.0, 0.5, 0.9)
+
+
+def epsilon_within(plan: "TablePlan", within: float | Mapping[str, float], people: float | None) -> float:
+    """Return the smallest epsilon, in three digits, at which no interval reaches farther than it may.
+
+    For a group worth so many people of dial 1, whatever their values are, as long as those agree.
+    """
+    goals = _goals(plan, within)
+    weight = 0.0 if people is None else positive("people", people)
+
+    def reach(epsilon: float) -> float:
+        return max(_reach(found) / goals[name] for name, found in _expected(plan.at(epsilon), goals, weight))
+
+    best = reach(MOST_LEVEL)
+    if best <= 1:
+        return smallest_level(reach, 1.0)
+    for _, found in _expected(plan.at(MOST_LEVEL), goals, weight):
+        if found.reason is not None:
+            missing = "people must be given with within: what a group is worth in people of dial 1."
+            raise InvalidInput(missing if people is None and plan.obstacle(dialled=_dialled(plan)) is None else (
+                f"within must be about answers that have an estimate. Got one without instead: {found.reason}"
+            ))  # fmt: skip
+    least = listed([f"{up(best * goal)} for {name}" for name, goal in goals.items()])
+    raise InvalidInput(
+        f"within must be at least {least}: who has which dial is chance, and makes intervals of so many people that "
+        f"wide, whatever epsilon is. Got {listed([f'{goal:g}' for goal in goals.values()])} instead."
+    )
+
+
+def _goals(plan: "TablePlan", within: float | Mapping[str, float]) -> dict[str, float]:
+    """Return how far the interval of each aggregate may reach, of those that were named."""
+    goals = within if isinstance(within, Mapping) else dict.fromkeys(plan.aggregates, within)
+    strangers = [name for name in goals if name not in plan.aggregates]
+    if strangers or not goals:
+        got = listed([repr(name) for name in strangers]) if strangers else "none"
+        raise InvalidInput(f"within must name aggregates. Got {got} instead.")
+    return {name: positive("within", goal) for name, goal in goals.items()}
+
+
+def _dialled(plan: "TablePlan") -> bool:
+    return plan.question.weights is not None
+
+
+def _expected(plan: "TablePlan", goals: Mapping[str, float], weight: float) -> list[tuple[str, Estimate]]:
+    """Return what would be estimated of a group worth so much, without any noise but with its intervals."""
+    groups = 1 if plan.unknown else len(plan.keys)
+    everybody = None
+    if PEOPLE in plan.shares:
+        everybody = NoisySum(weight * groups, plan.scale(PEOPLE) * math.sqrt(groups))
+    context = plan.context(everybody, dialled=_dialled(plan))
+    return [
+        (name, plan.aggregates[name].estimate(noisy, context))
+        for value in _VALUES
+        for noisy in [{added: NoisySum(weight * added.of(value), plan.scale(added)) for added in plan.released}]
+        for name in goals
+    ]
+
+
+def _reach(found: Estimate) -> float:
+    if found.value is None or found.low is None or found.high is None:
+        return math.inf
+    return max(found.high - found.value, found.value - found.low)
