@@ -9,11 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetdp.accounting.composition import (
+    BOUNDLESS,
     MOST_STEPS,
     STEPS,
     add_up,
     epsilon_delta_of_rho,
     group_loss,
+    loss_of,
+    losses_of,
     rho_of_epsilon,
     rho_steps_up,
     steps_down,
@@ -152,9 +155,9 @@ def test_not_negative_refuses(value):
 @given(st.floats(0.0, 9e6))
 def test_steps_of_losses_are_not_below_and_those_of_limits_not_above_but_for_the_last_bits(number):
     exact = Fraction(number) * STEPS
-    assert exact * LENIENT <= int(steps_up(number)) <= math.ceil(exact)
-    assert math.floor(exact) <= int(steps_down(number)) <= exact / LENIENT
-    assert exact * LENIENT <= steps_of(number) <= math.ceil(exact)
+    assert exact * LENIENT <= int(steps_up(number)) <= math.ceil(exact / LENIENT)
+    assert math.floor(exact * LENIENT) <= int(steps_down(number)) <= exact / LENIENT
+    assert steps_of(number) == int(steps_up(number))
     assert min(exact * Fraction(number) / 2 * LENIENT**2, MOST_STEPS) <= int(rho_steps_up(number))
     assert steps_of(Fraction(number)) == math.ceil(exact)
 
@@ -164,8 +167,28 @@ def test_decimals_and_thirds_are_whole_steps(numerator, denominator):
     """Such as 0.1, which no float is."""
     number, exact = numerator / denominator, Fraction(numerator, denominator) * STEPS
     assert exact.denominator == 1
-    if exact < 2**49:
+    if exact < 2**52:
         assert (int(steps_up(number)), int(steps_down(number)), steps_of(number)) == (exact, exact, exact)
+        assert loss_of(int(exact)) == number
+
+
+@given(st.floats(2**51 / STEPS, 9e6))
+def test_a_large_loss_fits_into_a_limit_of_the_same_size_and_is_shown_as_no_less(number):
+    assert steps_up(number) == steps_down(number)
+    assert number <= loss_of(int(steps_up(number))) <= number * (1 + 2**-51)
+
+
+@pytest.mark.parametrize("number", [1e6, 123456.75, 9e6, 35742.1, 8936.3])
+def test_large_decimals_are_shown_as_they_were_typed(number):
+    assert loss_of(int(steps_up(number))) == loss_of(int(steps_down(number))) == number
+
+
+@pytest.mark.parametrize("number", [9.2e6, 1e30, 1e308, Fraction(10**400)])
+def test_what_is_too_much_to_be_counted_is_an_infinite_loss_and_no_limit(number):
+    assert loss_of(steps_of(number)) == loss_of(steps_of(number) + steps_of(number)) == math.inf
+    if isinstance(number, float):
+        assert losses_of(steps_up(number)) == losses_of(rho_steps_up(number)) == math.inf
+        assert int(steps_down(number)) == BOUNDLESS
 
 
 @given(st.integers(0, 2**53), st.floats(0.0, 1.0, exclude_min=True), st.integers(0, 2**50), st.sampled_from([1, 2]))

@@ -383,6 +383,39 @@ def test_extending_with_one_text_instead_of_labels_is_refused():
     assert ledger.size == 1
 
 
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+@pytest.mark.parametrize("kept", ["in memory", "in a file"])
+def test_what_is_too_much_to_be_counted_is_lost_and_no_limit_holds_it_back(kept, unit, tmp_path):
+    path = None if kept == "in memory" else tmp_path / "ledger.db"
+    made = {"limits": [1e30, 1e6, 0.7], "unit": unit, "weights_limit": 1e30}
+    ledger = Ledger(path=path, **made)
+    assert ledger.limits.tolist() == ledger.remaining.tolist() == [math.inf, 1e6, 0.7]
+    for _ in range(2):
+        ledger.charge([1e18, 0.0, 0.0], unit=unit, weights_loss=1e300)
+        assert ledger.spent.tolist() == [math.inf, 0.0, 0.0]
+    assert ledger.remaining.tolist() == [math.inf, 1e6, 0.7]
+    assert (ledger.weights_limit, ledger.weights_spent) == (math.inf, math.inf)
+    with pytest.raises(BudgetExhausted):
+        ledger.charge([0.0, 1e18, 0.0], unit=unit)
+    ledger.charge([0.0, 1e6, 0.7], unit=unit)
+    assert (ledger.spent[1:].tolist(), ledger.remaining[1:].tolist()) == ([1e6, 0.7], [0.0, 0.0])
+    if path is not None:
+        ledger.close()
+        assert Ledger(path=path, **made).spent[0] == math.inf
+
+
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+def test_people_without_a_limit_pay_until_the_total_ends(unit):
+    ledger = Ledger.of_people(limit=1e30, unit=unit)
+    for _ in range(3):
+        ledger.charge_people([(["ann", "bob"], [1.0, 1e-3])], amount=1000, unit=unit)
+        ledger.charge_people([(["ann", "bob"], [1e-3, 1.0])], amount=1, unit=unit, update_dials=True)
+    assert (ledger.limit, ledger.remaining.tolist()) == (math.inf, [math.inf] * 2)
+    assert ledger.spent.min() > 1000.0
+    with pytest.raises(InvalidInput, match="must leave the total of the ledger below"):
+        ledger.charge_people([(["ann"], [1.0])], amount=1e30, unit=unit)
+
+
 def test_a_description_of_ones_own_is_only_a_description():
     ledger = Ledger(limits=[1.0])
     ledger.charge([0.1], description="my survey (dropping)")

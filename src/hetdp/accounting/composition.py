@@ -10,6 +10,7 @@ A ledger counts in whole steps. A float stands for the decimal that it was typed
 
 import math
 import numbers
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +29,7 @@ __all__ = [
     "delta_steps",
     "epsilon_delta_of_rho",
     "group_loss",
+    "loss_of",
     "losses_of",
     "rho_of_epsilon",
     "rho_steps_up",
@@ -42,14 +44,16 @@ UNITS = ("epsilon", "rho")
 STEPS = 252 * 10**9
 #: Steps of a ledger in a delta of 1: deltas are small.
 DELTA_STEPS = 10**36
-#: A loss that no limit covers. A limit above 9 million is taken for the largest one below it.
+#: From here on, at 9 million, nothing is counted: a loss is infinite, and a limit is none.
 MOST_STEPS = 2**61
-#: A loss that is not bounded at all: the pure one of Gaussian noise.
+#: A loss that is not bounded at all, such as the pure one of Gaussian noise; or no limit.
 BOUNDLESS = 2**62
 #: A float differs from the decimal that it stands for by 2**-53 of it, and a product may be rounded by as much again.
 #: Factors that are 1.1 * 2**-52 off make whole steps of that decimal all the same, with less than 2**-51 of leniency.
 _STEPS_BELOW, _STEPS_ABOVE = STEPS - 2.0**-14, STEPS + 2.0**-14
-_SHRINK, _NONE = Fraction(1, 2**51), Fraction(0)
+#: From here on that much is a step or more, and the nearest number of steps is meant.
+_LARGE = 2**51 / STEPS
+_NONE = Fraction(0)
 
 #: Exponents tried around the closed-form optimum: 3.5 % apart, which costs less than 0.1 % of the result.
 _EXPONENT_FACTORS = 2.0 ** np.linspace(-4.0, 2.0, 121)
@@ -74,24 +78,38 @@ def add_up(left: ArrayLike, right: ArrayLike) -> NDArray[np.float64]:
 
 
 def steps_up(losses: ArrayLike) -> NDArray[np.int64]:
-    """Return losses >= 0 in whole steps, rounded up: at least `STEPS * losses * (1 - 2**-51)`."""
-    return _capped(np.ceil(np.multiply(losses, _STEPS_BELOW)))
+    """Return losses >= 0 in whole steps, rounded up: at least `STEPS * losses * (1 - 2**-51)`, or `MOST_STEPS`."""
+    return _counted(losses, _STEPS_BELOW, np.ceil)
 
 
 def rho_steps_up(losses: ArrayLike) -> NDArray[np.int64]:
     """Return pure losses as zCDP losses `losses**2 / 2` in whole steps, rounded up, each loss counted as above."""
     pure = np.asarray(losses, dtype=np.float64)
     with np.errstate(over="ignore", under="ignore"):
-        steps = np.ceil(pure * pure * (0.5 * _STEPS_BELOW))
-    return _capped(np.maximum(steps, pure > 0.0))  # what vanishes by squaring is something
+        rho = pure * pure * 0.5
+    return np.where(pure > 0.0, np.maximum(steps_up(rho), 1), 0)  # what vanishes by squaring is something
 
 
 def steps_down(limits: ArrayLike) -> NDArray[np.int64]:
-    """Return limits >= 0 in whole steps, rounded down: at most `STEPS * limits * (1 + 2**-51)`."""
-    return np.minimum(_capped(np.floor(np.multiply(limits, _STEPS_ABOVE))), MOST_STEPS - 1)
+    """Return limits >= 0 in whole steps, rounded down: at most `STEPS * limits * (1 + 2**-51)`, or `BOUNDLESS`."""
+    steps = _counted(limits, _STEPS_ABOVE, np.floor)
+    return np.where(steps >= MOST_STEPS, np.int64(BOUNDLESS), steps)
 
 
-def _capped(steps: NDArray[np.float64]) -> NDArray[np.int64]:
+def _counted(
+    amounts: ArrayLike, factor: float, rounded: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+) -> NDArray[np.int64]:
+    """Return amounts in whole steps, at most `MOST_STEPS`.
+
+    A large one is counted as the nearest number that is not shown as less, be it a loss or a limit.
+    """
+    floats = np.asarray(amounts, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = rounded(floats * factor)
+        if floats.max(initial=0.0) >= _LARGE:
+            nearest = np.rint(floats * STEPS)
+            nearest += np.where(nearest / STEPS < floats, np.maximum(np.spacing(nearest), 1.0), 0.0)
+            steps = np.where(floats >= _LARGE, nearest, steps)
     return np.minimum(steps, float(MOST_STEPS)).astype(np.int64)
 
 
@@ -100,10 +118,10 @@ def steps_of(amount: Real, unit: str = "epsilon", *, wanted: str = "epsilon") ->
 
     `wanted` is the unit of the steps: a pure amount e is e^2/2 in zCDP.
     """
-    if amount == 0:
-        return 0
-    exact = Fraction(amount) if isinstance(amount, numbers.Rational) else Fraction(float(amount)) * (1 - _SHRINK)
-    return math.ceil(STEPS * (exact if unit == wanted else exact * exact / 2))
+    if not isinstance(amount, numbers.Rational):
+        return int(steps_up(float(amount)) if unit == wanted else rho_steps_up(float(amount)))
+    exact = Fraction(amount)
+    return min(math.ceil(STEPS * (exact if unit == wanted else exact * exact / 2)), MOST_STEPS)
 
 
 def delta_steps(delta: Real) -> Fraction:
@@ -114,9 +132,14 @@ def delta_steps(delta: Real) -> Fraction:
 
 
 def losses_of(steps: ArrayLike) -> NDArray[np.float64]:
-    """Return steps as losses; what is boundless is infinite."""
+    """Return steps as losses or limits; what is too much to be counted is infinite."""
     whole = np.asarray(steps, dtype=np.int64)
-    return np.where(whole >= BOUNDLESS, np.inf, whole / STEPS)
+    return np.where(whole >= MOST_STEPS, np.inf, whole / STEPS)
+
+
+def loss_of(steps: int) -> float:
+    """Return steps as a loss, as above."""
+    return float(losses_of(min(steps, BOUNDLESS)))
 
 
 def rho_of_epsilon(epsilon: ArrayLike) -> NDArray[np.float64]:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from hetdp.accounting.composition import BOUNDLESS, MOST_STEPS
 from hetdp.accounting.ledger.identity import Ids
 
-__all__ = ["NEVER", "VECTORS", "Accounts", "Totals", "ends_of", "power_of", "same_bits", "shares_of"]
+__all__ = ["NEVER", "VECTORS", "Accounts", "Totals", "ends_of", "left_of", "power_of", "same_bits", "shares_of"]
 
-#: Where the account of somebody without a dial, or with dial 0, ends.
+#: Where the account of somebody without a limit, or without a dial or with dial 0, ends.
 NEVER = 2**62
 Steps = NDArray[np.int64]
 #: How many accounts are calculated with at a time, where temporary vectors would take more room than the result.
@@ -77,7 +77,7 @@ class Accounts:
     ids
         Who they are; None for items that have no labels.
     limits, epsilon, rho
-        What each may lose, and has lost up to the last change of the account. `BOUNDLESS` is infinite.
+        What each may lose, and has lost up to the last change of the account. `BOUNDLESS` is infinite, or no limit.
     active
         False for those who were dropped when they could not pay losses of their own.
     dials
@@ -148,7 +148,7 @@ class Accounts:
         ends = np.empty(self.size, dtype=np.int64)
         for begin in range(0, self.size, _TOGETHER):
             some = slice(begin, begin + _TOGETHER)
-            paying = ends_of(self.limits[some] - lost[some], self.dials[some], then[some], power=power)
+            paying = ends_of(left_of(self.limits[some], lost[some]), self.dials[some], then[some], power=power)
             ends[some] = np.where(self.active[some], paying, -1)
         return ends
 
@@ -245,6 +245,11 @@ class Accounts:
 VECTORS = tuple(one.name for one in fields(Accounts) if one.name != "ids")
 
 
+def left_of(limits: Steps, lost: Steps) -> Steps:
+    """Return what is left of limits, at least 0; of no limit everything is."""
+    return np.where(limits >= BOUNDLESS, BOUNDLESS, np.maximum(limits - lost, 0))
+
+
 def ends_of(remaining: Steps, dials: NDArray[np.float64], then: Steps, *, power: int) -> Steps:
     """Return the largest totals that accounts can pay for: those then plus `remaining / dial**power`, rounded down.
 
@@ -255,7 +260,7 @@ def ends_of(remaining: Steps, dials: NDArray[np.float64], then: Steps, *, power:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         more = np.floor(np.maximum(remaining, 0) / shares * (1.0 + power * 2.0**-52))
         finite = np.minimum(np.where(shares > 0, more, float(MOST_STEPS)), float(MOST_STEPS)).astype(np.int64)
-    return np.where(shares > 0, then + finite, NEVER)
+    return np.where((shares > 0) & (remaining < BOUNDLESS), then + finite, NEVER)
 
 
 def shares_of(dials: NDArray[np.float64], power: int) -> NDArray[np.float64]:

@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.accounting.composition import (
     DELTA_STEPS,
-    STEPS,
     UNITS,
     delta_steps,
     epsilon_delta_of_rho,
     group_loss,
+    loss_of,
     losses_of,
     steps_down,
 )
@@ -117,7 +117,7 @@ class Ledger:
     Parameters
     ----------
     limits
-        The most that each item may ever lose, >= 0, in `unit`; more than 9 million counts as that.
+        The most that each item may ever lose, >= 0, in `unit`; more than 9 million is no limit, shown as infinity.
     path
         File of a durable ledger, created if missing. If it exists, limits, unit and items must be those
         stored in it; `Ledger.open` takes them from the file. It needs a local disk: SQLite's log does not
@@ -370,24 +370,24 @@ class Ledger:
     @property
     def weights_spent(self) -> float:
         """What each weight has lost by being used: the sum of `weights_loss`, in the unit of the ledger."""
-        return self._peek().totals.weights_spent / STEPS
+        return loss_of(self._peek().totals.weights_spent)
 
     @property
     def weights_limit(self) -> float | None:
         """The most that weights may ever lose; None if there is no limit."""
         limit = self._peek().totals.weights_limit
-        return None if limit is None else limit / STEPS
+        return None if limit is None else loss_of(limit)
 
     @property
     def limit(self) -> float | None:
         """The most that people new to the ledger may ever lose, if it was made with `Ledger.of_people`."""
         limit = self._peek().totals.limit
-        return None if limit is None else limit / STEPS
+        return None if limit is None else loss_of(limit)
 
     @property
     def total(self) -> float:
         """What weight 1 has lost through charges of people, in the unit of the ledger. Public."""
-        return self._peek().totals.total / STEPS
+        return loss_of(self._peek().totals.total)
 
     @property
     def delta_spent(self) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.composition import STEPS
-from hetdp.accounting.ledger.accounts import Accounts, Totals, ends_of, power_of, shares_of
+from hetdp.accounting.ledger.accounts import Accounts, Totals, ends_of, left_of, power_of, shares_of
 from hetdp.accounting.ledger.identity import Ids, canonical_ids
 from hetdp.accounting.ledger.state import Charge, State, check_not_mostly_new
 from hetdp.core.errors import BudgetExhausted, InvalidInput
@@ -237,7 +237,7 @@ class RollCall:
         (changing,) = np.nonzero(own != wanted if self.update_dials else np.isnan(own))
         if changing.size:
             joining = accounts.take(places[changing])
-            left = joining.limits - joining.lost(totals.unit, totals)
+            left = left_of(joining.limits, joining.lost(totals.unit, totals))
             then = np.broadcast_to(np.int64(totals.total), changing.size)
             ends[changing] = ends_of(left, wanted[changing], then, power=power_of(totals.unit))
             own[changing] = wanted[changing]

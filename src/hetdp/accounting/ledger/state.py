@@ -28,7 +28,7 @@ from hetdp.accounting.composition import (
     steps_of,
     steps_up,
 )
-from hetdp.accounting.ledger.accounts import Accounts, Totals
+from hetdp.accounting.ledger.accounts import Accounts, Totals, left_of
 from hetdp.accounting.ledger.identity import Ids, canonical_ids
 from hetdp.core.checks import Real, float_vector, not_negative, one_of
 from hetdp.core.errors import BudgetExhausted, InvalidInput
@@ -192,7 +192,7 @@ class State:
     def remaining(self) -> NDArray[np.float64]:
         """What each item may still lose, in the unit of the ledger."""
         accounts = self.accounts
-        return losses_of(np.maximum(accounts.limits - accounts.lost(self.unit, self.totals), 0))
+        return losses_of(left_of(accounts.limits, accounts.lost(self.unit, self.totals)))
 
     def summary(self, delta: float) -> LedgerSummary:
         """Return the figures of all items together, with little memory for millions."""
@@ -245,6 +245,7 @@ class State:
     def counted(self, charge: Charge, *, drop: bool) -> Totals:
         """Return the totals with a charge counted, and what it costs weights and delta, if they can pay."""
         weights = steps_of(not_negative("weights_loss", charge.weights_loss), charge.unit, wanted=self.unit)
+        weights = min(weights, BOUNDLESS - self.totals.weights_spent)
         delta = math.ceil(delta_steps(not_negative("delta", charge.delta)))
         for account, spent, more, limit, steps, unit in (
             ("weights", self.totals.weights_spent, weights, self.totals.weights_limit, STEPS, self.unit),
@@ -334,7 +335,7 @@ class State:
 
     def _exhausted(self, accounts: Accounts, costs: NDArray[np.float64], fits: NDArray[np.bool_]) -> BudgetExhausted:
         spent = accounts.epsilon if self.unit == "epsilon" else accounts.rho
-        remaining = losses_of(np.maximum(accounts.limits - spent, 0))
+        remaining = losses_of(left_of(accounts.limits, spent))
         worst = int(np.argmax(np.where(fits, -np.inf, costs - remaining)))
         return BudgetExhausted(
             requested=float(costs[worst]),
