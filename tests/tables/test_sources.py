@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
-from hetdp.tables.sources import open_source, scrubbed
+from hetdp.tables.sources import HALF, open_source, scrubbed
 
 SECRET = "Rumpelstilzchen"  # noqa: S105  (the cell that nobody may see)
 TEXTS = (
@@ -103,6 +103,29 @@ def test_sums_come_back_as_whole_numbers(engine, engine_table):
         sums = source.collect(source.frame.group_by("key").agg(nw.col("whole").sum(), nw.len().alias("rows")))
     assert sums.schema.field("whole").type == sums.schema.field("rows").type == pa.int64()
     assert rows(sums) == [{"key": "a", "whole": 2**41, "rows": 2}, {"key": "b", "whole": -1, "rows": 1}]
+
+
+def test_whole_steps_are_added_up_in_halves(engine, engine_table):
+    steps = [2.0**40, -1.0, -(2.0**40), -(2.0**20), 3.0, 2.0**20 - 1, -5.0, 0.0]
+    table = pa.table({"key": ["a", "b", "c", "c", "b", "a", "d", "d"], "q": steps, "r": [-step for step in steps]})
+    with open_source(engine_table(engine, table)) as source:
+        found = source.collect(source.add_up(source.frame, ["key"], ["q", "r"])).to_pylist()
+        counted = source.collect(source.add_up(source.frame, ["key"], []))
+    sums = {row["key"]: row["high_q"] * HALF + row["low_q"] for row in found}
+    assert sums == {"a": 2**40 + 2**20 - 1, "b": 2, "c": -(2**40) - 2**20, "d": -5}
+    assert {row["key"]: row["high_r"] * HALF + row["low_r"] for row in found} == {key: -sums[key] for key in sums}
+    assert [row["n"] for row in found] == counted["n"].to_pylist() == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("step", [2**40, -(2**40), 1 - 2**40])
+def test_duckdb_adds_up_beyond_64_bits(step):
+    import duckdb
+
+    rows = f"SELECT 'a' AS k, {step}::DOUBLE AS q FROM range(9000000)"  # noqa: S608
+    with duckdb.connect() as connection, open_source(connection.sql(rows)) as source:
+        (row,) = source.collect(source.add_up(source.frame, ["k"], ["q"])).to_pylist()
+    assert row["high_q"] * HALF + row["low_q"] == 9_000_000 * step
+    assert abs(9_000_000 * step) > 2**63
 
 
 def test_text_becomes_numbers_or_nothing(engine, engine_table):

@@ -23,8 +23,10 @@ from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
 from hetdp.tables.conditions import Condition
 
-__all__ = ["TableSource", "open_source", "scrubbed"]
+__all__ = ["HALF", "TableSource", "open_source", "scrubbed"]
 
+#: Sums are added up in two halves: 64-bit integers wrap silently in some engines after 2**23 rows of 2**40 steps.
+HALF = 2**20
 #: What DuckDB may keep in memory for files; what is larger goes to a private folder of temporary files.
 _MEMORY = "256MB"
 _ROWS = 2**17
@@ -132,6 +134,14 @@ class TableSource:
     def having(self, rows: nw.LazyFrame[Any], column: str, keys: Collection[Any]) -> nw.LazyFrame[Any]:
         """Return the rows in which a column is one of some keys."""
         return rows.filter(nw.col(column).is_in(list(keys)))
+
+    def add_up(self, rows: nw.LazyFrame[Any], keys: Sequence[str], names: Sequence[str]) -> nw.LazyFrame[Any]:
+        """Return the rows `n` of each group, and each column of whole steps added up: high_... * `HALF` + low_..."""
+        high = {f"high_{name}": (nw.col(name) / float(HALF)).floor().cast(nw.Float64) for name in names}
+        low = {f"low_{name}": (nw.col(name) - nw.col(f"high_{name}") * HALF).cast(nw.Int64) for name in names}
+        if names:
+            rows = rows.with_columns(**high).with_columns(**low, **{half: nw.col(half).cast(nw.Int64) for half in high})
+        return rows.group_by(keys).agg(nw.len().alias("n"), *(nw.col(half).sum() for half in (*high, *low)))
 
     def from_arrow(self, table: pa.Table) -> nw.LazyFrame[Any]:
         """Return a small table as a frame of the same engine, to join with."""
@@ -264,6 +274,19 @@ class _DuckDB(TableSource):
     def _batches(self, frame: nw.LazyFrame[Any], size: int) -> Iterator[pa.RecordBatch]:
         relation = self._narrow(frame)
         yield from getattr(relation, "to_arrow_reader", relation.fetch_arrow_reader)(size)  # its name from DuckDB 2 on
+
+    def add_up(self, rows: nw.LazyFrame[Any], keys: Sequence[str], names: Sequence[str]) -> nw.LazyFrame[Any]:
+        # DuckDB adds up in 128 bits: halves of few sums, not sums of many halves.
+        by = ", ".join(map(_quoted, keys))
+        sums = "".join(f", sum(CAST({name} AS BIGINT)) AS {name}" for name in names)
+        low = "CAST(({0} % {1} + {1}) % {1} AS BIGINT)"
+        halves = "".join(
+            f", CAST(({name} - {low.format(name, HALF)}) // {HALF} AS BIGINT) AS high_{name}, "
+            f"{low.format(name, HALF)} AS low_{name}"
+            for name in names
+        )
+        added = rows.to_native().aggregate(f"{by}, count(*) AS n{sums}", by)
+        return nw.from_native(added.project(f"{by}, n{halves}")).lazy()  # type: ignore[no-any-return]
 
     @staticmethod
     def _narrow(frame: nw.LazyFrame[Any]) -> Native:

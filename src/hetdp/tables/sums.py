@@ -6,7 +6,7 @@ rounding modes and the order of rows change nothing: every engine computes the s
 only that |q| <= v * `most` and that q depends on one person's rows alone (docs/proofs/tables.md).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hetdp.tables.conditions import Condition
 from hetdp.tables.keys import UnknownKeys
-from hetdp.tables.sources import TableSource
+from hetdp.tables.sources import HALF, TableSource
 
 __all__ = ["PEOPLE", "STEPS", "GroupSums", "KeyColumn", "Question", "Sum", "group_sums", "people"]
 
@@ -25,8 +25,6 @@ STEPS = 2**40
 _MARGIN = 1 - 2.0**-51
 #: A dial below this adds no step in any case; some engines raise where a number gets too small for a double.
 _UNNOTICED = 2.0**-60
-#: Sums are added up in two halves: 64-bit integers wrap silently in some engines after 2**23 rows of 2**40 steps.
-_HALF = 2.0**20
 
 
 @dataclass(frozen=True)
@@ -172,15 +170,12 @@ def group_sums(source: TableSource, question: Question, *, allowed: pa.Table | N
     if not question.counts_fully:
         rows = _with(rows, {name: _trunc(name) for name in steps})
     names = question.key_names
-    halves = [f"{half}_{name}" for name in steps for half in ("high", "low")]
-    summed = (
-        _halved(rows, list(steps)).group_by(names).agg(nw.len().alias("n"), *(nw.col(name).sum() for name in halves))
-    )
+    summed = source.add_up(rows, names, list(steps))
     found: GroupSums = {}
     for row in source.collect(summed).to_pylist():
         key = tuple(row[name] for name in names) if question.by else ()
         found[key] = {
-            added: int(row[f"high_q{place}"]) * int(_HALF) + int(row[f"low_q{place}"])
+            added: int(row[f"high_q{place}"]) * HALF + int(row[f"low_q{place}"])
             if f"q{place}" in steps
             else int(row["n"]) * STEPS
             for place, added in enumerate(question.sums)
@@ -233,9 +228,7 @@ def _per_person(
 ) -> nw.LazyFrame[Any]:
     """Return one row per person and group: the weight w there, and d0.. of the person."""
     cells = {f"d{place}": own for place, own in enumerate(_cells(question))}
-    halves = [f"{half}_{name}" for name in cells for half in ("high", "low")]
-    grouped = _halved(rows, list(cells)).group_by("u", *question.key_names)
-    each = grouped.agg(nw.len().alias("n"), *(nw.col(name).sum() for name in halves))
+    each = source.add_up(rows, ["u", *question.key_names], list(cells))
     if question.by:
         each = each.with_columns(g=nw.len().over("u"))
     if question.weights is None:
@@ -253,7 +246,7 @@ def _per_person(
 
     def added_up(name: str) -> nw.Expr:
         # The product is exact, so it does not matter whether an engine rounds before it adds.
-        return nw.col(f"high_{name}").cast(nw.Float64) * _HALF + nw.col(f"low_{name}").cast(nw.Float64)
+        return nw.col(f"high_{name}").cast(nw.Float64) * float(HALF) + nw.col(f"low_{name}").cast(nw.Float64)
 
     number = nw.col("n").cast(nw.Float64)
     means = {name: own.within(added_up(name) / (1 if own.added_up else number)) for name, own in cells.items()}
@@ -285,13 +278,6 @@ def _sum_steps(question: Question) -> Iterator[nw.Expr | None]:
             yield ((2.0**78 - own * own) * 2.0**-40).floor().cast(nw.Float64)
         else:
             yield (own * own * 2.0**-38).floor().cast(nw.Float64) - STEPS / 2
-
-
-def _halved(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
-    """Add two integers for each column of whole steps in doubles, high * 2**20 + low."""
-    rows = _with(rows, {f"high_{name}": (nw.col(name) / _HALF).floor().cast(nw.Float64) for name in names})
-    low = {f"low_{name}": (nw.col(name) - nw.col(f"high_{name}") * _HALF).cast(nw.Int64) for name in names}
-    return _with(rows, {**low, **{f"high_{name}": nw.col(f"high_{name}").cast(nw.Int64) for name in names}})
 
 
 def _with(rows: nw.LazyFrame[Any], columns: Mapping[str, nw.Expr]) -> nw.LazyFrame[Any]:
