@@ -49,7 +49,7 @@ def test_files_give_one_row_per_key_and_aggregate(visits, run, several):
     assert rows[1]["estimate"] == pytest.approx(30, abs=3)
     assert rows[3]["estimate"] == pytest.approx(50, abs=3)
     assert rows[0]["estimate"] is None
-    assert "population" in rows[0]["reason"]
+    assert "max_groups=1 says so" in rows[0]["reason"]
     assert answer["split"] == {"count of people": 0.5, "sum of hours": 0.5}
 
 
@@ -58,10 +58,10 @@ def test_the_table_is_shown_and_written(visits, run):
     code, out, err = run("release", visits / "visits.csv", *asked(visits), "-o", output)
     assert code == 0
     assert "mean of hours" in out
-    assert "95% interval" in out
+    assert "95% intervals, each by itself" in out
     assert "Wrote" in err
     lines = output.read_text().splitlines()
-    assert lines[0] == "department,aggregate,estimate,low,high,value"
+    assert lines[0] == '"department","aggregate","estimate","low","high","value","reason"'
     assert len(lines) == 7
     assert run("release", visits / "visits.csv", *asked(visits), "-o", visits / "answer.json", "-q")[0] == 0
     assert len(json.loads((visits / "answer.json").read_text())["rows"]) == 6
@@ -154,4 +154,4 @@ def test_epsilon_follows_from_accuracy(visits, run):
     assert json.loads(run("release", "nowhere.parquet", *own, *more, "--json")[1])["epsilon"] >= 0.6
     code, _, err = run("release", "nowhere.parquet", *own, *more[:2])
     assert code == 2
-    assert "people must be given" in err
+    assert "--people must be given" in err

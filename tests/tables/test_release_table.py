@@ -151,7 +151,9 @@ def test_the_promise_is_said_in_full():
     assert "all rows of one person (person) being present or absent" in text
     assert "exp(1 * v_i), where v_i in [0, 1] is the person's own weight" in text
     assert "costs at most exp(1 * (v_i + v'_i))" in text
-    assert "count of people 0.25, sum of hours 0.25, sum of squared hours 0.25 and total of overtime 0.25" in text
+    assert (
+        "Epsilon is split equally: count of people, sum of hours, sum of squared hours and total of overtime." in text
+    )
     keys = hetdp.release_table(visits(), {"n": hetdp.count()}, by={"ward": hetdp.unknown_keys(1e-6)}, epsilon=1.0)
     assert "one row being present or absent" in keys.guarantee.text
     assert "and by 0.000001 * v_i at most on top" in keys.guarantee.text
@@ -208,7 +210,7 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
         ({"epsilon": 1e-6}, "epsilon must be above"),
         ({"where": "age >="}, "a value"),
         ({"where": "age = 'old'"}, "age"),
-        ({"weights": "ward"}, "weights must be numbers in .0, 1. in every row of column 'ward'"),
+        ({"weights": "ward"}, "the column 'ward' must be one of numbers"),
         ({"weights": "age"}, "weights must be numbers in .0, 1. in every row of column 'age'"),
         ({"unit": None, "max_groups": 1, "ledger": hetdp.Ledger([1.0])}, "unit must be given with a ledger"),
         ({"ledger": "ledger.db"}, "ledger must be a hetdp.Ledger"),
@@ -351,3 +353,50 @@ def test_dials_that_are_publicly_1_pay_nothing_and_distort_nothing():
     assert ledger.weights_spent == 0.0
     hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
     assert hetdp.release_table(STAFF, **plain, ledger=ledger).rows[0].estimate is None
+
+
+def test_a_mistake_in_a_condition_is_found_before_anything_is_charged():
+    ledger = hetdp.Ledger.of_people(limit=5.0)
+    for where in ("age > 'old'", "age = person", "person > 'a'", "nowhere = 1"):
+        with pytest.raises(errors.InvalidInput):
+            hetdp.release_table(STAFF, **CHARGED, where=where, ledger=ledger)
+    with pytest.raises(errors.DataError, match="'person' must be one of numbers"):
+        hetdp.release_table(
+            STAFF, {"a": hetdp.mean("person", lower=0, upper=1)}, unit="person", epsilon=1.0, ledger=ledger
+        )
+    assert not ledger.history
+
+
+def test_dials_in_a_ledger_are_paid_for_whether_the_table_has_them_or_not():
+    ledger = hetdp.Ledger.of_people(limit=5.0, weights_limit=2.0)
+    hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
+    plain = {**CHARGED, "weights": None}
+    hetdp.release_table(STAFF, **plain, ledger=ledger)
+    assert ledger.weights_spent == 2.0
+    with pytest.raises(hetdp.BudgetExhausted):
+        hetdp.release_table(STAFF, **plain, ledger=ledger)
+    told = hetdp.Ledger.of_people(limit=5.0)
+    hetdp.release_table(STAFF, **plain, ledger=told)
+    assert not told.dialled
+    told.set_dials(["ann"], [0.5])
+    hetdp.release_table(STAFF, **plain, ledger=told)
+    assert told.weights_spent == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "estimated"),
+    [
+        ({"max_groups": None}, "max_groups says it"),
+        ({"max_groups": 1}, None),
+        ({"max_groups": 3}, None),
+        ({"max_groups": 1, "weights": "privacy"}, "Give population"),
+        ({"max_groups": 1, "weights": "privacy", "population": 4000}, None),
+        ({"max_groups": 3, "weights": "privacy", "population": 4000}, "count for more where they are in fewer groups"),
+    ],
+)
+def test_counts_of_people_in_several_groups_are_estimated_only_where_that_is_right(options, estimated):
+    own = {"weights": None, "unit": "person", "by": WARDS, "epsilon": 1.0, **options}
+    rows = hetdp.release_table(visits(), {"n": hetdp.count(), "all": AGGREGATES["overtime"]}, **own).rows
+    for row in rows:
+        assert (row.reason is None) == (estimated is None)
+        assert estimated is None or estimated in row.reason

@@ -1,6 +1,7 @@
 """`hetdp release --aggregate`: answers per group, from files and databases of any size."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.accounting.guarantee import in_digits
-from hetdp.cli.output import ENDINGS, Lists, Voice, check_writable, print_facts, print_json, print_rows
-from hetdp.core.files import write_whole
+from hetdp.cli.output import Voice, check_ending, check_writable, print_facts, print_json, print_rows
+from hetdp.core.errors import InvalidInput
+from hetdp.core.files import whole_file
 from hetdp.core.words import counted
 from hetdp.mechanisms.plan import float_up
 
@@ -50,6 +52,20 @@ _OPTIONS = (
     click.option("--table", "table_name", help="Table of a database, where DATA is its address."),
 )
 DEFAULT_LIMIT = 3.0
+#: What errors of the library begin with, and what that is called here.
+_CALLED = {
+    "table": "DATA",
+    "table_name": "--table",
+    "weights": "--weight-column",
+    "keys of": "--keys: those of",
+    "an aggregate": "--aggregate",
+    "a count": "--aggregate count",
+    "lower": "--aggregate: lower",
+    "column": "--by: column",
+    **{
+        name: f"--{name}" for name in ("by", "unit", "where", "within", "people", "population", "epsilon", "confidence")
+    },
+}
 #: What only `--aggregate` uses, by name.
 TABLE_OPTIONS = (
     "by",
@@ -72,6 +88,32 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """Let errors of the library speak of options."""
+    try:
+        yield
+    except InvalidInput as error:
+        subject, must, rest = str(error).partition(" must ")
+        for name in (subject, " ".join(subject.split(" ")[:2]), subject.split(" ", maxsplit=1)[0]):
+            if name in _CALLED:
+                subject = _CALLED[name] + subject[len(name) :]
+                break
+        raise type(error)(_in_options(f"{subject}{must}{rest}")) from None
+
+
+def _in_options(text: str) -> str:
+    """Return a sentence of the library in the words of the command line."""
+    for name, option in (
+        ("max_groups=", "--max-groups "),
+        ("max_groups", "--max-groups"),
+        ("Give population", "Give --population"),
+    ):
+        text = text.replace(name, option)
+    return text
+
+
+@_own_words()
 def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voice: Voice) -> None:
     """Release what `--aggregate` asks of files or a database, as the options say."""
     from hetdp.tables import parse_aggregate, plan_table, release_table
@@ -83,7 +125,7 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
         "by": _keys(options),
         "weights": options["weight_column"],
         "unit": options["unit"],
-        "max_groups": options["max_groups"] or 1,
+        "max_groups": options["max_groups"],
         "where": options["where"],
         "population": options["population"],
         "confidence": options["confidence"],
@@ -91,13 +133,13 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
     plan = plan_table(aggregates, **asked, within=options["within"], people=options["people"])
     output = options["output"]
     if output is not None:
+        check_ending(output, (".csv", ".json", ".parquet"))
         check_writable(output, keep=(*map(Path, data), options["ledger_path"]))
     if voice.dry_run or options["within"] is not None:
         _show_plan(plan, voice)
         return
     table: Any = data[0] if len(data) == 1 else list(data)
-    voice.note("Adding up ...")
-    with _ledger(options) as ledger:
+    with _ledger(options, voice) as ledger:
         answer = release_table(
             table,
             aggregates,
@@ -115,7 +157,7 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
     if unwritten is not None:
         raise unwritten
     for remark in answer.remarks:
-        voice.note(remark)
+        voice.note(_in_options(remark))
     if ledger is None:
         voice.note("No --ledger was given: nobody keeps count of what these people have lost so far.")
 
@@ -136,14 +178,16 @@ def _check(aggregates: Mapping[str, Any], options: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _ledger(options: Mapping[str, Any]) -> "Iterator[Ledger | None]":
-    """Give the ledger of the people, made by its first charge if there is none."""
+def _ledger(options: Mapping[str, Any], voice: Voice) -> "Iterator[Ledger | None]":
+    """Give the ledger of the people, made by its first charge if there is none; say what became of it."""
     from hetdp.accounting import Ledger
 
     path, on_exhausted = options["ledger_path"], options["on_exhausted"]
     if path is None:
         yield None
     elif path.exists():
+        if options["weights_limit"] is not None:
+            voice.note("--weights-limit is for new ledgers; this one keeps what it has.")
         with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
             yield ledger
     else:
@@ -151,6 +195,7 @@ def _ledger(options: Mapping[str, Any]) -> "Iterator[Ledger | None]":
         own = {"limit": limit, "weights_limit": options["weights_limit"], "on_exhausted": on_exhausted}
         with Ledger.of_people(path, **own, lazy=True) as ledger:
             yield ledger
+        voice.note(f"Made {path.name}: everybody may lose epsilon = {limit:g} in their lifetime.")
 
 
 def _keys(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,12 +231,23 @@ def _lines(path: Path) -> list[str]:
 
 def _written(output: Path, answer: "TableAnswer", voice: Voice) -> OSError | None:
     """Write the answer; return what went wrong, so that it is still shown: it has been paid for."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    from hetdp.tables.plan import ANSWER_COLUMNS
+
+    public = answer.public()
+    rows = pa.Table.from_pylist([{"reason": None, **row} for row in public["rows"]])
+    rows = rows.select([*answer.keys, *ANSWER_COLUMNS, "reason"]) if rows.num_rows else rows
+    about = {name: fact for name, fact in public.items() if name != "rows"}
     try:
-        if output.name.lower().endswith(ENDINGS):
-            about = {name: fact for name, fact in answer.public().items() if name != "rows"}
-            Lists(Lists.from_frame(answer.to_frame()).columns, exact=True).write(output, about)
-        else:
-            write_whole(output, json.dumps(answer.public(), indent=2) + "\n")
+        with whole_file(output) as temporary:
+            if output.suffix == ".csv":
+                csv.write_csv(rows, temporary)
+            elif output.suffix == ".parquet":
+                parquet.write_table(rows.replace_schema_metadata({"hetdp": json.dumps(about)}), temporary)
+            else:
+                temporary.write_text(json.dumps(public, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         return error
     voice.note(f"Wrote {output}.")
@@ -199,17 +255,28 @@ def _written(output: Path, answer: "TableAnswer", voice: Voice) -> OSError | Non
 
 
 def _show(answer: "TableAnswer") -> None:
-    level = f"{answer.plan.confidence:.0%} interval"
-    header = (*answer.keys, "", "estimate", level, "with dials")
+    header = (*answer.keys, "", "estimate", "from", "to", *(["as dials leave it"] if answer.dialled else []))
     rows = []
     for row in answer.rows:
-        interval = "" if row.low is None or row.high is None else f"{row.low:,.4g} to {row.high:,.4g}"
-        estimate = "none" if row.estimate is None else f"{row.estimate:,.6g}"
-        rows.append((*map(str, row.key), row.aggregate, estimate, interval, f"{row.value:,.6g}"))
+        numbers = _in_digits(row.estimate, row.low, row.high)
+        own = _in_digits(row.value) if answer.dialled else ()
+        rows.append((*map(str, row.key), row.aggregate, *numbers, *own))
     print_rows("", header, rows)
+    if any(row.low is not None for row in answer.rows):
+        click.echo(f"{answer.plan.confidence:.0%} intervals, each by itself.")
     for reason in dict.fromkeys(row.reason for row in answer.rows if row.reason is not None):
-        click.echo(f"No estimate: {reason}")
+        click.echo(f"No estimate: {_in_options(reason)}")
     print_facts("", {"guarantee": answer.guarantee.text})
+
+
+def _in_digits(*numbers: float | None) -> list[str]:
+    """Return an estimate and its interval, as precise as the interval is narrow; a number alone in six digits."""
+    known = [number for number in numbers if number is not None]
+    reach = max(known) - min(known) if len(known) > 1 else 0.0
+    places = max(0, 1 - math.floor(math.log10(reach))) if reach else None
+    return [
+        "" if number is None else f"{number:,.6g}" if places is None else f"{number:,.{places}f}" for number in numbers
+    ]
 
 
 def _show_plan(plan: "TablePlan", voice: Voice) -> None:
@@ -221,6 +288,7 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
         "split": plan.split,
         "noise_scale": plan.scales,
         "groups": "chosen from the data" if plan.unknown else len(plan.keys),
+        **({"people_for_a_key": round(plan.people_for_a_key, 1)} if plan.unknown else {}),
         "guarantee": plan.guarantee(simulated=False).text,
     }
     if voice.as_json:
@@ -235,4 +303,5 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
         ("part", "epsilon", "noise scale"),
         rows,
     )
-    print_facts("", {"groups": facts["groups"], "guarantee": facts["guarantee"]})
+    shown = {"groups": facts["groups"], "people of dial 1 for a key": facts.get("people_for_a_key")}
+    print_facts("", {**shown, "guarantee": facts["guarantee"]})

@@ -71,10 +71,16 @@ _APPLY: dict[str, Callable[[Any, Any], nw.Expr]] = {
 
 @dataclass(frozen=True)
 class ColumnName:
-    """A column, exactly as written, and where."""
+    """A column: what the table calls it, where it was written, and how, if otherwise."""
 
     name: str
     position: int = field(compare=False)
+    alias: str | None = field(default=None, compare=False)
+
+    @property
+    def written(self) -> str:
+        """The name for messages, quoted where it must be."""
+        return _quoted(self.alias or self.name)
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ class Condition:
         for column in sorted(_column_names(self.root), key=lambda column: column.position):
             if column.name not in schema:
                 names = listed([_quoted(name) for name in schema])
-                _refuse(f"name columns of the table: {names}", _quoted(column.name), column.position)
+                _refuse(f"name columns of the table: {names}", column.written, column.position)
         return _holds(self.root, schema, truth=True)
 
 
@@ -209,7 +215,7 @@ def _relations(node: Node) -> Iterator[Relation]:
 
 def _renamed(node: Node, names: Mapping[str, str]) -> Node:
     def column(old: ColumnName) -> ColumnName:
-        return replace(old, name=names.get(old.name, old.name))
+        return replace(old, name=names.get(old.name, old.name), alias=old.alias or old.name)
 
     if isinstance(node, Junction):
         return replace(node, parts=tuple(_renamed(part, names) for part in node.parts))
@@ -542,10 +548,10 @@ def _checked_kind(column: ColumnName, operator: str, schema: Mapping[str, DType]
     kind = _kind(dtype)
     if not kind:
         wanted = "compare numbers, texts, booleans, dates, or times without a time zone"
-        _refuse(wanted, f"{_quoted(column.name)} of type {dtype}", column.position)
+        _refuse(wanted, f"{column.written} of type {dtype}", column.position)
     if operator not in {"=", "!="} and kind in {"text", "boolean"}:
         why = "texts are sorted differently by different engines" if kind == "text" else "true is not above false"
-        _refuse(f"compare {kind} columns by =, != or in only ({why})", _quoted(column.name), column.position)
+        _refuse(f"compare {kind} columns by =, != or in only ({why})", column.written, column.position)
     return kind
 
 
@@ -566,8 +572,8 @@ def _with_column(left: ColumnName, operator: str, right: ColumnName, schema: Map
     if set(kinds) == {"whole", "number"}:
         kinds = ["number", "number"]
     if kinds[0] != kinds[1] or (kinds[0] == "time" and types[0] != types[1]):
-        shown = f"{_quoted(right.name)} ({types[1]})"
-        _refuse(f"compare {_quoted(left.name)} ({types[0]}) with a column of the same type", shown, right.position)
+        shown = f"{right.written} ({types[1]})"
+        _refuse(f"compare {left.written} ({types[0]}) with a column of the same type", shown, right.position)
     known = ~_missing(left.name, schema) & ~_missing(right.name, schema)
     values = [_value(column.name, kinds[0], dtype) for column, dtype in zip((left, right), types, strict=True)]
     return known & _APPLY[operator](*values)
@@ -578,7 +584,7 @@ def _with_literal(column: ColumnName, operator: str, literal: Literal, schema: M
     missing = _missing(column.name, schema)
     constant = _constant(kind, dtype, literal)
     if constant is None:
-        wanted = f"compare {_quoted(column.name)} ({dtype}) with {_VALUE_FOR[kind]}"
+        wanted = f"compare {column.written} ({dtype}) with {_VALUE_FOR[kind]}"
         _refuse(wanted, _shown(literal.value), literal.position)
     if literal.value is None:
         return _never(missing)

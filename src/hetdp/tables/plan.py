@@ -19,7 +19,7 @@ from hetdp.tables.conditions import parse_condition
 from hetdp.tables.keys import UnknownKeys, threshold
 from hetdp.tables.sums import PEOPLE, STEPS, KeyColumn, Question, Sum
 
-__all__ = ["Keys", "TablePlan", "plan_table"]
+__all__ = ["ANSWER_COLUMNS", "Keys", "TablePlan", "plan_table"]
 
 #: What `by` takes: public keys for each column, or `hetdp.unknown_keys()`.
 Keys = Mapping[str, Sequence[Any] | UnknownKeys]
@@ -149,7 +149,8 @@ class TablePlan:
         )
         level = f"exp({in_digits(float_up(self.epsilon))} * (v_i + v'_i))"
         slack = " and delta * (1 + exp(epsilon)) on top" if self.delta else ""
-        parts = listed([f"{name} {in_digits(share)}" for name, share in self.split.items()])
+        equally = len(set(self.split.values())) == 1
+        parts = listed([name if equally else f"{name} {in_digits(share)}" for name, share in self.split.items()])
         return Guarantee(
             "epsilon",
             float_up(self.epsilon),
@@ -157,7 +158,7 @@ class TablePlan:
             adversary=f"anyone who sees this release, whatever else they know, all other {who}s included",
             delta=self.delta,
             protected=who,
-            remarks=(f"{stays} most {level}{slack}.", f"Epsilon is split: {parts}."),
+            remarks=(f"{stays} most {level}{slack}.", f"Epsilon is split{' equally' * equally}: {parts}."),
             simulated=simulated,
         )
 

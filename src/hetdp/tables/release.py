@@ -26,6 +26,7 @@ from hetdp.tables.sums import PEOPLE, STEPS, GroupSums, Question, Sum, group_sum
 __all__ = ["noisy_sums", "release_table"]
 
 _BATCH = 1_000_000
+_FIRST = 10_000
 
 
 class _Told(NamedTuple):
@@ -131,6 +132,7 @@ def release_table(
         raise InvalidInput("unit must be given with a ledger: it says who is charged. Got None instead.")
     with open_source(table, numbers=_numbers(plan), name=table_name) as source:
         bound = bind(plan, source)
+        _refuse_text(source)
         _refuse_bad_weights(source, weights)
         dialled, allowed = weights is not None, None
         if ledger is not None:
@@ -148,6 +150,19 @@ def _numbers(plan: TablePlan) -> list[str]:
     names = [question.weights, *(added.column for added in question.sums)]
     compared = question.where.number_columns if question.where is not None else ()
     return list(dict.fromkeys([*(name for name in names if name is not None), *compared]))
+
+
+def _refuse_text(source: TableSource) -> None:
+    """Refuse a column of texts that are to be numbers, and of which none is one: a mistake about the table.
+
+    Looked at are the first rows only. Where they hold nothing at all, nothing is refused.
+    """
+    for column, number in source.numbers.items():
+        with scrubbed(source.engine, "look at the first rows"):
+            rows = source.frame.select(text=nw.col(column), number=nw.col(number)).head(_FIRST)
+            first = source.collect(rows)
+        if first["text"].null_count < len(first) and first["number"].null_count == len(first):
+            raise DataError(f"the column {column!r} must be one of numbers. Got none in its first rows instead.")
 
 
 def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:

@@ -45,7 +45,7 @@ _TELLTALE = "DataFrameQueryContextLogger"
 
 
 @contextlib.contextmanager
-def scrubbed(engine: str, step: str) -> Iterator[None]:
+def scrubbed(engine: str, step: str, hint: str = "") -> Iterator[None]:
     """Turn whatever an engine raises into an error that names engine, step and kind, and quotes nothing.
 
     Parameters
@@ -54,6 +54,8 @@ def scrubbed(engine: str, step: str) -> Iterator[None]:
         Its name.
     step
         What it was asked to do, in words.
+    hint
+        What may be the reason, where no cell was looked at.
 
     Examples
     --------
@@ -71,9 +73,9 @@ def scrubbed(engine: str, step: str) -> Iterator[None]:
     except HetdpError:
         raise
     except Exception as error:  # noqa: BLE001  (each engine has exceptions of its own, and any may quote a cell)
+        got = f"{engine} must be able to {step}. Got {type(error).__name__} instead"
         raise DataError(
-            f"{engine} must be able to {step}. Got {type(error).__name__} instead; its message is left out, because it "
-            "may quote a cell."
+            f"{got}. {hint}" if hint else f"{got}; its message is left out, because it may quote a cell."
         ) from None
     finally:
         telltale.disabled = silent
@@ -506,6 +508,7 @@ def _listed(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
     found: list[Path] = []
     for pattern in patterns:
         path = Path(pattern)
+        path = path / "*" if path.is_dir() else path
         files = [path] if path.is_file() else sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207
         files = [file for file in files if file.is_file()]
         if not files:
@@ -519,7 +522,10 @@ def _of_files(connection: Any, paths: Sequence[Path]) -> Native:  # noqa: ANN401
     endings = {_ending(path) for path in paths}
     if len(endings) != 1 or not endings <= set(FORMATS):
         listed = ", ".join(sorted(repr(ending) for ending in endings))
-        raise DataError(f"table must name .parquet, .csv or .tsv files, all of one kind. Got {listed} instead.")
+        database = " A DuckDB file is opened as duckdb://FILE." if endings & {".db", ".duckdb"} else ""
+        raise DataError(
+            f"table must name .parquet, .csv or .tsv files, all of one kind. Got {listed} instead.{database}"
+        )
     form = FORMATS[endings.pop()]
     files = "[" + ", ".join(_literal(str(path)) for path in paths) + "]"
     if not isinstance(form, Delimited):
@@ -586,17 +592,17 @@ def _of_database(stack: contextlib.ExitStack, address: str, name: str | None) ->
             "its table."
         )
     if not name:
-        raise InvalidInput("name (--table) must tell which table of the database. Got none instead.")
+        raise InvalidInput("table_name must tell which table of the database. Got none instead.")
     space, _, short = name.rpartition(".")
     if scheme == "duckdb":
         if not Path(rest).is_file():
             raise DataError(f"table must name a database that exists. Got {rest!r}, which is not a file, instead.")
         connection = _connect(stack, rest, None, _MEMORY)
-        with scrubbed("duckdb", f"open the table {name!r}"):
+        with scrubbed("duckdb", f"open the table {name!r}", "Is there one of that name?"):
             return connection.table(".".join(_quoted(part) for part in (space, short) if part))
     ibis = _needed("ibis", "sql", "reading a table from a database")
-    with scrubbed("postgresql", "connect with the address given"):
+    with scrubbed("postgresql", "connect", "Is the server there, and are name and password right?"):
         server = ibis.connect(address)
     stack.callback(server.disconnect)
-    with scrubbed("postgresql", f"open the table {name!r}"):
+    with scrubbed("postgresql", f"open the table {name!r}", "Is there one of that name?"):
         return server.table(short, database=space or None)
