@@ -136,3 +136,39 @@ def test_delta_is_said_and_adds_up():
     assert together.delta >= 2e-9
     assert together.protected == "person"
     assert "on top" not in Guarantee("epsilon", 0.5).text
+
+
+@pytest.mark.parametrize(
+    ("promise", "short"),
+    [
+        (Guarantee("epsilon", 1 / 3), "epsilon = 0.333334 for a dial of 1, in proportion for others, against anyone"),
+        (Guarantee("epsilon", 1.0), "; dials pay 1"),
+        (Guarantee("epsilon", 1.0, weights_amount=2.0), "; dials pay 2, for the denominator too"),
+        (Guarantee("rho", 0.5), "rho = 0.5 for a dial of 1, times the square of the dial for others, against anyone"),
+        (
+            Guarantee("epsilon", 1.0, protected="person", delta=1e-9),
+            "1 and delta = 0.000000001 for a person with a dial",
+        ),
+        (
+            Guarantee("epsilon", 1.0, protects="weights"),
+            "for each dial, against anyone who sees this release; values pay",
+        ),
+        (Guarantee("epsilon", 1.0, factor="(v_i + v_j)"), "epsilon = 1 times the sum of the dials of two items"),
+        (Guarantee("epsilon", 1.0, simulated=True), "simulated: nothing is promised"),
+        (
+            Guarantee.of_lists(
+                Recipients(Fraction(1), Fraction(0), 119), adjacent="an item", adversary="one recipient"
+            ),
+            "in proportion for others, against one recipient; all 119 lists together: 119",
+        ),
+        (
+            Guarantee.of_lists(
+                Recipients(Fraction(1), Fraction(0), 3, together=True), adjacent="an item", adversary="all"
+            ),
+            "epsilon = 3 for a dial of 1, in proportion for others, against all",
+        ),
+    ],
+)
+def test_the_short_form_has_level_adversary_and_what_dials_pay(promise, short):
+    assert short in promise.short
+    assert len(promise.short) < 160

@@ -338,7 +338,7 @@ def test_an_error_of_the_table_spends_nothing():
 
 
 def test_items_without_labels_cannot_be_people():
-    with pytest.raises(InvalidInput, match="ledger must know its items by labels"):
+    with pytest.raises(InvalidInput, match="ledger must know people by their ids"):
         Ledger([1.0]).charge_people([(["ann"], [1.0])], amount=0.5)
 
 

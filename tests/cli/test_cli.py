@@ -37,8 +37,9 @@ class TestRelease:
         code, out, err = run("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1,
                              "--ledger", "ledger.db")  # fmt: skip
         assert code == 0
-        assert "exp(1 * v_i)" in " ".join(out.split())
-        assert "Making ledger.db" in err
+        assert "guarantee: epsilon = 1 for a dial of 1, in proportion for others" in out
+        assert "dials pay 2, for the denominator too (full text: --json, -o)." in out
+        assert "Made ledger.db: every row, by its position, may lose epsilon = 3 in total" in err
         with hetdp.Ledger.open("ledger.db") as ledger:
             weights = np.array([float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]])
             assert ledger.spent == pytest.approx(weights)
@@ -193,7 +194,7 @@ class TestRelease:
         assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 0)
         code, _, err = run("release", "later.csv", *arguments)
         assert code == 0
-        assert "Added 1 new rows" in err
+        assert "Added 1 new person" in err
         with hetdp.Ledger.open("ids.db") as ledger:
             spent = dict(zip(ledger.items, ledger.spent, strict=True))
         assert (spent["p4"], spent["p2"], spent["p0"], spent["new"]) == (2, 2, 1, 1)
@@ -247,6 +248,8 @@ class TestRelease:
         code, out, err = run(*arguments[:-1], 0.1)
         assert (code, out) == (2, "")
         assert "--within must be at least" in err
+        assert "What helps: --westin" in err
+        assert "--deviation" in err
 
     def test_answers_by_dial(self, run):
         # Noise makes somebody of nobody with a chance of 1e-7 at this confidence.
@@ -329,8 +332,8 @@ class TestRelease:
             ((*MEAN, "--epsilon", "1", "--weight-column", "hours"), 3, "weights must lie in [0, 1]"),
             ((*MEAN, "--epsilon", "1", "--id-column", "city", "--ledger", "new.db"), 3, "must identify each row"),
             (("--query", "mean", "--column", "city", "--lower", "0", "--upper", "1", "--epsilon", "1"), 3, "numeric"),
-            ((*MEAN, "--epsilon", "1", "-o", "people.csv"), 2, "--output must not be the data"),
-            ((*MEAN, "--epsilon", "1", "--ledger", "l.db", "-o", "l.db-wal"), 2, "--output must not be the data"),
+            ((*MEAN, "--epsilon", "1", "-o", "answer.csv"), 2, "--output must end in .json: 'answer.csv' does not"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "l.json", "-o", "l.json"), 2, "--output must not be the data"),
             ((*MEAN, "--epsilon", "1", "--ledger", "new.db", "--limit", "0"), 4, "budget of 200 items is exhausted"),
             ((*MEAN, "--epsilon", "1", "--multiplier", "1e20", "--ledger", "new.db"), 2, "multiplier small enough"),
             ((*MEAN, "--rho", "5e-324", "--ledger", "new.db"), 2, "rho must be large enough"),

@@ -174,6 +174,40 @@ class Guarantee:
         return [promise, holds, collusion]
 
     @property
+    def short(self) -> str:
+        """The promise in a line or two: the level, against whom, and what dials pay; `text` has it all. Public.
+
+        Examples
+        --------
+        >>> print(Guarantee("epsilon", 1.0, weights_amount=2.0).short)
+        epsilon = 1 for a dial of 1, in proportion for others, against anyone who sees this release; dials pay 2, for
+        the denominator too
+        """
+        if self.simulated:
+            return "simulated: nothing is promised"
+        level = f"{self.unit} = {in_digits(self.amount)}"
+        against = f"against {self.adversary.partition(',')[0]}"
+        if self.protects == "weights":
+            return f"{level} for each dial, {against}; values pay nothing"
+        slack = f" and delta = {in_digits(self.delta)}" if self.delta else ""
+        whose = "a dial of 1" if self.protected == "item" else f"a {self.protected} with a dial of 1"
+        others = "in proportion for others" if self.unit == "epsilon" else "times the square of the dial for others"
+        promised = f"{level}{slack} for {whose}, {others}"
+        if self.factor != "v_i":
+            promised = f"{level} times the sum of the dials of two items that are swapped"
+        return f"{promised}, {against}{self._also}"
+
+    @property
+    def _also(self) -> str:
+        """What dials pay, or all lists tell together."""
+        if self.recipients is None:
+            paid = self.amount if self.weights_amount is None else self.weights_amount
+            return f"; dials pay {in_digits(paid)}{'' if self.weights_amount is None else ', for the denominator too'}"
+        if self.recipients.together:
+            return ""
+        return f"; all {self.most_recipients:,} lists together: {in_digits(self.total)}"
+
+    @property
     def _slack(self) -> str:
         return f", and by {in_digits(self.delta)} * {self.factor} at most on top" if self.delta else ""
 

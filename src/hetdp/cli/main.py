@@ -21,6 +21,7 @@ from hetdp.cli.evaluate import evaluate
 from hetdp.cli.neighbors import neighbors
 from hetdp.cli.network import network
 from hetdp.cli.node import node
+from hetdp.cli.output import wrapped
 from hetdp.cli.recommend import recommend
 from hetdp.cli.release import release
 from hetdp.cli.reproduce import reproduce
@@ -71,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo("Interrupted. No file was half written; whatever a ledger had recorded stays recorded.", err=True)
         sys.exit(INTERRUPTED)
     except HetdpError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(wrapped(f"Error: {error}"), err=True)
         sys.exit(exit_code(error))
     except OSError as error:  # a full disk or a closed pipe behind standard output
         click.echo(f"Error: the output could not be written: {error.strerror}.", err=True)

@@ -7,13 +7,16 @@ import io
 import json
 import math
 import os
+import shutil
+import sys
 import tempfile
+import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 import numpy as np
@@ -24,23 +27,28 @@ from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
 from hetdp.core.files import whole_file
 
 if TYPE_CHECKING:
+    from hetdp.accounting import Guarantee
     from hetdp.profiles import WeightPrior
 
 __all__ = [
     "ENDINGS",
     "SHOWN",
     "Lists",
+    "Sectioned",
     "Voice",
     "available_processors",
     "check_ending",
     "check_writable",
+    "ledger_notes",
     "output_options",
     "plain",
     "print_facts",
     "print_json",
+    "print_promise",
     "print_rows",
     "threads_option",
     "westin_option",
+    "wrapped",
 ]
 
 #: By the ending of its name, a file of lists is written in one of these formats.
@@ -68,9 +76,9 @@ class Voice:
     dry_run: bool = False
 
     def note(self, message: str) -> None:
-        """Say something on standard error."""
+        """Say something on standard error, in lines that fit where that is a terminal."""
         if not self.quiet:
-            click.echo(message, err=True)
+            click.echo(wrapped(message), err=True)
 
     @contextmanager
     def remarks(self) -> Iterator[None]:
@@ -103,6 +111,44 @@ class Voice:
         with Progress(*columns, *times, console=console, transient=True) as bar:
             task = bar.add_task(words, total=None)
             yield lambda done, total, what=words: bar.update(task, completed=done, total=total, description=what)
+
+
+def wrapped(message: str, *, to: TextIO | None = None) -> str:
+    """Return a message in lines that fit, where it goes to a terminal; else as it is, for logs. Standard error if None.
+
+    Examples
+    --------
+    >>> wrapped("A remark.", to=io.StringIO())
+    'A remark.'
+    """
+    if not (to or sys.stderr).isatty():
+        return message
+    fit = {"width": shutil.get_terminal_size().columns, "break_long_words": False, "break_on_hyphens": False}
+    return "\n".join(textwrap.fill(line, **fit) for line in message.split("\n"))  # type: ignore[arg-type]
+
+
+class Sectioned(click.Command):
+    """A command whose help shows its options in sections: of `sections`, by heading, the names of parameters.
+
+    What is in none of them comes last, under "Output".
+    """
+
+    def __init__(self, *arguments: Any, sections: Mapping[str, Container[str]], **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **settings)
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, section by section."""
+        found: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*self.sections, "Output")}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                of = (heading for heading, names in self.sections.items() if parameter.name in names)
+                found[next(of, "Output")].append(record)
+        for heading, records in found.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
 
 
 def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -199,6 +245,11 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     Console(width=max(console.width, needed), height=console.height).print(table)
 
 
+def print_promise(guarantee: "Guarantee") -> None:
+    """Print a guarantee in a line or two, and where all of it is."""
+    click.echo(wrapped(f"guarantee: {guarantee.short} (full text: --json, -o).", to=sys.stdout))
+
+
 def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """Print a table with right-aligned numbers; the first column and one without a name are text."""
     from rich.box import SIMPLE_HEAD
@@ -212,6 +263,41 @@ def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ..
     for row in rows:
         table.add_row(*map(Text, row))  # not markup: a name may hold brackets
     Console().print(table)
+
+
+def ledger_notes(
+    path: Path, protects: str, options: Mapping[str, Any], *, made: str | None = None, new: int = 0
+) -> Iterator[str]:
+    """Yield what became of a ledger, and which of `--limit` and `--weights-limit` had no part in that.
+
+    Parameters
+    ----------
+    path, protects
+        Its file, and what is charged: "row" or "person".
+    options
+        Of the command; those not given are None.
+    made
+        The limit of everybody, "epsilon = 3", if there was no such ledger before.
+    new
+        How many were added to one that there was.
+
+    Examples
+    --------
+    >>> list(ledger_notes(Path("l.db"), "person", {"limit": 7, "weights_limit": None}))
+    ['--limit is for people new to the ledger: there are none, and limits stay as they are.']
+    """
+    several = {"person": "people"}.get(protects, f"{protects}s")
+    if made is not None:
+        whose = ", by its position," if protects == "row" else ""
+        hint = " --id-column of a new ledger lets rows come and go." if protects == "row" else ""
+        yield f"Made {path.name}: every {protects}{whose} may lose {made} in total.{hint}"
+        return
+    if new:
+        yield f"Added {new:,} new {several if new > 1 else protects} to {path.name}."
+    elif options["limit"] is not None:
+        yield f"--limit is for {several} new to the ledger: there are none, and limits stay as they are."
+    if options["weights_limit"] is not None:
+        yield "--weights-limit is for new ledgers: this one keeps what it has."
 
 
 def check_writable(path: Path, *, keep: Sequence[Path | None] = (), name: str = "--output") -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from hetdp.cli.output import Voice, output_options, westin_option
+from hetdp.cli.output import Sectioned, Voice, output_options, westin_option
 from hetdp.cli.release_query import DEFAULT_LIMITS, release_from_query
 from hetdp.cli.release_table import TABLE_OPTIONS, release_from_table, table_options
 from hetdp.core.errors import InvalidInput
@@ -18,14 +18,23 @@ from hetdp.mechanisms.named import MECHANISMS, QUERIES
 __all__ = ["release"]
 
 _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
-#: What only `--query` uses, by name.
-_ONLY_QUERY = (
-    *("query", "column", "lower", "upper", "center", "bins", "quantile", "categories", "categories_file"),
-    *("default_weight", "rho", "denominator", "mechanism", "threshold", "multiplier", "westin", "id_column"),
-    *("by_dial", "dial_levels", "deviation"),
-)
+_QUERY, _AGGREGATE = "One question about all rows (--query)", "Answers per group (--aggregate)"
+#: Options by name, in the sections of the help.
+_SECTIONS = {
+    "Data": ("weight_column", "default_weight", "table_name"),
+    _QUERY: (
+        *("query", "column", "lower", "upper", "center", "bins", "quantile", "categories", "categories_file"),
+        *("by_dial", "dial_levels", "westin", "deviation", "denominator", "mechanism", "threshold", "multiplier"),
+    ),
+    _AGGREGATE: ("aggregate", *TABLE_OPTIONS),
+    "Privacy": ("epsilon", "rho", "within", "confidence"),
+    "Ledger": ("ledger_path", "limit", "weights_limit", "id_column", "new_people", "on_exhausted"),
+}
+#: What only `--query` uses.
+_ONLY_QUERY = (*_SECTIONS[_QUERY], "default_weight", "rho", "id_column")
 #: Parameters of the library that are called otherwise here.
 _CALLED = {"limits": "limit", "levels": "dial-levels"}
+_POSITIVE = click.FloatRange(0, min_open=True)
 _OPEN_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 Options = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -66,7 +75,10 @@ def _own_words() -> Iterator[None]:
 
 _question_options = _together(
     click.option(
-        "--query", type=click.Choice(QUERIES), help="One question about all rows, of which there is a public number."
+        "--query",
+        type=click.Choice(QUERIES),
+        metavar="NAME",
+        help=f"What is asked about all rows, of which there is a public number: {', '.join(QUERIES)}.",
     ),
     click.option("--column", help="Column of private values."),
     click.option("--lower", type=float, help="Public lower end of the values."),
@@ -85,8 +97,12 @@ _question_options = _together(
 )
 _dial_options = _together(
     click.option("--weight-column", help="Column of privacy weights in [0, 1]; empty cells take --default-weight."),
-    click.option("--default-weight", type=float, default=1.0, show_default=True, help="Weight where none is set."),
-    westin_option(help="Public prior of weights: shares of the three groups, such as 0.34,0.43,0.23."),
+    click.option(
+        "--default-weight", type=float, default=1.0, show_default=True, help="Weight where none is set (--query)."
+    ),
+    westin_option(
+        help="Public prior of weights: shares of three groups, such as 0.34,0.43,0.23, for --within and --multiplier."
+    ),
     click.option(
         "--by-dial", is_flag=True, help="Answer for each level of dials instead: does the answer go with them?"
     ),
@@ -96,16 +112,16 @@ _dial_options = _together(
 )
 _level_options = _together(
     click.option("--epsilon", type=float, help="Privacy level of a release with Laplace noise."),
-    click.option("--rho", type=float, help="Instead of --epsilon: level of a release with Gaussian noise."),
+    click.option("--rho", type=float, help="Instead of --epsilon (--query): level of a release with Gaussian noise."),
     click.option(
         "--within",
-        type=float,
+        type=_POSITIVE,
         help="Instead of --epsilon: print the epsilon that makes the interval reach no farther from the estimate than "
         "this. Nothing is spent.",
     ),
     click.option(
         "--deviation",
-        type=float,
+        type=click.FloatRange(min=0),
         help="With --within: a public guess of the standard deviation of the values.  [default: as if spread evenly]",
     ),
     click.option(
@@ -114,7 +130,8 @@ _level_options = _together(
     click.option(
         "--denominator",
         type=click.FloatRange(min=0),
-        help="Level of the noisy sum of weights that the estimate is divided by; the weights alone pay it. 0: none.  "
+        help="Level of the noisy sum of weights that the estimate is divided by. Weights pay it on top, values do not. "
+        "0: none.  "
         "[default: that of the release]",
     ),
     click.option(
@@ -135,7 +152,10 @@ _ledger_options = _together(
     click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), help="Ledger to charge; made if missing."),
     click.option("--limit", type=float, help=f"Lifetime limit of rows new to the ledger.  [default: {_LIMITS}]"),
     click.option("--weights-limit", type=float, help="Of a new ledger: the most that weights may ever lose."),
-    click.option("--id-column", help="Column that identifies rows in the ledger; without it, by position."),
+    click.option(
+        "--id-column",
+        help="Column that says who a row is (--query), so that rows may come and go; without it, by position.",
+    ),
     click.option("--new-people", is_flag=True, help="Allow that most rows are new to the ledger."),
     click.option(
         "--on-exhausted",
@@ -147,14 +167,14 @@ _ledger_options = _together(
 )
 
 
-@click.command(short_help="Release private answers from a table.")
+@click.command(cls=Sectioned, sections=_SECTIONS, short_help="Release private answers from a table.")
 @click.argument("data", nargs=-1, required=True)
 @_question_options
 @_dial_options
 @_level_options
 @_ledger_options
 @table_options
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the public release to a JSON file.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the public answer to a file: .json.")
 @output_options
 @_own_words()
 def release(data: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  # noqa: ANN401
@@ -162,12 +182,16 @@ def release(data: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  # 
 
     \b
     hetdp release people.csv --query mean --column hours --lower 0 --upper 80 \\
+        --weight-column privacy --epsilon 1 --ledger ledger.db --id-column id
+    hetdp release people.csv --query mean --column hours --lower 0 --upper 80 \\
+        --weight-column privacy --within 1 --westin 0.34,0.43,0.23 --deviation 10
+    hetdp release people.csv --query quantile --quantile 0.9 --column hours \\
+        --lower 0 --upper 80 --weight-column privacy --epsilon 1
+    hetdp release people.csv --query mode --column department \\
+        --categories er,icu,lab --epsilon 1
+    hetdp release visits/*.parquet --by department --keys keys.txt \\
+        --aggregate count --aggregate mean:hours:0:99 --unit person_id \\
         --weight-column privacy --epsilon 1 --ledger ledger.db
-    hetdp release people.csv --query mean --column hours --lower 0 --upper 80 --within 0.5 --deviation 10
-    hetdp release people.csv --query quantile --quantile 0.9 --column hours --lower 0 --upper 80 --epsilon 1
-    hetdp release people.csv --query mode --column department --categories er,icu,lab --epsilon 1
-    hetdp release visits/*.parquet --by department --keys keys.txt --aggregate count --aggregate mean:hours:0:99 \\
-        --unit person_id --weight-column privacy --epsilon 1 --ledger ledger.db
 
     A query reads one CSV or parquet file with one row per person. Aggregates read any number of them, of any size
     (.csv, .tsv, .parquet), or a table of a database (postgresql://localhost/clinic --table visits); a person may

@@ -16,8 +16,17 @@ from hetdp.accounting import ByDial, Ledger, Release, plan, release_by_dial
 from hetdp.accounting import release as release_answer
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.ledger import LedgerView
-from hetdp.cli.output import Voice, check_writable, print_facts, print_json, print_rows
-from hetdp.core.errors import DataError
+from hetdp.cli.output import (
+    Voice,
+    check_ending,
+    check_writable,
+    ledger_notes,
+    print_facts,
+    print_json,
+    print_promise,
+    print_rows,
+)
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
 from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
@@ -47,14 +56,13 @@ def release_from_query(
     column: str,
     weight_column: str | None,
     default_weight: float,
-    output: Path | None,
     voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Release one answer about all rows of a file."""
     _check(query, default_weight, options)
     _check_estimate(query, options, weighted=weight_column is not None)
-    names = (column, weight_column, options["id_column"])
+    output, names = options["output"], (column, weight_column, options["id_column"])
     table = read_table(data, list(dict.fromkeys(name for name in names if name is not None)))
     if weight_column is not None and table.missing(weight_column):
         empty = f"{table.missing(weight_column)} rows set no weight and take --default-weight {default_weight:g}."
@@ -93,6 +101,7 @@ def release_from_query(
         print_json(public)
     else:
         _show(public)
+        print_promise(answer.guarantee)
     if unwritten is not None:
         raise unwritten
     for remark in _remarks(public, dropping=dropping, weighted=weight_column is not None or dropping):
@@ -109,6 +118,8 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
         if options[name] and not options[needed]:
             words = (name.replace("_", "-"), needed.removesuffix("_path").replace("_", "-"))
             raise click.UsageError(f"--{words[0]} must not be given without --{words[1]}.")
+    if options["output"] is not None:
+        check_ending(options["output"], (".json",))
     _check_question(query, options)
     kind = options["mechanism"] or default_mechanism(query)
     if (options["threshold"] is None) == (kind == "threshold"):
@@ -213,7 +224,8 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
         kept = {"unit": unit, "items": labels, "weights_limit": options["weights_limit"], "protects": protects}
         with Ledger(limits, path, on_exhausted=on_exhausted, lazy=True, **kept) as ledger:
             yield ledger
-        voice.note(f"Making {path.name}: every row may lose {unit} = {limit:g} in its lifetime.")
+        for note in ledger_notes(path, protects, options, made=f"{unit} = {limit:g}"):
+            voice.note(note)
         return
     with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
         if (labels is not None) != ledger.labelled:
@@ -230,12 +242,8 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
         view = None if labels is None else ledger.view(labels, limit=limit, new_people=options["new_people"])
         new = 0 if view is None else view.new
         yield ledger if view is None else view
-    if new:
-        voice.note(f"Added {new} new rows to {path.name}.")
-    elif options["limit"] is not None:
-        voice.note("--limit is for rows new to the ledger; there are none.")
-    if options["weights_limit"] is not None:
-        voice.note("--weights-limit is for new ledgers; this one keeps what it has.")
+    for note in ledger_notes(path, "row" if labels is None else "person", options, new=new):
+        voice.note(note)
 
 
 def _worded(
@@ -320,7 +328,7 @@ def _show(public: dict[str, Any]) -> None:
         print_rows("histogram", ("category" if "categories" in public else "bin", *columns), rows)
         facts = {sure: "of each bin by itself" if found else None, "no estimate": public["reason"]}
     spread = "noise standard deviation" if public["noise"] == "gaussian" else "noise scale"
-    print_facts("", {**facts, spread: public["scale"], "guarantee": public["guarantee"]})
+    print_facts("", {**facts, spread: public["scale"]})
 
 
 def _show_levels(public: dict[str, Any]) -> None:
@@ -339,13 +347,18 @@ def _show_levels(public: dict[str, Any]) -> None:
     per_row = {"total": "mean", "count": "share", "histogram": "share"}.get(public["query"], public["query"])
     print_rows(f"{per_row} by dial", ("dials", *(("",) if bins else ()), "estimate", "from", "to"), rows)
     sure = f"{100 * (public['confidence'] or 0):g} % interval"
-    print_facts("", {**reasons, sure: "of each level by itself" if rows else None, "guarantee": public["guarantee"]})
+    print_facts("", {**reasons, sure: "of each level by itself" if rows else None})
 
 
 def _show_level(mechanism: Mechanism, options: dict[str, Any], rows: int, voice: Voice) -> None:
     """Say which epsilon makes the interval narrow enough. Public numbers only; nothing is spent."""
     known = {name: options[name] for name in ("within", "confidence", "deviation", "denominator")}
-    prepared = plan(mechanism, **known, drops=options["on_exhausted"] == "drop")
+    try:
+        prepared = plan(mechanism, **known, drops=options["on_exhausted"] == "drop")
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{error} {_what_helps(options, weighted=getattr(mechanism, 'public_weight', None) is None)}"
+        ) from None
     even = "values spread evenly over their range"
     values = even if options["deviation"] is None else f"a standard deviation of {options['deviation']:g}"
     facts = {
@@ -361,6 +374,21 @@ def _show_level(mechanism: Mechanism, options: dict[str, Any], rows: int, voice:
     else:
         title = "Nothing was spent; no value was looked at"
         print_facts(title, {name.replace("_", " "): fact for name, fact in facts.items()})
+
+
+def _what_helps(options: dict[str, Any], *, weighted: bool) -> str:
+    """Say what makes a narrow interval easier to promise."""
+    known = {
+        "--westin with the shares of a public poll, in place of dials that leave half of the weight": (
+            weighted and options["westin"] is None
+        ),
+        "--deviation with a public guess, in place of values spread evenly over their range": (
+            options["deviation"] is None
+        ),
+        "a lower --confidence": True,
+    }
+    ways = "; ".join(way for way, of_use in known.items() if of_use)
+    return f"What helps: {ways}. Or choose --epsilon: the interval of an answer rests on none of these assumptions."
 
 
 def _show_plan(

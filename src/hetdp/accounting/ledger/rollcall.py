@@ -117,7 +117,9 @@ def call_roll(
         call.everybody()
         return call
     if state.accounts.ids is None:
-        raise InvalidInput("ledger must know its items by labels to charge people. Got one without labels instead.")
+        raise InvalidInput(
+            "ledger must know people by their ids. Got one made without them (items=, --id-column) instead."
+        )
     for given, dials in people:
         call.batch(given, dials)
     call.finish(new_people=new_people)
