@@ -145,6 +145,15 @@ def test_a_ledger_of_people_is_made_and_kept(visits, run):
     assert (code, budget["items"], budget["releases"], budget["spent_max"]) == (0, 2000, 3, 3.0)
 
 
+def test_dials_of_a_ledger_change_if_told(visits, run):
+    own = asked(visits, "--unit", "person_id", "--ledger", visits / "ledger.db")
+    released(run, visits / "visits.csv", *own)  # with dials of 1
+    released(run, visits / "visits.csv", *own, "--weight-column", "privacy", "--update-dials")
+    released(run, visits / "visits.csv", *own, "--weight-column", "privacy")
+    code, out, _ = run("budget", visits / "ledger.db", "--json")
+    assert (code, json.loads(out)["spent_mean"]) == (0, pytest.approx(1 + 2 * 0.75))
+
+
 def test_epsilon_follows_from_accuracy(visits, run):
     own = ["--by", "department", "--keys", visits / "keys.txt", "--aggregate", "count", "--within", "10"]
     code, out, _ = run("release", "nowhere.parquet", *own, "--json")

@@ -49,6 +49,7 @@ _OPTIONS = (
     click.option(
         "--people", type=float, help="With --within: public guess of what a group is worth in people of dial 1."
     ),
+    click.option("--update-dials", is_flag=True, help="Let dials of the table take the place of those in the ledger."),
     click.option("--table", "table_name", help="Table of a database, where DATA is its address."),
 )
 DEFAULT_LIMIT = 3.0
@@ -77,6 +78,7 @@ TABLE_OPTIONS = (
     "where",
     "population",
     "people",
+    "update_dials",
     "table_name",
 )
 
@@ -148,6 +150,7 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
             ledger=ledger,
             limit=options["limit"],
             new_people=options["new_people"],
+            update_dials=options["update_dials"],
         )
     unwritten = None if output is None else _written(output, answer, voice)
     if voice.as_json:
@@ -172,7 +175,7 @@ def _check(aggregates: Mapping[str, Any], options: Mapping[str, Any]) -> None:
         raise click.UsageError("--people must not be given without --within.")
     if options["ledger_path"] is not None and options["unit"] is None:
         raise click.UsageError("--ledger needs --unit: it says who is charged.")
-    for name in ("limit", "weights_limit", "new_people"):
+    for name in ("limit", "weights_limit", "new_people", "update_dials"):
         if options["ledger_path"] is None and options[name]:
             raise click.UsageError(f"--{name.replace('_', '-')} must not be given without --ledger.")
 

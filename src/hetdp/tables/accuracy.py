@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["epsilon_within"]
 
-#: Where everybody's value may be, from the centre of the range (0) to its end (1).
-_VALUES = (0.0, 0.5, 0.9)
+#: Where the mean of a group may be, from the centre of the range (0) to its end (1).
+_MEANS = (0.0, 0.5, 0.9)
 
 
 def epsilon_within(plan: "TablePlan", within: float | Mapping[str, float], people: float | None) -> float:
     """Return the smallest epsilon, in three digits, at which no interval reaches farther than it may.
 
-    For a group worth so many people of dial 1, whatever their values are, as long as those agree.
+    For a group worth so many people of dial 1, wherever their mean is, with values spread evenly.
     """
     goals = _goals(plan, within)
     weight = 0.0 if people is None else positive("people", people)
@@ -70,8 +70,8 @@ def _expected(plan: "TablePlan", goals: Mapping[str, float], weight: float) -> l
     context = plan.context(everybody, dialled=_dialled(plan))
     return [
         (name, plan.aggregates[name].estimate(noisy, context))
-        for value in _VALUES
-        for noisy in [{added: NoisySum(weight * added.of(value), plan.scale(added)) for added in plan.released}]
+        for place in _MEANS
+        for noisy in [{added: NoisySum(weight * added.of(place), plan.scale(added)) for added in plan.released}]
         for name in goals
     ]
 

@@ -93,12 +93,17 @@ class Sum:
         """What every square is less by: half of the largest, so that squares too lie around 0 and need less noise."""
         return (self.upper - self.lower) ** 2 / 8 if self.power == 2 and not self.free else 0.0  # noqa: PLR2004
 
-    def of(self, value: float) -> float:
-        """Return what a person of weight 1 adds whose value lies so far from the centre (0) to the upper end (1)."""
-        apart = value * (self.upper - self.center)
+    def of(self, place: float) -> float:
+        """Return what people of weight 1 add on average whose mean lies so far from the centre (0) to the end (1).
+
+        Values are taken as spread as if evenly over the range, or as far as such a mean leaves room for.
+        """
+        apart = place * (self.upper - self.center)
+        room = (self.upper - self.center - apart) * (apart + self.center - self.lower)
+        variance = min((self.upper - self.lower) ** 2 / 12, room)
         if self.free:
-            return (self.upper - self.center - apart) * (apart + self.center - self.lower)
-        return (1.0, apart, apart * apart - self.shift)[self.power]
+            return room - variance
+        return (1.0, apart, apart * apart + variance - self.shift)[self.power]
 
     @property
     def cells(self) -> "Sum":
