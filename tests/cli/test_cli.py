@@ -124,7 +124,7 @@ class TestRelease:
             ("histogram", "the strict are under-represented; --by-dial shows it"),
             ("variance", "right where dials do not go with values"),
             ("median", "Items count with their weights"),
-            ("maximum", "a weight of about 20 / epsilon beyond it"),
+            ("maximum", "a weight of about 20 / epsilon together reach"),
         ],
     )
     def test_what_dials_do_to_an_answer_is_said(self, run, query, remark):

@@ -34,6 +34,39 @@ def test_a_quantile_says_which(run):
     assert "quantile" in out
 
 
+@pytest.mark.parametrize("query", ["median", "maximum", "minimum", "quantile"])
+def test_what_is_chosen_is_a_multiple_of_the_step(run, query):
+    share = ("--quantile", 0.25) if query == "quantile" else ()
+    options = ("--query", query, *share, *HOURS, "--epsilon", 0.1, "--step", 2.5, "--json")
+    code, out, _ = run("release", "people.csv", *options)
+    assert code == 0
+    assert json.loads(out)["value"] % 2.5 == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "begins"),
+    [
+        ("--query median", "median "),
+        ("--query maximum --step 1", "maximum "),
+        ("--query quantile --quantile 0.9", "quantile 0.9 "),
+        ("--query l0", "number of rows that are not 0 "),
+        ("--query squared_norm", "sum of squares "),
+        ("--query mean --mechanism sampling", "mean "),
+        ("--query mean --denominator 0", "mean "),
+        ("--query mean --denominator 0 --westin 0.34,0.43,0.23", "estimate of the mean "),
+        ("--query mean --mechanism sampling --westin 0.34,0.43,0.23", "estimate of the mean "),
+        ("--query mean --mechanism threshold --threshold 0.5", "estimate of the mean "),
+    ],
+)
+def test_the_answer_comes_first_and_what_is_recommended_works(run, words, begins):
+    options = (*words.split(), *HOURS, "--weight-column", "privacy", "--epsilon", 1)
+    code, out, err = run("release", "people.csv", *options)
+    assert code == 0
+    assert out.startswith(begins)
+    assert "squared_norm" not in out + err
+    assert "--by-dial" not in err or run("release", "people.csv", *options, "--by-dial")[0] == 0
+
+
 def test_a_mode_is_told_by_its_label(run):
     code, out, err = run("release", "people.csv", "--query", "mode", *WARD, "--categories", "lab, icu ,er", "--json")
     shown = json.loads(out)
@@ -99,6 +132,8 @@ def test_a_threshold_drops_who_is_stricter(run):
         (("--query", "quantile", "--quantile", 2, *HOURS), 2, "0<=x<=1"),
         (("--query", "mean", "--quantile", 0.5, *HOURS), 2, "--quantile must not be given for --query mean"),
         (("--query", "mean", "--bins", 5, *HOURS), 2, "--bins must not be given for --query mean"),
+        (("--query", "mean", "--step", 5, *HOURS), 2, "--step must not be given for --query mean"),
+        (("--query", "median", "--step", 1e-6, *HOURS), 2, "--step must be at least 1 / 100000 of the range"),
         (("--query", "count", "--center", 5, *HOURS), 2, "--center must not be given for --query count"),
         (("--query", "mean", "--categories", "a,b", *HOURS), 2, "--categories must not be given for --query mean"),
         (("--query", "mode", "--column", "ward"), 2, "--categories must be given for --query mode: they are public"),

@@ -191,7 +191,7 @@ def test_estimate_is_relative_to_the_centre_and_only_for_totals():
     assert unknown.reason == "No sum of weights was released that it could be divided by."
     other = hetdp.release(hetdp.stretch(queries.maximum(box), weights, prior=prior), sixty, epsilon=1.0)
     assert other.estimate is other.denominator is None
-    assert other.reason == "What dials do to a maximum cannot be divided out."
+    assert other.reason == "What dials do to this answer cannot be divided out."
     assert other.guarantee.weights_amount is None
 
 

@@ -45,6 +45,14 @@ def test_categories_stand_for_the_range(name):
     assert answer == pytest.approx(np.array([0, 60, 30]) if name == "histogram" else 1, abs=0.01)
 
 
+@pytest.mark.parametrize("mechanism", ["exponential", "sampling"])
+@pytest.mark.parametrize("name", [name for name in SELECTED if name != "mode"])
+def test_what_is_chosen_is_a_multiple_of_the_step(name, mechanism):
+    asked = mechanism_named(name, np.ones(4), mechanism=mechanism, step=7, **public(name))
+    answers = {hetdp.release(asked, [1, 2, 3, 4], epsilon=0.1).value for _ in range(40)}
+    assert answers <= {-10.0, -7.0, 0.0, 7.0, 14.0, 20.0}
+
+
 def test_who_is_in_no_category_outvotes_nobody():
     asked = mechanism_named("mode", np.ones(100), categories=WARDS)
     assert hetdp.release(asked, WARDS.codes(["kitchen"] * 98 + ["er"] * 2), epsilon=1e6).value == 0
@@ -76,6 +84,8 @@ def test_the_best_multiplier_is_that_of_the_prior():
         ("middle", {}, r"name must be one of 'mean'.*Got 'middle' instead"),
         ("mean", {"lower": 0}, "lower and upper must be given for a mean"),
         ("median", {"lower": 0, "upper": 1, "multiplier": 2.0}, "nothing is stretched"),
+        ("mean", {"lower": 0, "upper": 1, "step": 0.5}, "step must be given for what is chosen among values"),
+        ("mode", {"categories": WARDS, "step": 0.5}, "step must be given for what is chosen among values"),
         ("mean", {"lower": 0, "upper": 1, "mechanism": "sampling", "multiplier": 2.0}, "nothing is stretched"),
         ("mean", {"lower": 0, "upper": 1, "mechanism": "magic"}, "mechanism must be one of 'stretching'"),
         ("mean", {"lower": 0, "upper": 1, "mechanism": "threshold"}, "threshold must be given for the mechanism"),

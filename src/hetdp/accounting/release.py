@@ -311,7 +311,7 @@ def _estimated(
                 return found | released | {"confidence": confidence}
             reason = found["reason"]
     else:
-        reason = f"What dials do to a {prepared.mechanism.name.replace('_', ' ')} cannot be divided out."
+        reason = "What dials do to this answer cannot be divided out."
     value = prepared.finish(cells)
     # A prior of weights knows nothing of items that cannot pay.
     by_prior = None if isinstance(value, np.ndarray) or drops else prepared.estimate(value)

@@ -23,7 +23,7 @@ _QUERY, _AGGREGATE = "One question about all rows (--query)", "Answers per group
 _SECTIONS = {
     "Data": ("weight_column", "default_weight", "table_name"),
     _QUERY: (
-        *("query", "column", "lower", "upper", "center", "bins", "quantile", "categories", "categories_file"),
+        *("query", "column", "lower", "upper", "center", "bins", "quantile", "step", "categories", "categories_file"),
         *("by_dial", "dial_levels", "westin", "deviation", "denominator", "mechanism", "threshold", "multiplier"),
     ),
     _AGGREGATE: ("aggregate", *TABLE_OPTIONS),
@@ -88,6 +88,12 @@ _question_options = _together(
     ),
     click.option("--bins", type=click.IntRange(min=1), help="Bins of a histogram.  [default: 10]"),
     click.option("--quantile", type=click.FloatRange(0, 1), help="Share of the people below a quantile."),
+    click.option(
+        "--step",
+        type=_POSITIVE,
+        help="A median, quantile, maximum or minimum is one of the multiples of this, such as 1 for ages.  [default: a "
+        "round one, about a thousand in the range]",
+    ),
     click.option(
         "--categories", help="Public categories of a mode or histogram, such as er,icu,lab, instead of a range."
     ),

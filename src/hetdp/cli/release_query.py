@@ -38,7 +38,7 @@ __all__ = ["DEFAULT_LIMITS", "release_from_query"]
 
 DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
 #: What a question by name is told.
-_ASKED = ("lower", "upper", "center", "bins", "quantile", "mechanism", "threshold", "multiplier", "epsilon")
+_ASKED = ("lower", "upper", "center", "bins", "quantile", "step", "mechanism", "threshold", "multiplier", "epsilon")
 #: Options that have no effect without another.
 _NEEDS = {
     "deviation": "within",
@@ -47,6 +47,8 @@ _NEEDS = {
 }
 #: What has an estimate that is divided by a sum of weights.
 _ESTIMATED = ("mean", "total", "count", "variance", "histogram")
+#: Questions whose names are no words.
+_WORDS = {"l0": "number of rows that are not 0", "squared_norm": "sum of squares"}
 
 
 def release_from_query(
@@ -104,7 +106,7 @@ def release_from_query(
         print_promise(answer.guarantee)
     if unwritten is not None:
         raise unwritten
-    for remark in _remarks(public, dropping=dropping, weighted=weight_column is not None or dropping):
+    for remark in _remarks(public, dropping=dropping, dials=weight_column is not None):
         voice.note(remark)
     if ledger is None:
         voice.note("No --ledger was given: nobody keeps count of what these people have lost so far.")
@@ -167,7 +169,11 @@ def _check_question(query: str, options: dict[str, Any]) -> None:
     for name in ("lower", "upper", "center", "bins"):
         if categorical and options[name] is not None:
             raise click.UsageError(f"--{name} must not be given with --categories.")
-    for name, of_use in (("bins", query == "histogram"), ("center", query != "count")):
+    for name, of_use in (
+        ("bins", query == "histogram"),
+        ("center", query != "count"),
+        ("step", query in SELECTED and query != "mode"),
+    ):
         if options[name] is not None and not of_use:
             raise click.UsageError(f"--{name} must not be given for --query {query}.")
     if (options["quantile"] is None) == (query == "quantile"):
@@ -269,9 +275,9 @@ def _written(output: Path, public: dict[str, Any], voice: Voice) -> OSError | No
     return None
 
 
-def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Iterator[str]:
+def _remarks(public: dict[str, Any], *, dropping: bool, dials: bool) -> Iterator[str]:
     """Yield what to keep in mind; none of it depends on a value or a weight."""
-    query = public["query"]
+    query, weighted = public["query"], dials or dropping
     if "levels" in public:
         yield (
             "Where the levels differ by more than their intervals, dials go with values, and an estimate about all is "
@@ -281,18 +287,19 @@ def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Itera
     if dropping:
         yield "Rows that cannot pay do not count any more. How many there are is private."
     if public["estimate"] is not None and weighted:
+        shown = "; --by-dial shows it" if dials and public["low"] is not None else ""
         yield (
             f"The estimate is the {query} weighted by dials: it is right where dials do not go with values. Where they "
-            "do, the strict are under-represented; --by-dial shows it."
+            f"do, the strict are under-represented{shown}."
         )
     elif query in SELECTED and weighted:
         yield "Items count with their weights: this is a value for those with large weights rather than for all."
     elif weighted:
-        yield f"Dials pull this {query} toward what it would be if everybody were at the centre."
+        yield f"Dials pull the {_WORDS.get(query, query)} toward what it would be if everybody were at the centre."
     if query in ("maximum", "minimum"):
         yield (
-            "Meant is a value with a weight of about 20 / epsilon beyond it: the last one of all is one person's "
-            "secret."
+            "Meant is the last value that people of a weight of about 20 / epsilon together reach: how far a single "
+            "one goes is a secret. Once in forty times, or more often with few people, the answer lies where nobody is."
         )
 
 
@@ -302,13 +309,15 @@ def _show(public: dict[str, Any]) -> None:
         _show_levels(public)
         return
     query, found = public["query"], public["estimate"] is not None
+    words = f"quantile {public['quantile']:g}" if query == "quantile" else _WORDS.get(query, query)
     sure = f"{100 * public['confidence']:g} % interval" if public["low"] is not None else "interval"
     if query != "histogram":
         facts = {
-            f"estimate of the {query}": public["estimate"],
+            words if not found else f"estimate of the {words}": public["estimate" if found else "value"],
             sure: None if public["low"] is None else f"{public['low']:.6g} to {public['high']:.6g}",
-            "no estimate" if not found else "no interval": public["reason"],
-            f"{query}, as dials leave it" if found else query: public["value"],
+            # What dials do to a value that is chosen is said in a remark.
+            "no interval" if found else "no estimate": None if query in SELECTED else public["reason"],
+            f"{words}, as dials leave it": public["value"] if found else None,
         }
     else:
         edges = public.get("edges", [])

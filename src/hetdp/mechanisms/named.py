@@ -20,7 +20,7 @@ from hetdp.profiles import Box, Categories, PrivacyWeights, WeightPrior
 
 __all__ = ["CATEGORICAL", "MECHANISMS", "QUERIES", "SELECTED", "default_mechanism", "mechanism_named"]
 
-#: Chosen among 1,001 values of the range, or among categories, by a personalised exponential mechanism: noise as large
+#: Chosen among round values of the range, or among categories, by a personalised exponential mechanism: noise as large
 #: as the range, which stretching needs for an extreme, would drown them.
 SELECTED = (*selection.SELECTED_BY_NAME, "quantile", "mode")
 QUERIES = (*queries.RELEASED_BY_NAME, *SELECTED)
@@ -43,6 +43,7 @@ def mechanism_named(
     center: float | None = None,
     bins: int = 10,
     quantile: float | None = None,
+    step: float | None = None,
     categories: Categories | None = None,
     mechanism: str | None = None,
     threshold: float | None = None,
@@ -56,7 +57,8 @@ def mechanism_named(
     `lower` and `upper` are the public range of the values; a count needs none: its values are 1 for who counts and 0
     for who does not. Values shrink to `center`, by default 0 if it lies in the range, else the midpoint; for a variance
     the midpoint. The `bins` of a histogram have the same width; with `categories` instead of a range, values are their
-    codes. `quantile` is the share of the people below the value that is asked for. `mechanism` is one of `MECHANISMS`;
+    codes. `quantile` is the share of the people below the value that is asked for; it, a median and an extreme are one
+    of the multiples of `step` (`hetdp.mechanisms.selection.round_values`). `mechanism` is one of `MECHANISMS`;
     `threshold` the level below which that of this name drops people. For `multiplier` and `prior` see `hetdp.stretch`;
     "best" is `hetdp.best_multiplier` for the prior and `epsilon`. `public` tells that everybody knows the weights,
     which are all the same.
@@ -74,8 +76,9 @@ def mechanism_named(
         raise InvalidInput(f"prior must not be given for a {name}: nothing is stretched. Got one instead.")
     domain = _domain(name, own.size, (lower, upper, center), categories)
     if name in SELECTED and kind in ("exponential", "sampling"):
-        chosen = _selection(name, domain, quantile, categories)
+        chosen = _selection(name, domain, quantile, categories, step)
         return chosen(own) if kind == "exponential" else sample(chosen, own)
+    _refuse(step)
     query = _query(name, domain, kind, bins, categories)
     if kind == "sampling":
         return sample(query, own, prior=prior)
@@ -109,13 +112,15 @@ def _domain(
 
 
 def _selection(
-    name: str, domain: Box, quantile: float | None, categories: Categories | None
+    name: str, domain: Box, quantile: float | None, categories: Categories | None, step: float | None
 ) -> Callable[[PrivacyWeights], Mechanism]:
     if name == "mode" and categories is not None:
+        _refuse(step)
         return partial(selection.mode, domain, categories=categories)
+    values = selection.round_values(domain.lower[0], domain.upper[0], step)
     if quantile is not None:
-        return partial(selection.quantile, domain, share=quantile)
-    return partial(selection.SELECTED_BY_NAME[name], domain)
+        return partial(selection.quantile, domain, share=quantile, candidates=values)
+    return partial(selection.SELECTED_BY_NAME[name], domain, candidates=values)
 
 
 def _query(name: str, domain: Box, kind: str, bins: int, categories: Categories | None) -> Query:
@@ -127,3 +132,8 @@ def _query(name: str, domain: Box, kind: str, bins: int, categories: Categories 
         return known[name](domain)
     edges = np.linspace(domain.lower[0], domain.upper[0], bins + 1)
     return queries.histogram(domain, edges if categories is None else categories)
+
+
+def _refuse(step: float | None) -> None:
+    if step is not None:
+        raise InvalidInput(f"step must be given for what is chosen among values of a range only. Got {step!r} instead.")

@@ -9,12 +9,14 @@ exponential mechanism and never less accurate). All coins are exact, and their n
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.core.checks import finite, float_vector, fraction, whole
+from hetdp.core.checks import finite, float_vector, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, mechanism_examples
@@ -24,13 +26,15 @@ from hetdp.mechanisms.stretching import as_weights
 from hetdp.noise.coins import choose_one, survive
 from hetdp.profiles import Box, Categories, PrivacyWeights
 
-__all__ = ["SELECTED_BY_NAME", "Selection", "maximum", "median", "minimum", "mode", "quantile"]
+__all__ = ["SELECTED_BY_NAME", "Selection", "maximum", "median", "minimum", "mode", "quantile", "round_values"]
 
 Steps = NDArray[np.int64]
 
 #: Weights and quantiles are counted in steps of 2**-20, rounded down; scores are exact integers below 2**62.
 _STEPS = 2**20
 _LARGEST_SIZE = 2**21
+#: Round values in a range unless told otherwise, at most; and the most that one may ask for.
+_USUAL_VALUES, _MOST_VALUES = 2000, 100_000
 #: How far inside the data an extreme is looked for, times 1 / epsilon: so far that all candidates beyond the data
 #: together, each exp(-(epsilon / 2) margin) as likely as the right one, win once in twenty times (e^-3) at most.
 _SELDOM = 6.0
@@ -44,8 +48,8 @@ class Selection(Mechanism):
     box: Box
     weights: PrivacyWeights
     candidates: Floats
-    #: From clamped values, weight steps and epsilon to one whole score per candidate, in steps of 2**-40. Replacing
-    #: item i must not move any score by more than its weight (docs/proofs/mechanisms.md).
+    #: From clamped values, weight steps and epsilon to one whole score per candidate, in steps of 2**-40. Replacing or
+    #: leaving out item i must not move any score by more than its weight (docs/proofs/mechanisms.md).
     score: Callable[[Floats, Steps, float], Steps]
 
     def __repr__(self) -> str:
@@ -85,25 +89,27 @@ class SelectionPlan(FullPricePlan):
 
 
 def quantile(
-    domain: Box, weights: PrivacyWeights | ArrayLike, *, share: float, candidates: int | ArrayLike = 1001
+    domain: Box, weights: PrivacyWeights | ArrayLike, *, share: float, candidates: int | ArrayLike | None = None
 ) -> Selection:
     """Choose the value below which a given share of the items lies, every item counting with its weight.
 
     Parameters
     ----------
     domain
-        The box; candidates span it from its lowest to its highest value.
+        The box that the values lie in.
     weights
         One secret weight per item.
     share
         Which quantile, between 0 and 1. Public.
     candidates
-        How many equally spaced candidates, or the candidates themselves. Public.
+        The values to choose among, or how many equally spaced ones from the lowest to the highest value of the box.
+        Default: `round_values` of the box. Public. Every value counts as the nearest candidate, so where data are
+        rounded (ages, ratings), candidates that hit them are best.
 
     Privacy
     -------
-    (epsilon, v)-differentially private: the score of a candidate is -|weight below * (1 - share) - weight above *
-    share|, and one item moves it by at most its weight.
+    (epsilon, v)-differentially private: the score of a candidate is 0 if weight below <= share * all weight <= weight
+    below or at it, and else minus what is missing; one item moves it by at most its weight.
 
     Examples
     --------
@@ -119,7 +125,7 @@ def quantile(
     return _ranked(f"quantile {share:g}", domain, weights, candidates, round(share * _STEPS))
 
 
-def median(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
+def median(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike | None = None) -> Selection:
     """Choose the median, every item counting with its weight.
 
     Privacy
@@ -129,22 +135,24 @@ def median(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int 
     Examples
     --------
     >>> median(Box.uniform(0, 1, size=5), [1, 1, 0.5, 0.5, 0])
-    Selection(median of Box(5 items, 0 <= value <= 1, center 0), 1001 candidates)
+    Selection(median of Box(5 items, 0 <= value <= 1, center 0), 2001 candidates)
     """
     return _ranked("median", domain, weights, candidates, _STEPS // 2)
 
 
-def maximum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
-    """Choose a value near the maximum: one with items of a weight of about 20 / epsilon above it.
+def maximum(
+    domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike | None = None
+) -> Selection:
+    """Choose the largest value that items of a weight of about 20 / epsilon reach together: they are at it or above.
 
     The largest value itself cannot be told from anything above it within one item's privacy; that of twenty can. With
-    few items it is a quarter of their number.
+    few items it is a quarter of their number. Where as many share the largest value, as in rounded data, it is found.
 
     Privacy
     -------
-    (epsilon, v)-differentially private: the score of a candidate is the weight above it less what is wanted there, or
-    minus half of what is too much; one item moves it by at most its weight. What is wanted depends on epsilon and the
-    numbers of items and candidates.
+    (epsilon, v)-differentially private: the score of a candidate is minus the weight that is missing at or above it,
+    or minus half of what is too much above it; one item moves it by at most its weight. What is wanted depends on
+    epsilon and the numbers of items and candidates.
 
     Examples
     --------
@@ -154,8 +162,10 @@ def maximum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int
     return _extreme("maximum", domain, weights, candidates)
 
 
-def minimum(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike = 1001) -> Selection:
-    """Choose a value near the minimum: one with items of a weight of about 20 / epsilon below it.
+def minimum(
+    domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike | None = None
+) -> Selection:
+    """Choose the smallest value that items of a weight of about 20 / epsilon reach together: they are at it or below.
 
     Privacy
     -------
@@ -204,10 +214,7 @@ def mode(domain: Box, weights: PrivacyWeights | ArrayLike, *, categories: ArrayL
         codes, place_of = np.arange(float(len(categories))), categories.places
     else:
         codes = np.unique(float_vector("categories", categories))
-
-        def place_of(clamped: Floats) -> NDArray[np.intp]:
-            nearest: NDArray[np.intp] = np.abs(clamped[:, None] - codes[None, :]).argmin(axis=1)
-            return nearest
+        place_of = partial(_nearest, codes)
 
     def score(clamped: Floats, steps: Steps, epsilon: float) -> Steps:  # noqa: ARG001
         totals = np.zeros(1 + codes.size, dtype=np.int64)  # those of none first
@@ -217,50 +224,103 @@ def mode(domain: Box, weights: PrivacyWeights | ArrayLike, *, categories: ArrayL
     return Selection("mode", domain, _checked(domain, weights), codes, score)
 
 
+def round_values(lower: float, upper: float, step: float | None = None) -> Floats:
+    """Return the multiples of a step in a range, and its ends: the decimals as they are written.
+
+    Parameters
+    ----------
+    lower, upper
+        The public range.
+    step
+        Public. Default: the smallest of 1, 2 or 5 times a power of ten that gives at most two thousand.
+
+    Examples
+    --------
+    >>> round_values(1, 5, 1)
+    array([1., 2., 3., 4., 5.])
+    >>> float(round_values(15, 100)[758]), round_values(15, 100).size
+    (52.9, 1701)
+    """
+    low, high = _decimals(finite("lower", lower), finite("upper", upper))
+    if step is None:
+        least = (high - low) / _USUAL_VALUES or Decimal(1)
+        unit = next(unit for of in (1, 2, 5, 10) if (unit := Decimal(of).scaleb(least.adjusted())) >= least)
+    else:
+        (unit,) = _decimals(positive("step", step))
+    if high - low > _MOST_VALUES * unit:
+        raise InvalidInput(f"step must be at least 1 / {_MOST_VALUES} of the range. Got {step!r} instead.")
+    first = int((low / unit).to_integral_value(ROUND_CEILING))
+    last = int((high / unit).to_integral_value(ROUND_FLOOR))
+    multiples = (float(place * unit) for place in range(first, last + 1))
+    return np.unique([float(low), *multiples, float(high)])
+
+
 def _ranked(
-    label: str, domain: Box, weights: PrivacyWeights | ArrayLike, candidates: int | ArrayLike, share: int
+    label: str, domain: Box, weights: PrivacyWeights | ArrayLike, candidates: int | ArrayLike | None, share: int
 ) -> Selection:
     """Return a selection by weighted rank; `share` of the weight, in steps, is wanted below."""
     points = _points(domain, candidates)
 
     def score(clamped: Floats, steps: Steps, _: float) -> Steps:
-        below, above = _beside(points, clamped, steps)
-        scores: Steps = -np.abs(below * (_STEPS - share) - above * share)
+        below, at, above = _beside(points, clamped, steps)
+        wanted = share * (below + at + above)
+        scores: Steps = -np.maximum(0, np.maximum(below * _STEPS - wanted, wanted - (below + at) * _STEPS))
         return scores
 
     return Selection(label, domain, _checked(domain, weights), points, score)
 
 
-def _extreme(label: str, domain: Box, weights: PrivacyWeights | ArrayLike, candidates: int | ArrayLike) -> Selection:
-    """Return a selection of the value beyond which there is just enough weight to be noticed."""
+def _extreme(
+    label: str, domain: Box, weights: PrivacyWeights | ArrayLike, candidates: int | ArrayLike | None
+) -> Selection:
+    """Return a selection of the last value that just enough weight reaches to be noticed."""
     points = _points(domain, candidates)
 
     def score(clamped: Floats, steps: Steps, epsilon: float) -> Steps:
         # At least one item: beyond the last one, all candidates would be equally good.
         margin = max(1.0, (2 * math.log(points.size) + _SELDOM) / max(epsilon, 1e-300))
-        wanted = min(domain.size / 4, margin)
-        below, above = _beside(points, clamped, steps)
-        short = round(wanted * _STEPS) - (above if label == "maximum" else below)
+        wanted = round(min(domain.size / 4, margin) * _STEPS)
+        below, at, above = _beside(points, clamped, steps)
+        beyond = above if label == "maximum" else below
         # Too much beyond is half as bad as too little: of two ends as far away, the one inside the data is meant.
-        scores: Steps = -np.maximum(short * _STEPS, -short * (_STEPS // 2))
+        missing, too_much = wanted - (beyond + at), beyond - wanted
+        scores: Steps = -np.maximum(0, np.maximum(missing * _STEPS, too_much * (_STEPS // 2)))
         return scores
 
     return Selection(label, domain, _checked(domain, weights), points, score)
 
 
-def _points(domain: Box, candidates: int | ArrayLike) -> Floats:
+def _points(domain: Box, candidates: int | ArrayLike | None) -> Floats:
+    low, high = float(domain.lower.min()), float(domain.upper.max())
+    if candidates is None:
+        return round_values(low, high)
     if np.ndim(candidates) == 0:
-        return np.linspace(domain.lower.min(), domain.upper.max(), whole("candidates", candidates, minimum=2))
+        last = whole("candidates", candidates, minimum=2) - 1
+        begin, end = _decimals(low, high)
+        return np.array([float(begin + (end - begin) * place / last) for place in range(last + 1)])
     return np.unique(float_vector("candidates", candidates))
 
 
-def _beside(points: Floats, clamped: Floats, steps: Steps) -> tuple[Steps, Steps]:
-    """Return the weight below and above each candidate, in steps."""
-    order = np.argsort(clamped, kind="stable")
-    cumulative = np.concatenate([[0], np.cumsum(steps[order])])
-    below: Steps = cumulative[np.searchsorted(clamped[order], points, side="left")]
-    above: Steps = cumulative[-1] - cumulative[np.searchsorted(clamped[order], points, side="right")]
-    return below, above
+def _decimals(*numbers: float) -> tuple[Decimal, ...]:
+    """Return numbers as they are written: 3 times the float 0.1 is not the float 0.3, of decimals it is."""
+    return tuple(Decimal(repr(number)) for number in numbers)
+
+
+def _nearest(points: Floats, clamped: Floats) -> NDArray[np.intp]:
+    """Return the place of the nearest point to each value; of two as near, the lower one."""
+    places: NDArray[np.intp] = np.searchsorted(points[:-1] / 2 + points[1:] / 2, clamped)
+    return places
+
+
+def _beside(points: Floats, clamped: Floats, steps: Steps) -> tuple[Steps, Steps, Steps]:
+    """Return the weight below, at and above each candidate, in steps, where every value is its nearest candidate.
+
+    So that values between candidates are at one of them: what many share could never be chosen otherwise.
+    """
+    at = np.zeros(points.size, dtype=np.int64)
+    np.add.at(at, _nearest(points, clamped), steps)
+    up_to = np.cumsum(at)
+    return up_to - at, at, up_to[-1] - up_to
 
 
 def _checked(domain: Box, weights: PrivacyWeights | ArrayLike) -> PrivacyWeights:
@@ -272,7 +332,7 @@ def _checked(domain: Box, weights: PrivacyWeights | ArrayLike) -> PrivacyWeights
 
 
 #: What `hetdp release` can choose for a column by name.
-SELECTED_BY_NAME: Mapping[str, Callable[[Box, PrivacyWeights], Selection]] = {
+SELECTED_BY_NAME: Mapping[str, Callable[..., Selection]] = {
     "median": median,
     "maximum": maximum,
     "minimum": minimum,

@@ -188,7 +188,7 @@ class Query(ABC):
     @property
     def why_no_estimate(self) -> str | None:
         """Why what dials do to the answer cannot be divided out by a sum of weights; None where it can. Public."""
-        return f"What dials do to a {self.name.replace('_', ' ')} cannot be divided out."
+        return "What dials do to this answer cannot be divided out."
 
     def estimates(
         self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None

@@ -26,8 +26,8 @@ class _Extreme(ItemwiseQuery):
         self._largest = name == "maximum"
         self.better_than_stretching = (
             f"the {name} is released with noise as large as the range of the values divided by epsilon, however many "
-            f"items there are. Use hetdp.mechanisms.{name}, which chooses a value that about 20 / epsilon items lie "
-            "beyond, however wide the range is."
+            f"items there are. Use hetdp.mechanisms.{name}, which chooses a value that about 20 / epsilon items "
+            "reach, however wide the range is."
         )
         super().__init__(name, domain.recentered(domain.lower if self._largest else domain.upper))
 
@@ -74,7 +74,7 @@ def maximum(domain: Box) -> Query:
 
     S_i(w) = w r_i, so w_i = min(1, v_i S / r_i), and S is the widest range: the scale of the noise is the range divided
     by epsilon, however many items there are, and `stretch` warns. `hetdp.mechanisms.maximum` chooses a value that about
-    20 / epsilon items lie beyond. Rounded per item.
+    20 / epsilon items reach. Rounded per item.
 
     Examples
     --------
