@@ -441,7 +441,8 @@ class TestBudget:
         assert [entry["dropping"] for entry in shown["history"]] == [False, True]
         code, out, _ = run("budget", "ledger.db")
         assert code == 0
-        assert [line.split()[-1] for line in out.splitlines() if "+00:00" in line] == ["hand", "dropping"]
+        lines = [line.split()[2:] for line in out.splitlines() if " 20" in line and ":" in line]
+        assert lines == [["by", "hand", "0"], ["mean", "epsilon", "=", "0.1", "0", "dropping"]]
 
     def test_gaussian_ledgers_have_no_pure_epsilon(self, run):
         run("release", "people.csv", *MEAN, "--rho", 0.1, "--ledger", "ledger.db")

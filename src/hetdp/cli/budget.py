@@ -1,60 +1,75 @@
 """`hetdp budget`: what a ledger has recorded."""
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_rows
+from hetdp.cli.output import Voice, output_options, plain, print_facts, print_json, print_rows, several
+from hetdp.core.words import counted
 
 if TYPE_CHECKING:
     from hetdp.accounting import Ledger
-    from hetdp.accounting.ledger.ledger import Entry
+    from hetdp.accounting.ledger.levels import LedgerLevel
+    from hetdp.accounting.ledger.state import Entry, LedgerSummary
 
 __all__ = ["budget"]
 
 #: Digits shown, in tables and in JSON.
 _DIGITS = {False: 6, True: 12}
+#: Releases shown.
+_SHOWN = 20
 
 
 @click.command(short_help="Show what a ledger has recorded.")
 @click.argument("ledger", type=click.Path(path_type=Path))
-@click.option("--delta", default=1e-6, show_default=True, help="For the (epsilon, delta) figure.")
-@click.option("--items", is_flag=True, help="Also list every item.")
+@click.option(
+    "--delta", default=1e-6, show_default=True, help="Of a ledger in rho: losses in epsilon hold but for this chance."
+)
+@click.option("--items", is_flag=True, help="Also list every person, row or item.")
 @output_options
 def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
-    """Show what LEDGER has recorded: limits, losses so far, what is left, every release.
+    """Show what LEDGER has recorded: whose losses, limits, what was paid and what is left, every release.
 
-    Losses are rounded up and what is left is rounded down. The figures are the owner's: they depend on the secret
-    weights. Showing them spends nothing.
+    What was paid is rounded up and what is left is rounded down. The figures are the owner's: they depend on the
+    secret dials. Showing them spends nothing.
     """
     from hetdp.accounting import Ledger
 
-    digits = _DIGITS[voice.as_json]
     with Ledger.open(ledger) as opened:
-        summary = {"ledger": ledger.name, **_summary(opened, delta, digits)}
-        history = opened.history
-        listed = _items(opened, digits) if items else []
+        found, levels, history = opened.summary(delta), opened.levels(), opened.history
+        summary = {"ledger": ledger.name, **_summary(opened, found, delta, _DIGITS[voice.as_json])}
+        listed = _items(opened, _DIGITS[voice.as_json]) if items else []
     if voice.dry_run:
         voice.note("--dry-run: showing a budget never spends anything.")
     if voice.as_json:
-        told = [_told(entry) for entry in history]
-        print_json({**summary, **({"per_item": listed} if items else {}), "history": told})
+        told = {"levels": [_told_level(level) for level in levels], "history": [_told(entry) for entry in history]}
+        print_json({**summary, **({"per_item": listed} if items else {}), **told})
         return
-    print_facts("Privacy budget", {name.replace("_", " "): value for name, value in summary.items()})
+    print_facts(f"Privacy budget: {ledger.name}", _facts(summary))
+    _show_levels(levels, several(summary["protects"]))
     if history:
-        rows = [(entry.time, entry.description, _level(entry), _dropping(entry)) for entry in history[-20:]]
-        print_rows("Releases (the last 20)", ("time", "query", "level", ""), rows)
+        deltas = any(entry.delta for entry in history[-_SHOWN:])
+        rows = [_release(entry, deltas=deltas) for entry in history[-_SHOWN:]]
+        last = f" (the last {_SHOWN} of {len(history):,})" if len(history) > _SHOWN else ""
+        header = ("time (UTC)", "query", "level", *(("delta",) if deltas else ()), "dials paid", "")
+        print_rows(f"Releases{last}", header, rows)
     if items:
         header = ("item", "limit", "spent", "remaining")
-        print_rows("Items", header, [tuple(f"{row[name]}" for name in header) for row in listed])
+        print_rows(
+            f"All {several(summary['protects'])}",
+            ("", *header[1:]),
+            [tuple(f"{row[name]}" for name in header) for row in listed],
+        )
+    voice.note("Paid is what was lost to one who has seen all of these releases, and everything public.")
 
 
-def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
+def _summary(ledger: "Ledger", found: "LedgerSummary", delta: float, digits: int) -> dict[str, Any]:
     """Return the figures about all items together, of which there may be millions."""
-    found = ledger.summary(delta)
 
     def up(value: float) -> float | None:
         return rounded(value, digits, up=True)
@@ -68,6 +83,8 @@ def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
         "unit": ledger.unit,
         "items": found.items,
         "releases": len(ledger.history),
+        "limit_min": down(found.limit_min),
+        "limit_max": down(found.limit_max) if found.items else None,
         "spent_mean": up(found.spent_mean),
         "spent_max": up(found.spent_max),
         "remaining_min": down(found.remaining_min),
@@ -84,6 +101,74 @@ def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
         "delta_spent": up(ledger.delta_spent),
         "delta_limit": down(ledger.delta_limit),
     }
+
+
+def _facts(shown: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return a summary in words: whose it is, then what was paid and what is left."""
+    unit, who, items = shown["unit"], several(shown["protects"]), shown["items"]
+    if not items:
+        limits = None
+    elif shown["limit_min"] is None:
+        limits = "none"
+    elif shown["limit_min"] == shown["limit_max"]:
+        limits = f"{unit} = {shown['limit_min']:g} each"
+    else:
+        limits = f"{unit} = {shown['limit_min']:g} to {_figure(shown['limit_max'])}"
+    new = shown["limit_of_new_people"]
+    without = {name: shown[f"{name}_items"] for name in ("exhausted", "dropped") if shown[f"{name}_items"]}
+    counts = {name: counted(number, shown["protects"], who) for name, number in without.items()}
+    return {
+        "who": counted(items, shown["protects"], who),
+        "limit": limits,
+        f"limit of new {who}": None if new is None or new == shown["limit_max"] else f"{unit} = {new:g}",
+        "paid": f"at most {_figure(shown['spent_max'])}, on average {_figure(shown['spent_mean'])}" if items else None,
+        "paid in epsilon": None if unit == "epsilon" or not items else _in_epsilon(shown),
+        "left": f"at least {_figure(shown['remaining_min'])}" if items else None,
+        "nothing left": counts.get("exhausted"),
+        "dropped": counts.get("dropped"),
+        "paid by dials": _of(shown["weights_spent"], shown["weights_limit"]),
+        "delta": _of(shown["delta_spent"], shown["delta_limit"]) if shown["delta_spent"] else None,
+    }
+
+
+def _of(spent: float, limit: float | None) -> str:
+    return f"{_figure(spent)} of {limit:g}" if limit is not None else f"{_figure(spent)}, without a limit"
+
+
+def _in_epsilon(shown: Mapping[str, Any]) -> str:
+    return f"at most {_figure(shown['epsilon_delta_max'])}, but for a chance of {shown['delta']:g}"
+
+
+def _figure(value: float | None) -> str:
+    return "any amount" if value is None else f"{value:g}"
+
+
+def _show_levels(levels: Sequence["LedgerLevel"], who: str) -> None:
+    """Print how many have paid how much, by dial where the ledger knows dials; by what is left where many differ."""
+    if not levels:
+        return
+    shared, dialled = levels[0].share is not None, any(level.dial is not None for level in levels)
+    first = ("left of the limit",) if shared else ("dial",) if dialled else ()
+    rows = [
+        (
+            *((_words(level),) if first else ()),
+            f"{level.items:,}",
+            _spent(level.spent),
+            _figure(rounded(level.remaining, _DIGITS[False], up=False)),
+            "dropped" if level.dropped else "",
+        )
+        for level in levels
+    ]
+    figures = ("paid at most", "left at least") if shared else ("paid", "left")
+    print_rows("Who has paid how much", (*first, who, *figures, ""), rows)
+
+
+def _words(level: "LedgerLevel") -> str:
+    """Return the dial of a level, or the share of a limit that it has left."""
+    if level.share is None:
+        return "none" if level.dial is None else f"{level.dial:g}"
+    low, high = level.share
+    return {0.0: "nothing", 1.0: "all"}[low] if low == high else f"{low:.0%} to {high:.0%}"
 
 
 def _items(ledger: "Ledger", digits: int) -> list[dict[str, Any]]:
@@ -125,9 +210,25 @@ def _told(entry: "Entry") -> dict[str, Any]:
     }
 
 
-def _level(entry: "Entry") -> str:
-    levels = [] if entry.amount is None else [f"{entry.unit} = {rounded(entry.amount, 6, up=True):g}"]
-    return ", ".join([*levels, *([f"delta = {rounded(entry.delta, 6, up=True):g}"] if entry.delta else [])])
+def _told_level(level: "LedgerLevel") -> dict[str, Any]:
+    spent, remaining = rounded(level.spent, _DIGITS[True], up=True), rounded(level.remaining, _DIGITS[True], up=False)
+    return {**plain(asdict(level)), "spent": spent, "remaining": remaining}
+
+
+def _time(entry: "Entry") -> str:
+    """Return when, to the minute; the JSON has the rest."""
+    return entry.time[:16].replace("T", " ")
+
+
+def _release(entry: "Entry", *, deltas: bool) -> tuple[str, ...]:
+    """Return a row about a release: when, what, its level, and what dials paid."""
+    level = "" if entry.amount is None else f"{entry.unit} = {_spent(entry.amount)}"
+    delta = (_spent(entry.delta) if entry.delta else "",) if deltas else ()
+    return _time(entry), entry.description, level, *delta, _spent(entry.weights_loss), _dropping(entry)
+
+
+def _spent(value: float) -> str:
+    return _figure(rounded(value, _DIGITS[False], up=True))
 
 
 def _dropping(entry: "Entry") -> str:

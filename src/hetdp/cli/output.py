@@ -46,6 +46,7 @@ __all__ = [
     "print_json",
     "print_promise",
     "print_rows",
+    "several",
     "threads_option",
     "westin_option",
     "wrapped",
@@ -265,6 +266,17 @@ def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ..
     Console().print(table)
 
 
+def several(protects: str) -> str:
+    """Return the plural of what a ledger protects.
+
+    Examples
+    --------
+    >>> several("person"), several("row")
+    ('people', 'rows')
+    """
+    return {"person": "people"}.get(protects, f"{protects}s")
+
+
 def ledger_notes(
     path: Path, protects: str, options: Mapping[str, Any], *, made: str | None = None, new: int = 0
 ) -> Iterator[str]:
@@ -286,16 +298,15 @@ def ledger_notes(
     >>> list(ledger_notes(Path("l.db"), "person", {"limit": 7, "weights_limit": None}))
     ['--limit is for people new to the ledger: there are none, and limits stay as they are.']
     """
-    several = {"person": "people"}.get(protects, f"{protects}s")
     if made is not None:
         whose = ", by its position," if protects == "row" else ""
         hint = " --id-column of a new ledger lets rows come and go." if protects == "row" else ""
         yield f"Made {path.name}: every {protects}{whose} may lose {made} in total.{hint}"
         return
     if new:
-        yield f"Added {new:,} new {several if new > 1 else protects} to {path.name}."
+        yield f"Added {new:,} new {protects if new == 1 else several(protects)} to {path.name}."
     elif options["limit"] is not None:
-        yield f"--limit is for {several} new to the ledger: there are none, and limits stay as they are."
+        yield f"--limit is for {several(protects)} new to the ledger: there are none, and limits stay as they are."
     if options["weights_limit"] is not None:
         yield "--weights-limit is for new ledgers: this one keeps what it has."
 

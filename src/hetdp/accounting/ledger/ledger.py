@@ -30,6 +30,7 @@ from hetdp.accounting.composition import (
 from hetdp.accounting.ledger.accounts import Accounts, Totals
 from hetdp.accounting.ledger.file import LedgerFile, is_there, resolved
 from hetdp.accounting.ledger.identity import Ids
+from hetdp.accounting.ledger.levels import LedgerLevel, levels_of
 from hetdp.accounting.ledger.rollcall import (
     AllowedDials,
     Batches,
@@ -725,6 +726,19 @@ class Ledger:
         """
         with self._opened() as store:
             return store.look(lambda state: state.summary(delta))
+
+    def levels(self) -> tuple[LedgerLevel, ...]:
+        """Return how many have paid how much, in at most six rows; of millions, too. For the owner's eyes only.
+
+        Examples
+        --------
+        >>> ledger = Ledger(limits=[1.0, 1.0, 1.0])
+        >>> _ = ledger.charge([0.5, 0.25, 0.5])
+        >>> [(level.items, level.spent, level.remaining) for level in ledger.levels()]
+        [(1, 0.25, 0.75), (2, 0.5, 0.5)]
+        """
+        with self._opened() as store:
+            return store.look(lambda state: levels_of(state.roll.parts(), state.totals))
 
     def extend(self, limits: ArrayLike, *, items: Sequence[str | int] | None = None) -> None:
         """Add items at the end, with nothing spent.

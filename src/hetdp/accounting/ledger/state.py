@@ -118,13 +118,15 @@ class LedgerSummary:
     ----------
     items, exhausted, dropped
         How many there are, have nothing left, were dropped.
-    spent_mean, spent_max, remaining_min
-        In the unit of the ledger; infinity if nobody is there to have something left.
+    limit_min, limit_max, spent_mean, spent_max, remaining_min
+        In the unit of the ledger; the least of nobody is infinite.
     epsilon_max, rho_max, epsilon_delta_max
         The largest losses, as in `LedgerReport`.
     """
 
     items: int
+    limit_min: float
+    limit_max: float
     spent_mean: float
     spent_max: float
     remaining_min: float
@@ -199,6 +201,8 @@ class State:
         parts = [_summary(State(self.totals, part), delta) for part in self.roll.parts()]
         return LedgerSummary(
             items=self.size,
+            limit_min=min((part.limit_min for part in parts), default=math.inf),
+            limit_max=max((part.limit_max for part in parts), default=0.0),
             spent_mean=math.fsum(part.spent_mean * part.items for part in parts) / max(self.size, 1),
             spent_max=max((part.spent_max for part in parts), default=0.0),
             remaining_min=min((part.remaining_min for part in parts), default=math.inf),
@@ -374,8 +378,11 @@ def _float_up(amount: Real) -> float:
 def _summary(state: State, delta: float) -> LedgerSummary:
     """Return the figures of some accounts, at least one."""
     spent, remaining, epsilon, rho = state.spent, state.remaining, state.lost("epsilon"), state.lost("rho")
+    limits = losses_of(state.accounts.limits)
     return LedgerSummary(
         items=state.size,
+        limit_min=float(limits.min()),
+        limit_max=float(limits.max()),
         spent_mean=float(spent.mean()),
         spent_max=float(spent.max()),
         remaining_min=float(remaining.min()),
