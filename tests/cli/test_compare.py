@@ -1,6 +1,7 @@
 """`hetdp compare`: contenders of one's own, and commands that do what was recommended."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -24,6 +25,10 @@ number = 3
 SMALL = ("--epsilon", 1, "-n", 60, "--runs", 5)
 
 
+def asked(query):
+    return ("compare", "--query", query, *(("--quantile", 0.9) if query == "quantile" else ()), *SMALL)
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -34,8 +39,9 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("query", QUERY_NAMES)
 def test_every_command_works_when_filled_in(run, query):
-    shown = json.loads(run("compare", "--query", query, *SMALL, "--json", "--quiet")[1])
-    assert shown["command"] == shown["mechanisms"][0]["command"]
+    shown = json.loads(run(*asked(query), "--json", "--quiet")[1])
+    (best,) = (one for one in shown["mechanisms"] if one["mechanism"] == shown["recommended"])
+    assert shown["command"] == best["command"]
     commands = [one["command"] for one in shown["mechanisms"] if one["command"].startswith("hetdp release ")]
     assert shown["command"] in commands
     assert len(commands) >= len(shown["mechanisms"]) - 1
@@ -53,6 +59,38 @@ def test_the_command_is_printed(run):
     assert "hetdp release FILE --query median --column COLUMN --lower 0 --upper 1" in out
 
 
+@pytest.mark.parametrize("query", QUERY_NAMES)
+def test_names_and_bars_fit_into_80_columns_in_one_line(run, query, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = run(*asked(query))
+    shown = json.loads(run(*asked(query), "--json", "--quiet")[1])
+    lines = [line.strip() for line in out.splitlines()]
+    for one in shown["mechanisms"]:
+        assert any(line.startswith(f"{one['mechanism']}  ") and "█" in line for line in lines)
+    cut = shown["mechanisms"][-1]["rmse"] > 4 * shown["mechanisms"][0]["rmse"]
+    assert ("cut at 4 times the smallest error" in out) == cut == ("▶" in out)
+
+
+def test_a_multiplier_has_two_digits(run):
+    shown = json.loads(run(*asked("mean"), "--json")[1])
+    given = [word for one in shown["mechanisms"] for word in re.findall(r"--multiplier (\S+)", one["command"])]
+    assert given
+    assert all(re.fullmatch(r"\d\.\d|\d+", word) for word in given)
+
+
+@pytest.mark.parametrize("words", [("--query", "quantile"), ("--query", "mean", "--quantile", 0.5)])
+def test_a_share_is_for_quantiles(run, words):
+    code, out, err = run("compare", *words, *SMALL)
+    assert (code, out) == (2, "")
+    assert "--quantile must be given for --query quantile, and for no other" in err
+
+
+def test_what_a_contender_is_can_be_copied(run):
+    *_, text = run("compare", "--query", "mean", *SMALL, "--contender", "mine:f")
+    Path("mine.py").write_text("import hetdp\n" + text[text.index("def f(") :])
+    assert run("compare", "--query", "mean", *SMALL, "--contender", "mine:f")[0] == 0
+
+
 def test_a_contender_from_a_module_of_this_folder(run):
     Path("my_contenders.py").write_text(MINE)
     arguments = ("compare", "--query", "mean", *SMALL, "--contender", "my_contenders:strict", "--json")
@@ -65,7 +103,7 @@ def test_a_contender_from_a_module_of_this_folder(run):
 @pytest.mark.parametrize(
     ("contender", "message"),
     [
-        ("strict", "must be a module and a function, such as mine:strict, not 'strict'"),
+        ("strict", "must be a module and a function, such as mine:f, not 'strict'"),
         ("my_contenders:nothing", "must be a function of the module my_contenders"),
         ("my_contenders:number", "must be a function of the module my_contenders"),
         ("my_contenders:broken", "failed: ZeroDivisionError: division by zero"),

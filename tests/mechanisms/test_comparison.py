@@ -8,7 +8,7 @@ import pytest
 import hetdp
 from hetdp import Box, WeightPrior, errors, mechanisms, queries
 from hetdp.core.randomness import as_stream
-from hetdp.mechanisms.comparison import QUERY_NAMES, _answer, compare
+from hetdp.mechanisms.comparison import QUERY_NAMES, Comparison, Contender, _answer, compare
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 BERNOULLI = [0] * 7 + [1] * 3
@@ -61,7 +61,37 @@ def test_contenders_are_sorted_and_the_reason_names_the_best():
     rmses = [contender.rmse for contender in result.contenders]
     assert rmses == sorted(rmses)
     assert result.reason.startswith(result.recommended.name)
-    assert result.contenders[1].name in result.reason
+    assert result.contenders[result.recommended is result.contenders[0]].name in result.reason
+
+
+def rated(name, rmse, uncertainty, *, interval):
+    return Contender(name, "is one", rmse, 0.0, uncertainty, f"release {name}", interval)
+
+
+@pytest.mark.parametrize(
+    ("error", "interval", "recommended"),
+    [(1.1, True, "other"), (1.1, False, "best"), (1.3, True, "best"), (1.0, True, "other")],
+)
+def test_of_those_as_good_as_equal_one_with_an_interval_is_recommended(error, interval, recommended):
+    contenders = (rated("best", 1.0, 0.1, interval=False), rated("other", error, 0.1, interval=interval))
+    result = Comparison("mean", 1.0, 10, contenders)
+    assert (result.recommended.name, result.command) == (recommended, f"release {recommended}")
+    assert ("as good as equal" in result.reason) == (error < 1.2)
+    assert "other" in result.reason
+
+
+def test_what_is_divided_by_weights_has_an_interval():
+    for one in compare("mean", PRIOR, 1.0, 200, runs=5).contenders:
+        divided = one.name.endswith("by weights") or one.name.startswith(("uniform", "threshold"))
+        assert one.interval == divided
+    assert not any(one.interval for one in compare("squared_norm", PRIOR, 1.0, 200, runs=5).contenders)
+
+
+def test_a_quantile_is_judged_by_its_rank():
+    result = compare("quantile", PRIOR, 10.0, 500, quantile=0.9, runs=20)
+    assert result.query == "quantile 0.9"
+    assert result.recommended.rmse < 0.01
+    assert abs(result.recommended.bias) < 0.005
 
 
 @pytest.mark.parametrize("name", ["median", "maximum", "minimum"])
@@ -182,7 +212,7 @@ def test_a_command_tells_the_range_and_the_centre():
 
 @pytest.mark.parametrize("name", QUERY_NAMES)
 def test_what_is_recommended_has_a_command(name):
-    result = compare(name, PRIOR, 1.0, 100, runs=10)
+    result = compare(name, PRIOR, 1.0, 100, quantile=0.9 if name == "quantile" else None, runs=10)
     assert result.command == result.recommended.command == result.to_dict()["command"]
     assert result.command.startswith("hetdp release FILE")
 
@@ -205,6 +235,7 @@ def test_the_chart_is_self_contained_and_escaped():
     [
         (("mode", PRIOR, 1.0, 10), "query must be a query or one of mean, total"),
         (("mean", PRIOR, 0.0, 10), "epsilon must be"),
+        (("quantile", PRIOR, 1.0, 10), "quantile must be given for a quantile only. Got None instead"),
         (("mean", PRIOR, 1.0, 1), "n must be a whole number >= 2"),
         (("mean", PRIOR, 1.0), "n must be a whole number >= 2"),
         ((queries.total(Box.uniform(0, 1, size=3)), PRIOR, 1.0, 4), "n must be left out"),

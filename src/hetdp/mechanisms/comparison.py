@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,13 +24,18 @@ from hetdp.mechanisms.stretching import Stretched, StretchedPlan
 from hetdp.mechanisms.thresholding import threshold
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
-__all__ = ["QUERY_NAMES", "Comparison", "Contender", "compare"]
+__all__ = ["EXAMPLE", "QUERY_NAMES", "Comparison", "Contender", "compare"]
 
 #: From weights to a mechanism, given what is public.
 Maker = Callable[[PrivacyWeights], Mechanism]
 
 #: Questions that can be compared by name alone, about values in [0, 1].
-QUERY_NAMES = (*queries.COMPARED_BY_NAME, "median")
+QUERY_NAMES = (*queries.COMPARED_BY_NAME, "median", "quantile")
+#: A contender of one's own, in a line.
+EXAMPLE = (
+    "def f(weights, epsilon): return hetdp.stretch("
+    "hetdp.queries.mean(hetdp.Box.uniform(0, 1, size=weights.size)), weights, multiplier=2)"
+)
 #: Crowds that a threshold is chosen on, at most; it is judged on others.
 _TRIALS = 200
 #: Levels that are tried, at most.
@@ -52,6 +57,8 @@ class Contender:
     command
         How to release with it: a command, in which FILE, COLUMN and WEIGHTS stand for a table and its columns; or where
         there is none a line of Python about `query`, `weights`, `values` and `prior`.
+    interval
+        Whether a release with it has a confidence interval, which needs no prior.
     """
 
     name: str
@@ -60,11 +67,12 @@ class Contender:
     bias: float
     uncertainty: float
     command: str
+    interval: bool
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Contenders, best first."""
+    """Contenders, smallest error first."""
 
     query: str
     epsilon: float
@@ -73,18 +81,28 @@ class Comparison:
 
     @property
     def recommended(self) -> Contender:
-        """The contender with the smallest error."""
-        return self.contenders[0]
+        """The contender with the smallest error; of those as good as equal, the first that has an interval."""
+        return next((one for one in self.contenders if one.interval and self._close(one)), self.contenders[0])
+
+    def _close(self, contender: Contender) -> bool:
+        """Whether the error of a contender is as good as equal to the smallest."""
+        best = self.contenders[0]
+        return contender.rmse - best.rmse <= 2 * math.hypot(best.uncertainty, contender.uncertainty)
 
     @property
     def reason(self) -> str:
         """Why it is recommended, in words."""
-        best = self.contenders[0]
+        best, found = self.contenders[0], self.recommended
+        if found is not best:
+            return (
+                f"{found.name} needs no prior and has an interval, and its error, {found.rmse:.3g}, is as good as "
+                f"equal to the smallest, {best.rmse:.3g} of {best.name}: it {found.why}."
+            )
         text = f"{best.name} has the smallest error, {best.rmse:.3g}: it {best.why}."
         if len(self.contenders) > 1:
             second = self.contenders[1]
-            close = second.rmse - best.rmse < 2 * math.hypot(best.uncertainty, second.uncertainty)
-            text += f" Next is {second.name} with {second.rmse:.3g}{', as good as equal' if close else ''}."
+            equal = ", as good as equal" if self._close(second) else ""
+            text += f" Next is {second.name} with {second.rmse:.3g}{equal}."
         return text
 
     @property
@@ -107,6 +125,7 @@ class Comparison:
                     "rmse": one.rmse,
                     "uncertainty": one.uncertainty,
                     "bias": one.bias,
+                    "interval": one.interval,
                     "command": one.command,
                 }
                 for one in self.contenders
@@ -120,7 +139,7 @@ class Comparison:
         rows = []
         for place, (contender, error) in enumerate(zip(self.contenders, errors, strict=True)):
             width = 20 + 260 * (math.log10(error) - low) / (high - low)
-            y, color = 46 + 30 * place, "#2f7f79" if place == 0 else "#9aa5b1"
+            y, color = 46 + 30 * place, "#2f7f79" if contender is self.recommended else "#9aa5b1"
             rows.append(
                 f'<text x="250" y="{y + 14}" text-anchor="end">{escape(contender.name)}</text>'
                 f'<rect x="260" y="{y}" width="{width:.0f}" height="20" rx="3" fill="{color}"/>'
@@ -143,6 +162,7 @@ def compare(
     epsilon: Real,
     n: int | None = None,
     *,
+    quantile: float | None = None,
     values: ArrayLike | None = None,
     contenders: Mapping[str, Callable[[PrivacyWeights, float], Mechanism]] | None = None,
     runs: int = 1000,
@@ -150,17 +170,21 @@ def compare(
 ) -> Comparison:
     """Simulate every applicable mechanism and recommend the one with the smallest error. Nothing is spent.
 
+    Of those as good as equal, one that needs no prior and has an interval is recommended.
+
     Parameters
     ----------
     query
-        A query of `hetdp.queries`, or one of the names mean, total, count, maximum, minimum, l0, squared_norm, variance
-        and median, which stand for values in [0, 1].
+        A query of `hetdp.queries`, or one of the names mean, total, count, maximum, minimum, l0, squared_norm,
+        variance, median and quantile, which stand for values in [0, 1]. A bin of a histogram is a count.
     weight_prior
         What weights one expects, from public knowledge: a `WeightPrior`, or what makes one.
     epsilon
         Of the release to come.
     n
         Number of items, with a name.
+    quantile
+        The share of the items below a quantile.
     values
         A public sample of plausible values to draw from, never the data at hand. Default: uniform over the domain.
     contenders
@@ -191,7 +215,7 @@ def compare(
     """
     level, prior = positive("epsilon", epsilon), WeightPrior.of(weight_prior)
     plausible = None if values is None else float_vector("values", values)
-    question = _question(query, n)
+    question = _question(query, n, quantile)
     crowds = _Crowds(question, prior, plausible, level, random_state)
     judged = whole("runs", runs, minimum=2)
     ways = list(_ways(question, crowds, min(judged, _TRIALS)))
@@ -202,9 +226,9 @@ def compare(
         line = f"hetdp.release({named}(weights, {level!r}), values, epsilon={level!r})"
         ways.append(_Way(name, "is your own", partial(_of_ones_own, name, made, level, question.domain.size), line))
     errors = crowds.errors(ways, judged)
-    rated = [_rated(way, found) for way, found in zip(ways, errors.T, strict=True)]
+    rated = [_rated(way, crowds, found) for way, found in zip(ways, errors.T, strict=True)]
     best_first = tuple(sorted(rated, key=lambda contender: contender.rmse))
-    return Comparison(question.name, level, question.domain.size, best_first)
+    return Comparison(question.title, level, question.domain.size, best_first)
 
 
 @dataclass(frozen=True)
@@ -214,7 +238,19 @@ class _Question:
     name: str
     domain: Box
     truth: Callable[[Floats], Any]
-    query: Query | None  # None for a median
+    query: Query | None  # None for a median or quantile
+    share: float | None = None  # of a quantile
+
+    @property
+    def title(self) -> str:
+        return self.name if self.share is None else f"{self.name} {self.share:g}"
+
+    @property
+    def chosen(self) -> Callable[..., selection.Selection] | None:
+        """What chooses an answer, given a domain and weights; None where nothing does."""
+        if self.share is not None:
+            return partial(selection.quantile, share=self.share)
+        return selection.SELECTED_BY_NAME.get(self.name)
 
 
 @dataclass(frozen=True)
@@ -260,7 +296,7 @@ def _answer(plan: Plan, crowd: Floats, stream: Stream, *, divided: bool) -> floa
     everybody = np.ones(crowd.size, dtype=bool)
     (cells,) = plan.answers(crowd, everybody, stream, count=1)
     value = float(plan.finish(cells))
-    if divided and isinstance(plan, StretchedPlan) and plan.mechanism.query.why_no_estimate is None:
+    if divided and _has_interval(plan):
         weight = Denominator.planned(plan.noise, plan.level).release(plan.effective_weights, everybody, stream)
         (found,) = plan.estimates(cells, weight, confidence=0.95, distorted=True, population=crowd.size)
         if found.value is not None:
@@ -269,12 +305,18 @@ def _answer(plan: Plan, crowd: Floats, stream: Stream, *, divided: bool) -> floa
     return value if estimate is None else estimate
 
 
-def _rated(way: _Way, errors: Floats) -> Contender:
+def _has_interval(plan: Plan) -> TypeGuard[StretchedPlan]:
+    return isinstance(plan, StretchedPlan) and plan.mechanism.query.why_no_estimate is None
+
+
+def _rated(way: _Way, crowds: _Crowds, errors: Floats) -> Contender:
     squares = errors**2
     rmse = float(np.sqrt(squares.mean()))
     spread = float(squares.std(ddof=1)) / math.sqrt(errors.size)
     uncertainty = spread / (2 * rmse) if rmse else 0.0
-    return Contender(way.name, way.why, rmse, float(errors.mean()), uncertainty, way.command)
+    equal = way.maker(PrivacyWeights(np.ones(crowds.question.domain.size)))
+    interval = way.divided and _has_interval(equal.plan(noise="laplace", amount=crowds.epsilon))
+    return Contender(way.name, way.why, rmse, float(errors.mean()), uncertainty, way.command, interval)
 
 
 def _of_ones_own(
@@ -283,13 +325,18 @@ def _of_ones_own(
     mechanism = made(weights, epsilon)
     if not isinstance(mechanism, Mechanism) or mechanism.domain.size != size:
         what = f"{mechanism.domain.size} items" if isinstance(mechanism, Mechanism) else type(mechanism).__name__
-        raise InvalidInput(f"contender {name!r} must make a mechanism with one item per weight. Got {what} instead.")
+        raise InvalidInput(
+            f"contender {name!r} must make a mechanism with one item per weight. Got {what} instead. An example: "
+            f"{EXAMPLE}"
+        )
     if mechanism.plan(noise="laplace", amount=epsilon).is_vector:
         raise InvalidInput(f"contender {name!r} must have a number as its answer. Got a vector instead.")
     return mechanism
 
 
-def _question(query: Query | str, size: int | None) -> _Question:
+def _question(query: Query | str, size: int | None, share: float | None) -> _Question:
+    if (share is None) == (query == "quantile"):
+        raise InvalidInput(f"quantile must be given for a quantile only. Got {share!r} instead.")
     if isinstance(query, Query):
         if query.is_vector:
             raise InvalidInput(f"query must have a number as its answer. Got {query.name!r} instead.")
@@ -302,6 +349,8 @@ def _question(query: Query | str, size: int | None) -> _Question:
     box = Box.uniform(0, 1, size=whole("n", size, minimum=2), center=center)
     if query == "median":
         return _Question(query, box, np.median, None)
+    if share is not None:
+        return _Question(query, box, partial(np.quantile, q=share), None, share)
     asked = queries.COMPARED_BY_NAME[query](box)
     return _Question(query, asked.domain, asked, asked)
 
@@ -313,12 +362,11 @@ def _ways(question: _Question, crowds: _Crowds, trials: int) -> Iterator[_Way]:
     release = _Releases(question, crowds.prior, crowds.epsilon)
     if question.query is not None:
         yield from _noisy_ways(question.query, crowds, trials, release)
-    if question.name in selection.SELECTED_BY_NAME:
-        yield from _chosen_ways(question, release)
+    if question.chosen is not None:
+        yield from _chosen_ways(question, partial(question.chosen, question.domain), release)
 
 
-def _chosen_ways(question: _Question, release: "_Releases") -> Iterator[_Way]:
-    chosen = partial(selection.SELECTED_BY_NAME[question.name], question.domain)
+def _chosen_ways(question: _Question, chosen: Maker, release: "_Releases") -> Iterator[_Way]:
     line = f"hetdp.mechanisms.{question.name}"
     yield _Way(
         "personalised exponential",
@@ -393,14 +441,15 @@ def _stretched(divided_by: str, query: Query, crowds: _Crowds, release: "_Releas
     if not isinstance(query, LinearQuery):
         return
     best = best_multiplier(query, crowds.prior, crowds.epsilon, values=crowds.plausible, divided_by=divided_by)
+    best = float(f"{best:.2g}")  # as good, and easier to type
     if best > 1:
         yield _Way(
-            f"stretching x {best:.3g}, by {divided_by}",
-            f"adds {best:.3g} times the noise to shrink strict items less, and divides by {divisor}",
+            f"stretching x {best:g}, by {divided_by}",
+            f"adds {best:g} times the noise to shrink strict items less, and divides by {divisor}",
             lambda weights: Stretched(query, weights, best, prior),
             release.command(
-                f"hetdp.stretch(query, weights, multiplier={best!r}{known})",
-                f"stretching --multiplier {best!r}",
+                f"hetdp.stretch(query, weights, multiplier={best:g}{known})",
+                f"stretching --multiplier {best:g}",
                 prior=by_prior,
                 divided=not by_prior,
             ),
@@ -473,8 +522,9 @@ class _Releases:
         if name == "count":
             return "--query count --column COLUMN --lower 1 --upper 1"
         usual = low / 2 + high / 2 if name == "variance" or not low <= 0 <= high else 0.0
-        moved = "" if center == usual or name in selection.SELECTED_BY_NAME else f" --center {_shown(center)}"
-        return f"--query {name} --column COLUMN --lower {_shown(low)} --upper {_shown(high)}{moved}"
+        moved = "" if center == usual or self.question.chosen is not None else f" --center {_shown(center)}"
+        which = "" if self.question.share is None else f" --quantile {_shown(self.question.share)}"
+        return f"--query {name}{which} --column COLUMN --lower {_shown(low)} --upper {_shown(high)}{moved}"
 
 
 def _shown(number: float) -> str:
