@@ -48,7 +48,7 @@ def _person_steps(added, rows):
         return float(min(max(sum(map(int, steps)), low), high))
     mean = float(math.trunc(sum(map(int, steps)) / len(steps)))
     if added.free:
-        return float(math.floor((2.0**78 - mean * mean) * 2.0**-40))
+        return float(math.floor((2.0**39 - mean) * (2.0**39 + mean) * 2.0**-40))
     return mean if added.power == 1 else math.floor(mean * mean * 2.0**-38) - STEPS / 2
 
 

@@ -129,7 +129,7 @@ def test_nobody_moves_a_sum_by_more_than_their_dial_allows(dial, groups, most, s
 @given(dial=st.floats(0, 1), steps=st.integers(-(2**39), 2**39))
 def test_room_is_free(dial, steps):
     """What a person adds to values and room together is never more than an end of the range would add to values."""
-    room = math.floor((2.0**78 - float(steps) * float(steps)) * 2.0**-40)
+    room = math.floor((2.0**39 - steps) * (2.0**39 + steps) * 2.0**-40)
     assert abs(steps) + room <= 2**39
     added = [abs(math.trunc(dial * (1 - 2.0**-51) * float(part))) for part in (steps, room)]
     assert sum(added) <= Fraction(dial) * 2**39
@@ -137,4 +137,4 @@ def test_room_is_free(dial, steps):
 
 @pytest.mark.parametrize("steps", [0, 1, 2**38, 2**39 - 3, 2**39 - 2, 2**39 - 1, 2**39])
 def test_room_is_free_at_the_ends(steps):
-    assert steps + math.floor((2.0**78 - float(steps) * float(steps)) * 2.0**-40) <= 2**39
+    assert steps + math.floor((2.0**39 - steps) * (2.0**39 + steps) * 2.0**-40) <= 2**39

@@ -279,8 +279,8 @@ def _sum_steps(question: Question) -> Iterator[nw.Expr | None]:
         own = nw.col(f"d{cells.index(added.cells)}")
         if added.power == 1:
             yield own
-        elif added.free:  # at most 2**38, where the value is in the middle
-            yield ((2.0**78 - own * own) * 2.0**-40).floor().cast(nw.Float64)
+        elif added.free:  # (2**78 - D**2) / 2**40, at most 2**38; as a product it is rounded once, fused or not
+            yield ((2.0**39 - own) * (2.0**39 + own) * 2.0**-40).floor().cast(nw.Float64)
         else:
             yield (own * own * 2.0**-38).floor().cast(nw.Float64) - STEPS / 2
 
