@@ -143,7 +143,7 @@ def test_delta_is_said_and_adds_up():
     [
         (Guarantee("epsilon", 1 / 3), "epsilon = 0.333334 for a dial of 1, in proportion for others, against anyone"),
         (Guarantee("epsilon", 1.0), "; dials pay 1"),
-        (Guarantee("epsilon", 1.0, weights_amount=2.0), "; dials pay 2, for the denominator too"),
+        (Guarantee("epsilon", 1.0, weights_amount=2.0), "; dials pay 2 with the denominator"),
         (Guarantee("rho", 0.5), "rho = 0.5 for a dial of 1, times the square of the dial for others, against anyone"),
         (
             Guarantee("epsilon", 1.0, protected="person", delta=1e-9),

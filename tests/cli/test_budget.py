@@ -157,3 +157,17 @@ def test_many_losses_are_shown_by_what_is_left(tmp_path, run):
         ["25%", "to", "50%", "250", "0.749", "0.251"],
         ["0%", "to", "25%", "250", "0.999", "0.001"],
     ]
+
+
+def test_the_history_says_what_was_asked(tmp_path, people, run):
+    table, ledger = people(range(40)), tmp_path / "ledger.db"
+    options = ("--epsilon", "1", "--ledger", ledger, "--id-column", "person")
+    assert run("release", table, *RELEASE, *options)[0] == 0
+    assert run("release", table, *RELEASE, *options, "--by-dial")[0] == 0
+    shown = json.loads(run("budget", ledger, "--json")[1])
+    assert [(entry["query"], entry["weights_loss"]) for entry in shown["history"]] == [
+        ("mean of hours", 2.0),
+        ("mean of hours by dial", 4.0),
+    ]
+    code, _, err = run("release", table, *RELEASE, *options[:-2])
+    assert (code, "--id-column must be given: the ledger was made with ids" in err) == (3, True)

@@ -38,7 +38,7 @@ class TestRelease:
                              "--ledger", "ledger.db")  # fmt: skip
         assert code == 0
         assert "guarantee: epsilon = 1 for a dial of 1, in proportion for others" in out
-        assert "dials pay 2, for the denominator too (full text: --json, -o)." in out
+        assert "dials pay 2 with the denominator (in full: --json, -o)." in out
         assert "Made ledger.db: every row, by its position, may lose epsilon = 3 in total" in err
         with hetdp.Ledger.open("ledger.db") as ledger:
             weights = np.array([float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]])
@@ -200,7 +200,7 @@ class TestRelease:
         assert (spent["p4"], spent["p2"], spent["p0"], spent["new"]) == (2, 2, 1, 1)
         code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "ids.db")
         assert code == 3
-        assert "--id-column must be used as when the ledger was made" in err
+        assert "--id-column must be given: the ledger was made with ids" in err
 
     def test_output_is_written_whole(self, run):
         code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "-o", "answer.json")
@@ -426,7 +426,7 @@ class TestBudget:
         shown = json.loads(out)
         assert (code, err) == (0, "")
         assert (shown["items"], shown["releases"], shown["spent_max"], shown["remaining_min"]) == (200, 1, 1.0, 2.0)
-        assert shown["history"][0]["query"] == "mean"
+        assert shown["history"][0]["query"] == "mean of hours"
         assert shown["per_item"][0] == {"item": "p0", "limit": 3.0, "spent": 1.0, "remaining": 2.0}
         code, out, _ = run("budget", "ledger.db", "--items", "--dry-run")
         assert code == 0

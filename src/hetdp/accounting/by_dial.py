@@ -84,6 +84,7 @@ def release_by_dial(
     grid: float | None = None,
     confidence: float = 0.95,
     denominator: Real | None = None,
+    description: str | None = None,
     random_state: RandomState = None,
 ) -> ByDial:
     """Release an answer for each public level of dials; where they differ, dials go with values.
@@ -96,7 +97,7 @@ def release_by_dial(
         One private value per item.
     levels
         Public and increasing, in [0, 1]: the ends of the levels. Items with dials at or below the first are in none.
-    epsilon, rho, noise, ledger, grid, confidence, denominator, random_state
+    epsilon, rho, noise, ledger, grid, confidence, denominator, description, random_state
         See `hetdp.release`.
 
     Privacy
@@ -141,7 +142,7 @@ def release_by_dial(
         keep = ledger.charge(
             functools.reduce(add_up, losses),
             unit=plans[0].unit,
-            description=f"{mechanism.name} by dial",
+            description=f"{mechanism.name if description is None else description} by dial",
             amount=plans[0].amount,
             weights_loss=touched,
         )

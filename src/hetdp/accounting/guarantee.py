@@ -180,8 +180,8 @@ class Guarantee:
         Examples
         --------
         >>> print(Guarantee("epsilon", 1.0, weights_amount=2.0).short)
-        epsilon = 1 for a dial of 1, in proportion for others, against anyone who sees this release; dials pay 2, for
-        the denominator too
+        epsilon = 1 for a dial of 1, in proportion for others, against anyone who sees this release; dials pay 2 with
+        the denominator
         """
         if self.simulated:
             return "simulated: nothing is promised"
@@ -202,7 +202,7 @@ class Guarantee:
         """What dials pay, or all lists tell together."""
         if self.recipients is None:
             paid = self.amount if self.weights_amount is None else self.weights_amount
-            return f"; dials pay {in_digits(paid)}{'' if self.weights_amount is None else ', for the denominator too'}"
+            return f"; dials pay {in_digits(paid)}{'' if self.weights_amount is None else ' with the denominator'}"
         if self.recipients.together:
             return ""
         return f"; all {self.most_recipients:,} lists together: {in_digits(self.total)}"

@@ -159,6 +159,7 @@ def release(
     grid: float | None = None,
     confidence: float = 0.95,
     denominator: Real | None = None,
+    description: str | None = None,
     random_state: RandomState = None,
 ) -> Release:
     """Release the answer of a mechanism on private values, and an estimate that dials do not distort.
@@ -187,6 +188,8 @@ def release(
         it, values pay nothing. Default: that of the release; then the denominator's noise makes an interval wider by
         half at the very most, and by a tenth for a mean near the centre. 0: no sum is drawn, and there is no estimate,
         or one from the prior.
+    description
+        What the history of the ledger calls it. Default: the name of the query.
     random_state
         A seed makes the release reproducible, and unfit to be published.
 
@@ -236,7 +239,7 @@ def release(
         keep = ledger.charge(
             losses,
             unit=prepared.unit,
-            description=mechanism.name,
+            description=mechanism.name if description is None else description,
             amount=prepared.amount,
             weights_loss=prepared.weights_amount,
         )

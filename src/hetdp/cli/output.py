@@ -248,7 +248,7 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
 
 def print_promise(guarantee: "Guarantee") -> None:
     """Print a guarantee in a line or two, and where all of it is."""
-    click.echo(wrapped(f"guarantee: {guarantee.short} (full text: --json, -o).", to=sys.stdout))
+    click.echo(wrapped(f"guarantee: {guarantee.short} (in full: --json, -o).", to=sys.stdout))
 
 
 def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

@@ -88,7 +88,7 @@ def release_from_query(
         if voice.dry_run:
             _show_plan(mechanism, query, table, ledger, options, voice=voice)
             return
-        answer = _answer(mechanism, values, ledger, options)
+        answer = _answer(mechanism, values, ledger, {**options, "description": f"{mechanism.name} of {column}"})
         dropping = ledger is not None and ledger.drops
     public = {
         **answer.public(),
@@ -207,7 +207,7 @@ def _answer(
     mechanism: Mechanism, values: NDArray[np.float64], ledger: Ledger | LedgerView | None, options: dict[str, Any]
 ) -> Release | ByDial:
     """Release what is asked, about all rows or by level of dials."""
-    how = {name: options[name] for name in ("epsilon", "rho", "denominator", "confidence")}
+    how = {name: options[name] for name in ("epsilon", "rho", "denominator", "confidence", "description")}
     if not options["by_dial"]:
         return release_answer(mechanism, values, ledger=ledger, **how)
     ends = {} if options["dial_levels"] is None else {"levels": options["dial_levels"]}
@@ -235,10 +235,10 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
         return
     with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
         if (labels is not None) != ledger.labelled:
-            have = "with" if ledger.labelled else "without"
-            raise DataError(
-                f"--id-column must be used as when the ledger was made. Got a ledger {have} identifiers instead."
+            must = (
+                "be given: the ledger was made with" if ledger.labelled else "not be given: the ledger was made without"
             )
+            raise DataError(f"--id-column must {must} ids.")
         if labels is None and ledger.size != table.rows:
             raise DataError(
                 f"{table.path.name} must have as many rows as the ledger ({ledger.size}). "
@@ -434,4 +434,5 @@ def _show_plan(
     if voice.as_json:
         print_json(facts)
     else:
-        print_facts("Dry run: nothing was spent", {name.replace("_", " "): fact for name, fact in facts.items()})
+        words = {name.replace("_", " "): fact for name, fact in facts.items() if name not in ("dry_run", "grid")}
+        print_facts("Dry run: nothing was spent", words)
