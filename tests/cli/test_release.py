@@ -43,6 +43,13 @@ def test_what_is_chosen_is_a_multiple_of_the_step(run, query):
     assert json.loads(out)["value"] % 2.5 == 0
 
 
+def test_no_digit_of_what_is_chosen_is_lost(run):
+    Path("wages.csv").write_text("wage\n" + "1234567.5\n" * 50)
+    limits = ("--column", "wage", "--lower", 1_234_500, "--upper", 1_234_600)
+    _, out, _ = run("release", "wages.csv", "--query", "median", *limits, "--epsilon", 100)
+    assert out.split()[:2] == ["median", "1234567.5"]
+
+
 @pytest.mark.parametrize(
     ("words", "begins"),
     [

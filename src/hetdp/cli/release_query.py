@@ -311,9 +311,11 @@ def _show(public: dict[str, Any]) -> None:
     query, found = public["query"], public["estimate"] is not None
     words = f"quantile {public['quantile']:g}" if query == "quantile" else _WORDS.get(query, query)
     sure = f"{100 * public['confidence']:g} % interval" if public["low"] is not None else "interval"
+    exact = query in SELECTED and isinstance(public["value"], float)  # a candidate: no digit of it is noise
+    answer = f"{public['value']:.15g}" if exact else public["value"]
     if query != "histogram":
         facts = {
-            words if not found else f"estimate of the {words}": public["estimate" if found else "value"],
+            words if not found else f"estimate of the {words}": public["estimate"] if found else answer,
             sure: None if public["low"] is None else f"{public['low']:.6g} to {public['high']:.6g}",
             # What dials do to a value that is chosen is said in a remark.
             "no interval" if found else "no estimate": None if query in SELECTED else public["reason"],
