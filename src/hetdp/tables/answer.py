@@ -155,7 +155,10 @@ class TableAnswer:
     def remarks(self) -> tuple[str, ...]:
         """What to keep in mind when reading it; public."""
         groups = self.plan.question.max_groups
-        shrunk = f"Somebody in more than {counted(groups, 'group')} (max_groups) counts for less in each."
+        shrunk = (
+            f"Somebody in more than {counted(groups, 'group')} (max_groups) counts for less in each: counts and totals "
+            "are right if nobody is."
+        )
         return (*([_WEIGHTED] if self.dialled else []), *([shrunk] if self.plan.shrinks_by_groups else []))
 
 

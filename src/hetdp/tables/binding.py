@@ -86,7 +86,7 @@ def _native_keys(key: KeyColumn, dtype: nw.dtypes.DType) -> dict[Any, Any]:
 
 def _reader(dtype: nw.dtypes.DType) -> tuple[str, Callable[[Any], Any] | None]:
     """Return what keys of a column must be, and a function that reads one."""
-    if dtype.is_integer():
+    if dtype.is_integer() or dtype.is_float():  # floats are what pandas makes of whole numbers with gaps
         return "whole numbers", _whole
     if dtype == nw.Boolean:
         return "true or false", _boolean
@@ -100,13 +100,17 @@ def _reader(dtype: nw.dtypes.DType) -> tuple[str, Callable[[Any], Any] | None]:
 def _text(key: Any) -> str:  # noqa: ANN401  (a key as given)
     if isinstance(key, bool | dt.date):
         raise TypeError
+    str(key).encode()  # a lone surrogate is a ValueError here, not in the middle of a release
     return str(key)
 
 
 def _whole(key: Any) -> int:  # noqa: ANN401
     if isinstance(key, bool) or not isinstance(key, int | str):
         raise TypeError
-    return int(key)
+    number = int(key)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError
+    return number
 
 
 def _boolean(key: Any) -> bool:  # noqa: ANN401

@@ -56,6 +56,13 @@ class TablePlan:
     def __repr__(self) -> str:
         return f"TablePlan({', '.join(self.aggregates)}; epsilon={float(self.epsilon):g})"
 
+    @property
+    def description(self) -> str:
+        """What is asked, for the history of a ledger: nothing that depends on the data."""
+        question = self.question
+        by = f" by {listed([key.column for key in question.by])}" if question.by else ""
+        return f"{', '.join(self.aggregates)}{by}" + (f" where {question.where.text}" if question.where else "")
+
     def at(self, epsilon: Real) -> "TablePlan":
         """Return the same release at another epsilon, split in the same way."""
         factor = fraction("epsilon", epsilon) / self.epsilon
@@ -212,11 +219,16 @@ def plan_table(
             f" Got {max_groups!r} instead."
         )
     everybody = None if population is None else positive("population", population)
+    unknown = [key.keys for key in columns if isinstance(key.keys, UnknownKeys)]
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must lie between 0 and 1. Got {confidence!r} instead.")
+    if everybody is not None and unknown:
+        raise InvalidInput(
+            "population must not be given with unknown keys: people of keys that do not come out would be counted with "
+            "the others. Got both instead."
+        )
     kind = {"scaled_up": everybody is not None, "weighted": weights is not None or unit is not None}
     sums = list(dict.fromkeys(added for each in named.values() for added in each.sums(**kind)))
-    unknown = [key.keys for key in columns if isinstance(key.keys, UnknownKeys)]
     paying = dict.fromkeys(added.beside for added in sums)
     share = level / (len(paying) + bool(unknown))
     read = tuple(dict.fromkeys([PEOPLE, *sums] if unknown else sums))  # keys are chosen by how many people they have

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hetdp.accounting.ledger import Ledger
 from hetdp.core.checks import Real
-from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import NoisySum
@@ -26,7 +26,6 @@ from hetdp.tables.sums import PEOPLE, STEPS, GroupSums, Question, Sum, group_sum
 __all__ = ["noisy_sums", "release_table"]
 
 _BATCH = 1_000_000
-_FIRST = 10_000
 
 
 class _Told(NamedTuple):
@@ -121,7 +120,6 @@ def release_table(
     >>> [(*row.key, row.aggregate, round(row.estimate)) for row in answer.rows if row.aggregate == "hours"]
     [('er', 'hours', 30), ('icu', 'hours', 40)]
     """
-    stream = as_stream(random_state)
     plan = plan_table(
         aggregates, epsilon=epsilon, by=by, weights=weights, unit=unit, max_groups=max_groups, where=where,
         population=population, confidence=confidence,
@@ -130,17 +128,26 @@ def release_table(
         raise InvalidInput(f"ledger must be a hetdp.Ledger. Got {type(ledger).__name__} instead.")
     if ledger is not None and unit is None:
         raise InvalidInput("unit must be given with a ledger: it says who is charged. Got None instead.")
-    with open_source(table, numbers=_numbers(plan), name=table_name) as source:
-        bound = bind(plan, source)
-        _refuse_text(source)
-        _refuse_bad_weights(source, weights)
-        dialled, allowed = weights is not None, None
-        if ledger is not None:
-            dialled = dialled or ledger.dialled
-            told = _Told(limit, new_people, update_dials)
-            allowed = _charged(source, bound.question, plan, ledger, told, dialled=dialled)
-        with scrubbed(source.engine, "add up the table"):  # frames in memory compute while they are asked
-            found = group_sums(source, bound.question, allowed=allowed)
+    told = _Told(limit, new_people, update_dials)
+    try:
+        with open_source(table, numbers=_numbers(plan), name=table_name) as source:
+            return _released(source, plan, ledger, told, as_stream(random_state))
+    except HetdpError as error:
+        error.__context__ = None  # what an engine has said may quote a cell
+        raise
+
+
+def _released(source: TableSource, plan: TablePlan, ledger: Ledger | None, told: _Told, stream: Stream) -> TableAnswer:
+    """Check, charge, add up, add noise: in this order."""
+    bound = bind(plan, source)
+    weights = plan.question.weights
+    _refuse_bad_weights(source, weights)
+    dialled, allowed = weights is not None, None
+    if ledger is not None:
+        dialled = dialled or ledger.dialled
+        allowed = _charged(source, bound.question, plan, ledger, told, dialled=dialled)
+    with scrubbed(source.engine, "add up the table"):  # frames in memory compute while they are asked
+        found = group_sums(source, bound.question, allowed=allowed)
     return _answer(plan, bound, found, stream, dialled=dialled)
 
 
@@ -150,19 +157,6 @@ def _numbers(plan: TablePlan) -> list[str]:
     names = [question.weights, *(added.column for added in question.sums)]
     compared = question.where.number_columns if question.where is not None else ()
     return list(dict.fromkeys([*(name for name in names if name is not None), *compared]))
-
-
-def _refuse_text(source: TableSource) -> None:
-    """Refuse a column of texts that are to be numbers, and of which none is one: a mistake about the table.
-
-    Looked at are the first rows only. Where they hold nothing at all, nothing is refused.
-    """
-    for column, number in source.numbers.items():
-        with scrubbed(source.engine, "look at the first rows"):
-            rows = source.frame.select(text=nw.col(column), number=nw.col(number)).head(_FIRST)
-            first = source.collect(rows)
-        if first["text"].null_count < len(first) and first["number"].null_count == len(first):
-            raise DataError(f"the column {column!r} must be one of numbers. Got none in its first rows instead.")
 
 
 def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:
@@ -185,6 +179,10 @@ def _charged(
     source: TableSource, question: Question, plan: TablePlan, ledger: Ledger, told: _Told, *, dialled: bool
 ) -> pa.Table:
     """Charge everybody in the table, and return those whose dial counts for less than the table says."""
+    with scrubbed(source.engine, "join a table of ids"):  # found out now, rather than when it has been charged
+        nobody = people(source, question).head(0)
+        kind = source.collect(nobody).schema.field("u").type
+        source.collect(nobody.join(source.from_arrow(_caps(pa.array([], kind), [])), on="u", how="left"))
 
     def batches() -> Iterator[tuple[pa.Array, pa.Array]]:
         with scrubbed(source.engine, "tell who is in the table"):
@@ -193,16 +191,21 @@ def _charged(
 
     lowered = ledger.charge_people(
         batches(),
-        amount=plan.epsilon,
+        amount=float_up(plan.epsilon),
         delta=plan.delta,
-        description=f"table: {', '.join(plan.aggregates)}",
+        description=plan.description,
         # Where everybody counts fully, publicly, there are no dials that could lose something.
         weights_loss=float_up(plan.epsilon) if dialled else 0.0,
         limit=told.limit,
         new_people=told.new_people,
         update_dials=told.update_dials,
     )
-    return lowered.to_arrow().rename_columns(["u", "cap"])
+    return _caps(lowered.to_arrow()["id"].cast(kind), lowered.to_arrow()["dial"])
+
+
+def _caps(ids: pa.Array, dials: Any) -> pa.Table:  # noqa: ANN401  (pyarrow has no types)
+    """Return people whose dial is lowered, for an engine to join."""
+    return pa.table({"u": ids, "cap": pa.array(dials, pa.float64()) if isinstance(dials, list) else dials})
 
 
 def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, dialled: bool) -> TableAnswer:

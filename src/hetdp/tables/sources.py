@@ -5,11 +5,13 @@ numbers without an error, how rows come back. An engine's own message may quote 
 """
 
 import contextlib
+import datetime as dt
 import glob
 import importlib
 import logging
 import os
 import re
+import secrets
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +29,9 @@ __all__ = ["HALF", "TableSource", "open_source", "scrubbed"]
 
 #: Sums are added up in two halves: 64-bit integers wrap silently in some engines after 2**23 rows of 2**40 steps.
 HALF = 2**20
+_HUGE = 1e300
+#: Whole numbers that may not fit into 64 bits with a sign.
+_LARGE = {nw.UInt64, nw.Int128, nw.UInt128}
 #: What DuckDB may keep in memory for files; what is larger goes to a private folder of temporary files.
 _MEMORY = "256MB"
 _ROWS = 2**17
@@ -70,9 +75,11 @@ def scrubbed(engine: str, step: str, hint: str = "") -> Iterator[None]:
     silent, telltale.disabled = telltale.disabled, True
     try:
         yield
-    except HetdpError:
+    except (HetdpError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except Exception as error:  # noqa: BLE001  (each engine has exceptions of its own, and any may quote a cell)
+    except BaseException as error:  # noqa: BLE001  (each engine has its own, panics included; any may quote a cell)
+        if type(error) is RuntimeError and "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from None  # what DuckDB makes of Ctrl-C
         got = f"{engine} must be able to {step}. Got {type(error).__name__} instead"
         raise DataError(
             f"{got}. {hint}" if hint else f"{got}; its message is left out, because it may quote a cell."
@@ -121,17 +128,39 @@ class TableSource:
             return nw.when(value).then(nw.lit(1)).otherwise(nw.when(~value).then(nw.lit(0))).cast(nw.Float64)
         if not kind.is_numeric():
             raise _no_numbers(column, kind)
-        return nw.col(column).cast(nw.Float64)
+        return self._double(column)
 
     def key(self, column: str) -> nw.Expr:
-        """Return a column to group by, as text where it is kept as categories."""
-        kind = self.schema[column]
-        return nw.col(column).cast(nw.String) if kind in {nw.Categorical, nw.Enum} else nw.col(column)
+        """Return a column to group by: as text where it is kept as categories, and null where Python has no such date.
+
+        Doubles are taken for whole numbers: that is what pandas makes of whole numbers with gaps.
+        """
+        kind, key = self.schema[column], nw.col(column)
+        if kind in {nw.Categorical, nw.Enum}:
+            return key.cast(nw.String)
+        if kind in _LARGE:
+            # A quotient is a double, without a cast that raises; the last doubles below 2**63 are 2**10 apart.
+            return nw.when((key / 1).abs() < 2.0**63).then(key).otherwise(None)
+        if kind.is_float():
+            whole = (key.abs() <= float(2**53)) & (key.floor() == key) & ~key.is_nan()
+            return nw.when(whole).then(key).otherwise(None)
+        if kind == nw.Date:
+            return nw.when((key >= dt.date.min) & (key <= dt.date.max)).then(key).otherwise(None)
+        return key
+
+    def person(self, column: str) -> nw.Expr:
+        """Return a column that says whose a row is, in a type that comes back to be joined as it went."""
+        kind, unit = self.schema[column], nw.col(column)
+        if kind.is_integer() and kind not in _LARGE:
+            return unit.cast(nw.Int64)
+        if kind.is_float():
+            return unit.cast(nw.Float64)
+        return unit if kind == nw.Object else unit.cast(nw.String)
 
     def condition(self, where: Condition) -> nw.Expr:
         """Return whether a row counts; text that is read as numbers is compared as numbers."""
-        numbers = dict.fromkeys(self.numbers.values(), nw.Float64())
-        return where.renamed(self.numbers).expression({**self.schema, **numbers})
+        texts = {column: number for column, number in self.numbers.items() if _is_text(self.schema[column])}
+        return where.renamed(texts).expression({**self.schema, **dict.fromkeys(texts.values(), nw.Float64())})
 
     def having(self, rows: nw.LazyFrame[Any], column: str, keys: Collection[Any]) -> nw.LazyFrame[Any]:
         """Return the rows in which a column is one of some keys."""
@@ -160,6 +189,9 @@ class TableSource:
         with scrubbed(self.engine, "read the rows"):
             for batch in self._batches(frame, size):
                 yield from _plain(pa.Table.from_batches([batch])).to_batches()
+
+    def _double(self, column: str) -> nw.Expr:
+        return nw.col(column).cast(nw.Float64)
 
     def _from_arrow(self, table: pa.Table, /) -> Native:
         return nw.from_arrow(table, backend=self.frame.implementation).to_native()
@@ -266,9 +298,15 @@ class _DuckDB(TableSource):
         added = (f"{_duckdb_number(_quoted(old))} AS {_quoted(new)}" for old, new in names.items())
         return native.project(f"*, {', '.join(added)}")
 
-    def _from_arrow(self, hetdp_ids: pa.Table, /) -> Native:  # noqa: ARG002  (DuckDB finds it by its name)
-        # Asked through the relation: one of another connection could not be joined with it.
-        return self.frame.to_native().query("hetdp_relation", "SELECT * FROM hetdp_ids")
+    def _from_arrow(self, table: pa.Table, /) -> Native:
+        # Asked through the relation: one of another connection could not be joined with it. DuckDB looks for a name in
+        # its catalogue first, then among the variables of Python, so nobody must be able to have a table of that name.
+        name = f"hetdp_{secrets.token_hex(16)}"
+        globals()[name] = table
+        try:
+            return self.frame.to_native().query("hetdp_relation", f"SELECT * FROM {name}")  # noqa: S608  (our own name)
+        finally:
+            del globals()[name]
 
     def _collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         return self._narrow(frame).to_arrow_table()
@@ -301,6 +339,13 @@ class _DuckDB(TableSource):
 
 
 class _Ibis(TableSource):
+    def _double(self, column: str) -> nw.Expr:
+        number = nw.col(column)
+        if self.schema[column].is_decimal():  # a server's may be too large for a double, and its cast raise
+            largest = nw.when(number > _HUGE).then(nw.lit(_HUGE)).otherwise(number)
+            number = nw.when(number < -_HUGE).then(nw.lit(-_HUGE)).otherwise(largest)
+        return number.cast(nw.Float64)
+
     @classmethod
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         import ibis
@@ -503,16 +548,23 @@ def _connect(stack: contextlib.ExitStack, path: str, threads: int | None, memory
     return connection
 
 
+def _shown(path: str) -> str:
+    """Return a path for a message; what looks like an address may hold a password."""
+    return "something like an address" if re.search(r"[@=?]|:/|//", path) else repr(path)
+
+
 def _listed(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """Return the files that paths and patterns name."""
     found: list[Path] = []
     for pattern in patterns:
+        if not isinstance(pattern, str | os.PathLike):
+            raise InvalidInput(f"table must be {_TAKEN}. Got a list of {type(pattern).__name__} instead.")
         path = Path(pattern)
         path = path / "*" if path.is_dir() else path
         files = [path] if path.is_file() else sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207
         files = [file for file in files if file.is_file()]
         if not files:
-            raise DataError(f"table must name files that exist. Got {str(path)!r}, which names none, instead.")
+            raise DataError(f"table must name files that exist. Got {_shown(str(pattern))}, which names none, instead.")
         found += files
     return list(dict.fromkeys(found))
 
@@ -596,7 +648,9 @@ def _of_database(stack: contextlib.ExitStack, address: str, name: str | None) ->
     space, _, short = name.rpartition(".")
     if scheme == "duckdb":
         if not Path(rest).is_file():
-            raise DataError(f"table must name a database that exists. Got {rest!r}, which is not a file, instead.")
+            raise DataError(
+                f"table must name a database that exists. Got {_shown(rest)}, which is not a file, instead."
+            )
         connection = _connect(stack, rest, None, _MEMORY)
         with scrubbed("duckdb", f"open the table {name!r}", "Is there one of that name?"):
             return connection.table(".".join(_quoted(part) for part in (space, short) if part))

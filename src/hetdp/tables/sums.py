@@ -23,6 +23,8 @@ __all__ = ["PEOPLE", "STEPS", "GroupSums", "KeyColumn", "Question", "Sum", "grou
 STEPS = 2**40
 #: Makes up for the four roundings between a dial and its steps, so that |q| <= v * most holds exactly.
 _MARGIN = 1 - 2.0**-51
+#: The weight of everybody where there are no dials. A literal 1.0 would be a decimal in PostgreSQL, whatever ibis says.
+_ONE = nw.lit(1).cast(nw.Float64)
 #: A dial below this adds no step in any case; some engines raise where a number gets too small for a double.
 _UNNOTICED = 2.0**-60
 
@@ -154,8 +156,8 @@ class Question:
 
 def people(source: TableSource, question: Question) -> nw.LazyFrame[Any]:
     """Return one row per person, (u, v): the smallest dial of all their rows, before any condition."""
-    dial = nw.lit(1.0) if question.weights is None else source.numeric(question.weights)
-    rows = source.frame.select(u=nw.col(str(question.unit)), v=dial)
+    dial = _ONE if question.weights is None else source.numeric(question.weights)
+    rows = source.frame.select(u=source.person(str(question.unit)), v=dial)
     return _with_person(source, question, rows).group_by("u").agg(nw.col("v").min())
 
 
@@ -178,7 +180,7 @@ def group_sums(source: TableSource, question: Question, *, allowed: pa.Table | N
     summed = source.add_up(rows, names, list(steps))
     found: GroupSums = {}
     for row in source.collect(summed).to_pylist():
-        key = tuple(row[name] for name in names) if question.by else ()
+        key = tuple(map(_key, (row[name] for name in names))) if question.by else ()
         found[key] = {
             added: int(row[f"high_q{place}"]) * HALF + int(row[f"low_q{place}"])
             if f"q{place}" in steps
@@ -186,6 +188,10 @@ def group_sums(source: TableSource, question: Question, *, allowed: pa.Table | N
             for place, added in enumerate(question.sums)
         }
     return found
+
+
+def _key(part: Any) -> Any:  # noqa: ANN401  (as many types as keys have)
+    return int(part) if isinstance(part, float) else part
 
 
 def _rows(source: TableSource, question: Question) -> nw.LazyFrame[Any]:
@@ -197,7 +203,7 @@ def _rows(source: TableSource, question: Question) -> nw.LazyFrame[Any]:
     if not question.by:
         columns["k0"] = nw.lit(0)
     if question.unit is not None:
-        columns["u"] = nw.col(question.unit)
+        columns["u"] = source.person(question.unit)
     elif question.weights is not None:
         columns["w"] = source.numeric(question.weights)
     for place, cells in enumerate(_cells(question)):
@@ -237,7 +243,7 @@ def _per_person(
     if question.by:
         each = each.with_columns(g=nw.len().over("u"))
     if question.weights is None:
-        each = each.with_columns(v=nw.lit(1.0))
+        each = each.with_columns(v=_ONE)
     else:
         each = each.join(people(source, question), on="u", how="left")
     if allowed is not None and allowed.num_rows:
