@@ -39,6 +39,7 @@ __all__ = [
     "available_processors",
     "check_ending",
     "check_writable",
+    "in_options",
     "ledger_notes",
     "output_options",
     "plain",
@@ -275,6 +276,29 @@ def several(protects: str) -> str:
     ('people', 'rows')
     """
     return {"person": "people"}.get(protects, f"{protects}s")
+
+
+@contextmanager
+def in_options(called: Mapping[str, str]) -> Iterator[None]:
+    """Let errors of the library, "epsilon must be ...", speak of options.
+
+    Parameters
+    ----------
+    called
+        What errors begin with that is called otherwise here; a parameter that is an option by name needs no entry.
+    """
+    try:
+        yield
+    except InvalidInput as error:
+        subject, must, rest = str(error).partition(" must ")
+        options = {option for parameter in click.get_current_context().command.params for option in parameter.opts}
+        words = subject.split(" ")
+        for name in (subject, " ".join(words[:2]), words[0]):
+            option = f"--{name.replace('_', '-')}"
+            here = called.get(name, option if option in options else None)
+            if must and here is not None:
+                raise type(error)(f"{here}{subject[len(name) :]} must {rest}") from None
+        raise
 
 
 def ledger_notes(

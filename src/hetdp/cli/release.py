@@ -1,7 +1,6 @@
 """`hetdp release`: a private answer from a table in which every person has set their own level."""
 
-from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Container
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from hetdp.cli.output import Sectioned, Voice, output_options, westin_option
+from hetdp.cli.output import Sectioned, Voice, in_options, output_options, westin_option
 from hetdp.cli.release_query import DEFAULT_LIMITS, release_from_query
 from hetdp.cli.release_table import TABLE_OPTIONS, release_from_table, table_options
-from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.named import MECHANISMS, QUERIES
 
 __all__ = ["release"]
@@ -33,7 +31,7 @@ _SECTIONS = {
 #: What only `--query` uses.
 _ONLY_QUERY = (*_SECTIONS[_QUERY], "default_weight", "rho", "id_column")
 #: Parameters of the library that are called otherwise here.
-_CALLED = {"limits": "limit", "levels": "dial-levels"}
+_CALLED = {"limits": "--limit", "levels": "--dial-levels"}
 _POSITIVE = click.FloatRange(0, min_open=True)
 _OPEN_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -57,20 +55,6 @@ def _levels(_context: click.Context, _option: click.Parameter, text: str | None)
 def _together(*options: Options) -> Options:
     """Return several options as one decorator, in the order in which help shows them."""
     return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
-
-
-@contextmanager
-def _own_words() -> Iterator[None]:
-    """Let errors of the library speak of options."""
-    try:
-        yield
-    except InvalidInput as error:
-        name, must, rest = str(error).partition(" must ")
-        option = f"--{_CALLED.get(name, name)}"
-        known = {option for parameter in click.get_current_context().command.params for option in parameter.opts}
-        if must and option in known:
-            raise type(error)(f"{option} must {rest}") from None
-        raise
 
 
 _question_options = _together(
@@ -180,9 +164,14 @@ _ledger_options = _together(
 @_level_options
 @_ledger_options
 @table_options
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the public answer to a file: .json.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="Also write the public answer to a file: .json; with --aggregate .csv and .parquet, too.",
+)
 @output_options
-@_own_words()
+@in_options(_CALLED)
 def release(data: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  # noqa: ANN401
     """Release private answers from DATA: one about all rows (--query), or several per group (--aggregate).
 

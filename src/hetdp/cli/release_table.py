@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.accounting.guarantee import in_digits
-from hetdp.cli.output import Voice, check_ending, check_writable, print_facts, print_json, print_rows
-from hetdp.core.errors import InvalidInput
+from hetdp.cli.output import (
+    Voice,
+    check_ending,
+    check_writable,
+    in_options,
+    ledger_notes,
+    print_facts,
+    print_json,
+    print_promise,
+    print_rows,
+    wrapped,
+)
 from hetdp.core.files import whole_file
 from hetdp.core.words import counted
 from hetdp.mechanisms.plan import float_up
@@ -44,7 +55,9 @@ _OPTIONS = (
     ),
     click.option("--where", help="Rows that count, as in SQL: \"age >= 18 and ward in ('er', 'icu')\"."),
     click.option(
-        "--population", type=float, help="Public number of people in all groups; scales up counts and totals."
+        "--population",
+        type=float,
+        help="Public number of people in all groups together, twice who is in two; scales up counts and totals.",
     ),
     click.option(
         "--people", type=float, help="With --within: public guess of what a group is worth in people of dial 1."
@@ -63,9 +76,6 @@ _CALLED = {
     "a count": "--aggregate count",
     "lower": "--aggregate: lower",
     "column": "--by: column",
-    **{
-        name: f"--{name}" for name in ("by", "unit", "where", "within", "people", "population", "epsilon", "confidence")
-    },
 }
 #: What only `--aggregate` uses, by name.
 TABLE_OPTIONS = (
@@ -90,20 +100,6 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@contextmanager
-def _own_words() -> Iterator[None]:
-    """Let errors of the library speak of options."""
-    try:
-        yield
-    except InvalidInput as error:
-        subject, must, rest = str(error).partition(" must ")
-        for name in (subject, " ".join(subject.split(" ")[:2]), subject.split(" ", maxsplit=1)[0]):
-            if name in _CALLED:
-                subject = _CALLED[name] + subject[len(name) :]
-                break
-        raise type(error)(_in_options(f"{subject}{must}{rest}")) from None
-
-
 def _in_options(text: str) -> str:
     """Return a sentence of the library in the words of the command line."""
     for name, option in (
@@ -115,7 +111,7 @@ def _in_options(text: str) -> str:
     return text
 
 
-@_own_words()
+@in_options(_CALLED)
 def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voice: Voice) -> None:
     """Release what `--aggregate` asks of files or a database, as the options say."""
     from hetdp.tables import parse_aggregate, plan_table, release_table
@@ -188,17 +184,21 @@ def _ledger(options: Mapping[str, Any], voice: Voice) -> "Iterator[Ledger | None
     path, on_exhausted = options["ledger_path"], options["on_exhausted"]
     if path is None:
         yield None
-    elif path.exists():
-        if options["weights_limit"] is not None:
-            voice.note("--weights-limit is for new ledgers; this one keeps what it has.")
+        return
+    known, made = 0, None
+    if path.exists():
         with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
+            known = ledger.size
             yield ledger
+            known = ledger.size - known
     else:
         limit = DEFAULT_LIMIT if options["limit"] is None else options["limit"]
         own = {"limit": limit, "weights_limit": options["weights_limit"], "on_exhausted": on_exhausted}
         with Ledger.of_people(path, **own, lazy=True) as ledger:
             yield ledger
-        voice.note(f"Made {path.name}: everybody may lose epsilon = {limit:g} in their lifetime.")
+        made = f"epsilon = {limit:g}"
+    for note in ledger_notes(path, "person", options, made=made, new=known):
+        voice.note(note)
 
 
 def _keys(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,8 +268,8 @@ def _show(answer: "TableAnswer") -> None:
     if any(row.low is not None for row in answer.rows):
         click.echo(f"{answer.plan.confidence:.0%} intervals, each by itself.")
     for reason in dict.fromkeys(row.reason for row in answer.rows if row.reason is not None):
-        click.echo(f"No estimate: {_in_options(reason)}")
-    print_facts("", {"guarantee": answer.guarantee.text})
+        click.echo(wrapped(f"No estimate: {_in_options(reason)}", to=sys.stdout))
+    print_promise(answer.guarantee)
 
 
 def _in_digits(*numbers: float | None) -> list[str]:
@@ -307,4 +307,5 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
         rows,
     )
     shown = {"groups": facts["groups"], "people of dial 1 for a key": facts.get("people_for_a_key")}
-    print_facts("", {**shown, "guarantee": facts["guarantee"]})
+    print_facts("", shown)
+    print_promise(plan.guarantee(simulated=False))
