@@ -262,7 +262,8 @@ def _show(answer: "TableAnswer") -> None:
     rows = []
     for row in answer.rows:
         numbers = _in_digits(row.estimate, row.low, row.high)
-        own = _in_digits(row.value) if answer.dialled else ()
+        same = row.estimate is not None and math.isclose(row.value, row.estimate)  # a ratio, in which dials cancel
+        own = ([""] if same else _in_digits(row.value)) if answer.dialled else []
         rows.append((*map(str, row.key), row.aggregate, *numbers, *own))
     print_rows("", header, rows)
     if any(row.low is not None for row in answer.rows):
