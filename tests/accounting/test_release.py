@@ -1,5 +1,6 @@
 """Releases of every query: replayed on neighbours, measured, and taken apart."""
 
+import copy
 import json
 import math
 from fractions import Fraction
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import hetdp
 from catalogue import CATALOGUE, UNIT, extreme_points
 from hetdp import Box, errors, queries
+from hetdp.core import vectors
 from hetdp.core.randomness import seeded_stream
 from statistics_helpers import loss_lower_bound
 
@@ -83,6 +85,30 @@ def test_the_promise_is_kept_in_exact_arithmetic(query):
         paid = Fraction(float(plan.losses[item]))
         assert Fraction(span) / plan.spread <= paid  # never counted too small,
         assert plan.losses[item] <= np.nextafter(float(epsilon) * weights[item], np.inf)  # nor above the promise
+
+
+@every_query
+@pytest.mark.parametrize("level", [{"epsilon": 0.7}, {"rho": 0.3}])
+def test_a_query_in_parts_gives_the_same_bits(query, level, monkeypatch):
+    rng = np.random.default_rng(11)
+    points = list(extreme_points(query, rng, 4))
+
+    def found():
+        asked = copy.copy(query)
+        for kept in ("sensitivity", "offset"):
+            asked.__dict__.pop(kept, None)
+        mechanism = hetdp.stretch(asked, weights_for(query), multiplier=1.5)
+        plan = hetdp.plan(mechanism, **level)
+        numbers = [plan.losses, plan.spans, plan.shrinkage, plan.effective_weights, np.array(plan.grid)]
+        for point in points:
+            answer = hetdp.release(mechanism, point, random_state=5, **level)
+            shown = (answer.value, answer.estimate, answer.low, answer.high, answer.losses)
+            numbers += [np.array(number, dtype=np.float64) for number in shown]
+        return [number.tobytes() for number in numbers]
+
+    whole = found()
+    monkeypatch.setattr(vectors, "TOGETHER", 2)
+    assert found() == whole
 
 
 @every_query

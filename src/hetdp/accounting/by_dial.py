@@ -16,6 +16,7 @@ from hetdp.accounting.release import Release, answered
 from hetdp.core.checks import Real, float_vector
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, as_stream
+from hetdp.core.vectors import constant
 from hetdp.mechanisms.ratios import check_confidence
 from hetdp.mechanisms.stretching import Stretched
 from hetdp.profiles import PrivacyWeights
@@ -134,13 +135,12 @@ def release_by_dial(
         )
         for level in inside
     ]  # fmt: skip
-    clamped = mechanism.domain.clamp(values)
+    read = mechanism.domain.read(values)
     touched = min(2, len(plans)) * plans[0].weights_amount
-    keep = np.ones(dials.size, dtype=bool)
-    losses = [prepared.losses for prepared in plans]
+    keep = constant(np.True_, dials.size)
     if ledger is not None:
         keep = ledger.charge(
-            functools.reduce(add_up, losses),
+            functools.reduce(add_up, (prepared.losses for prepared in plans)),
             unit=plans[0].unit,
             description=f"{mechanism.name if description is None else description} by dial",
             amount=plans[0].amount,
@@ -149,10 +149,7 @@ def release_by_dial(
     known: dict[str, Any] = {"confidence": confidence, "drops": True, "population": None}
     return ByDial(
         tuple(ends.tolist()),
-        tuple(
-            answered(prepared, clamped, keep, stream, losses=paid, **known)
-            for prepared, paid in zip(plans, losses, strict=True)
-        ),
+        tuple(answered(prepared, read, keep, stream, **known) for prepared in plans),
         Guarantee(
             plans[0].unit,
             plans[0].amount,

@@ -1,7 +1,7 @@
 """Release an answer: charge the ledger, then look at the data, then add exact noise."""
 
-import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -15,8 +15,10 @@ from hetdp.accounting.planning import plan
 from hetdp.core.checks import Real
 from hetdp.core.errors import InvalidInput, SimulatedResult
 from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.core.vectors import constant
 from hetdp.mechanisms.distortion import plan_distortion
 from hetdp.mechanisms.plan import Mechanism, Plan
+from hetdp.mechanisms.queries.base import exact_total
 from hetdp.mechanisms.ratios import Estimate, NoisySum, check_confidence
 from hetdp.mechanisms.stretching import Stretched, StretchedPlan
 
@@ -56,7 +58,7 @@ class Release:
     simulated
         True if made with a seed; then nothing publishes it.
     losses
-        What each item paid. The owner's: not shown, not in `public()`.
+        What each item paid; calculated when it is read. The owner's: not shown, not in `public()`.
 
     Privacy
     -------
@@ -78,7 +80,16 @@ class Release:
     population: int | None = None
     simulated: bool = False
     version: str = __version__
-    losses: NDArray[np.float64] | None = field(default=None, repr=False)
+    #: Who paid: the plan, and which items were kept.
+    paid: tuple[Plan, NDArray[np.bool_]] | None = field(default=None, repr=False)
+
+    @cached_property
+    def losses(self) -> NDArray[np.float64] | None:
+        """What each item paid. The owner's."""
+        if self.paid is None:
+            return None
+        prepared, keep = self.paid
+        return np.where(keep, prepared.losses, 0.0)
 
     @property
     def epsilon(self) -> float | None:
@@ -230,36 +241,34 @@ def release(
     drops = _drops(ledger)
     prepared = plan(mechanism, epsilon=epsilon, rho=rho, noise=noise, grid=grid, denominator=denominator, drops=drops)
     check_confidence(confidence)
-    clamped = mechanism.domain.clamp(values)  # read once; their number is checked before anything is charged
+    read = mechanism.domain.read(values)  # once; their number is checked before anything is charged
     if ledger is not None and not hasattr(ledger, "charge"):
         raise InvalidInput(f"ledger must be a hetdp.Ledger. Got {type(ledger).__name__} instead.")
-    losses = prepared.losses
-    keep = np.ones(losses.size, dtype=bool)
+    keep = constant(np.True_, read.size)
     if ledger is not None:
         keep = ledger.charge(
-            losses,
+            prepared.losses,
             unit=prepared.unit,
             description=mechanism.name if description is None else description,
             amount=prepared.amount,
             weights_loss=prepared.weights_amount,
         )
     known: dict[str, Any] = {"confidence": confidence, "drops": drops or _drops(ledger), "population": keep.size}
-    return answered(prepared, clamped, keep, stream, losses=losses, **known)
+    return answered(prepared, read, keep, stream, **known)
 
 
 def answered(
     prepared: Plan,
-    clamped: NDArray[np.float64],
+    values: NDArray[np.float64],
     keep: NDArray[np.bool_],
     stream: Stream,
     *,
-    losses: NDArray[np.float64],
     confidence: float,
     drops: bool,
     population: int | None,
 ) -> Release:
     """Return the release of a plan that has been paid for, about the items that are kept."""
-    (cells,) = prepared.answers(clamped, keep, stream, count=1)
+    (cells,) = prepared.answers(values, keep, stream, count=1)
     paid = prepared.weights_amount
     return Release(
         value=prepared.finish(cells),
@@ -278,7 +287,7 @@ def answered(
         **_estimated(prepared, cells, keep, stream, confidence=confidence, drops=drops, population=population),
         population=population,
         simulated=stream.simulated,
-        losses=np.where(keep, losses, 0.0),
+        paid=(prepared, keep),
     )
 
 
@@ -303,7 +312,7 @@ def _estimated(
         if prepared.denominator is not None:
             weight = prepared.denominator.release(prepared.effective_weights, keep, stream)
         elif prepared.mechanism.public_weight is not None and not drops:
-            weight, distorted = NoisySum(math.fsum(prepared.effective_weights.tolist()), 0.0), False
+            weight, distorted = NoisySum(exact_total(prepared.effective_weights), 0.0), False
         reason = prepared.mechanism.query.why_no_estimate
         if weight is not None and reason is None:
             found = _shown(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.errors import InvalidInput
+from hetdp.core.vectors import constant, is_constant
 
 __all__ = ["Real", "finite", "float_vector", "fraction", "not_negative", "one_of", "positive", "whole"]
 
@@ -76,7 +77,9 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
 
 
 def float_vector(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Return a public, finite, non-empty vector as a read-only copy."""
+    """Return a public, finite, non-empty vector as a read-only copy; a constant one stays constant."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and is_constant(value):
+        return constant(float_vector(name, value[:1].copy())[0], value.size)
     try:
         vector = np.array(value, dtype=np.float64, ndmin=1)
     except (TypeError, ValueError):  # its words quote a cell

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import Real, float_vector, one_of, positive
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
+from hetdp.core.vectors import parts
 from hetdp.mechanisms.plan import choose_grid
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats
 from hetdp.mechanisms.queries.sums import LinearQuery
@@ -89,9 +90,12 @@ class Denominator:
         >>> round(planned.release(np.array([0.5, 1.0, 1.0]), np.array([True, True, False]), seeded_stream(1)).value, 3)
         1.5
         """
-        own = np.floor(np.where(keep, np.clip(weights, 0.0, 1.0), 0.0) / self.grid).astype(np.int64)
+        steps = 0
+        for some in parts(weights.size):
+            own = np.where(keep[some], np.clip(weights[some], 0.0, 1.0), 0.0)
+            steps += exact_sum(np.floor(own / self.grid).astype(np.int64))
         draw = laplace_integers if self.noise == "laplace" else gaussian_integers
-        return NoisySum((exact_sum(own) + int(draw(self.spread, 1, stream)[0])) * self.grid, self.scale, self.noise)
+        return NoisySum((steps + int(draw(self.spread, 1, stream)[0])) * self.grid, self.scale, self.noise)
 
 
 def best_multiplier(

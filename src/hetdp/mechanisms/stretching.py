@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import finite, fraction
 from hetdp.core.errors import InvalidInput, StretchingWarning
 from hetdp.core.randomness import Stream
+from hetdp.core.vectors import parts
 from hetdp.mechanisms import queries
 from hetdp.mechanisms.estimation import Denominator, normalised
 from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, example_queries, mechanism_examples
@@ -122,9 +123,12 @@ class Stretched(Mechanism):
         >>> stretched.shrinkage_with(slack=0.01)
         array([0.49, 0.  ])
         """
-        targets = self.weights.values * self.multiplier * self.sensitivity - slack
-        shrinkage = self.query.largest_shrinkage(np.maximum(targets, 0.0))
-        shrinkage[(self.weights.values == 0) | (targets <= 0)] = 0.0
+        shrinkage = np.empty(self.query.size)
+        for some, part in self.query.parts():
+            weights = self.weights.values[some]
+            targets = weights * self.multiplier * self.sensitivity - slack
+            largest = part.largest_shrinkage(np.maximum(targets, 0.0))
+            shrinkage[some] = np.where((weights == 0) | (targets <= 0), 0.0, largest)
         shrinkage.flags.writeable = False
         return shrinkage
 
@@ -255,15 +259,19 @@ class StretchedPlan(Plan):
     @property
     def losses(self) -> Floats:
         """What each item pays: its span over the scale of the noise, rounded up. The owner's."""
-        cells, weights = self.mechanism.query.cells, self.mechanism.weights.values
-        level = self.level
-        spans = self.spans.astype(np.float64)
+        losses = np.empty(self.spans.size)
+        for some in parts(losses.size):
+            losses[some] = self._losses(self.spans[some], self.mechanism.weights.values[some])
+        return losses
+
+    def _losses(self, spans: NDArray[np.int64], weights: Floats) -> Floats:
+        cells, steps = self.mechanism.query.cells, spans.astype(np.float64)
         if self.noise == "laplace":
-            paid, promised = product_up(spans, cells / self.spread), product_up(weights, level)
+            paid, promised = product_up(steps, cells / self.spread), product_up(weights, self.level)
         else:
-            paid = product_up(spans**2, cells / (2 * self.spread) * (1 + Fraction(1, 2**50)))
-            promised = np.nextafter(product_up(weights, level) * weights, np.inf)
-        return np.where(self.spans > 0, np.minimum(paid, promised), 0.0)
+            paid = product_up(steps**2, cells / (2 * self.spread) * (1 + Fraction(1, 2**50)))
+            promised = np.nextafter(product_up(weights, self.level) * weights, np.inf)
+        return np.where(spans > 0, np.minimum(paid, promised), 0.0)
 
     @property
     def effective_weights(self) -> Floats:
@@ -271,7 +279,11 @@ class StretchedPlan(Plan):
         query = self.mechanism.query
         if not isinstance(query, ItemwiseQuery):
             return self.shrinkage
-        return query.effective_weights(self.spans, math.ceil(query.sensitivity / query.cells / self.grid))
+        steps = math.ceil(query.sensitivity / query.cells / self.grid)
+        effective = np.empty(query.size)
+        for some, part in query.parts():
+            effective[some] = part.effective_weights(self.spans[some], steps)
+        return effective
 
     @property
     def weights_amount(self) -> float:
@@ -315,16 +327,17 @@ class StretchedPlan(Plan):
     def _exact_steps(self, values: ArrayLike, keep: NDArray[np.bool_]) -> list[int]:
         """Return the stretched answer in grid steps: the only place where private values meet the answer."""
         query = self.mechanism.query
-        clamped = query.domain.clamp(values)
+        read = query.domain.read(values)
         with np.errstate(all="ignore"):  # a warning, or an error where warnings are errors, would depend on values
-            return self._steps_of(clamped, keep)
-
-    def _steps_of(self, clamped: Floats, keep: NDArray[np.bool_]) -> list[int]:
-        query = self.mechanism.query
-        shrinkage, spans = np.where(keep, self.shrinkage, 0.0), np.where(keep, self.spans, 0)
-        if isinstance(query, ItemwiseQuery):
-            return query.integer_cells(clamped, shrinkage, spans, self.grid)
-        return [math.floor(float(query.stretched(clamped, shrinkage)) / self.grid)]
+            if not isinstance(query, ItemwiseQuery):
+                shrinkage = np.where(keep, self.shrinkage, 0.0)
+                return [math.floor(float(query.stretched(query.domain.clamp(read), shrinkage)) / self.grid)]
+            cells = []
+            for some, part in query.parts():
+                kept = keep[some]
+                shrinkage, spans = np.where(kept, self.shrinkage[some], 0.0), np.where(kept, self.spans[some], 0)
+                cells.append(part.integer_cells(part.domain.clamp(read[some]), shrinkage, spans, self.grid))
+            return query.with_offset(query.merged(cells), self.grid)
 
 
 def _plan(stretched: Stretched, *, noise: str, amount: object, grid: float | None) -> StretchedPlan:
@@ -343,7 +356,7 @@ def _plan(stretched: Stretched, *, noise: str, amount: object, grid: float | Non
         raise InvalidInput(f"{name} must be large enough for finite noise. Got {amount!r} instead.")
     reach = per_cell
     if isinstance(query, ItemwiseQuery):
-        reach += float(np.abs(query.lowest_contributions(np.ones(query.size))).max())
+        reach += max(float(np.abs(part.lowest_contributions(np.ones(part.size))).max()) for _, part in query.parts())
     step = choose_grid(scale=float(rough), reach=reach, error=query.evaluation_error, requested=grid)
     steps = math.ceil(per_cell / step)
     if noise == "laplace":
@@ -357,9 +370,11 @@ def _plan(stretched: Stretched, *, noise: str, amount: object, grid: float | Non
         )
     if isinstance(query, ItemwiseQuery):
         shrinkage = stretched.shrinkage
-        allowed = floor_product(stretched.weights.values, multiplier * steps, limit=steps)
-        used = np.ceil(query.modular_sensitivities(shrinkage) / query.cells / step).astype(np.int64)
-        spans = np.minimum(used, allowed)
+        spans = np.empty(query.size, dtype=np.int64)
+        for some, part in query.parts():
+            allowed = floor_product(stretched.weights.values[some], multiplier * steps, limit=steps)
+            used = np.ceil(part.modular_sensitivities(shrinkage[some]) / query.cells / step).astype(np.int64)
+            spans[some] = np.minimum(used, allowed)
     else:
         error = query.evaluation_error
         shrinkage = stretched.shrinkage_with(slack=2 * step + 2 * error)

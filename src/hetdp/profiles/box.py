@@ -1,14 +1,16 @@
 """The public domain of a profile: one closed interval per item, and the centre that items shrink toward."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.core.checks import float_vector, whole
+from hetdp.core.checks import finite, float_vector, whole
 from hetdp.core.errors import InvalidInput
+from hetdp.core.vectors import constant, each, is_constant
 from hetdp.core.words import counted
 
 __all__ = ["Box"]
@@ -41,22 +43,22 @@ class Box:
         self.lower = float_vector("lower", lower)
         self.upper = float_vector("upper", upper)
         _same_length("upper", self.upper, self.lower)
-        if not (self.lower < self.upper).all():
+        if not each(np.less, self.lower, self.upper).all():
             where = int(np.argmin(self.lower < self.upper))
             raise InvalidInput(
                 f"lower must be below upper for every item. Got lower={self.lower[where]:g} and "
                 f"upper={self.upper[where]:g} at position {where} instead."
             )
         with np.errstate(over="ignore"):
-            bounded = np.isfinite(self.upper - self.lower).all()
+            bounded = each(np.isfinite, each(np.subtract, self.upper, self.lower)).all()
         if not bounded:
             raise InvalidInput("upper - lower must be finite for every item. Got a range that overflows instead.")
         if center is None:
-            contains_zero = (self.lower <= 0.0) & (self.upper >= 0.0)
-            center = np.where(contains_zero, 0.0, self.lower / 2 + self.upper / 2)
-        self.center = float_vector("center", np.asarray(center, dtype=np.float64) + 0.0)  # no negative zeros
+            center = each(_usual_center, self.lower, self.upper)
+        # Without negative zeros.
+        self.center = float_vector("center", each(_plus_zero, np.atleast_1d(np.asarray(center, dtype=np.float64))))
         _same_length("center", self.center, self.lower)
-        if not ((self.lower <= self.center) & (self.center <= self.upper)).all():
+        if not each(_inside, self.lower, self.center, self.upper).all():
             raise InvalidInput("center must lie inside the box. Got a center outside [lower, upper] instead.")
 
     @classmethod
@@ -68,8 +70,16 @@ class Box:
         >>> Box.uniform(0, 80, size=3)
         Box(3 items, 0 <= value <= 80, center 0)
         """
-        ones = np.ones(whole("size", size, minimum=1))
-        return cls(lower * ones, upper * ones, None if center is None else center * ones)
+        items = whole("size", size, minimum=1)
+        one = cls(finite("lower", lower), finite("upper", upper), None if center is None else finite("center", center))
+        return cls._of(constant(vector[0], items) for vector in one._vectors)
+
+    @classmethod
+    def _of(cls, vectors: Iterable[NDArray[np.float64]]) -> Self:
+        """Return a box of vectors that have been checked."""
+        box = cls.__new__(cls)
+        box.lower, box.upper, box.center = vectors
+        return box
 
     def __repr__(self) -> str:
         def short(vector: NDArray[np.float64]) -> str:
@@ -95,20 +105,30 @@ class Box:
         """How many items there are."""
         return self.lower.size
 
-    @property
+    @cached_property
     def ranges(self) -> NDArray[np.float64]:
         """Length of each interval."""
-        return self.upper - self.lower
+        return each(np.subtract, self.upper, self.lower)
 
-    @property
+    @cached_property
     def radii(self) -> NDArray[np.float64]:
         """Largest absolute value in each interval."""
-        return np.maximum(np.abs(self.lower), np.abs(self.upper))
+        return each(lambda lower, upper: np.maximum(np.abs(lower), np.abs(upper)), self.lower, self.upper)
 
-    @property
+    @cached_property
     def alike(self) -> bool:
         """Whether all items have the same range and centre."""
-        return not any(np.ptp(vector) for vector in self._vectors)
+        return not any(np.ptp(vector) for vector in self._vectors if not is_constant(vector))
+
+    def part(self, some: slice) -> Self:
+        """Return the box of some of the items.
+
+        Examples
+        --------
+        >>> Box([0, 20], [1, 80]).part(slice(1, 2))
+        Box(1 item, 20 <= value <= 80, center 50)
+        """
+        return self._of(vector[some] for vector in self._vectors)
 
     @property
     def is_semi_balanced(self) -> bool:
@@ -141,10 +161,25 @@ class Box:
         >>> Box([0, 0, 0, 20], [1, 1, 1, 80]).clamp([7, float("nan"), "secret", None])
         array([ 1.,  0.,  0., 50.])
         """
+        vector = self.read(values)
+        return np.clip(np.where(np.isnan(vector), self.center, vector), self.lower, self.upper)
+
+    def read(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Return private values as floats, one per item, that are still to be clamped; nan for what is not a number.
+
+        Privacy
+        -------
+        Never fails on a value, only on their number, which is public.
+
+        Examples
+        --------
+        >>> Box([0, 0], [1, 1]).read([7, "secret"])
+        array([ 7., nan])
+        """
         vector = _private_floats(values)
         if vector.shape != (self.size,):
             raise InvalidInput(f"values must hold one number per item ({self.size}). Got shape {vector.shape} instead.")
-        return np.clip(np.where(np.isnan(vector), self.center, vector), self.lower, self.upper)
+        return vector
 
     def shrink(self, clamped: NDArray[np.float64], shrinkage: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return `center + shrinkage * (clamped - center)`, kept inside the box whatever the rounding.
@@ -163,6 +198,18 @@ class Box:
         return np.where(shrinkage == 0, self.center, np.clip(moved, self.lower, self.upper))
 
 
+def _usual_center(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where((lower <= 0.0) & (upper >= 0.0), 0.0, lower / 2 + upper / 2)
+
+
+def _plus_zero(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    return vector + 0.0
+
+
+def _inside(lower: NDArray[np.float64], point: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return (lower <= point) & (point <= upper)
+
+
 def _private_floats(values: ArrayLike) -> NDArray[np.float64]:
     """Return private cells as floats, nan for what is not a number, so that no cell changes how another is read."""
     if not isinstance(values, list | tuple | np.ndarray):
@@ -175,7 +222,7 @@ def _private_floats(values: ArrayLike) -> NDArray[np.float64]:
         if isinstance(values, np.ndarray):
             plain = values.dtype.kind in "biuf" and values.dtype.itemsize <= np.float64().itemsize
             if plain or values.ndim != 1:
-                return values.astype(np.float64) if plain else np.empty(values.shape)
+                return values.astype(np.float64, copy=False) if plain else np.empty(values.shape)
         return np.array([_private_float(cell) for cell in values], dtype=np.float64)
 
 

@@ -72,8 +72,9 @@ class PrivacyWeights:
                 f"weights must lie in [0, 1]. Got {int(outside.sum())} of {vector.size} outside or nan instead, "
                 f"the first at position {int(np.argmax(outside))}."
             )
-        vector = vector + 0.0  # a copy of our own, in which -0.0 has become 0.0
-        vector.flags.writeable = False
+        if vector.flags.writeable:
+            vector += 0.0  # a copy of our own, in which -0.0 becomes 0.0
+            vector.flags.writeable = False
         self._values = vector
 
     def __repr__(self) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hetdp.accounting.composition import BOUNDLESS, MOST_STEPS
 from hetdp.accounting.ledger.identity import Ids
+from hetdp.core.vectors import constant
 
 __all__ = ["NEVER", "VECTORS", "Accounts", "Totals", "ends_of", "left_of", "power_of", "same_bits", "shares_of"]
 
@@ -113,12 +114,12 @@ class Accounts:
         return cls(
             ids,
             limits,
-            epsilon=_constant(np.int64(0), size),
-            rho=_constant(np.int64(0), size),
-            active=_constant(np.True_, size),
-            dials=_constant(np.float64("nan"), size) if dials is None else dials,
-            epsilon_then=_constant(np.int64(then[0]), size),
-            rho_then=_constant(np.int64(then[1]), size),
+            epsilon=constant(np.int64(0), size),
+            rho=constant(np.int64(0), size),
+            active=constant(np.True_, size),
+            dials=constant(np.float64("nan"), size) if dials is None else dials,
+            epsilon_then=constant(np.int64(then[0]), size),
+            rho_then=constant(np.int64(then[1]), size),
         )
 
     @property
@@ -155,7 +156,7 @@ class Accounts:
     def ends(self, unit: str) -> Steps:
         """Return the largest total, in the unit of the ledger, that each can pay for; -1 for those who were dropped."""
         if not self.dialled:
-            return _constant(np.int64(NEVER), self.size)
+            return constant(np.int64(NEVER), self.size)
         return self._ends_of_epsilon if unit == "epsilon" else self._ends_of_rho
 
     def whole(self) -> "Accounts":
@@ -207,8 +208,8 @@ class Accounts:
             epsilon=self.lost("epsilon", totals),
             rho=self.lost("rho", totals),
             active=self.still_active(totals),
-            epsilon_then=_constant(np.int64(totals.epsilon), self.size),
-            rho_then=_constant(np.int64(totals.rho), self.size),
+            epsilon_then=constant(np.int64(totals.epsilon), self.size),
+            rho_then=constant(np.int64(totals.rho), self.size),
         )
 
     def changed(self, places: NDArray[np.intp], others: "Accounts") -> "Accounts":
@@ -284,15 +285,9 @@ def power_of(unit: str) -> int:
     return 1 if unit == "epsilon" else 2
 
 
-def _constant(value: np.generic, size: int) -> NDArray[Any]:
-    one = np.array(value)
-    one.flags.writeable = False  # or views could be made to change it
-    return np.broadcast_to(one, size)
-
-
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     whole = [part for part in parts if part.size] or parts[:1]
     first = whole[0][:1].tobytes()
     if all(part.strides == (0,) and part[:1].tobytes() == first for part in whole) and first:
-        return _constant(whole[0][0], sum(part.size for part in whole))
+        return constant(whole[0][0], sum(part.size for part in whole))
     return whole[0] if len(whole) == 1 else np.concatenate(whole)

@@ -5,16 +5,20 @@ all others are left whole. Only an upper bound is needed for soundness. The stre
 since a smaller box is a subset, S_i only gets smaller by that (docs/proofs/stretching.md).
 """
 
+import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from itertools import chain
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.errors import InvalidInput
+from hetdp.core.vectors import is_constant, parts
 from hetdp.mechanisms.ratios import Estimate, NoisySum
 from hetdp.profiles import Box
 
@@ -25,6 +29,7 @@ __all__ = [
     "ItemwiseQuery",
     "Query",
     "exact_sum",
+    "exact_total",
     "floats",
     "linear_shrinkage",
     "require_finite",
@@ -88,6 +93,10 @@ class Query(ABC):
         """How many items the query reads."""
         return self.domain.size
 
+    def parts(self) -> Iterator[tuple[slice, Self]]:
+        """Yield which items a part of the query has, and the part: for what is said item by item. Here, all of it."""
+        yield slice(None), self
+
     @abstractmethod
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         """Return an upper bound on S_i(w_i) for every item."""
@@ -103,7 +112,7 @@ class Query(ABC):
     @cached_property
     def sensitivity(self) -> float:
         """S = max S_i(1), the most any item can change the answer. Public; the noise is scaled to it."""
-        return float(self.modular_sensitivities(1.0).max())
+        return max(float(part.modular_sensitivities(1.0).max()) for _, part in self.parts())
 
     def __call__(self, values: ArrayLike) -> float | Floats:
         """Return the exact answer, for the owner's eyes."""
@@ -224,6 +233,24 @@ class ItemwiseQuery(Query):
 
     #: Whether the answer is offset + the sum of the contributions, so that dropping a share of the items scales it.
     additive: ClassVar[bool] = True
+    #: Attributes that hold a number per item, besides the domain.
+    vectors: ClassVar[tuple[str, ...]] = ()
+
+    def parts(self) -> Iterator[tuple[slice, Self]]:
+        """Yield which items a part of the query has, and the part, so that temporary vectors stay small.
+
+        A part knows what the whole knows, and has the vectors of some items: it is for what is said item by item.
+        """
+        places = list(parts(self.size))
+        if len(places) == 1:
+            yield slice(None), self
+            return
+        for some in places:
+            part = copy.copy(self)
+            part.domain = self.domain.part(some)
+            for name in self.vectors:
+                setattr(part, name, getattr(self, name)[some])
+            yield some, part
 
     @property
     def offset(self) -> float:
@@ -247,13 +274,21 @@ class ItemwiseQuery(Query):
         return [exact_sum(steps)]
 
     def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:
-        """Return the exact stretched answer in whole grid steps; item i moves no cell it touches by more than its span.
+        """Return what items add to each cell of the stretched answer, exactly, in whole grid steps.
 
-        An item of span 0 leaves no trace.
+        Item i moves no cell it touches by more than its span. An item of span 0 leaves no trace.
         """
         lowest, place = self.integer_places(clamped, shrinkage, spans, grid)
+        return self.combine_integers(lowest + place, clamped)
+
+    def merged(self, cells: Sequence[list[int]]) -> list[int]:
+        """Return the cells of all parts together: their sums, unless overridden."""
+        return [sum(column) for column in zip(*cells, strict=True)]
+
+    def with_offset(self, cells: list[int], grid: float) -> list[int]:
+        """Return the exact stretched answer in whole grid steps: what items add, and what is public."""
         offset = math.floor(self.offset / grid)
-        return [cell + offset for cell in self.combine_integers(lowest + place, clamped)]
+        return [cell + offset for cell in cells]
 
     def effective_weights(self, spans: NDArray[np.int64], steps: int) -> Floats:
         """Return the weight with which each item counts in the end, from its span and that of an item of weight 1."""
@@ -277,6 +312,13 @@ class ItemwiseQuery(Query):
 
 def _steps(ratio: Floats) -> NDArray[np.int64]:
     return np.rint(ratio).astype(np.int64)
+
+
+def exact_total(vector: Floats) -> float:
+    """Return the sum of floats, rounded once."""
+    if is_constant(vector):
+        return float(Fraction(float(vector[0])) * vector.size)
+    return math.fsum(chain.from_iterable(vector[some].tolist() for some in parts(vector.size)))
 
 
 def exact_sum(steps: NDArray[np.int64]) -> int:

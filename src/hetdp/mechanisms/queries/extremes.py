@@ -1,5 +1,6 @@
 """The largest and the smallest value, with noise as large as the range; `hetdp.mechanisms` has better ones."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -30,11 +31,13 @@ class _Extreme(ItemwiseQuery):
             "reach, however wide the range is."
         )
         super().__init__(name, domain.recentered(domain.lower if self._largest else domain.upper))
+        center = self.domain.center
+        # A public reference near the values, so that contributions stay small numbers of grid steps.
+        self._reference = float(center.max() if self._largest else center.min())
 
     @property
     def offset(self) -> float:
-        # A public reference near the values, so that contributions stay small numbers of grid steps.
-        return float(self.domain.center.max() if self._largest else self.domain.center.min())
+        return self._reference
 
     def contributions(self, points: Floats) -> Floats:
         return points - self.offset
@@ -48,6 +51,9 @@ class _Extreme(ItemwiseQuery):
 
     def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:  # noqa: ARG002
         return [int(steps.max() if self._largest else steps.min())]
+
+    def merged(self, cells: Sequence[list[int]]) -> list[int]:
+        return [max(column) if self._largest else min(column) for column in zip(*cells, strict=True)]
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         return floats(shrinkage) * self.domain.ranges

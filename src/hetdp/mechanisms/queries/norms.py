@@ -1,14 +1,25 @@
 """Norms and powers: sum of |x|^p, the Euclidean norm, and the number of non-zero items."""
 
 import math
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hetdp.core.checks import positive
 from hetdp.core.errors import InvalidInput
+from hetdp.core.vectors import each
 from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import ULP, Floats, ItemwiseQuery, Query, floats, linear_shrinkage, require_finite
+from hetdp.mechanisms.queries.base import (
+    ULP,
+    Floats,
+    ItemwiseQuery,
+    Query,
+    exact_total,
+    floats,
+    linear_shrinkage,
+    require_finite,
+)
 from hetdp.profiles import Box
 
 __all__ = ["l0", "norm", "power", "squared_norm"]
@@ -29,12 +40,13 @@ class _SumOfPowers(ItemwiseQuery):
     def __init__(self, name: str, domain: Box, exponent: float) -> None:
         super().__init__(name, domain)
         self.exponent = exponent
+        self._around_zero = not domain.center.any()
         with np.errstate(over="ignore"):
-            require_finite(float(self._power(domain.radii).sum()), self.name)
+            require_finite(float(each(self._power, domain.radii).sum()), self.name)
 
-    @property
+    @cached_property
     def offset(self) -> float:
-        return math.fsum(self._power(self.domain.center).tolist())
+        return exact_total(each(self._power, self.domain.center))
 
     def _power(self, points: Floats) -> Floats:
         return np.abs(points) ** self.exponent
@@ -50,7 +62,7 @@ class _SumOfPowers(ItemwiseQuery):
         return self._power(largest) - self._power(smallest)
 
     def _solve(self, targets: Floats) -> Floats:
-        if self.domain.center.any():
+        if not self._around_zero:
             return super()._solve(targets)
         return linear_shrinkage(self.modular_sensitivities(1.0), targets) ** (1 / self.exponent)
 

@@ -9,8 +9,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.checks import finite
 from hetdp.core.errors import InvalidInput
+from hetdp.core.vectors import each
 from hetdp.mechanisms.examples import AGES, MIXED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import ULP, UNLIKE, Floats, ItemwiseQuery, Query, exact_sum, floats, require_finite
+from hetdp.mechanisms.queries.base import (
+    ULP,
+    UNLIKE,
+    Floats,
+    ItemwiseQuery,
+    Query,
+    exact_sum,
+    exact_total,
+    floats,
+    require_finite,
+)
 from hetdp.mechanisms.queries.sums import checked_coefficients
 from hetdp.mechanisms.ratios import Estimate, NoisySum, weighted_variance
 from hetdp.profiles import Box
@@ -33,6 +44,7 @@ class _Variance(ItemwiseQuery):
 
     additive: ClassVar[bool] = False
     proportional = True
+    vectors: ClassVar[tuple[str, ...]] = ("_home", "_spans")
 
     def __init__(self, domain: Box) -> None:
         super().__init__("variance", domain)
@@ -43,12 +55,8 @@ class _Variance(ItemwiseQuery):
             self._reach = float(max(domain.upper.max() - self._pivot, self._pivot - domain.lower.min()))
             require_finite(self.size * (2 * self._reach) * (2 * self._reach), self.name)
         self._unit = self._reach * self._reach / self.size
-        self._home = self._placed(domain.center)  # where what is taken from an item goes
-        low, high = self._placed(domain.lower), self._placed(domain.upper)
-        # One end is right, and the other value is the other end or where the two terms balance (docs/proofs).
-        one = _moved(high, np.clip(-0.5 / _TILT, low, high))
-        two = _moved(low, np.clip(0.5 / _TILT, low, high))
-        self._spans = np.maximum(one, two)
+        self._home: Floats = each(self._placed, domain.center)  # where what is taken from an item goes
+        self._spans: Floats = each(_longest, each(self._placed, domain.lower), each(self._placed, domain.upper))
 
     def _placed(self, points: Floats) -> Floats:
         """Return y, where points are in [-1, 1]."""
@@ -62,8 +70,8 @@ class _Variance(ItemwiseQuery):
 
     @property
     def _offsets(self) -> Floats:
-        home = (self._home / _TILT, self._home**2)
-        return self._unit * floats([math.fsum(cell.tolist()) for cell in home])
+        home = (each(lambda place: place / _TILT, self._home), each(np.square, self._home))
+        return self._unit * floats([exact_total(cell) for cell in home])
 
     def evaluate(self, points: Floats) -> Floats:
         return self.stretched(points, np.ones(self.size))
@@ -88,7 +96,10 @@ class _Variance(ItemwiseQuery):
     def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:  # noqa: ARG002
         steps = np.divide(self._left(spans), self._spans, out=np.zeros(self.size), where=self._spans > 0)
         own = np.rint(steps * self._moments(clamped)).astype(np.int64)
-        return [exact_sum(cell) + math.floor(offset / grid) for cell, offset in zip(own, self._offsets, strict=True)]
+        return [exact_sum(cell) for cell in own]
+
+    def with_offset(self, cells: list[int], grid: float) -> list[int]:
+        return [cell + math.floor(offset / grid) for cell, offset in zip(cells, self._offsets, strict=True)]
 
     def effective_weights(self, spans: NDArray[np.int64], steps: int) -> Floats:
         return floats(self._left(spans) / steps)
@@ -138,6 +149,14 @@ class _Variance(ItemwiseQuery):
         return floats(
             (1.0 - shrinkage) * self._unit * (second + 2 * first)
         )  # two means are at most 2 in absolute value
+
+
+def _longest(low: Floats, high: Floats) -> Floats:
+    """Return the most that items move the two cells together, from anywhere to anywhere in their range, in units."""
+    # One end is right, and the other value is the other end or where the two terms balance (docs/proofs).
+    one = _moved(high, np.clip(-0.5 / _TILT, low, high))
+    two = _moved(low, np.clip(0.5 / _TILT, low, high))
+    return np.maximum(one, two)
 
 
 def _moved(end: Floats, other: Floats) -> Floats:

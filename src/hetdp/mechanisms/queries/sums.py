@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.checks import float_vector, one_of, whole
 from hetdp.core.errors import InvalidInput
+from hetdp.core.vectors import constant, each
 from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
 from hetdp.mechanisms.queries.base import (
     ULP,
@@ -17,6 +19,7 @@ from hetdp.mechanisms.queries.base import (
     ItemwiseQuery,
     Query,
     exact_sum,
+    exact_total,
     floats,
     require_finite,
 )
@@ -30,20 +33,22 @@ class LinearQuery(ItemwiseQuery):
     """offset + sum of a_i * (x_i - c_i); S_i(w) = w * abs(a_i) * r_i."""
 
     proportional = True
+    vectors: ClassVar[tuple[str, ...]] = ("coefficients",)
 
     def __init__(self, name: str, coefficients: ArrayLike, domain: Box, *, homogeneous: bool) -> None:
         super().__init__(name, domain)
         self.coefficients = checked_coefficients(coefficients, self.size)
         with np.errstate(over="ignore"):
-            require_finite(float(np.abs(self.coefficients) @ domain.radii), self.name)
+            reach = (float(np.abs(part.coefficients) @ part.domain.radii) for _, part in self.parts())
+            require_finite(sum(reach), self.name)
         #: Whether the answer scales with the mean shrinkage, so that dividing by its expectation makes sense.
         self.homogeneous = homogeneous
         #: Whether a second sum tells how far values are from the ends of their range; it costs nothing (docs/proofs).
         self.tells_room = homogeneous and domain.alike and name != "count"
 
-    @property
+    @cached_property
     def offset(self) -> float:
-        return math.fsum((self.coefficients * self.domain.center).tolist())
+        return exact_total(each(np.multiply, self.coefficients, self.domain.center))
 
     def contributions(self, points: Floats) -> Floats:
         return self.coefficients * (points - self.domain.center)
@@ -66,13 +71,17 @@ class LinearQuery(ItemwiseQuery):
 
     def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:
         lowest, place = self.integer_places(clamped, shrinkage, spans, grid)
-        answer = exact_sum(lowest + place) + math.floor(self.offset / grid)
+        answer = exact_sum(lowest + place)
         if not self.tells_room:
             return [answer]
         # With y = place / span, span * y (1 - y) moves with the answer by no more than the span in all. Less 2**-40 of
         # it, so that rounding in floats cannot add a step.
         left = place * ((spans - place) / np.maximum(spans, 1)) * (1 - 2.0**-40)
         return [answer, exact_sum(np.floor(left).astype(np.int64))]
+
+    def with_offset(self, cells: list[int], grid: float) -> list[int]:
+        answer, *room = cells
+        return [answer + math.floor(self.offset / grid), *room]
 
     def estimates(
         self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
@@ -133,7 +142,7 @@ def total(domain: Box) -> Query:
     >>> total(Box([0, 0], [1, 10]))([1, 7])
     8.0
     """
-    return LinearQuery("total", np.ones(_size(domain)), domain, homogeneous=True)
+    return LinearQuery("total", constant(1.0, _size(domain)), domain, homogeneous=True)
 
 
 def mean(domain: Box) -> Query:
@@ -146,7 +155,7 @@ def mean(domain: Box) -> Query:
     >>> mean(Box([20, 20], [80, 80]))([30, 40])
     35.0
     """
-    return LinearQuery("mean", np.full(_size(domain), 1.0 / _size(domain)), domain, homogeneous=True)
+    return LinearQuery("mean", constant(1.0 / _size(domain), _size(domain)), domain, homogeneous=True)
 
 
 def count(domain: Box) -> Query:
@@ -164,7 +173,9 @@ def count(domain: Box) -> Query:
             "domain of a count must be [0, 1] for every item: pass indicators, 1 for what counts. "
             f"Got {domain!r} instead."
         )
-    return LinearQuery("count", np.ones(domain.size), domain.recentered(np.zeros(domain.size)), homogeneous=True)
+    return LinearQuery(
+        "count", constant(1.0, domain.size), domain.recentered(constant(0.0, domain.size)), homogeneous=True
+    )
 
 
 class _Histogram(ItemwiseQuery):

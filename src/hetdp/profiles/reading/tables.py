@@ -42,8 +42,7 @@ class Table:
         A column without a single number is refused: that is a mistake about the file, not about a person.
         """
         numbers = self._mapped(name, _numbers, np.float64)
-        present = ~self._absent(name)
-        if present.any() and np.isnan(numbers[present]).all():
+        if np.isnan(numbers).all() and not self._absent(name).all():
             raise DataError(f"column {name!r} of {self.path.name} must be numeric. Got no number at all instead.")
         return numbers
 
@@ -56,7 +55,9 @@ class Table:
         if name is None:
             return PrivacyWeights(np.full(self.rows, default))
         try:
-            return PrivacyWeights(np.where(self._absent(name), default, self.numbers(name)))
+            numbers = self.numbers(name)
+            numbers[self._absent(name)] = default
+            return PrivacyWeights(numbers)
         except DataError:
             raise
         except InvalidInput as error:
