@@ -91,7 +91,7 @@ def test_the_promise_is_kept_in_exact_arithmetic(query):
 @pytest.mark.parametrize("level", [{"epsilon": 0.7}, {"rho": 0.3}])
 def test_a_query_in_parts_gives_the_same_bits(query, level, monkeypatch):
     rng = np.random.default_rng(11)
-    points = list(extreme_points(query, rng, 4))
+    points = list(extreme_points(query, rng, 16))
 
     def found():
         asked = copy.copy(query)
