@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.checks import Real, positive
 from hetdp.core.errors import InvalidInput
+from hetdp.core.vectors import each
 
 __all__ = [
     "BOUNDLESS",
@@ -79,31 +80,37 @@ def add_up(left: ArrayLike, right: ArrayLike) -> NDArray[np.float64]:
 
 def steps_up(losses: ArrayLike) -> NDArray[np.int64]:
     """Return losses >= 0 in whole steps, rounded up: at least `STEPS * losses * (1 - 2**-51)`, or `MOST_STEPS`."""
-    return _counted(losses, _STEPS_BELOW, np.ceil)
+    return each(lambda some: _counted(some, _STEPS_BELOW, np.ceil), np.asarray(losses, dtype=np.float64))
 
 
 def rho_steps_up(losses: ArrayLike) -> NDArray[np.int64]:
     """Return pure losses as zCDP losses `losses**2 / 2` in whole steps, rounded up, each loss counted as above."""
-    pure = np.asarray(losses, dtype=np.float64)
-    with np.errstate(over="ignore", under="ignore"):
-        rho = pure * pure * 0.5
-    return np.where(pure > 0.0, np.maximum(steps_up(rho), 1), 0)  # what vanishes by squaring is something
+
+    def counted(pure: NDArray[np.float64]) -> NDArray[np.int64]:
+        with np.errstate(over="ignore", under="ignore"):
+            rho = pure * pure * 0.5
+        return np.where(pure > 0.0, np.maximum(steps_up(rho), 1), 0)  # what vanishes by squaring is something
+
+    return each(counted, np.asarray(losses, dtype=np.float64))
 
 
 def steps_down(limits: ArrayLike) -> NDArray[np.int64]:
     """Return limits >= 0 in whole steps, rounded down: at most `STEPS * limits * (1 + 2**-51)`, or `BOUNDLESS`."""
-    steps = _counted(limits, _STEPS_ABOVE, np.floor)
-    return np.where(steps >= MOST_STEPS, np.int64(BOUNDLESS), steps)
+
+    def counted(some: NDArray[np.float64]) -> NDArray[np.int64]:
+        steps = _counted(some, _STEPS_ABOVE, np.floor)
+        return np.where(steps >= MOST_STEPS, np.int64(BOUNDLESS), steps)
+
+    return each(counted, np.asarray(limits, dtype=np.float64))
 
 
 def _counted(
-    amounts: ArrayLike, factor: float, rounded: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    floats: NDArray[np.float64], factor: float, rounded: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 ) -> NDArray[np.int64]:
     """Return amounts in whole steps, at most `MOST_STEPS`.
 
     A large one is counted as the nearest number that is not shown as less, be it a loss or a limit.
     """
-    floats = np.asarray(amounts, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         steps = rounded(floats * factor)
         if floats.max(initial=0.0) >= _LARGE:

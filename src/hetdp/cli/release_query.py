@@ -16,6 +16,7 @@ from hetdp.accounting import ByDial, Ledger, Release, plan, release_by_dial
 from hetdp.accounting import release as release_answer
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.ledger import LedgerView
+from hetdp.accounting.ledger.identity import Ids, canonical_ids
 from hetdp.cli.output import (
     Voice,
     check_ending,
@@ -28,6 +29,7 @@ from hetdp.cli.output import (
 )
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
+from hetdp.core.vectors import constant
 from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
 from hetdp.mechanisms.plan import Mechanism
@@ -214,6 +216,19 @@ def _answer(
     return release_by_dial(mechanism, values, ledger=ledger, **ends, **how)  # type: ignore[arg-type]
 
 
+def _labels(table: Table, column: str) -> Ids:
+    """Return who the rows are, each somebody else."""
+    labels = table.labels(column)
+    must = f"--id-column {column!r} must identify each row of {table.path.name}"
+    try:
+        ids = canonical_ids(labels)
+    except InvalidInput:
+        raise DataError(f"{must}. Got something that is no identifier instead.") from None
+    if ids.repeated:
+        raise DataError(f"{must}. Got {ids.repeated} repeated identifiers instead.")
+    return ids
+
+
 @contextmanager
 def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Ledger | LedgerView | None]:
     """Give the ledger as this table's rows see it, made by its first charge if there is none; say what became of it."""
@@ -221,11 +236,11 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
     if path is None:
         yield None
         return
-    labels = None if id_column is None else table.labels(id_column)
+    labels = None if id_column is None else _labels(table, id_column)
     unit = "epsilon" if options["rho"] is None else "rho"
     limit = DEFAULT_LIMITS[unit] if options["limit"] is None else options["limit"]
     if not path.exists():
-        limits = np.full(table.rows, limit)
+        limits = constant(limit, table.rows)
         protects = "row" if labels is None else "person"
         kept = {"unit": unit, "items": labels, "weights_limit": options["weights_limit"], "protects": protects}
         with Ledger(limits, path, on_exhausted=on_exhausted, lazy=True, **kept) as ledger:

@@ -31,7 +31,7 @@ def is_constant(vector: NDArray[Any]) -> bool:
 
 
 def each(function: Callable[..., NDArray[Any]], *vectors: NDArray[Any]) -> NDArray[Any]:
-    """Return a function of vectors of one size, number by number; of constant ones, a constant.
+    """Return a function of vectors of one size, number by number, a part at a time; of constant ones, a constant.
 
     Examples
     --------
@@ -40,7 +40,16 @@ def each(function: Callable[..., NDArray[Any]], *vectors: NDArray[Any]) -> NDArr
     """
     if all(map(is_constant, vectors)):
         return constant(function(*(vector[:1] for vector in vectors))[0], vectors[0].size)
-    return function(*vectors)
+    size = vectors[0].size
+    if size <= TOGETHER:
+        return function(*vectors)
+    found: NDArray[Any] | None = None
+    for some in parts(size):
+        part = function(*(vector[some] for vector in vectors))
+        found = np.empty(size, dtype=part.dtype) if found is None else found
+        found[some] = part
+    assert found is not None  # noqa: S101  (for the type checker: there is a part)
+    return found
 
 
 def parts(size: int) -> Iterator[slice]:

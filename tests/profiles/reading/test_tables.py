@@ -155,25 +155,24 @@ def test_empty_cells_take_the_default_weight_and_others_are_checked(tmp_path):
     ("column", "labels"),
     [
         (pa.array(["a", " a", "A"]), ["a", " a", "A"]),
-        (pa.array([1, -2, 2**63 - 1]), ["1", "-2", "9223372036854775807"]),
-        (pa.array([1.0, 0.0, -0.0, 1e16, 0.1]), ["1.0", "0.0", "-0.0", "1e+16", "0.1"]),
+        (pa.array([1, -2, 2**63 - 1]), [1, -2, 2**63 - 1]),
+        (pa.array([1.0, 1e16, 0.1]), [1.0, 1e16, 0.1]),
+        (pa.array([decimal.Decimal("1.50")]), ["1.50"]),
         (pa.array([True, False]), ["True", "False"]),
         (pa.array([b"a"]), ["b'a'"]),
         (pa.array([dt.date(2026, 11, 16)]), ["2026-11-16"]),
         (pa.array(["a", "b"]).dictionary_encode(), ["a", "b"]),
     ],
 )
-def test_labels_are_as_python_writes_them(tmp_path, column, labels):
-    assert read_back(tmp_path, column).labels("x") == labels
+def test_labels_are_texts_and_numbers_and_else_as_python_writes_them(tmp_path, column, labels):
+    assert read_back(tmp_path, column).labels("x").to_pylist() == labels
 
 
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [(["a", None], "an empty cell"), (["a", ""], "an empty cell"), (["a", "a", "b", "a"], "2 repeated identifiers")],
-)
-def test_labels_must_identify(tmp_path, cells, message):
-    with pytest.raises(DataError, match=f"column 'x' of people.parquet must identify each row. Got {message} instead"):
+@pytest.mark.parametrize("cells", [["a", None], ["a", ""]])
+def test_labels_must_identify(tmp_path, cells):
+    with pytest.raises(DataError, match="must identify each row") as caught:
         read_back(tmp_path, pa.array(cells)).labels("x")
+    assert str(caught.value).endswith("Got an empty cell instead.")
 
 
 def test_texts_that_are_not_unicode_are_refused_unquoted(tmp_path):

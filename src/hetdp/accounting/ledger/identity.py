@@ -236,6 +236,8 @@ class Ids:
 def canonical_ids(values: object, name: str = "ids") -> Ids:
     """Return the canonical ids of a column: a pyarrow or numpy array, or a sequence of texts and whole numbers.
 
+    Those that are canonical stay as they are.
+
     Errors quote no id.
 
     Examples
@@ -243,6 +245,8 @@ def canonical_ids(values: object, name: str = "ids") -> Ids:
     >>> canonical_ids(["1", " 1", 1.0, "ann"]).labels()
     (1, 1, 1, 'ann')
     """
+    if isinstance(values, Ids):
+        return values
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidInput(f"{name} must be a sequence of labels. Got a single {_kind(values)} instead.")
     if isinstance(values, np.ndarray) and values.ndim != 1:

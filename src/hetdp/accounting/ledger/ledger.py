@@ -634,7 +634,9 @@ class Ledger:
 
         self._update(change)
 
-    def view(self, items: Iterable[str | int], *, limit: float | None = None, new_people: bool = False) -> "LedgerView":
+    def view(
+        self, items: Iterable[str | int] | Ids, *, limit: float | None = None, new_people: bool = False
+    ) -> "LedgerView":
         """Return some items of this ledger, in an order of one's own: for tables whose rows come and go.
 
         Parameters
@@ -793,7 +795,7 @@ class LedgerView:
     """Some items of a ledger, in the given order; charging the view charges the ledger. Made by `Ledger.view`."""
 
     def __init__(
-        self, ledger: Ledger, items: Iterable[str | int], limit: float | None, *, new_people: bool = False
+        self, ledger: Ledger, items: Iterable[str | int] | Ids, limit: float | None, *, new_people: bool = False
     ) -> None:
         self._ledger = ledger
         self._items = checked_items(items) or Ids.none()

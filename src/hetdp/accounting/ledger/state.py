@@ -32,6 +32,7 @@ from hetdp.accounting.ledger.accounts import Accounts, Totals, left_of
 from hetdp.accounting.ledger.identity import Ids, canonical_ids
 from hetdp.core.checks import Real, float_vector, not_negative, one_of
 from hetdp.core.errors import BudgetExhausted, InvalidInput
+from hetdp.core.vectors import each
 
 __all__ = [
     "Change",
@@ -323,11 +324,13 @@ class State:
 
     def _added(self, accounts: Accounts, losses: NDArray[np.float64], unit: str) -> dict[str, NDArray[np.int64]]:
         """Return what accounts as of now have lost after some losses more."""
+        in_rho = rho_steps_up if unit == "epsilon" else steps_up
+        rho = each(lambda lost, more: np.minimum(lost + in_rho(more), BOUNDLESS), accounts.rho, losses)
         if unit == "epsilon":
-            epsilon, rho = accounts.epsilon + steps_up(losses), accounts.rho + rho_steps_up(losses)
+            epsilon = each(lambda lost, more: np.minimum(lost + steps_up(more), BOUNDLESS), accounts.epsilon, losses)
         else:
-            epsilon, rho = np.where(losses > 0.0, BOUNDLESS, accounts.epsilon), accounts.rho + steps_up(losses)
-        return {"epsilon": np.minimum(epsilon, BOUNDLESS), "rho": np.minimum(rho, BOUNDLESS)}
+            epsilon = each(lambda lost, more: np.where(more > 0.0, BOUNDLESS, lost), accounts.epsilon, losses)
+        return {"epsilon": epsilon, "rho": rho}
 
     def _fits(self, accounts: Accounts, after: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whose account covers a loss; nothing can always be paid."""

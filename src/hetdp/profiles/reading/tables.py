@@ -75,18 +75,13 @@ class Table:
         """Return the places of the categories of a column, -1 for cells that are none of them."""
         return self._mapped(name, lambda piece: _codes(piece, categories), np.float64)
 
-    def labels(self, name: str) -> list[str]:
-        """Return a column of identifiers, each different."""
+    def labels(self, name: str) -> Any:  # noqa: ANN401
+        """Return a column of identifiers as arrow has texts and numbers; what is neither, as Python writes it."""
+        import pyarrow as pa
+
         if self.missing(name):
             raise DataError(f"column {name!r} of {self.path.name} must identify each row. Got an empty cell instead.")
-        labels = [label for piece in self.columns[name] for label in _texts(piece)]
-        repeated = len(labels) - len(set(labels))
-        if repeated:
-            raise DataError(
-                f"column {name!r} of {self.path.name} must identify each row. "
-                f"Got {repeated} repeated identifiers instead."
-            )
-        return labels
+        return pa.chunked_array([_identifiers(piece) for piece in self.columns[name]])
 
     def _mapped(self, name: str, function: Callable[[Any], NDArray[Any]], kind: type) -> NDArray[Any]:
         """Return a function of a column, piece by piece."""
@@ -208,11 +203,10 @@ def _codes(piece: Any, categories: Categories) -> NDArray[np.float64]:  # noqa: 
     return known[where]
 
 
-def _texts(piece: Any) -> list[str]:  # noqa: ANN401
-    """Return cells as Python writes them."""
+def _identifiers(piece: Any) -> Any:  # noqa: ANN401
     import pyarrow as pa
 
-    if pa.types.is_string(piece.type) or pa.types.is_integer(piece.type):
-        texts: list[str] = piece.cast(pa.string()).to_numpy(zero_copy_only=False).tolist()
-        return texts
-    return [str(cell) for cell in piece.to_pylist()]
+    kind = piece.type
+    if any(is_one(kind) for is_one in (pa.types.is_string, pa.types.is_integer, pa.types.is_floating)):
+        return piece
+    return pa.array([str(cell) for cell in piece.to_pylist()], pa.string())
