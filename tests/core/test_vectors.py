@@ -26,6 +26,13 @@ def test_a_function_of_constants_is_one_and_of_others_is_not():
     assert not is_constant(constant(0.1, 0))
 
 
+@pytest.mark.parametrize("size", [1, TOGETHER, TOGETHER + 1, 3 * TOGETHER - 1])
+def test_a_function_of_long_vectors_is_the_same_in_parts(size):
+    left, right = np.arange(size) / 7, constant(0.3, size)
+    assert each(np.multiply, left, right).tobytes() == (left * 0.3).tobytes()
+    assert each(np.less, left, right).dtype == np.bool_
+
+
 @pytest.mark.parametrize("size", [0, 1, TOGETHER - 1, TOGETHER, TOGETHER + 1, 5 * TOGETHER])
 def test_parts_are_all_and_none_twice(size):
     found = [place for part in parts(size) for place in range(size)[part]]

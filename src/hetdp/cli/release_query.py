@@ -430,10 +430,11 @@ def _show_plan(
     level = {name: options[name] for name in ("epsilon", "rho", "denominator")}
     prepared = plan(mechanism, **level, drops=options["by_dial"] or (ledger is not None and ledger.drops))
     touched = 2 if options["by_dial"] else 1  # levels that one dial can change
+    losses = prepared.losses
     unable = dropped = 0
     if ledger is not None:
         dropped = int((~ledger.active).sum())
-        unable = int((~ledger.preview(prepared.losses, unit=prepared.unit)).sum()) - dropped
+        unable = int((~ledger.preview(losses, unit=prepared.unit)).sum()) - dropped
     facts = {
         "dry_run": True,
         "query": query,
@@ -441,8 +442,8 @@ def _show_plan(
         prepared.unit: prepared.amount,
         "noise_scale": prepared.scale,
         "grid": prepared.grid,
-        "largest_loss": float(in_digits(float(prepared.losses.max()))),
-        "mean_loss": float(in_digits(float(np.nextafter(prepared.losses.mean() * (1 + 1e-12), np.inf)))),
+        "largest_loss": float(in_digits(float(losses.max()))),
+        "mean_loss": float(in_digits(float(np.nextafter(losses.mean() * (1 + 1e-12), np.inf)))),
         "each_weight_loses": float(in_digits(touched * prepared.weights_amount)),
         "rows_that_cannot_pay": unable,
         "rows_dropped_before": dropped,
