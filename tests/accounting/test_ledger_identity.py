@@ -99,7 +99,7 @@ def test_columns_of_other_kinds():
         np.zeros((2, 2)),
         ["SECRET\ud800"],
     ],
-    ids=repr,
+    ids=lambda values: type(values).__name__,
 )
 def test_what_is_no_id_is_refused_without_being_quoted(values):
     with pytest.raises(InvalidInput, match=r"^ids must") as caught:
