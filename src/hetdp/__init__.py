@@ -6,25 +6,24 @@ recommendations from user x item profiles: `Profiles` and `PrivateNeighbors`; `e
 `compare` which mechanism suits a question, `audit` whether a promise can be broken.
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
-from hetdp import errors, mechanisms
 from hetdp._version import __version__
-from hetdp.accounting import Guarantee, Ledger, Release, plan, release, release_by_dial, release_distortion_bound
-from hetdp.core.errors import BudgetExhausted
-from hetdp.mechanisms import queries
-from hetdp.mechanisms.comparison import compare
-from hetdp.mechanisms.estimation import best_multiplier
-from hetdp.mechanisms.queries.falsification import falsify
-from hetdp.mechanisms.stretching import Stretched, stretch
-from hetdp.noise import discrete_gaussian, discrete_laplace
-from hetdp.profiles import Box, Categories, PrivacyWeights, Profiles, WeightPrior, policies, split
+from hetdp.core.lazy import attach
 
 if TYPE_CHECKING:
-    from hetdp import datasets
+    from hetdp import datasets, errors, mechanisms
+    from hetdp.accounting import Guarantee, Ledger, Release, plan, release, release_by_dial, release_distortion_bound
     from hetdp.auditing import audit
+    from hetdp.core.errors import BudgetExhausted
+    from hetdp.mechanisms import queries
+    from hetdp.mechanisms.comparison import compare
+    from hetdp.mechanisms.estimation import best_multiplier
+    from hetdp.mechanisms.queries.falsification import falsify
+    from hetdp.mechanisms.stretching import Stretched, stretch
     from hetdp.neighbors import PrivateNeighbors, coverage, evaluate, ndcg, precision, recall
+    from hetdp.noise import discrete_gaussian, discrete_laplace
+    from hetdp.profiles import Box, Categories, PrivacyWeights, Profiles, WeightPrior, policies, split
     from hetdp.tables import TableAnswer, count, mean, plan_table, release_table, total, unknown_keys, variance
 
 __all__ = [
@@ -72,31 +71,26 @@ __all__ = [
     "variance",
 ]
 
-
-#: Loaded when first asked for: most who release neither audit nor look for neighbours, and should not wait for it.
-_LATER = {
-    **dict.fromkeys(
-        ("TableAnswer", "count", "mean", "plan_table", "release_table", "total", "unknown_keys", "variance"),
-        "hetdp.tables",
-    ),
-    "PrivateNeighbors": "hetdp.neighbors",
-    "audit": "hetdp.auditing",
-    "coverage": "hetdp.neighbors",
-    "evaluate": "hetdp.neighbors",
-    "ndcg": "hetdp.neighbors",
-    "precision": "hetdp.neighbors",
-    "recall": "hetdp.neighbors",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name == "datasets":
-        return importlib.import_module("hetdp.datasets")
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "": ("datasets", "errors", "mechanisms"),
+        "accounting": (
+            *("Guarantee", "Ledger", "Release", "plan", "release", "release_by_dial", "release_distortion_bound"),
+        ),
+        "auditing": ("audit",),
+        "core.errors": ("BudgetExhausted",),
+        "mechanisms.": ("queries",),
+        "mechanisms.comparison": ("compare",),
+        "mechanisms.estimation": ("best_multiplier",),
+        "mechanisms.queries.falsification": ("falsify",),
+        "mechanisms.stretching": ("Stretched", "stretch"),
+        "neighbors": ("PrivateNeighbors", "coverage", "evaluate", "ndcg", "precision", "recall"),
+        "noise": ("discrete_gaussian", "discrete_laplace"),
+        "profiles": ("Box", "Categories", "PrivacyWeights", "Profiles", "WeightPrior", "policies", "split"),
+        "tables": (
+            *("TableAnswer", "count", "mean", "plan_table", "release_table", "total", "unknown_keys", "variance"),
+        ),
+    },
+    there=("__version__",),
+)

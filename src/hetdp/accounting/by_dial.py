@@ -12,7 +12,7 @@ from hetdp.accounting.composition import add_up
 from hetdp.accounting.guarantee import Guarantee
 from hetdp.accounting.ledger.ledger import Chargeable
 from hetdp.accounting.planning import plan
-from hetdp.accounting.release import Release, answered
+from hetdp.accounting.releasing import Release, answered
 from hetdp.core.checks import Real, float_vector
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, as_stream

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.by_dial import release_by_dial
-from hetdp.accounting.release import Release, release, release_distortion_bound
+from hetdp.accounting.releasing import Release, release, release_distortion_bound
 from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.bounds import MINIMUM_SAMPLES
 from hetdp.auditing.floating_point import floating_point_audit

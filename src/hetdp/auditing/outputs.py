@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting.release import Release
+from hetdp.accounting.releasing import Release
 from hetdp.core.errors import InvalidInput
 
 __all__ = ["OutputReader", "Outputs"]

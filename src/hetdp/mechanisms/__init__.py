@@ -12,11 +12,16 @@ mechanism                              good for
 =====================================  ================================================================
 """
 
-from hetdp.mechanisms.sampling import sample
-from hetdp.mechanisms.selection import maximum, median, minimum, mode, quantile
-from hetdp.mechanisms.sketching import sketch
-from hetdp.mechanisms.stretching import stretch
-from hetdp.mechanisms.thresholding import threshold, uniform
+from typing import TYPE_CHECKING
+
+from hetdp.core.lazy import attach
+
+if TYPE_CHECKING:
+    from hetdp.mechanisms.sampling import sample
+    from hetdp.mechanisms.selection import maximum, median, minimum, mode, quantile
+    from hetdp.mechanisms.sketching import sketch
+    from hetdp.mechanisms.stretching import stretch
+    from hetdp.mechanisms.thresholding import threshold, uniform
 
 __all__ = [
     "maximum",
@@ -30,3 +35,14 @@ __all__ = [
     "threshold",
     "uniform",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "sampling": ("sample",),
+        "selection": ("maximum", "median", "minimum", "mode", "quantile"),
+        "sketching": ("sketch",),
+        "stretching": ("stretch",),
+        "thresholding": ("threshold", "uniform"),
+    },
+)

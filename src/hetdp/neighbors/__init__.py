@@ -3,8 +3,9 @@
 What is here is loaded when first asked for: most who import `hetdp` look for no neighbours.
 """
 
-import importlib
 from typing import TYPE_CHECKING
+
+from hetdp.core.lazy import attach
 
 if TYPE_CHECKING:
     from hetdp.neighbors.baselines import random_neighbors, true_neighbors
@@ -36,25 +37,16 @@ __all__ = [
     "true_neighbors",
 ]
 
-_HOMES = {
-    "baselines": ("random_neighbors", "true_neighbors"),
-    "engines": ("ENGINES", "estimate"),
-    "recommending": ("split_epsilon",),
-    "estimator": ("PrivateNeighbors",),
-    "evaluation": ("Evaluation", "evaluate"),
-    "metrics": ("coverage", "judge", "ndcg", "precision", "recall", "recall_per_user"),
-    "engines.sketch.engine": ("sketch_items_to_stand_out",),
-    "scores": ("SCORES", "items_to_stand_out"),
-}
-
-
-def __getattr__(name: str) -> object:
-    for module, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "baselines": ("random_neighbors", "true_neighbors"),
+        "engines": ("ENGINES", "estimate"),
+        "recommending": ("split_epsilon",),
+        "estimator": ("PrivateNeighbors",),
+        "evaluation": ("Evaluation", "evaluate"),
+        "metrics": ("coverage", "judge", "ndcg", "precision", "recall", "recall_per_user"),
+        "engines.sketch.engine": ("sketch_items_to_stand_out",),
+        "scores": ("SCORES", "items_to_stand_out"),
+    },
+)

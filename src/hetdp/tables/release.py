@@ -3,12 +3,11 @@
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import narwhals as nw
 import pyarrow as pa
 
-from hetdp.accounting.ledger import Ledger
 from hetdp.core.checks import Real
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
@@ -23,9 +22,32 @@ from hetdp.tables.plan import Keys, TablePlan, plan_table
 from hetdp.tables.sources import TableSource, open_source, scrubbed
 from hetdp.tables.sums import PEOPLE, STEPS, GroupSums, Question, Sum, group_sums, people
 
-__all__ = ["noisy_sums", "release_table"]
+__all__ = ["PeopleLedger", "noisy_sums", "release_table"]
 
 _BATCH = 1_000_000
+
+
+class PeopleLedger(Protocol):
+    """What a table needs of a ledger; `hetdp.Ledger` is one, and is not loaded where there is none."""
+
+    @property
+    def dialled(self) -> bool:
+        """Whether people may have dials other than 1."""
+
+    def charge_people(
+        self,
+        people: Any,  # noqa: ANN401  (batches of ids and dials)
+        *,
+        amount: Real,
+        delta: float = 0.0,
+        unit: str = "epsilon",
+        description: str = "",
+        weights_loss: float = 0.0,
+        limit: float | None = None,
+        new_people: bool = False,
+        update_dials: bool = False,
+    ) -> Any:  # noqa: ANN401  (an AllowedDials)
+        """Charge everybody, and return those who may count for less."""
 
 
 class _Told(NamedTuple):
@@ -48,7 +70,7 @@ def release_table(
     where: str | None = None,
     population: float | None = None,
     confidence: float = 0.95,
-    ledger: Ledger | None = None,
+    ledger: PeopleLedger | None = None,
     limit: float | None = None,
     new_people: bool = False,
     update_dials: bool = False,
@@ -124,7 +146,7 @@ def release_table(
         aggregates, epsilon=epsilon, by=by, weights=weights, unit=unit, max_groups=max_groups, where=where,
         population=population, confidence=confidence,
     )  # fmt: skip
-    if ledger is not None and not isinstance(ledger, Ledger):
+    if ledger is not None and not hasattr(ledger, "charge_people"):
         raise InvalidInput(f"ledger must be a hetdp.Ledger. Got {type(ledger).__name__} instead.")
     if ledger is not None and unit is None:
         raise InvalidInput("unit must be given with a ledger: it says who is charged. Got None instead.")
@@ -137,7 +159,9 @@ def release_table(
         raise
 
 
-def _released(source: TableSource, plan: TablePlan, ledger: Ledger | None, told: _Told, stream: Stream) -> TableAnswer:
+def _released(
+    source: TableSource, plan: TablePlan, ledger: PeopleLedger | None, told: _Told, stream: Stream
+) -> TableAnswer:
     """Check, charge, add up, add noise: in this order."""
     bound = bind(plan, source)
     weights = plan.question.weights
@@ -176,7 +200,7 @@ def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:
 
 
 def _charged(
-    source: TableSource, question: Question, plan: TablePlan, ledger: Ledger, told: _Told, *, dialled: bool
+    source: TableSource, question: Question, plan: TablePlan, ledger: PeopleLedger, told: _Told, *, dialled: bool
 ) -> pa.Table:
     """Charge everybody in the table, and return those whose dial counts for less than the table says."""
     with scrubbed(source.engine, "join a table of ids"):  # found out now, rather than when it has been charged
