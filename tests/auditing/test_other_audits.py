@@ -1,5 +1,7 @@
 """The other audits, their mutants, and the quick cases. Fixed seeds; false-alarm rate at most 1e-6 per test."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -175,3 +177,11 @@ def test_timing_is_reported_and_never_judged():
     finding = timing_audit(slow, draws=100, random_state=seeded_stream(1))
     assert finding.verdict == "reported"
     assert -1 <= finding.figures["single"] <= 1
+
+
+def test_the_battery_is_whole_whatever_was_imported_before():
+    script = "from hetdp.auditing import battery; print(*sorted({case.name for case in battery('quick')}), sep=';')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert {"exponential median", "sampled total", "threshold, total", "uniform, total", "sums of a table"} <= set(
+        done.stdout.strip().split(";")
+    )

@@ -63,7 +63,11 @@ def query_examples(make: "Callable[[], dict[str, Query]]") -> "Callable[[], dict
 
 
 def examples() -> list[Example]:
-    """Return an example of everything that can be released."""
+    """Return the examples of all mechanisms."""
+    from hetdp import mechanisms
+
+    for name in mechanisms.__all__:  # a mechanism brings its examples along when it is loaded
+        getattr(mechanisms, name)
     return [example for make in _mechanisms for example in make()]
 
 
