@@ -169,7 +169,7 @@ class TestRelease:
         def full(*_, **__):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr("hetdp.cli.release_query.write_whole", full)
+        monkeypatch.setattr("hetdp.cli.output.whole_file", full)
         code, out, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--json", "-o", "answer.json")
         assert code == 6
         assert "No space left on device" in err

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hetdp.profiles import WeightPrior
 
 __all__ = [
+    "DEFAULT_LIMITS",
     "ENDINGS",
     "SHOWN",
     "Lists",
@@ -51,10 +52,13 @@ __all__ = [
     "threads_option",
     "westin_option",
     "wrapped",
+    "write_paid",
 ]
 
 #: By the ending of its name, a file of lists is written in one of these formats.
 ENDINGS = (".parquet", ".csv", ".csv.gz", ".jsonl")
+#: What may be lost in a lifetime where nobody says, by the unit of a ledger.
+DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
 #: Rows shown where nothing is written.
 SHOWN = 10
 #: Rows written at a time, so that memory does not follow the length of the file.
@@ -276,6 +280,19 @@ def several(protects: str) -> str:
     ('people', 'rows')
     """
     return {"person": "people"}.get(protects, f"{protects}s")
+
+
+def write_paid(output: Path | None, write: Callable[[Path], object], voice: Voice) -> OSError | None:
+    """Write an answer, if it is to be; return what went wrong, so that it is still shown: it has been paid for."""
+    if output is None:
+        return None
+    try:
+        with whole_file(output) as temporary:
+            write(temporary)
+    except OSError as error:
+        return error
+    voice.note(f"Wrote {output}.")
+    return None
 
 
 @contextmanager

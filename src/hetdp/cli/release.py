@@ -8,8 +8,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from hetdp.cli.output import Sectioned, Voice, in_options, output_options, westin_option
-from hetdp.cli.release_query import DEFAULT_LIMITS, release_from_query
+from hetdp.cli.output import DEFAULT_LIMITS, Sectioned, Voice, in_options, output_options, westin_option
+from hetdp.cli.release_query import release_from_query
 from hetdp.cli.release_table import TABLE_OPTIONS, release_from_table, table_options
 from hetdp.mechanisms.named import MECHANISMS, QUERIES
 

@@ -18,6 +18,7 @@ from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.ledger import LedgerView
 from hetdp.accounting.ledger.identity import Ids, canonical_ids
 from hetdp.cli.output import (
+    DEFAULT_LIMITS,
     Voice,
     check_ending,
     check_writable,
@@ -26,9 +27,9 @@ from hetdp.cli.output import (
     print_json,
     print_promise,
     print_rows,
+    write_paid,
 )
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.files import write_whole
 from hetdp.core.vectors import constant
 from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
@@ -36,9 +37,8 @@ from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import Categories
 from hetdp.profiles.reading.tables import Table, read_table
 
-__all__ = ["DEFAULT_LIMITS", "release_from_query"]
+__all__ = ["release_from_query"]
 
-DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
 #: What a question by name is told.
 _ASKED = ("lower", "upper", "center", "bins", "quantile", "step", "mechanism", "threshold", "multiplier", "epsilon")
 #: Options that have no effect without another.
@@ -100,7 +100,8 @@ def release_from_query(
         **({"on_exhausted": "drop"} if dropping else {}),
         **_worded(query, answer, mechanism, categories, options["quantile"]),
     }
-    unwritten = None if output is None else _written(output, public, voice)
+    text = json.dumps(public, indent=2) + "\n"
+    unwritten = write_paid(output, lambda path: path.write_text(text, encoding="utf-8"), voice)
     if voice.as_json:
         print_json(public)
     else:
@@ -278,16 +279,6 @@ def _worded(
         return {"edges": counted.query.edges.tolist()} if query == "histogram" else {}
     chosen = {"value": categories.labels[int(answer.value)]} if query == "mode" and isinstance(answer, Release) else {}
     return {**chosen, "categories": list(categories.labels)}
-
-
-def _written(output: Path, public: dict[str, Any], voice: Voice) -> OSError | None:
-    """Write the answer; return what went wrong, so that it is still shown: it has been paid for."""
-    try:
-        write_whole(output, json.dumps(public, indent=2) + "\n")
-    except OSError as error:
-        return error
-    voice.note(f"Wrote {output}.")
-    return None
 
 
 def _remarks(public: dict[str, Any], *, dropping: bool, dials: bool) -> Iterator[str]:

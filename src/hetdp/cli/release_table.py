@@ -12,6 +12,7 @@ import click
 
 from hetdp.accounting.guarantee import in_digits
 from hetdp.cli.output import (
+    DEFAULT_LIMITS,
     Voice,
     check_ending,
     check_writable,
@@ -22,8 +23,8 @@ from hetdp.cli.output import (
     print_promise,
     print_rows,
     wrapped,
+    write_paid,
 )
-from hetdp.core.files import whole_file
 from hetdp.core.words import counted
 from hetdp.mechanisms.plan import float_up
 
@@ -65,7 +66,6 @@ _OPTIONS = (
     click.option("--update-dials", is_flag=True, help="Let dials of the table take the place of those in the ledger."),
     click.option("--table", "table_name", help="Table of a database, where DATA is its address."),
 )
-DEFAULT_LIMIT = 3.0
 #: What errors of the library begin with, and what that is called here.
 _CALLED = {
     "table": "DATA",
@@ -148,7 +148,7 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
             new_people=options["new_people"],
             update_dials=options["update_dials"],
         )
-    unwritten = None if output is None else _written(output, answer, voice)
+    unwritten = write_paid(output, lambda path: _write(answer, path, output.suffix), voice)
     if voice.as_json:
         print_json(answer.public())
     else:
@@ -192,7 +192,7 @@ def _ledger(options: Mapping[str, Any], voice: Voice) -> "Iterator[Ledger | None
             yield ledger
             known = ledger.size - known
     else:
-        limit = DEFAULT_LIMIT if options["limit"] is None else options["limit"]
+        limit = DEFAULT_LIMITS["epsilon"] if options["limit"] is None else options["limit"]
         own = {"limit": limit, "weights_limit": options["weights_limit"], "on_exhausted": on_exhausted}
         with Ledger.of_people(path, **own, lazy=True) as ledger:
             yield ledger
@@ -232,8 +232,8 @@ def _lines(path: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _written(output: Path, answer: "TableAnswer", voice: Voice) -> OSError | None:
-    """Write the answer; return what went wrong, so that it is still shown: it has been paid for."""
+def _write(answer: "TableAnswer", path: Path, ending: str) -> None:
+    """Write the answer in the format that an ending stands for."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
@@ -243,27 +243,21 @@ def _written(output: Path, answer: "TableAnswer", voice: Voice) -> OSError | Non
     rows = pa.Table.from_pylist([{"reason": None, **row} for row in public["rows"]])
     rows = rows.select([*answer.keys, *ANSWER_COLUMNS, "reason"]) if rows.num_rows else rows
     about = {name: fact for name, fact in public.items() if name != "rows"}
-    try:
-        with whole_file(output) as temporary:
-            if output.suffix == ".csv":
-                csv.write_csv(rows, temporary)
-            elif output.suffix == ".parquet":
-                parquet.write_table(rows.replace_schema_metadata({"hetdp": json.dumps(about)}), temporary)
-            else:
-                temporary.write_text(json.dumps(public, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        return error
-    voice.note(f"Wrote {output}.")
-    return None
+    if ending == ".csv":
+        csv.write_csv(rows, path)
+    elif ending == ".parquet":
+        parquet.write_table(rows.replace_schema_metadata({"hetdp": json.dumps(about)}), path)
+    else:
+        path.write_text(json.dumps(public, indent=2) + "\n", encoding="utf-8")
 
 
 def _show(answer: "TableAnswer") -> None:
     header = (*answer.keys, "", "estimate", "from", "to", *(["as dials leave it"] if answer.dialled else []))
     rows = []
     for row in answer.rows:
-        numbers = _in_digits(row.estimate, row.low, row.high)
+        numbers = _as_precise(row.estimate, row.low, row.high)
         same = row.estimate is not None and math.isclose(row.value, row.estimate)  # a ratio, in which dials cancel
-        own = ([""] if same else _in_digits(row.value)) if answer.dialled else []
+        own = ([""] if same else _as_precise(row.value)) if answer.dialled else []
         rows.append((*map(str, row.key), row.aggregate, *numbers, *own))
     print_rows("", header, rows)
     if any(row.low is not None for row in answer.rows):
@@ -273,7 +267,7 @@ def _show(answer: "TableAnswer") -> None:
     print_promise(answer.guarantee)
 
 
-def _in_digits(*numbers: float | None) -> list[str]:
+def _as_precise(*numbers: float | None) -> list[str]:
     """Return an estimate and its interval, as precise as the interval is narrow; a number alone in six digits."""
     known = [number for number in numbers if number is not None]
     reach = max(known) - min(known) if len(known) > 1 else 0.0
@@ -291,7 +285,7 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
         "delta": plan.delta,
         "split": plan.split,
         "noise_scale": plan.scales,
-        "groups": "chosen from the data" if plan.unknown else len(plan.keys),
+        "groups": "chosen from the data" if plan.unknown else plan.n_groups,
         **({"people_for_a_key": round(plan.people_for_a_key, 1)} if plan.unknown else {}),
         "guarantee": plan.guarantee(simulated=False).text,
     }

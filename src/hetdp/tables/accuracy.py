@@ -63,7 +63,7 @@ def _dialled(plan: "TablePlan") -> bool:
 
 def _expected(plan: "TablePlan", goals: Mapping[str, float], weight: float) -> list[tuple[str, Estimate]]:
     """Return what would be estimated of a group worth so much, without any noise but with its intervals."""
-    groups = 1 if plan.unknown else len(plan.keys)
+    groups = 1 if plan.unknown else plan.n_groups
     everybody = None
     if PEOPLE in plan.shares:
         everybody = NoisySum(weight * groups, plan.scale(PEOPLE) * math.sqrt(groups))

@@ -1,7 +1,7 @@
 """What a release of a table will do and cost, from public numbers alone: checked before anything is read or charged."""
 
 import datetime as dt
-import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -81,9 +81,9 @@ class TablePlan:
         return {_called(added, self.question): self.scale(added) for added in self.released}
 
     @property
-    def keys(self) -> list[tuple[Any, ...]]:
-        """The groups that are answered, in order, where all keys are public."""
-        return list(itertools.product(*(key.keys for key in self.question.by if isinstance(key.keys, tuple))))
+    def n_groups(self) -> int:
+        """How many groups are answered, where all keys are public."""
+        return math.prod(len(key.keys) for key in self.question.by if isinstance(key.keys, tuple))
 
     @property
     def unknown(self) -> bool:
@@ -113,12 +113,12 @@ class TablePlan:
         """Whether somebody may be in several groups."""
         if self.question.unit is None or not self.question.by:
             return False
-        return self.unknown or len(self.keys) > 1
+        return self.unknown or self.n_groups > 1
 
     @property
     def shrinks_by_groups(self) -> bool:
         """Whether somebody may be in more groups than they count fully in."""
-        return self.several_groups and (self.unknown or len(self.keys) > self.question.max_groups)
+        return self.several_groups and (self.unknown or self.n_groups > self.question.max_groups)
 
     def obstacle(self, *, dialled: bool) -> str | None:
         """Return why nobody can tell what counts and totals would be if everybody counted fully, if so."""
@@ -258,8 +258,8 @@ def _check_size(plan: TablePlan) -> None:
             f"{counted(len(plan.shares), 'sum')} and max_groups={plan.question.max_groups}. "
             f"Got {float(plan.epsilon):g} instead."
         )
-    if not plan.unknown and len(plan.keys) > _MOST_GROUPS:
-        raise InvalidInput(f"by must have at most {_MOST_GROUPS:,} groups. Got {len(plan.keys):,} instead.")
+    if not plan.unknown and plan.n_groups > _MOST_GROUPS:
+        raise InvalidInput(f"by must have at most {_MOST_GROUPS:,} groups. Got {plan.n_groups:,} instead.")
 
 
 def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggregate]:

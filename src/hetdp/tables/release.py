@@ -34,19 +34,7 @@ class PeopleLedger(Protocol):
     def dialled(self) -> bool:
         """Whether people may have dials other than 1."""
 
-    def charge_people(
-        self,
-        people: Any,  # noqa: ANN401  (batches of ids and dials)
-        *,
-        amount: Real,
-        delta: float = 0.0,
-        unit: str = "epsilon",
-        description: str = "",
-        weights_loss: float = 0.0,
-        limit: float | None = None,
-        new_people: bool = False,
-        update_dials: bool = False,
-    ) -> Any:  # noqa: ANN401  (an AllowedDials)
+    def charge_people(self, *people: Any, **told: Any) -> Any:  # noqa: ANN401  (as `hetdp.Ledger.charge_people`)
         """Charge everybody, and return those who may count for less."""
 
 
