@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hetdp.neighbors import PrivateNeighbors, coverage, evaluate, ndcg, precision, recall
     from hetdp.noise import discrete_gaussian, discrete_laplace
     from hetdp.profiles import Box, Categories, PrivacyWeights, Profiles, WeightPrior, policies, split
+    from hetdp.recommender import PrivateRecommender
     from hetdp.tables import TableAnswer, count, mean, plan_table, release_table, total, unknown_keys, variance
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Ledger",
     "PrivacyWeights",
     "PrivateNeighbors",
+    "PrivateRecommender",
     "Profiles",
     "Release",
     "Stretched",
@@ -88,6 +90,7 @@ __getattr__, __dir__ = attach(
         "neighbors": ("PrivateNeighbors", "coverage", "evaluate", "ndcg", "precision", "recall"),
         "noise": ("discrete_gaussian", "discrete_laplace"),
         "profiles": ("Box", "Categories", "PrivacyWeights", "Profiles", "WeightPrior", "policies", "split"),
+        "recommender": ("PrivateRecommender",),
         "tables": (
             *("TableAnswer", "count", "mean", "plan_table", "release_table", "total", "unknown_keys", "variance"),
         ),

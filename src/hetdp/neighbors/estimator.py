@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import inspect
 import os
 import threading
 import warnings
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from hetdp.accounting import Guarantee
 from hetdp.core.checks import Real, fraction, one_of, whole
-from hetdp.core.errors import HetdpError, HetdpWarning, InvalidInput, SimulatedResult
+from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
+from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.engines import ENGINES
@@ -27,18 +27,14 @@ from hetdp.profiles.coded import CodedProfiles, code_profiles, observed_items
 from hetdp.profiles.reading.identifiers import position_of
 from hetdp.sketching.significance import SIGNIFICANT
 
-__all__ = ["NotFitted", "PrivateNeighbors"]
+__all__ = ["PrivateNeighbors"]
 
 
 #: Lists of recipients: scores, indices, significance.
 _Lists = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
 
 
-class NotFitted(HetdpError, ValueError, AttributeError):
-    """The model was asked before it was fitted."""
-
-
-class PrivateNeighbors:
+class PrivateNeighbors(Estimator):
     """The most similar users of each user, and items they suggest, privately.
 
     Parameters
@@ -364,64 +360,9 @@ class PrivateNeighbors:
         whole("cycles", self.cycles, minimum=1)
         return engine, score, whole("n_neighbors", self.n_neighbors, minimum=1), fraction("epsilon", self.epsilon)
 
-    # What scikit-learn expects of an estimator, without needing it: parameters are attributes named as in `__init__`.
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls).parameters if name != "self"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002  (of scikit-learn)
-        """Return the parameters by name."""
-        return {name: getattr(self, name) for name in self._names()}
-
-    def set_params(self, **params: object) -> Self:
-        """Set parameters by name, for the next fit; `n_jobs`, `progress` and `significant_only` count at once."""
-        for name, value in params.items():
-            if name not in self._names():
-                raise InvalidInput(f"parameters must be among {', '.join(self._names())}. Got {name!r} instead.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
-        shown = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if not (value is defaults[name].default or value == defaults[name].default)
-        ]
-        return f"{type(self).__name__}({', '.join(shown)})"
-
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` has finished, for scikit-learn."""
         return hasattr(self, "report_")
-
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  (scikit-learn is optional)
-        """Return what scikit-learn's own checks need to know."""
-        from sklearn.utils import InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
-            input_tags=InputTags(sparse=True),
-            non_deterministic=True,
-        )
-
-    def _require_fit(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            message = f"This {type(self).__name__} is not fitted yet: call fit first."
-            try:
-                from sklearn.exceptions import NotFittedError
-            except ImportError:
-                raise NotFitted(message) from None
-            raise NotFittedError(message)
-
-    @property
-    def _threads(self) -> int:
-        if self.n_jobs is None:
-            return 1
-        if self.n_jobs == -1:
-            return os.cpu_count() or 1
-        return whole("n_jobs", self.n_jobs, minimum=1)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -1,0 +1,77 @@
+"""What scikit-learn expects of an estimator, without needing it: parameters are attributes named as in `__init__`."""
+
+import inspect
+import os
+from typing import Any, Self
+
+from hetdp.core.checks import whole
+from hetdp.core.errors import HetdpError, InvalidInput
+
+__all__ = ["Estimator", "NotFitted"]
+
+
+class NotFitted(HetdpError, ValueError, AttributeError):
+    """The model was asked before it was fitted."""
+
+
+class Estimator:
+    """Parameters by name, a repr that shows those that were chosen, and the question whether it was fitted."""
+
+    n_jobs: int | None
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002  (of scikit-learn)
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: object) -> Self:
+        """Set parameters by name, for the next fit."""
+        for name, value in params.items():
+            if name not in self._names():
+                raise InvalidInput(f"parameters must be among {', '.join(self._names())}. Got {name!r} instead.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if not (value is defaults[name].default or value == defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether it was fitted, for scikit-learn."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  (scikit-learn is optional)
+        """Return what scikit-learn's own checks need to know."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(sparse=True),
+            non_deterministic=True,
+        )
+
+    def _require_fit(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            message = f"This {type(self).__name__} is not fitted yet: call fit first."
+            try:
+                from sklearn.exceptions import NotFittedError
+            except ImportError:
+                raise NotFitted(message) from None
+            raise NotFittedError(message)
+
+    @property
+    def _threads(self) -> int:
+        if self.n_jobs is None:
+            return 1
+        if self.n_jobs == -1:
+            return os.cpu_count() or 1
+        return whole("n_jobs", self.n_jobs, minimum=1)

@@ -1,0 +1,327 @@
+"""`PrivateRecommender`: learn one public model from the crowd, score at home with the exact own profile."""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.accounting.guarantee import Guarantee
+from hetdp.core.checks import Real, fraction, one_of, whole
+from hetdp.core.errors import HetdpWarning, InvalidInput
+from hetdp.core.estimators import Estimator
+from hetdp.core.files import as_frame
+from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.neighbors.inputs import asking_profiles, matrix_profiles
+from hetdp.profiles import Profiles
+from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
+from hetdp.recommender.lists import best_items
+from hetdp.recommender.model import learn
+from hetdp.recommender.names import CATALOGUES, choose_names
+from hetdp.recommender.parts import Parts, on_items
+from hetdp.recommender.promise import promise
+from hetdp.recommender.published import ModelSettings, PublishedModel
+from hetdp.recommender.sketched import SketchLearning
+
+__all__ = ["PrivateRecommender"]
+
+RELEASES = ("sketch", "matrix")
+UNITS = ("item", "user")
+
+Progress = Callable[[int, int], None]
+
+
+class PrivateRecommender(Estimator):
+    """Items for everybody, from one public model of what goes with what.
+
+    Parameters
+    ----------
+    epsilon
+        What an item of weight 1 may lose in all, against everybody together.
+    delta
+        The chance of a worse loss: of private names, and of a noisy matrix.
+    release
+        "sketch": nobody is trusted; every person publishes one noisy bit per item. "matrix": whoever holds the
+        profiles is trusted, and publishes one noisy matrix.
+    unit
+        What is protected: one "item" of a person, or the whole "user" (with a matrix).
+    n_head
+        The most items that the model relates to each other: the most popular ones. Others come after them.
+    catalogue
+        Which items may be named: "private" (chosen by noise on counts; needs a trusted holder), "given" (all
+        `item_ids` of the profiles are public), "observed" (whatever somebody counts is public), or a list of ids,
+        which is given. Columns of a matrix are always given.
+    head
+        Ids of the items to relate, if that is public knowledge; default: found by a first pass over the data.
+    n_jobs
+        Threads; None for 1, -1 for all. The result does not depend on it.
+    random_state
+        None for secure noise. A whole number makes the fit reproducible and `simulated_`: nothing publishes it.
+    progress
+        Called now and then with what is done and what there is.
+
+    Attributes
+    ----------
+    guarantee_
+        The promise about the model, against everybody together.
+    item_ids_, n_features_in_
+        The public catalogue, and how many items it has.
+    simulated_
+        Whether the noise came from a seed.
+
+    Privacy
+    -------
+    The model is public: `save`, pickles and copies hold nothing else. A list or an explanation is made at home from the
+    exact own profile, costs nothing, and is for its owner only. An item of weight 0 has no influence on the model. See
+    docs/recommender.md and docs/proofs/recommender.md.
+
+    Examples
+    --------
+    >>> pairs = [(person, item) for person in range(300) for item in ("tea", "jazz")]
+    >>> pairs += [(person, item) for person in range(300, 600) for item in ("golf", "beer")]
+    >>> profiles = Profiles.from_pairs(*zip(*pairs))
+    >>> model = PrivateRecommender(epsilon=2, catalogue="given", random_state=0).fit(profiles)
+    >>> newcomer = Profiles.from_pairs(["zoe"], ["tea"])
+    >>> model.recommend(1, profiles=newcomer)["item"].tolist()
+    ['jazz']
+    """
+
+    def __init__(
+        self,
+        epsilon: Real = 1.0,
+        *,
+        delta: Real = 1e-6,
+        release: str = "sketch",
+        unit: str = "item",
+        n_head: int = 4096,
+        catalogue: str | Sequence[str] | Sequence[int] | NDArray[Any] = "private",
+        head: Sequence[str] | Sequence[int] | NDArray[Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.release = release
+        self.unit = unit
+        self.n_head = n_head
+        self.catalogue = catalogue
+        self.head = head
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002, N803  (names of scikit-learn)
+        """Learn a model from everybody.
+
+        Parameters
+        ----------
+        X
+            `Profiles`; a table of pairs; a matrix of users x items in which anything but 0 means "has it" (weight 1);
+            or a list of parts, each `Profiles` or the name of a file, that hold whole people.
+        y
+            Ignored.
+
+        Privacy
+        -------
+        One release: `guarantee_`. Fitting again is another one.
+        """
+        settings = self._settings()
+        parts, by_position = _as_parts(X)
+        given = self._given_items(parts, by_position=by_position)
+        stream = as_stream(self.random_state)
+        own = stream.child() if stream.simulated else stream
+        item_ids = given if given is not None else choose_names(parts, settings, own)
+        learning = self._learning(settings, item_ids.size, own)
+        head = self._head(settings, parts, item_ids, learning, complete=given is not None)
+        for part in parts:
+            learning.add(on_items(part, item_ids, complete=given is not None), part.user_ids, head)
+        published = _publish(settings, learning, item_ids, head, by_position=by_position, simulated=own.simulated)
+        # Everything at once, so that an interrupted fit leaves the model as it was.
+        self._published = published
+        self._own = next(iter(parts)) if len(parts) == 1 else None
+        return self
+
+    def _head(
+        self, settings: ModelSettings, parts: Parts, item_ids: Ids, learning: SketchLearning, *, complete: bool
+    ) -> NDArray[np.int32]:
+        """Return where the items to relate are in the catalogue: given, all, or the most popular of a first pass."""
+        if self.head is not None:
+            wanted = positions(item_ids, as_ids("head", self.head))
+            if (wanted < 0).any():
+                raise InvalidInput(
+                    f"head must be items of the catalogue. Got {int((wanted < 0).sum())} that are not instead."
+                )
+            return np.sort(wanted)
+        if item_ids.size <= settings.n_head:
+            return np.arange(item_ids.size, dtype=np.int32)
+        for part in parts:
+            learning.count(on_items(part, item_ids, complete=complete), part.user_ids)
+        return np.sort(np.argsort(-learning.counts, kind="stable")[: settings.n_head]).astype(np.int32)
+
+    def recommend(self, n: int = 10, *, profiles: object = None) -> Any:  # noqa: ANN401  (pandas is optional)
+        """Return a data frame with the columns user, item and score: up to n items per user, best first.
+
+        Parameters
+        ----------
+        n
+            Items per user.
+        profiles
+            Who asks, with their exact items: anybody, fitted or not. Items that the model does not know have no part in
+            it. None for the people fitted.
+
+        Returns
+        -------
+        data frame
+            pandas if it is installed, else arrow. Items that the model ranks by popularity alone have no score (nan).
+
+        Privacy
+        -------
+        Costs nothing. The rows of a user come from the exact own profile, items of weight 0 included, and are for that
+        user. What a user has is never recommended to them.
+        """
+        self._require_fit()
+        n = whole("n", n, minimum=1)
+        public = self._published
+        asking = self._asking(profiles)
+        indptr, own = _own_rows(asking, public.item_ids)
+        if asking.n_pairs and not own.size:
+            warnings.warn(
+                "none of the items is in the catalogue of the model: recommended by popularity alone.",
+                HetdpWarning,
+                stacklevel=2,
+            )
+        items, scores = best_items(public.model, public.head, public.counts, (indptr, own), n, progress=self.progress)
+        there = items >= 0
+        users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
+        return as_frame({"user": asking.user_ids[users], "item": public.item_ids[items[there]], "score": scores[there]})
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """The promise about the model, against everybody together."""
+        self._require_fit()
+        return self._published.guarantee
+
+    @property
+    def item_ids_(self) -> Ids:
+        """The items of the public catalogue."""
+        self._require_fit()
+        return self._published.item_ids
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many items the catalogue has."""
+        return self.item_ids_.size
+
+    @property
+    def simulated_(self) -> bool:
+        """Whether the noise came from a seed."""
+        self._require_fit()
+        return self._published.simulated
+
+    def promise(self, n_users: int = 1) -> Guarantee:  # noqa: ARG002
+        """Return what a fit would promise, before anything is drawn.
+
+        Examples
+        --------
+        >>> PrivateRecommender(epsilon=1, catalogue="given").promise().amount
+        1.0
+        """
+        return promise(self._settings(), simulated=as_stream(self.random_state).simulated)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there is a model, for scikit-learn."""
+        return hasattr(self, "_published")
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the public part: copies and pickles hold neither profiles nor secrets."""
+        private = {"_own", "progress", "random_state"}
+        return {name: value for name, value in vars(self).items() if name not in private} | {
+            "_own": None, "progress": None, "random_state": None,
+        }  # fmt: skip
+
+    def _settings(self) -> ModelSettings:
+        release = one_of("release", self.release, RELEASES)
+        unit = one_of("unit", self.unit, UNITS)
+        if unit == "user" and release == "sketch":
+            raise InvalidInput(
+                "unit must be 'item' with release='sketch': a sketch protects items, and a whole person loses the sum "
+                "of theirs. Got 'user' instead. Use release='matrix'."
+            )
+        catalogue = self.catalogue if isinstance(self.catalogue, str) else "given"
+        delta = fraction("delta", self.delta)
+        if delta >= 1:
+            raise InvalidInput(f"delta must be below 1. Got {self.delta!r} instead.")
+        return ModelSettings(
+            fraction("epsilon", self.epsilon),
+            delta,
+            release,
+            unit,
+            one_of("catalogue", catalogue, CATALOGUES),
+            whole("n_head", self.n_head, minimum=1),
+        )
+
+    def _given_items(self, parts: Parts, *, by_position: bool) -> Ids | None:
+        """Return the public catalogue, if there is one."""
+        if not isinstance(self.catalogue, str):
+            return as_ids("catalogue", self.catalogue)
+        if self.catalogue != "given" and not by_position:
+            return None
+        if len(parts) == 1:
+            return next(iter(parts)).item_ids
+        raise InvalidInput("catalogue must be a list of ids where the data come in parts. Got 'given' instead.")
+
+    def _learning(self, settings: ModelSettings, n_items: int, stream: Stream) -> SketchLearning:
+        return SketchLearning(settings.model_epsilon, n_items, stream)
+
+    def _asking(self, profiles: object) -> Profiles:
+        if profiles is None:
+            if self._own is None:
+                raise InvalidInput(
+                    "profiles must be given: this model does not hold those that it was learned from. Got None instead."
+                )
+            return self._own
+        public = self._published
+        return asking_profiles(profiles, public.item_ids, by_position=public.by_position, names=None)
+
+
+def _as_parts(given: object) -> tuple[Parts, bool]:
+    """Return the parts that the data come in, and whether they are a matrix, whose columns are the catalogue."""
+    if isinstance(given, Parts):
+        return given, False
+    if isinstance(given, Profiles):
+        return Parts([given]), False
+    if isinstance(given, list | tuple) and any(isinstance(part, Profiles | str | os.PathLike) for part in given):
+        return Parts(given), False
+    return Parts([matrix_profiles(given)]), True
+
+
+def _publish(
+    settings: ModelSettings,
+    learning: SketchLearning,
+    item_ids: Ids,
+    head: NDArray[np.int32],
+    *,
+    by_position: bool,
+    simulated: bool,
+) -> PublishedModel:
+    """Return what is published: a function of what the parts have published, and of public names."""
+    return PublishedModel(
+        settings=settings,
+        guarantee=promise(settings, simulated=simulated),
+        item_ids=item_ids,
+        counts=learning.counts,
+        head=head,
+        model=learn(learning.evidence()),
+        by_position=by_position,
+        simulated=simulated,
+    )
+
+
+def _own_rows(profiles: Profiles, item_ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the exact rows on the catalogue, items of weight 0 included; what is not in it has no place there."""
+    places = positions(item_ids, profiles.item_ids)[profiles.indices]
+    known = places >= 0
+    return np.concatenate([[0], np.cumsum(known, dtype=np.int64)])[profiles.indptr], places[known]

@@ -1,0 +1,104 @@
+"""The best items for each person: scored with the exact own row, without anything that the person has."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.recommender.model import ItemModel
+
+__all__ = ["best_items"]
+
+#: People scored together: a block of scores stays below 64 MiB or so.
+_CELLS = 1 << 23
+
+Rows = tuple[NDArray[np.int64], NDArray[np.int32]]
+
+
+def best_items(
+    model: ItemModel,
+    head: NDArray[np.int32],
+    counts: NDArray[np.float64],
+    own: Rows,
+    n: int,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the best n items of the catalogue for each person and their scores; -1 and nan where there are fewer.
+
+    Parameters
+    ----------
+    model, head
+        The model, and where its items are in the catalogue.
+    counts
+        How much each item of the catalogue counts: items outside the head come after it, by these, without a score.
+    own
+        The exact rows of the people, on the catalogue: `indptr` and items. What is in them is not recommended.
+    n
+        Items per person.
+    progress
+        Called with how many people are done, of how many.
+
+    Privacy
+    -------
+    Made from exact rows, items of weight 0 included: each list is for its owner.
+
+    Examples
+    --------
+    >>> speaks = np.array([[0, 0.1, 0.9], [0.2, 0, 0.1], [0.9, 0.1, 0]], dtype=np.float32)
+    >>> model = ItemModel(np.array([3.0, 2.0, 1.0]), speaks)
+    >>> own = (np.array([0, 1]), np.array([0], dtype=np.int32))
+    >>> items, scores = best_items(model, np.arange(3, dtype=np.int32), model.counts, own, 2)
+    >>> items.tolist(), scores.round(1).tolist()
+    ([[2, 1]], [[0.9, 0.1]])
+    """
+    indptr, items = own
+    people = indptr.size - 1
+    place = np.full(counts.size, -1, dtype=np.int32)
+    place[head] = np.arange(head.size, dtype=np.int32)
+    tail = np.setdiff1d(np.argsort(-counts, kind="stable"), head, assume_unique=True).astype(np.int32)
+    found = np.full((people, n), -1, dtype=np.int32)
+    best = np.full((people, n), np.nan)
+    step = max(1, _CELLS // max(1, head.size))
+    for begin in range(0, people, step):
+        end = min(begin + step, people)
+        rows = indptr[begin : end + 1] - indptr[begin]
+        having = items[indptr[begin] : indptr[end]]
+        known = place[having] >= 0
+        inside = np.concatenate([[0], np.cumsum(known)])[rows]
+        scores = model.scores(inside, place[having[known]])
+        owners = np.repeat(np.arange(end - begin), np.diff(rows))
+        scores[owners[known], place[having[known]]] = -np.inf
+        _take_best(scores, head, model.counts, found[begin:end], best[begin:end])
+        for row in np.flatnonzero(found[begin:end, -1] < 0):
+            _fill_up(found[begin + row], tail, having[rows[row] : rows[row + 1]])
+        if progress is not None:
+            progress(end, people)
+    return found, best
+
+
+def _take_best(
+    scores: NDArray[np.float64],
+    head: NDArray[np.int32],
+    counts: NDArray[np.float64],
+    found: NDArray[np.int32],
+    best: NDArray[np.float64],
+) -> None:
+    """Write the places and scores of the best; of equal scores, the more popular item is the better one."""
+    n = min(found.shape[1], scores.shape[1])
+    chosen = np.argpartition(-scores, n - 1, axis=1)[:, :n] if n < scores.shape[1] else None
+    if chosen is None:
+        chosen = np.broadcast_to(np.arange(n), scores.shape)
+    mine = np.take_along_axis(scores, chosen, axis=1)
+    order = np.lexsort((-counts[chosen], -mine), axis=1)
+    chosen, mine = np.take_along_axis(chosen, order, axis=1), np.take_along_axis(mine, order, axis=1)
+    free = np.isfinite(mine)
+    found[:, :n] = np.where(free, head[chosen], -1)
+    best[:, :n] = np.where(free, mine, np.nan)
+
+
+def _fill_up(found: NDArray[np.int32], tail: NDArray[np.int32], having: NDArray[np.int32]) -> None:
+    """Add items outside the head, the most popular first, where those of the head did not suffice."""
+    empty = np.flatnonzero(found < 0)
+    more = tail[~np.isin(tail, having)][: empty.size]
+    found[empty[: more.size]] = more

@@ -1,0 +1,41 @@
+"""What a model promises, before or after the fact."""
+
+from hetdp.accounting.guarantee import Guarantee
+from hetdp.recommender.published import ModelSettings
+
+__all__ = ["promise"]
+
+_ADDED = "adding or removing an item of a user"
+_EVERYBODY = "everybody together, whatever else they know"
+_NOBODY_TRUSTED = "Nobody needs to be trusted: each person can draw the own sketch at home."
+_HOLDER = (
+    "Names of items were chosen by noise on exact counts: whoever holds the profiles is trusted with them, and the "
+    "promise is to everybody else."
+)
+_OBSERVED = "Names of items that somebody counts are taken as public: that somebody has them is given away."
+_LISTS = "It is about the model: a list or an explanation comes from the exact own profile, and is for its owner only."
+_USERS = "Names of users are taken as public."
+
+
+def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
+    """Return the promise of a model made with such settings.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> settings = ModelSettings(Fraction(1), Fraction(1, 10**6), "sketch", "item", "given", 4096)
+    >>> promise(settings).amount, promise(settings).delta
+    (1.0, 0.0)
+    """
+    private = settings.catalogue == "private"
+    trust = {"private": _HOLDER, "observed": _OBSERVED, "given": _NOBODY_TRUSTED}[settings.catalogue]
+    return Guarantee(
+        "epsilon",
+        float(settings.epsilon),
+        "values",
+        _ADDED,
+        _EVERYBODY,
+        delta=float(settings.delta) if private else 0.0,
+        remarks=(trust, _USERS, _LISTS),
+        simulated=simulated,
+    )
