@@ -13,17 +13,16 @@ from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput
 from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
-from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.inputs import asking_profiles, matrix_profiles
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
+from hetdp.recommender.crowd import Crowd
 from hetdp.recommender.lists import best_items
-from hetdp.recommender.model import learn
-from hetdp.recommender.names import CATALOGUES, choose_names
-from hetdp.recommender.parts import Parts, on_items
+from hetdp.recommender.names import CATALOGUES
+from hetdp.recommender.parts import Parts
 from hetdp.recommender.promise import promise
 from hetdp.recommender.published import ModelSettings, PublishedModel
-from hetdp.recommender.sketched import SketchLearning
 
 __all__ = ["PrivateRecommender"]
 
@@ -112,6 +111,10 @@ class PrivateRecommender(Estimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+        self._crowd: Crowd | None = None
+        self._published: PublishedModel | None = None
+        self._own: Profiles | None = None
+        self._by_position = False
 
     def fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002, N803  (names of scikit-learn)
         """Learn a model from everybody.
@@ -128,38 +131,65 @@ class PrivateRecommender(Estimator):
         -------
         One release: `guarantee_`. Fitting again is another one.
         """
-        settings = self._settings()
         parts, by_position = _as_parts(X)
-        given = self._given_items(parts, by_position=by_position)
-        stream = as_stream(self.random_state)
-        own = stream.child() if stream.simulated else stream
-        item_ids = given if given is not None else choose_names(parts, settings, own)
-        learning = self._learning(settings, item_ids.size, own)
-        head = self._head(settings, parts, item_ids, learning, complete=given is not None)
-        for part in parts:
-            learning.add(on_items(part, item_ids, complete=given is not None), part.user_ids, head)
-        published = _publish(settings, learning, item_ids, head, by_position=by_position, simulated=own.simulated)
+        crowd = self._begin(parts, by_position=by_position)
+        crowd.add(parts)
+        published = crowd.publish(by_position=by_position)
         # Everything at once, so that an interrupted fit leaves the model as it was.
-        self._published = published
+        self._crowd, self._published, self._by_position = crowd, published, by_position
         self._own = next(iter(parts)) if len(parts) == 1 else None
         return self
 
-    def _head(
-        self, settings: ModelSettings, parts: Parts, item_ids: Ids, learning: SketchLearning, *, complete: bool
-    ) -> NDArray[np.int32]:
-        """Return where the items to relate are in the catalogue: given, all, or the most popular of a first pass."""
-        if self.head is not None:
-            wanted = positions(item_ids, as_ids("head", self.head))
-            if (wanted < 0).any():
+    def partial_fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002, N803
+        """Learn from more people: newcomers, or one part of a crowd after the other.
+
+        Parameters
+        ----------
+        X
+            As for `fit`: whole people, none of whom was there before. The first part of a crowd needs a given catalogue
+            (a list of ids, or the columns of a matrix), and a given `head` if that is longer than `n_head`.
+        y
+            Ignored.
+
+        Privacy
+        -------
+        The same release as before, made larger: whoever was there pays nothing more, whoever is new pays as `guarantee_`
+        says. With `release="matrix"` all parts must come before the model is first asked for.
+        """
+        parts, by_position = _as_parts(X)
+        if self._crowd is None:
+            if self.__sklearn_is_fitted__():
                 raise InvalidInput(
-                    f"head must be items of the catalogue. Got {int((wanted < 0).sum())} that are not instead."
+                    "X must come to the object that began the crowd. Got a copy or a loaded model instead."
                 )
-            return np.sort(wanted)
-        if item_ids.size <= settings.n_head:
-            return np.arange(item_ids.size, dtype=np.int32)
-        for part in parts:
-            learning.count(on_items(part, item_ids, complete=complete), part.user_ids)
-        return np.sort(np.argsort(-learning.counts, kind="stable")[: settings.n_head]).astype(np.int32)
+            settings = self._settings()
+            given = self._given_items(parts, by_position=by_position)
+            if given is None or (given.size > settings.n_head and self.head is None):
+                raise InvalidInput(
+                    "catalogue must be a list of ids, and head one too if that is longer than n_head, for partial_fit: "
+                    "what must be chosen from everybody needs more than one pass. Got another instead. Use fit."
+                )
+            self._crowd, self._by_position = self._begin(parts, by_position=by_position), by_position
+        elif self._crowd.settings != self._settings():
+            raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
+        self._crowd.add(parts)
+        self._published = self._own = None
+        return self
+
+    def _begin(self, parts: Parts, *, by_position: bool) -> Crowd:
+        stream = as_stream(self.random_state)
+        own = stream.child() if stream.simulated else stream
+        given = self._given_items(parts, by_position=by_position)
+        return Crowd(self._settings(), parts, own, given=given, head=self.head)
+
+    @property
+    def _public(self) -> PublishedModel:
+        """What is published; made when it is first asked for."""
+        if self._published is None:
+            self._require_fit()
+            assert self._crowd is not None
+            self._published = self._crowd.publish(by_position=self._by_position)
+        return self._published
 
     def recommend(self, n: int = 10, *, profiles: object = None) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns user, item and score: up to n items per user, best first.
@@ -182,9 +212,7 @@ class PrivateRecommender(Estimator):
         Costs nothing. The rows of a user come from the exact own profile, items of weight 0 included, and are for that
         user. What a user has is never recommended to them.
         """
-        self._require_fit()
-        n = whole("n", n, minimum=1)
-        public = self._published
+        n, public = whole("n", n, minimum=1), self._public
         asking = self._asking(profiles)
         indptr, own = _own_rows(asking, public.item_ids)
         if asking.n_pairs and not own.size:
@@ -201,14 +229,12 @@ class PrivateRecommender(Estimator):
     @property
     def guarantee_(self) -> Guarantee:
         """The promise about the model, against everybody together."""
-        self._require_fit()
-        return self._published.guarantee
+        return self._public.guarantee
 
     @property
     def item_ids_(self) -> Ids:
         """The items of the public catalogue."""
-        self._require_fit()
-        return self._published.item_ids
+        return self._public.item_ids
 
     @property
     def n_features_in_(self) -> int:
@@ -218,8 +244,7 @@ class PrivateRecommender(Estimator):
     @property
     def simulated_(self) -> bool:
         """Whether the noise came from a seed."""
-        self._require_fit()
-        return self._published.simulated
+        return self._public.simulated
 
     def promise(self, n_users: int = 1) -> Guarantee:  # noqa: ARG002
         """Return what a fit would promise, before anything is drawn.
@@ -233,7 +258,7 @@ class PrivateRecommender(Estimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there is a model, for scikit-learn."""
-        return hasattr(self, "_published")
+        return self._crowd is not None or self._published is not None
 
     def __getstate__(self) -> dict[str, object]:
         """Return the public part: copies and pickles hold neither profiles nor secrets."""
@@ -273,9 +298,6 @@ class PrivateRecommender(Estimator):
             return next(iter(parts)).item_ids
         raise InvalidInput("catalogue must be a list of ids where the data come in parts. Got 'given' instead.")
 
-    def _learning(self, settings: ModelSettings, n_items: int, stream: Stream) -> SketchLearning:
-        return SketchLearning(settings.model_epsilon, n_items, stream)
-
     def _asking(self, profiles: object) -> Profiles:
         if profiles is None:
             if self._own is None:
@@ -283,7 +305,7 @@ class PrivateRecommender(Estimator):
                     "profiles must be given: this model does not hold those that it was learned from. Got None instead."
                 )
             return self._own
-        public = self._published
+        public = self._public
         return asking_profiles(profiles, public.item_ids, by_position=public.by_position, names=None)
 
 
@@ -296,28 +318,6 @@ def _as_parts(given: object) -> tuple[Parts, bool]:
     if isinstance(given, list | tuple) and any(isinstance(part, Profiles | str | os.PathLike) for part in given):
         return Parts(given), False
     return Parts([matrix_profiles(given)]), True
-
-
-def _publish(
-    settings: ModelSettings,
-    learning: SketchLearning,
-    item_ids: Ids,
-    head: NDArray[np.int32],
-    *,
-    by_position: bool,
-    simulated: bool,
-) -> PublishedModel:
-    """Return what is published: a function of what the parts have published, and of public names."""
-    return PublishedModel(
-        settings=settings,
-        guarantee=promise(settings, simulated=simulated),
-        item_ids=item_ids,
-        counts=learning.counts,
-        head=head,
-        model=learn(learning.evidence()),
-        by_position=by_position,
-        simulated=simulated,
-    )
 
 
 def _own_rows(profiles: Profiles, item_ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

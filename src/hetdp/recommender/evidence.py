@@ -1,11 +1,14 @@
 """What is public about pairs of items, whatever the release: an unbiased matrix, and how much noise is in it."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Evidence"]
+from hetdp.recommender.parts import Part
+
+__all__ = ["Evidence", "Learning"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,3 +37,20 @@ class Evidence:
 
     def __repr__(self) -> str:
         return f"Evidence({self.counts.size} items)"
+
+
+class Learning(Protocol):
+    """How a release gets its evidence from a crowd that comes part by part."""
+
+    def count(self, part: Part) -> None:
+        """Count the items of a part, for the choice of a head; `add` follows, with the same people."""
+
+    def add(self, part: Part, head: NDArray[np.int32]) -> None:
+        """Add a part, all of it or nothing."""
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """How much each item of the catalogue counts, noise included: public."""
+
+    def evidence(self) -> Evidence:
+        """Return what is published about the head. Noise that is drawn here is drawn once."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles, code_profiles
 from hetdp.profiles.reading.identifiers import Ids, positions
 
-__all__ = ["Parts", "on_items"]
+__all__ = ["Part", "Parts", "on_items"]
 
 
 class Parts:
@@ -46,17 +47,34 @@ class Parts:
             yield part if isinstance(part, Profiles) else self._read(part)
 
 
-def on_items(profiles: Profiles, item_ids: Ids, *, complete: bool) -> CodedProfiles:
-    """Return what counts of some profiles on the items of a catalogue.
+@dataclass(frozen=True, repr=False, eq=False)
+class Part:
+    """People and what counts of their profiles, on a public catalogue."""
+
+    user_ids: Ids
+    coded: CodedProfiles
+
+    def __repr__(self) -> str:
+        return f"Part({self.coded.n_users} users)"
+
+
+def on_items(profiles: Profiles, item_ids: Ids, *, complete: bool) -> Part:
+    """Return a part on the items of a catalogue.
 
     Parameters
     ----------
     profiles
-        A part of the crowd.
+        Its people.
     item_ids
         The catalogue.
     complete
         Whether it must list every item that somebody counts; else others are left out.
+
+    Examples
+    --------
+    >>> part = on_items(Profiles.from_pairs([1, 1], ["b", "c"]), np.array(["a", "b"], dtype=object), complete=False)
+    >>> part.coded.items.tolist(), part.coded.n_items
+    ([1], 2)
     """
     places = positions(item_ids, profiles.item_ids)
     coded = code_profiles(profiles)
@@ -67,4 +85,4 @@ def on_items(profiles: Profiles, item_ids: Ids, *, complete: bool) -> CodedProfi
                 f"the catalogue must list every item in the data. Got {unknown:,} of {profiles.n_items:,} items that "
                 "are not in it instead. Add them, or leave them out of the data."
             )
-    return coded.renamed(places, item_ids.size)
+    return Part(profiles.user_ids, coded.renamed(places, item_ids.size))

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.profiles.coded import CodedProfiles
-from hetdp.profiles.reading.identifiers import Ids
 from hetdp.recommender.evidence import Evidence
+from hetdp.recommender.parts import Part
 from hetdp.sketching.bits import Sketches
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import GROUP_WORDS, chance_of_one, contrast
@@ -91,15 +90,15 @@ class SketchLearning:
         message = "sketches cannot be pickled: their key must stay here"
         raise TypeError(message)
 
-    def count(self, part: CodedProfiles, user_ids: Ids) -> None:
+    def count(self, part: Part) -> None:
         """Count the ones of a part, for the choice of a head; `add` must follow, with the same people."""
         raise NotImplementedError
 
-    def add(self, part: CodedProfiles, user_ids: Ids, head: NDArray[np.int32]) -> None:  # noqa: ARG002
+    def add(self, part: Part, head: NDArray[np.int32]) -> None:
         """Add the sketches of a part."""
-        bits = _bits(Sketches(part, epsilon=self.epsilon, stream=self._stream))
+        bits = _bits(Sketches(part.coded, epsilon=self.epsilon, stream=self._stream))
         self._ones += bits.sum(axis=0, dtype=np.int64)
-        self._n_people += part.n_users
+        self._n_people += part.coded.n_users
         sums = SketchSums.of_bits(bits[:, head])
         self._sums = sums if self._sums is None else self._sums + sums
 

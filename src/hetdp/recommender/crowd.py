@@ -1,0 +1,89 @@
+"""A crowd that grows: the catalogue and the head it was begun with, and what was learned from its parts so far."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
+from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
+from hetdp.recommender.evidence import Learning
+from hetdp.recommender.model import learn
+from hetdp.recommender.names import choose_names
+from hetdp.recommender.parts import Parts, on_items
+from hetdp.recommender.promise import promise
+from hetdp.recommender.published import ModelSettings, PublishedModel
+from hetdp.recommender.sketched import SketchLearning
+
+__all__ = ["Crowd"]
+
+
+class Crowd:
+    """What was learned from a crowd so far. Private: it holds the secret of the fit.
+
+    Parameters
+    ----------
+    settings
+        How the model is made.
+    parts
+        Whom it begins with; passed over once to choose names, and once to choose a head, where they are not given.
+    stream
+        Where noise comes from.
+    given
+        The public catalogue; None if names are to be chosen.
+    head
+        Ids of the items to relate; None for all, or the most popular ones.
+    """
+
+    def __init__(
+        self, settings: ModelSettings, parts: Parts, stream: Stream, *, given: Ids | None, head: object = None
+    ) -> None:
+        self.settings = settings
+        self._simulated = stream.simulated
+        self._complete = given is not None
+        self.item_ids = choose_names(parts, settings, stream) if given is None else given
+        self._learning: Learning = SketchLearning(settings.model_epsilon, self.item_ids.size, stream)
+        self._head = self._all_or_given(head)
+        if self._head is None:
+            for part in parts:
+                self._learning.count(on_items(part, self.item_ids, complete=self._complete))
+            order = np.argsort(-self._learning.counts, kind="stable")
+            self._head = np.sort(order[: settings.n_head]).astype(np.int32)
+
+    def __repr__(self) -> str:
+        return f"Crowd({self.item_ids.size} items)"
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        message = "a crowd cannot be pickled: its secret must stay here"
+        raise TypeError(message)
+
+    def add(self, parts: Parts) -> None:
+        """Learn from more people."""
+        for part in parts:
+            self._learning.add(on_items(part, self.item_ids, complete=self._complete), self._head)
+
+    def publish(self, *, by_position: bool) -> PublishedModel:
+        """Return what may be published: a function of what the people have published, and of public names."""
+        evidence = self._learning.evidence()
+        return PublishedModel(
+            settings=self.settings,
+            guarantee=promise(self.settings, simulated=self._simulated),
+            item_ids=self.item_ids,
+            counts=self._learning.counts,
+            head=self._head,
+            model=learn(evidence),
+            by_position=by_position,
+            simulated=self._simulated,
+        )
+
+    def _all_or_given(self, head: object) -> NDArray[np.int32] | None:
+        if head is None:
+            every = self.item_ids.size <= self.settings.n_head
+            return np.arange(self.item_ids.size, dtype=np.int32) if every else None
+        wanted = positions(self.item_ids, as_ids("head", head))
+        if (wanted < 0).any():
+            raise InvalidInput(
+                f"head must be items of the catalogue. Got {int((wanted < 0).sum())} that are not instead."
+            )
+        if not 0 < wanted.size <= self.settings.n_head:
+            raise InvalidInput(f"head must be 1 to {self.settings.n_head} items (n_head). Got {wanted.size} instead.")
+        return np.sort(wanted)
