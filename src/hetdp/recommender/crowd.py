@@ -42,12 +42,12 @@ class Crowd:
         self._complete = given is not None
         self.item_ids = choose_names(parts, settings, stream) if given is None else given
         self._learning: Learning = SketchLearning(settings.model_epsilon, self.item_ids.size, stream)
-        self._head = self._all_or_given(head)
-        if self._head is None:
-            for part in parts:
-                self._learning.count(on_items(part, self.item_ids, complete=self._complete))
-            order = np.argsort(-self._learning.counts, kind="stable")
-            self._head = np.sort(order[: settings.n_head]).astype(np.int32)
+        if head is not None:
+            self._head = self._given_head(head)
+        elif self.item_ids.size <= settings.n_head:
+            self._head = np.arange(self.item_ids.size, dtype=np.int32)
+        else:
+            self._head = self._most_popular(parts)
 
     def __repr__(self) -> str:
         return f"Crowd({self.item_ids.size} items)"
@@ -75,10 +75,13 @@ class Crowd:
             simulated=self._simulated,
         )
 
-    def _all_or_given(self, head: object) -> NDArray[np.int32] | None:
-        if head is None:
-            every = self.item_ids.size <= self.settings.n_head
-            return np.arange(self.item_ids.size, dtype=np.int32) if every else None
+    def _most_popular(self, parts: Parts) -> NDArray[np.int32]:
+        for part in parts:
+            self._learning.count(on_items(part, self.item_ids, complete=self._complete))
+        order = np.argsort(-self._learning.counts, kind="stable")
+        return np.sort(order[: self.settings.n_head]).astype(np.int32)
+
+    def _given_head(self, head: object) -> NDArray[np.int32]:
         wanted = positions(self.item_ids, as_ids("head", head))
         if (wanted < 0).any():
             raise InvalidInput(

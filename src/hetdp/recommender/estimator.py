@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,8 +153,8 @@ class PrivateRecommender(Estimator):
 
         Privacy
         -------
-        The same release as before, made larger: whoever was there pays nothing more, whoever is new pays as `guarantee_`
-        says. With `release="matrix"` all parts must come before the model is first asked for.
+        The same release as before, made larger: whoever was there pays nothing more, whoever is new pays as
+        `guarantee_` says. With `release="matrix"` all parts must come before the model is first asked for.
         """
         parts, by_position = _as_parts(X)
         if self._crowd is None:
@@ -185,11 +185,10 @@ class PrivateRecommender(Estimator):
     @property
     def _public(self) -> PublishedModel:
         """What is published; made when it is first asked for."""
-        if self._published is None:
-            self._require_fit()
-            assert self._crowd is not None
+        self._require_fit()
+        if self._published is None and self._crowd is not None:
             self._published = self._crowd.publish(by_position=self._by_position)
-        return self._published
+        return cast("PublishedModel", self._published)
 
     def recommend(self, n: int = 10, *, profiles: object = None) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns user, item and score: up to n items per user, best first.
