@@ -18,7 +18,7 @@ $(VENV)/.installed: pyproject.toml
 	@$(INSTALL) --editable '.[report,node]'
 	@echo "Compiling the engines (once, half a minute) ..." >&2
 	@find src -name '*.nb[ic]' -delete  # what earlier versions have compiled
-	@$(BIN)/python -m hetdp.neighbors.warm_up exact & $(BIN)/python -m hetdp.neighbors.warm_up gossip sketch; wait
+	@$(BIN)/python -m hetdp.warm_up exact & $(BIN)/python -m hetdp.warm_up gossip sketch; wait
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -16,10 +16,10 @@ import numpy as np
 
 import hetdp
 from hetdp.core.randomness import simulation_stream
+from hetdp.evaluation.metrics import recall
+from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
 from hetdp.experiments.datasets.built_in import RECIPES, Curve, Recipe, Zipf, make_profiles
 from hetdp.experiments.datasets.statistics import describe
-from hetdp.neighbors.baselines import random_neighbors, true_neighbors
-from hetdp.neighbors.metrics import recall
 
 K = 10
 #: Baseline recall, random recall (published), mean overlap.

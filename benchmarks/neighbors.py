@@ -15,9 +15,9 @@ from scipy import sparse
 
 import hetdp
 from hetdp.core.randomness import Stream
+from hetdp.evaluation.metrics import recall
 from hetdp.neighbors.engines.base import NeighborLists
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
-from hetdp.neighbors.metrics import recall
 from hetdp.profiles.coded import CodedProfiles, code_profiles
 from measuring import cpu_seconds
 from populations import community_profiles

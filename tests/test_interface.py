@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import hetdp
-from hetdp import auditing, errors, mechanisms, neighbors, queries
+from hetdp import auditing, errors, evaluation, mechanisms, neighbors, queries
 
 ROOT = Path(__file__).parents[1]
 EXPECTED_NAMES = [
@@ -80,7 +80,7 @@ def test_the_public_names_are_pinned():
     assert all(hasattr(hetdp, name) for name in hetdp.__all__)
 
 
-@pytest.mark.parametrize("module", [hetdp, neighbors], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [hetdp, evaluation, neighbors], ids=lambda module: module.__name__)
 def test_only_what_is_public_is_listed(module):
     assert dir(module) == sorted(module.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
@@ -96,9 +96,10 @@ ROOMS = {
         AuditInterrupted AuditPlan AuditReport AuditRow BatteryReport Finding all_mutants audit battery catch_all
         floating_point_audit plan_audit plan_samples replay_audit run_battery run_cases sampler_audit timing_audit
         worst_pair""",
+    evaluation: """
+        Evaluation coverage evaluate judge ndcg precision random_neighbors recall recall_per_user true_neighbors""",
     neighbors: """
-        ENGINES SCORES Evaluation PrivateNeighbors coverage estimate evaluate items_to_stand_out judge ndcg
-        precision random_neighbors recall recall_per_user sketch_items_to_stand_out split_epsilon true_neighbors""",
+        ENGINES SCORES PrivateNeighbors estimate items_to_stand_out sketch_items_to_stand_out split_epsilon""",
 }
 
 

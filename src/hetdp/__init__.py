@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger, Release, plan, release, release_by_dial, release_distortion_bound
     from hetdp.auditing import audit
     from hetdp.core.errors import BudgetExhausted
+    from hetdp.evaluation import coverage, evaluate, ndcg, precision, recall
     from hetdp.mechanisms import queries
     from hetdp.mechanisms.comparison import compare
     from hetdp.mechanisms.estimation import best_multiplier
     from hetdp.mechanisms.queries.falsification import falsify
     from hetdp.mechanisms.stretching import Stretched, stretch
-    from hetdp.neighbors import PrivateNeighbors, coverage, evaluate, ndcg, precision, recall
+    from hetdp.neighbors import PrivateNeighbors
     from hetdp.noise import discrete_gaussian, discrete_laplace
     from hetdp.profiles import Box, Categories, PrivacyWeights, Profiles, WeightPrior, policies, split
     from hetdp.recommender import PrivateRecommender
@@ -82,12 +83,13 @@ __getattr__, __dir__ = attach(
         ),
         "auditing": ("audit",),
         "core.errors": ("BudgetExhausted",),
+        "evaluation": ("coverage", "evaluate", "ndcg", "precision", "recall"),
         "mechanisms.": ("queries",),
         "mechanisms.comparison": ("compare",),
         "mechanisms.estimation": ("best_multiplier",),
         "mechanisms.queries.falsification": ("falsify",),
         "mechanisms.stretching": ("Stretched", "stretch"),
-        "neighbors": ("PrivateNeighbors", "coverage", "evaluate", "ndcg", "precision", "recall"),
+        "neighbors": ("PrivateNeighbors",),
         "noise": ("discrete_gaussian", "discrete_laplace"),
         "profiles": ("Box", "Categories", "PrivacyWeights", "Profiles", "WeightPrior", "policies", "split"),
         "recommender": ("PrivateRecommender",),

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hetdp import Profiles, split
-from hetdp.neighbors.baselines import random_neighbors, true_neighbors
-from hetdp.neighbors.evaluation import interval
-from hetdp.neighbors.metrics import recall_per_user
+from hetdp.evaluation.evaluating import interval
+from hetdp.evaluation.metrics import recall_per_user
+from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
 
 FAST = ("-k", 3, "--runs", 2, "--json", "--quiet")
 
@@ -151,7 +151,7 @@ def test_cosine_leaves_sketches_out(run):
 
 
 def test_a_dry_run_measures_nothing(run, monkeypatch):
-    monkeypatch.setattr("hetdp.neighbors.baselines.true_neighbors", None)
+    monkeypatch.setattr("hetdp.evaluation.neighbor_baselines.true_neighbors", None)
     code, out, err = run("evaluate", "likes.csv", "--dry-run")
     assert (code, out) == (0, "")
     assert "25 searches" in err

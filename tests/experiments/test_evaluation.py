@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from hetdp.evaluation.metrics import recall
+from hetdp.evaluation.neighbor_baselines import true_neighbors
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.evaluation import _Searches, run_task
 from hetdp.experiments.weight_rules import GROUPS, GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule
-from hetdp.neighbors.baselines import true_neighbors
-from hetdp.neighbors.metrics import recall
 from hetdp.profiles import Profiles, policies, split
 
 pytestmark = pytest.mark.slow

@@ -87,7 +87,7 @@ def evaluate(
     them found in the profiles of the neighbours. The table is NOT private: it is computed from the data without noise,
     for whoever may see them. Weights are those in DATA unless --westin or --slices draws others.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    from hetdp.neighbors.evaluation import ABOUT_INTERVALS, EvaluationPlan
+    from hetdp.evaluation.evaluating import ABOUT_INTERVALS, EvaluationPlan
 
     policy = _policy(westin, slices)
     source = Source.take(data, options, voice)

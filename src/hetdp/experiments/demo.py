@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hetdp.core.files import write_whole
+from hetdp.evaluation.metrics import judge, recall
+from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
 from hetdp.experiments.datasets.prepared import DataSet, prepare_data
 from hetdp.experiments.evaluation import run_task
 from hetdp.experiments.reproduction import evaluate, require_packages
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
-from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Progress
 from hetdp.neighbors.estimator import PrivateNeighbors
-from hetdp.neighbors.metrics import judge, recall
 from hetdp.profiles import policies, split
 
 __all__ = ["EPSILON", "DemoRow", "Demonstration", "demo_report"]

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.randomness import seeded_stream
+from hetdp.evaluation.metrics import recall_per_user
+from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.weight_rules import GROUPS, Drawn
-from hetdp.neighbors.baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Run, Search
-from hetdp.neighbors.metrics import recall_per_user
 from hetdp.neighbors.scores import SCORES, Scoring
 from hetdp.profiles import Profiles, split
 from hetdp.profiles.coded import CodedProfiles, code_profiles

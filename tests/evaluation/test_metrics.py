@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hetdp import errors
-from hetdp.neighbors import metrics
-from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+from hetdp.evaluation import metrics
+from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
 from hetdp.profiles import Profiles, split
 from statistics_helpers import FALSE_ALARM
 
@@ -79,7 +79,7 @@ class Recommender:
 def test_recall_is_what_the_definition_says(full, tested, drawn, small):
     indices = [[-1 if neighbour == user else neighbour for neighbour in row] for user, row in enumerate(drawn)]
     profiles, test = profiles_of(full | tested), profiles_of(tested)
-    kernels = sys.modules.get("hetdp.neighbors._kernels.recall")
+    kernels = sys.modules.get("hetdp.evaluation._kernels.recall")
     with pytest.MonkeyPatch.context() as patch:
         if kernels is not None and not small:
             patch.setattr(kernels, "_SMALL", 0)  # the search that large sets need
@@ -90,7 +90,7 @@ def test_recall_is_what_the_definition_says(full, tested, drawn, small):
 
 @pytest.mark.parametrize("limit", [0, 2**62])
 def test_the_search_and_the_table_agree_on_a_larger_set(limit, monkeypatch):
-    from hetdp.neighbors._kernels import recall as kernels
+    from hetdp.evaluation._kernels import recall as kernels
 
     profiles = crowd()
     train, test = split(profiles)
@@ -281,7 +281,7 @@ def test_true_neighbours_hear_ctrl_c():
     """In the main thread, numba would turn it into a SystemError or end the process."""
     script = (
         "import hetdp\n"
-        "from hetdp.neighbors.baselines import true_neighbors\n"
+        "from hetdp.evaluation.neighbor_baselines import true_neighbors\n"
         "profiles = hetdp.datasets.digg_like()\n"
         "true_neighbors(profiles)\n"
         "try:\n"

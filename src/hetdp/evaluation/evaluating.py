@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import as_frame
-from hetdp.neighbors.baselines import random_neighbors, true_neighbors
+from hetdp.evaluation.metrics import recall_per_user
+from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Progress
 from hetdp.neighbors.estimator import PrivateNeighbors
-from hetdp.neighbors.metrics import recall_per_user
 from hetdp.profiles import Profiles, split
 from hetdp.profiles.policies import Policy
 from hetdp.profiles.profiles import require_profiles

@@ -1,4 +1,4 @@
-"""Compile the kernels of the engines ahead of time: `python -m hetdp.neighbors.warm_up exact gossip sketch`.
+"""Compile the kernels of the engines ahead of time: `python -m hetdp.warm_up exact gossip sketch`.
 
 Compiled kernels are kept on disk, so this is done once, after installation; else the first fit waits for it.
 """
@@ -6,10 +6,10 @@ Compiled kernels are kept on disk, so this is done once, after installation; els
 import sys
 from collections.abc import Iterable
 
-from hetdp.neighbors.baselines import true_neighbors
+from hetdp.evaluation.metrics import recall
+from hetdp.evaluation.neighbor_baselines import true_neighbors
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.estimator import PrivateNeighbors
-from hetdp.neighbors.metrics import recall
 from hetdp.noise import discrete_laplace
 from hetdp.profiles import Profiles, policies, split
 

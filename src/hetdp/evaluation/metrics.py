@@ -90,7 +90,7 @@ def recall_per_user(
     >>> recall_per_user((None, [[1], [2], [0]]), profiles, test)
     array([1., 0., 1.])
     """
-    from hetdp.neighbors._kernels.recall import count_found
+    from hetdp.evaluation._kernels.recall import count_found
 
     _check_same(profiles, test)
     _, indices = model if isinstance(model, tuple) else model.kneighbors()

@@ -1,0 +1,1 @@
+"""Compiled loops (numba) that judge. Loaded only when something is judged."""
