@@ -18,7 +18,8 @@ from hetdp.neighbors.inputs import asking_profiles, matrix_profiles
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
 from hetdp.recommender.crowd import Crowd
-from hetdp.recommender.lists import best_items
+from hetdp.recommender.file import load, save
+from hetdp.recommender.lists import best_items, contributions
 from hetdp.recommender.names import CATALOGUES
 from hetdp.recommender.parts import Parts
 from hetdp.recommender.promise import promise
@@ -224,6 +225,76 @@ class PrivateRecommender(Estimator):
         there = items >= 0
         users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
         return as_frame({"user": asking.user_ids[users], "item": public.item_ids[items[there]], "score": scores[there]})
+
+    def explain(self, profile: object, item: str | int) -> Any:  # noqa: ANN401  (pandas is optional)
+        """Return a data frame with the columns item and contribution: what of a profile speaks for an item, most first.
+
+        Parameters
+        ----------
+        profile
+            The exact items of one person: a list of ids, or profiles of one user.
+        item
+            An item of the catalogue. Contributions add up to its score, and what its popularity adds has no item (None).
+
+        Privacy
+        -------
+        Costs nothing. It comes from the exact own profile, and is for its owner.
+
+        Examples
+        --------
+        >>> pairs = [(person, item) for person in range(400) for item in ("tea", "jazz")]
+        >>> profiles = Profiles.from_pairs(*zip(*pairs), item_ids=["golf", "jazz", "tea"])
+        >>> model = PrivateRecommender(epsilon=5, catalogue="given", random_state=0).fit(profiles)
+        >>> model.explain(["tea", "golf"], "jazz")["item"].tolist()[0]
+        'tea'
+        """
+        public = self._public
+        place = position_of(public.item_ids, item)
+        if place is None:
+            raise InvalidInput(
+                f"item must be one of the {public.item_ids.size} of the catalogue. Got {item!r} instead."
+            )
+        asking = self._asking(profile)
+        if asking.n_users != 1:
+            raise InvalidInput(f"profile must be that of one person. Got {asking.n_users} instead.")
+        _, own = _own_rows(asking, public.item_ids)
+        parts = contributions(public.model, public.head, own, place)
+        return as_frame(
+            {
+                "item": [None if one < 0 else public.item_ids[one] for one in parts.items.tolist()],
+                "contribution": parts.amounts,
+            }
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file: the public part, all that `load` needs.
+
+        Privacy
+        -------
+        The file may be published: what it tells, `guarantee_` counts. Refuses a seeded fit.
+        """
+        if self.simulated_:
+            raise SimulatedResult(
+                "This model was fitted with a seed (random_state) and must not be published: its noise can be "
+                "recomputed. Fit again without random_state."
+            )
+        save(self._public, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the model in a file; `recommend` then needs `profiles`."""
+        public = load(path)
+        chosen = public.settings
+        model = cls(
+            chosen.epsilon,
+            delta=chosen.delta,
+            release=chosen.release,
+            unit=chosen.unit,
+            n_head=chosen.n_head,
+            catalogue=chosen.catalogue,
+        )
+        model._published, model._by_position = public, public.by_position
+        return model
 
     @property
     def guarantee_(self) -> Guarantee:

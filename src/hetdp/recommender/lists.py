@@ -1,13 +1,14 @@
 """The best items for each person: scored with the exact own row, without anything that the person has."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.recommender.model import ItemModel
 
-__all__ = ["best_items"]
+__all__ = ["Contributions", "best_items", "contributions"]
 
 #: People scored together: a block of scores stays below 64 MiB or so.
 _CELLS = 1 << 23
@@ -102,3 +103,30 @@ def _fill_up(found: NDArray[np.int32], tail: NDArray[np.int32], having: NDArray[
     empty = np.flatnonzero(found < 0)
     more = tail[~np.isin(tail, having)][: empty.size]
     found[empty[: more.size]] = more
+
+
+class Contributions(NamedTuple):
+    """What speaks for an item, most first: items of the catalogue, -1 for its popularity, and how much each does."""
+
+    items: NDArray[np.int32]
+    amounts: NDArray[np.float64]
+
+
+def contributions(model: ItemModel, head: NDArray[np.int32], own: NDArray[np.int32], item: int) -> Contributions:
+    """Return what of the own items speaks for an item of the catalogue; they add up to its score.
+
+    Examples
+    --------
+    >>> speaks = np.array([[0, 0.1, 0.9], [0.2, 0, 0.1], [0.9, 0.1, 0]], dtype=np.float32)
+    >>> model = ItemModel(np.array([3.0, 2.0, 1.0]), speaks)
+    >>> found = contributions(model, np.arange(3, dtype=np.int32), np.array([0, 1], dtype=np.int32), 2)
+    >>> found.items.tolist(), found.amounts.round(1).tolist()
+    ([0, 1], [0.9, 0.1])
+    """
+    place = np.searchsorted(head, item)
+    if place >= head.size or head[place] != item:
+        return Contributions(np.empty(0, dtype=np.int32), np.empty(0))
+    inside = np.flatnonzero(np.isin(head, own))
+    amounts = model.weights[inside, place].astype(np.float64)
+    order = np.argsort(-amounts, kind="stable")
+    return Contributions(head[inside[order]], amounts[order])
