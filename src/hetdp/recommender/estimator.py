@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from hetdp.accounting.guarantee import Guarantee
 from hetdp.core.checks import Real, fraction, one_of, whole
-from hetdp.core.errors import HetdpWarning, InvalidInput
+from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.inputs import asking_profiles, matrix_profiles
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
+from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of, positions
 from hetdp.recommender.crowd import Crowd
 from hetdp.recommender.file import load, save
 from hetdp.recommender.lists import best_items, contributions
@@ -199,8 +199,8 @@ class PrivateRecommender(Estimator):
         n
             Items per user.
         profiles
-            Who asks, with their exact items: anybody, fitted or not. Items that the model does not know have no part in
-            it. None for the people fitted.
+            Who asks, with their exact items: anybody, fitted or not; what `fit` takes, or a list of ids for one person
+            (user 0). Items that the model does not know have no part in it. None for the people fitted.
 
         Returns
         -------
@@ -234,7 +234,7 @@ class PrivateRecommender(Estimator):
         profile
             The exact items of one person: a list of ids, or profiles of one user.
         item
-            An item of the catalogue. Contributions add up to its score, and what its popularity adds has no item (None).
+            An item of the catalogue. Contributions add up to its score; what its popularity adds has no item (None).
 
         Privacy
         -------
@@ -375,6 +375,9 @@ class PrivateRecommender(Estimator):
                     "profiles must be given: this model does not hold those that it was learned from. Got None instead."
                 )
             return self._own
+        if isinstance(profiles, list | tuple | set | frozenset) and all(isinstance(one, str | int) for one in profiles):
+            items = sorted(profiles, key=str)
+            return Profiles.from_pairs(np.zeros(len(items), dtype=np.int64), items, user_ids=[0])
         public = self._public
         return asking_profiles(profiles, public.item_ids, by_position=public.by_position, names=None)
 
