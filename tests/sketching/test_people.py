@@ -12,7 +12,7 @@ from scipy import stats
 from hetdp.core.randomness import seeded_stream
 from hetdp.sketching import people as people_module
 from hetdp.sketching.law import sketch_tables
-from hetdp.sketching.people import PeopleBits
+from hetdp.sketching.people import PeopleBits, person_keys
 from sketch_helpers import coded_of, exact, same_profile
 from statistics_helpers import FALSE_ALARM
 
@@ -27,7 +27,7 @@ def unpacked(words, n_items):
 def bits_of(rows, n_items, labels=None, *, epsilon=Fraction(1), secret=SECRET):
     """Bits of one dict of item -> code per person."""
     drawn = PeopleBits(secret, epsilon=epsilon, n_items=n_items)
-    return unpacked(drawn.words(drawn.keys(labels or range(len(rows))), coded_of(rows, n_items)), n_items)
+    return unpacked(drawn.words(person_keys(secret, labels or range(len(rows))), coded_of(rows, n_items)), n_items)
 
 
 def law_pvalue(bits, probabilities):
@@ -44,7 +44,7 @@ def test_bits_have_the_exact_probability_and_no_other(epsilon, wrong):
     copies = 400_000
     row = {place: code for place, code in enumerate(CODES) if code}
     drawn = PeopleBits(SECRET, epsilon=epsilon, n_items=len(CODES))
-    words = drawn.words(drawn.keys(range(copies)), same_profile(row, len(CODES), copies))
+    words = drawn.words(person_keys(SECRET, range(copies)), same_profile(row, len(CODES), copies))
     bits = unpacked(words[:, :1], len(CODES))
     probabilities = np.array([exact(epsilon, code) for code in CODES])
     assert law_pvalue(bits, probabilities) > FALSE_ALARM
@@ -113,18 +113,17 @@ def test_a_larger_code_never_takes_a_bit_away():
 
 def test_bits_behind_the_catalogue_are_nobodys():
     drawn = PeopleBits(SECRET, epsilon=Fraction(1, 10), n_items=70)
-    words = drawn.words(drawn.keys(range(50)), coded_of([{}] * 50, 70))
+    words = drawn.words(person_keys(SECRET, range(50)), coded_of([{}] * 50, 70))
     assert words.shape == (50, 8)
     assert not unpacked(words, 512)[:, 70:].any()
 
 
 def test_keys_tell_people_apart_and_fit_into_a_block():
-    drawn = PeopleBits(SECRET, epsilon=Fraction(1), n_items=3)
-    keys = drawn.keys([*range(1000), *map(str, range(1000)), "é", ""])
+    keys = person_keys(SECRET, [*range(1000), *map(str, range(1000)), "é", ""])
     assert np.unique(keys, axis=0).shape == keys.shape == (2002, 2)
     assert (keys[:, 1] < 2**24).all()
-    assert (drawn.keys([7]) == drawn.keys([7])).all()
-    assert (drawn.keys([7]) != PeopleBits(bytes(32), epsilon=Fraction(1), n_items=3).keys([7])).any()
+    assert (person_keys(SECRET, [7]) == person_keys(SECRET, [7])).all()
+    assert (person_keys(SECRET, [7]) != person_keys(bytes(32), [7])).any()
 
 
 @pytest.mark.parametrize("broken", ["later digits left out", "codes ignored"])
@@ -138,7 +137,7 @@ def test_a_broken_coin_is_seen(monkeypatch, broken):
     monkeypatch.setattr(people_module, "sketch_tables", tables)
     epsilon, copies = Fraction(8), 100_000  # all ones come from later digits
     drawn = PeopleBits(SECRET, epsilon=epsilon, n_items=3)
-    bits = unpacked(drawn.words(drawn.keys(range(copies)), same_profile({1: 60, 2: 20}, 3, copies))[:, :1], 3)
+    bits = unpacked(drawn.words(person_keys(SECRET, range(copies)), same_profile({1: 60, 2: 20}, 3, copies))[:, :1], 3)
     assert law_pvalue(bits, [exact(epsilon, code) for code in (0, 60, 20)]) < FALSE_ALARM
 
 
@@ -149,7 +148,7 @@ def test_no_coin_borrows_digits_of_another(monkeypatch, broken):
         monkeypatch.setattr(people_module, "_EXTRA", people_module._HEAD)
     epsilon, copies = Fraction(1), 60_000
     drawn = PeopleBits(SECRET, epsilon=epsilon, n_items=256)
-    keys, coded = drawn.keys(range(copies)), same_profile({1: 255}, 256, copies)
+    keys, coded = person_keys(SECRET, range(copies)), same_profile({1: 255}, 256, copies)
     bits = unpacked(drawn.words(keys, coded)[:, :4], 256).astype(np.float64)
     own = bits[:, 1] - bits[:, 1].mean()
     ties = (bits[:, 128:] - bits[:, 128:].mean(axis=0)).T @ own / copies

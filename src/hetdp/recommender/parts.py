@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hetdp.accounting.ledger.identity import canonical_ids
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles, code_profiles
 from hetdp.profiles.reading.identifiers import Ids, positions
+from hetdp.sketching.people import person_keys
 
-__all__ = ["Part", "Parts", "on_items"]
+__all__ = ["Part", "Parts", "People", "on_items"]
 
 
 class Parts:
@@ -45,6 +48,66 @@ class Parts:
     def __iter__(self) -> Iterator[Profiles]:
         for part in self._given:
             yield part if isinstance(part, Profiles) else self._read(part)
+
+
+class People:
+    """Who has come so far, in all parts: whole people, each of them once.
+
+    Someone who comes twice would publish two sketches, or count twice in a matrix, and lose twice as much.
+
+    Parameters
+    ----------
+    secret
+        Of a fit, 32 bytes: keys cannot be told from chance without it.
+
+    Examples
+    --------
+    >>> people = People(bytes(32))
+    >>> keys = people.add(np.array([1, 2]))
+    >>> len(people)
+    2
+    >>> people.add(np.array([" 2"], dtype=object))
+    Traceback (most recent call last):
+    ...
+    hetdp.core.errors.DataError: each person must come once, in one part. Got 1 who came before instead. ...
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._keys = _sortable(np.empty((0, 2), dtype=np.uint64))
+
+    def __len__(self) -> int:
+        return self._keys.size
+
+    def __repr__(self) -> str:
+        return f"People({len(self)})"
+
+    def are(self, others: "People") -> bool:
+        """Return whether others, by the same secret, are the same people."""
+        return np.array_equal(self._keys, others._keys)  # noqa: SLF001  (same class)
+
+    def add(self, user_ids: Ids) -> NDArray[np.uint64]:
+        """Add the people of a part, and return their keys (`sketching.people.person_keys`), in their order."""
+        keys = person_keys(self._secret, canonical_ids(user_ids, "user ids").labels())
+        self.add_keys(keys)
+        return keys
+
+    def add_keys(self, keys: NDArray[np.uint64]) -> None:
+        """Add people by their keys; nobody is added if one of them came before."""
+        known = np.concatenate([self._keys, _sortable(keys)])
+        known.sort(kind="stable")  # a merge, as most of it is sorted
+        repeated = int((known[1:] == known[:-1]).sum())
+        if repeated:
+            raise DataError(
+                f"each person must come once, in one part. Got {repeated:,} who came before instead. Put all items of "
+                "a person into one file; 1, 1.0 and ' 1' are one person."
+            )
+        self._keys = known
+
+
+def _sortable(keys: NDArray[np.uint64]) -> NDArray[np.bytes_]:
+    """Return each key as 11 bytes, which numpy can sort; a zero at the end is as good as none."""
+    return np.ascontiguousarray(keys.astype("<u8").view(np.uint8)[:, :11]).view("S11").reshape(-1)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

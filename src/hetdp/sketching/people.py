@@ -16,7 +16,7 @@ from hetdp.core.randomness import KeyedWords
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.sketching.law import GROUP_WORDS, ROUNDS, sketch_tables
 
-__all__ = ["PeopleBits"]
+__all__ = ["PeopleBits", "person_keys"]
 
 #: Bytes of a person's key: with a purpose (1 byte) and a counter (4 bytes) they fill one block of AES.
 _KEY_BYTES = 11
@@ -24,6 +24,27 @@ _KEY_BYTES = 11
 _BATCH_BLOCKS = 65_536
 #: Different purposes give independent words for the same person and item: first digits, later digits, second coins.
 _HEAD, _TAIL, _EXTRA = 1, 2, 3
+
+
+def person_keys(secret: bytes, labels: Iterable[int | str]) -> NDArray[np.uint64]:
+    """Return the key of each person, a row of 88 bits; two people with the same key must be refused.
+
+    Labels are canonical ids; a number and a text are two people. Without the secret, keys cannot be told from chance.
+
+    Examples
+    --------
+    >>> person_keys(bytes(32), ["ann", 7, "7"]).shape
+    (3, 2)
+    """
+    started = hashlib.blake2b(key=secret, digest_size=_KEY_BYTES, person=b"hetdp-person")
+    digests = bytearray()
+    for label in labels:
+        own = started.copy()
+        own.update(b"n%d" % label if isinstance(label, int) else b"t" + label.encode())
+        digests += own.digest()
+    keys = np.zeros((len(digests) // _KEY_BYTES, 16), dtype=np.uint8)
+    keys[:, :_KEY_BYTES] = np.frombuffer(digests, dtype=np.uint8).reshape(-1, _KEY_BYTES)
+    return keys.view("<u8").astype(np.uint64, copy=False)
 
 
 class PeopleBits:
@@ -41,7 +62,7 @@ class PeopleBits:
     Privacy
     -------
     Item i of a person pays epsilon * v_i, once, against everybody together, however often the bits are made with the
-    same secret (docs/proofs/sketch_engine.md). Another secret is another draw, and costs as much again.
+    same secret (docs/proofs/recommender.md). Another secret is another draw, and costs as much again.
 
     Examples
     --------
@@ -49,7 +70,7 @@ class PeopleBits:
     >>> from hetdp.profiles.coded import code_profiles
     >>> coded = code_profiles(Profiles.from_pairs(["ann", "bob"], ["tea", "jazz"]))
     >>> bits = PeopleBits(bytes(32), epsilon=Fraction(1), n_items=2)
-    >>> keys = bits.keys(["ann", "bob"])
+    >>> keys = person_keys(bytes(32), ["ann", "bob"])
     >>> words = bits.words(keys, coded)
     >>> words.shape, bool((words == bits.words(keys, coded)).all())
     ((2, 8), True)
@@ -61,7 +82,6 @@ class PeopleBits:
         self._shared, self._own = _kernels, _people_kernels
         self.epsilon, self.n_items = epsilon, n_items
         self._tables = sketch_tables(epsilon)
-        self._hash = hashlib.blake2b(key=secret, digest_size=_KEY_BYTES, person=b"hetdp-person")
         self._cipher = KeyedWords(hashlib.blake2b(key=secret, digest_size=32, person=b"hetdp-coins").digest())
 
     def __repr__(self) -> str:
@@ -75,20 +95,6 @@ class PeopleBits:
     def n_words(self) -> int:
         """Words of 64 items in a row; groups of words are drawn whole."""
         return -(-self.n_items // (64 * GROUP_WORDS)) * GROUP_WORDS
-
-    def keys(self, labels: Iterable[int | str]) -> NDArray[np.uint64]:
-        """Return the key of each person, a row of 88 bits; two people with the same key must be refused.
-
-        Labels are canonical ids: a number and a text are two people.
-        """
-        digests = bytearray()
-        for label in labels:
-            own = self._hash.copy()
-            own.update(b"n%d" % label if isinstance(label, int) else b"t" + label.encode())
-            digests += own.digest()
-        keys = np.zeros((len(digests) // _KEY_BYTES, 16), dtype=np.uint8)
-        keys[:, :_KEY_BYTES] = np.frombuffer(digests, dtype=np.uint8).reshape(-1, _KEY_BYTES)
-        return keys.view("<u8").astype(np.uint64, copy=False)
 
     def words(self, keys: NDArray[np.uint64], coded: CodedProfiles) -> NDArray[np.uint64]:
         """Return the bits of each person as a row of words, first item in the lowest bit; what is left over is 0."""
