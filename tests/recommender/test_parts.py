@@ -5,7 +5,7 @@ import pytest
 
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import seeded_stream
-from hetdp.recommender.parts import People
+from hetdp.recommender.parts import Participants
 from hetdp.sketching.people import person_keys
 
 SECRET = seeded_stream(1).key()
@@ -17,7 +17,7 @@ def texts(*ids):
 
 @pytest.mark.parametrize("again", [np.array([7]), np.array([7.0]), texts("7"), texts(" 7"), texts("7.0")])
 def test_one_person_is_one_however_the_id_is_written(again):
-    people = People(SECRET)
+    people = Participants(SECRET)
     people.add(np.array([3, 7]))
     with pytest.raises(DataError, match=r"Got 1 who came before instead. Put all items of a person into one file"):
         people.add(again)
@@ -25,20 +25,20 @@ def test_one_person_is_one_however_the_id_is_written(again):
 
 
 def test_different_ids_are_different_people():
-    people = People(SECRET)
+    people = Participants(SECRET)
     people.add(np.array([1, 2]))
     people.add(texts("01", "ann", "Ann", "1.5"))
     assert len(people) == 6
-    assert repr(people) == "People(6)"
+    assert repr(people) == "Participants(6)"
 
 
 def test_one_person_twice_in_a_part_is_refused():
     with pytest.raises(DataError, match="each person must come once"):
-        People(SECRET).add(texts("1", " 1"))
+        Participants(SECRET).add(texts("1", " 1"))
 
 
 def test_nobody_of_a_refused_part_is_added_and_errors_name_nobody():
-    people = People(SECRET)
+    people = Participants(SECRET)
     people.add(texts("ann"))
     with pytest.raises(DataError) as refused:
         people.add(texts("bob", "ann"))
@@ -48,7 +48,7 @@ def test_nobody_of_a_refused_part_is_added_and_errors_name_nobody():
 
 
 def test_keys_are_those_of_the_sketches_and_may_end_in_zeros():
-    people = People(SECRET)
+    people = Participants(SECRET)
     keys = people.add(texts("ann", "7"))
     np.testing.assert_array_equal(keys, person_keys(SECRET, ["ann", 7]))
     close = np.array([[5, 0], [5, 1], [5, 256], [5, 1 << 16], [5 << 56, 0]], dtype=np.uint64)

@@ -15,7 +15,7 @@ from hetdp.profiles.coded import CodedProfiles, code_profiles
 from hetdp.profiles.reading.identifiers import Ids, positions
 from hetdp.sketching.people import person_keys
 
-__all__ = ["Part", "Parts", "People", "on_items"]
+__all__ = ["Part", "Participants", "Parts", "on_items"]
 
 
 class Parts:
@@ -50,7 +50,7 @@ class Parts:
             yield part if isinstance(part, Profiles) else self._read(part)
 
 
-class People:
+class Participants:
     """Who has come so far, in all parts: whole people, each of them once.
 
     Someone who comes twice would publish two sketches, or count twice in a matrix, and lose twice as much.
@@ -62,7 +62,7 @@ class People:
 
     Examples
     --------
-    >>> people = People(bytes(32))
+    >>> people = Participants(bytes(32))
     >>> keys = people.add(np.array([1, 2]))
     >>> len(people)
     2
@@ -80,9 +80,9 @@ class People:
         return self._keys.size
 
     def __repr__(self) -> str:
-        return f"People({len(self)})"
+        return f"Participants({len(self)})"
 
-    def are(self, others: "People") -> bool:
+    def are(self, others: "Participants") -> bool:
         """Return whether others, by the same secret, are the same people."""
         return np.array_equal(self._keys, others._keys)  # noqa: SLF001  (same class)
 

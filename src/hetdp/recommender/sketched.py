@@ -20,7 +20,7 @@ from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.recommender.evidence import Evidence
-from hetdp.recommender.parts import Part, People
+from hetdp.recommender.parts import Part, Participants
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import chance_of_one, contrast
 from hetdp.sketching.people import PeopleBits
@@ -268,7 +268,7 @@ class _Pass:
     """What one pass over the parts has seen so far."""
 
     def __init__(self, secret: bytes, n_items: int) -> None:
-        self.people = People(secret)
+        self.people = Participants(secret)
         self.ones = np.zeros(n_items, dtype=np.int64)
 
     def is_like(self, other: "_Pass") -> bool:
