@@ -44,6 +44,7 @@ __all__ = [
     "check_size",
     "check_together",
     "cycles_option",
+    "neighbor_options",
     "neighbors",
     "search_options",
 ]
@@ -58,20 +59,29 @@ cycles_option = click.option(
 )
 
 
-def search_options(function: Command) -> Command:
-    """Give a command the options of a search for neighbours; `SearchCommand` takes them all."""
+def neighbor_options(function: Command) -> Command:
+    """Give a command the options of lists of neighbours, whatever they are for."""
     for option in (
-        click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}."),
         click.option("--significant-only", is_flag=True, help="Fewer neighbours rather than random ones."),
-        threads_option,
         cycles_option,
         click.option("--sizes", type=click.Choice(SIZES), help="Sizes for a cosine: noisy, or declared public."),
         click.option("--score", type=click.Choice(tuple(SCORES)), default=DEFAULT_SCORE, show_default=True,
                      help="Likeness."),
-        click.option("--engine", type=click.Choice(tuple(ENGINES)), default="exact", show_default=True,
-                     help=f"{_ENGINES_HELP.capitalize()}; or {list(ENGINES.values())[-1].help}."),
         click.option("--neighbors", "-k", type=click.IntRange(min=1), default=10, show_default=True,
                      help="Neighbours of each user."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def search_options(function: Command) -> Command:
+    """Give a command the options of a search for neighbours; `SearchCommand` takes them all."""
+    for option in (
+        click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}."),
+        threads_option,
+        neighbor_options,
+        click.option("--engine", type=click.Choice(tuple(ENGINES)), default="exact", show_default=True,
+                     help=f"{_ENGINES_HELP.capitalize()}; or {list(ENGINES.values())[-1].help}."),
         click.option("--epsilon", type=float, required=True, help="Privacy level of an item of weight 1."),
     ):  # fmt: skip
         function = option(function)

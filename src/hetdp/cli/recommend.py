@@ -1,46 +1,164 @@
-"""`hetdp recommend`: items for each user, from what similar users have, privately."""
+"""`hetdp recommend`: items for each user, from a model of everybody (at home, or learned first) or from neighbours."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from hetdp.cli.neighbors import SearchCommand, search_options
-from hetdp.cli.output import Voice, output_options
-from hetdp.cli.source import Source, data_options
+from hetdp.cli.learn import MODEL_SECTIONS, OF_MODELS, LearnCommand, model_options
+from hetdp.cli.neighbors import SearchCommand, neighbor_options
+from hetdp.cli.output import (
+    ENDINGS,
+    SHOWN,
+    Lists,
+    Sectioned,
+    Voice,
+    check_ending,
+    check_writable,
+    output_options,
+    plain,
+    print_facts,
+    print_json,
+    print_promise,
+)
+from hetdp.cli.source import Source, catalogue_option, column_options
 from hetdp.neighbors.engines import ENGINES
+
+if TYPE_CHECKING:
+    from hetdp.profiles import Profiles
+    from hetdp.recommender.estimator import PrivateRecommender
 
 __all__ = ["recommend"]
 
+_MODEL = "model"
+_OF_NEIGHBORS = ("neighbors", "score", "sizes", "cycles", "significant_only")
 
-@click.command(short_help="Recommend items to each user, privately.")
-@data_options
+
+@click.command(
+    cls=Sectioned,
+    sections=MODEL_SECTIONS | {"At home": ("model_file", "profile"), "Neighbours": _OF_NEIGHBORS},
+    short_help="Recommend items to each user, privately.",
+)
+@click.argument("data", required=False, type=click.Path(path_type=Path))
+@click.option("--model", "model_file", type=click.Path(path_type=Path), help="Model to use, instead of DATA.")
+@click.option("--profile", type=click.Path(path_type=Path),
+              help="Own items: a file with a column of items, or of users and items.")  # fmt: skip
 @click.option("--items", "-n", type=click.IntRange(min=1), default=10, show_default=True, help="Items per user.")
-@search_options
+@click.option("--epsilon", type=float, help="Privacy level of an item of weight 1, in all.")
+@click.option("--engine", type=click.Choice((_MODEL, *ENGINES)), default=_MODEL, show_default=True,
+              help="One model of everybody; or votes of neighbours, found as hetdp neighbors does.")  # fmt: skip
+@column_options
+@catalogue_option
+@model_options
+@neighbor_options
+@click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}.")
 @output_options
 def recommend(
-    data: Path,
+    data: Path | None,
     *,
-    items: int,
     voice: Voice,
+    model_file: Path | None,
+    profile: Path | None,
+    items: int,
+    engine: str,
+    output: Path | None,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Recommend items to each user in DATA, a file of (user, item) pairs with a privacy weight each.
 
     \b
-    hetdp recommend ratings.csv --epsilon 1 -n 10 -o recommendations.parquet
-    hetdp recommend likes.parquet --epsilon 3 --engine sketch -o recommendations.csv
+    hetdp recommend likes.csv --epsilon 1 -o items.parquet
+    hetdp recommend --model model.hetdp --profile me.csv -n 10
+    hetdp recommend ratings.csv --epsilon 1 --engine exact -o items.parquet
 
-    DATA is CSV, TSV, parquet or plain text, compressed or not, or a file of MovieLens or HetRec 2011. The rows of a
-    user (user, item, score) are for that user. --epsilon is the total: a third finds the neighbours, the rest counts
-    what they have; with --engine sketch all of it goes into the sketches, and recommendations are free. It counts
-    against one recipient (exact), per comparison (gossip), or against everybody together (sketch). Noise is always
-    secure: running it again is another release, and losses add up.
+    With DATA, a model is learned from everybody first, as hetdp learn does: --epsilon counts against everybody
+    together. With --model and --profile nothing is spent and nothing leaves. With another --engine, neighbours vote: a
+    part of epsilon finds them, the rest counts what they have. The rows of a user (user, item, score) come from the
+    exact own profile and are for that user. Noise is always secure: running it again is another release, and losses
+    add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    if output is not None:
+        check_ending(output)
+    shown = _Shown(items, output, voice)
+    if model_file is not None or profile is not None:
+        _refuse(("data", "epsilon", "engine", "catalogue", *OF_MODELS, *_OF_NEIGHBORS), "with --model")
+        if model_file is None or profile is None:
+            raise click.UsageError("--model and --profile go together: a model, and the items of whoever asks.")
+        _at_home(model_file, Source.take(profile, options, voice), shown)
+        return
+    if data is None or options["epsilon"] is None:
+        raise click.UsageError("DATA and --epsilon are needed to learn from; or --model and --profile, at home.")
+    useless = _OF_NEIGHBORS if engine == _MODEL else OF_MODELS
+    _refuse(useless, f"with --engine {engine}")
+    for name in useless:
+        options.pop(name)
+    if engine == _MODEL:
+        _learned(LearnCommand.take([data], options, voice, output=output), shown)
+        return
     source = Source.take(data, options, voice)
-    search = SearchCommand(source=source, recommendations=items, **options)
+    search = SearchCommand(source=source, recommendations=items, engine=engine, output=output, **options)
     what = f"{float(search.for_items):.4g} to count what they have" if search.for_items else "recommendations are free"
-    scope = ENGINES[search.engine].scope
     parts = f"{float(search.for_neighbors):.4g} to find neighbours, {what}"
-    voice.note(f"Epsilon {search.epsilon:g} {scope}: {parts}.")
+    voice.note(f"Epsilon {search.epsilon:g} {ENGINES[engine].scope}: {parts}.")
     search.carry_out()
+
+
+def _refuse(names: Sequence[str], where: str) -> None:
+    """Refuse options that were given and have no meaning here."""
+    context = click.get_current_context()
+    given = [name for name in names if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+    if given:
+        called = {parameter.name: max(parameter.opts, key=len) for parameter in context.command.params}
+        shown = ", ".join(sorted(called[name].replace("data", "DATA") for name in given))
+        raise click.UsageError(f"{shown}: no meaning {where}.")
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """How lists are shown: how long, where, and to whom."""
+
+    items: int
+    output: Path | None
+    voice: Voice
+
+    def show(self, model: "PrivateRecommender", asking: "Profiles | None", facts: dict[str, Any]) -> None:
+        """Write the lists, or show the first ones, and say what is promised."""
+        with self.voice.progress("Recommending") as model.progress, self.voice.remarks():
+            rows = Lists.from_frame(model.recommend(self.items, profiles=asking))
+        about = plain({**facts, "n": self.items, "guarantee": model.guarantee_.text})
+        if self.output is not None:
+            rows.write(self.output, about)
+            self.voice.note(f"Wrote {rows.n_rows:,} recommendations to {self.output}.")
+        if self.voice.as_json:
+            first = [dict(zip(rows.names, row, strict=True)) for row in rows.first()]
+            where = {"first_rows": first} if self.output is None else {"output": str(self.output)}
+            print_json(plain({**about, "rows": rows.n_rows, **where}))
+            return
+        if self.output is None:
+            rows.show(f"The first {min(SHOWN, rows.n_rows)} of {rows.n_rows:,} recommendations")
+        print_promise(model.guarantee_)
+
+
+def _at_home(model_file: Path, source: Source, shown: _Shown) -> None:
+    """Recommend with a model that is there, to whoever owns the profile; nothing is spent and nothing leaves."""
+    from hetdp.recommender.estimator import PrivateRecommender
+
+    if shown.output is not None:
+        check_writable(shown.output, keep=(model_file, source.path))
+    model = PrivateRecommender.load(model_file)
+    asking = source.read_own()
+    if shown.voice.dry_run:
+        print_facts("Dry run", {"model": str(model_file), "spent": "nothing; nothing leaves"})
+        return
+    shown.show(model, asking, {"model": str(model_file)})
+
+
+def _learned(command: LearnCommand, shown: _Shown) -> None:
+    """Learn a model from everybody, and recommend to everybody."""
+    if shown.voice.dry_run:
+        command.show_plan()
+        return
+    shown.show(command.fitted(), None, command.facts())

@@ -10,13 +10,13 @@ import click
 from hetdp.cli.output import Voice
 from hetdp.core.checks import finite
 from hetdp.core.errors import DataError
-from hetdp.core.words import byte_size
+from hetdp.core.words import byte_size, counted
 from hetdp.profiles.reading.files import available_bytes
 
 if TYPE_CHECKING:
     from hetdp.profiles import Profiles
 
-__all__ = ["Data", "Source", "column_options", "data_options", "require_memory"]
+__all__ = ["Data", "Source", "catalogue_option", "column_options", "data_options", "require_memory"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -38,15 +38,17 @@ def column_options(function: Command) -> Command:
     return function
 
 
+catalogue_option = click.option(
+    "--catalogue",
+    type=click.Path(path_type=Path),
+    help="Public list of all items: a file with a column of items, or one per line.",
+)
+
+
 def data_options(function: Command) -> Command:
     """Give a command the file it reads, what is in it, and the catalogue."""
-    catalogue = click.option(
-        "--catalogue",
-        type=click.Path(path_type=Path),
-        help="Public list of all items: a file with a column of items, or one per line.",
-    )
     data = click.argument("data", type=click.Path(path_type=Path))
-    return data(column_options(catalogue(function)))
+    return data(column_options(catalogue_option(function)))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -122,6 +124,22 @@ class Source:
         counts = f"{profiles.n_users:,} users, {profiles.n_items:,} items, {profiles.n_pairs:,} pairs"
         self.voice.note(f"Read {pairs.name}: {counts}; {weights}.")
         return Data(profiles, weights)
+
+    def read_own(self) -> "Profiles":
+        """Read who asks for items: pairs of users and items or, without a column of users, the items of one person."""
+        from hetdp.profiles import Profiles
+        from hetdp.profiles.reading.catalogues import read_catalogue
+        from hetdp.profiles.reading.files import FORMATS, open_file, recognise
+
+        with open_file(self.path) as file:
+            form = FORMATS.get(file.ending)
+            names = form.columns(file) if form is not None and not file.empty else []
+            pairs = (self.user_column or "user") in names or recognise(file.first_line, file.name) is not None
+        if pairs:
+            return self.read().profiles
+        items = read_catalogue(self.path, item=self.item_column or "item")
+        self.voice.note(f"Read {self.path.name}: {counted(items.size, 'item')} of one person.")
+        return Profiles.from_pairs([0] * items.size, items)
 
     @property
     def listed(self) -> str:

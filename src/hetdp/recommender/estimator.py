@@ -364,9 +364,7 @@ class PrivateRecommender(Estimator):
             return as_ids("catalogue", self.catalogue)
         if self.catalogue != "given" and not by_position:
             return None
-        if len(parts) == 1:
-            return next(iter(parts)).item_ids
-        raise InvalidInput("catalogue must be a list of ids where the data come in parts. Got 'given' instead.")
+        return next(iter(parts)).item_ids
 
     def _asking(self, profiles: object) -> Profiles:
         if profiles is None:

@@ -46,7 +46,7 @@ def save(public: PublishedModel, path: str | os.PathLike[str]) -> None:
         "guarantee": public.guarantee.text,
     }
     arrays = {"counts": public.counts, "head": public.head, **public.model.arrays()}
-    with whole_file(Path(path)) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as file:
+    with whole_file(Path(path), mode=0o644) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as file:
         for name, text in (("about", about), ("items", public.item_ids.tolist())):
             file.writestr(zipfile.ZipInfo(f"{name}.json", _NO_TIME), json.dumps(text, ensure_ascii=False, indent=1))
         for name, array in arrays.items():

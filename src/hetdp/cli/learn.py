@@ -1,0 +1,226 @@
+"""`hetdp learn`: one public model of what goes with what, from everybody's likes; and what `hetdp recommend` shares."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from hetdp.cli.output import (
+    Sectioned,
+    Voice,
+    available_processors,
+    check_writable,
+    in_options,
+    output_options,
+    plain,
+    print_facts,
+    print_json,
+    print_promise,
+    threads_option,
+)
+from hetdp.cli.source import Source, catalogue_option, column_options
+from hetdp.core.checks import fraction
+from hetdp.core.words import counted
+
+if TYPE_CHECKING:
+    from hetdp.profiles import Profiles
+    from hetdp.recommender.estimator import PrivateRecommender
+    from hetdp.recommender.parts import Parts
+
+__all__ = ["MODEL_SECTIONS", "OF_MODELS", "LearnCommand", "learn", "model_options"]
+
+DEFAULT_DELTA, DEFAULT_HEAD = 1e-6, 4096
+
+#: Options of a command that learns, by heading.
+MODEL_SECTIONS = {
+    "Data": (
+        "user_column", "item_column", "weight_column", "no_weights", "default_weight", "min_rating", "no_memory_check",
+        "catalogue", "names",
+    ),
+    "Privacy": ("epsilon", "delta", "release", "unit"),
+}  # fmt: skip
+
+#: Parameters that only models have.
+OF_MODELS = ("delta", "release", "unit", "names", "n_head")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def model_options(function: Command) -> Command:
+    """Give a command the options of a model that is learned; `LearnCommand` takes them all."""
+    for option in (
+        threads_option,
+        click.option("--head", "n_head", type=click.IntRange(min=1), default=DEFAULT_HEAD, show_default=True,
+                     help="Most items that the model relates to each other; others come after them."),
+        click.option("--names", type=click.Choice(("private", "observed")),
+                     help="Without --catalogue: items are named if enough people have them (private; costs a share of "
+                          "epsilon, and delta), or if anybody counts them (observed).  [default: private]"),
+        click.option("--unit", type=click.Choice(("item", "user")), default="item", show_default=True,
+                     help="What is protected: each item, or a whole person (with --release matrix)."),
+        click.option("--release", type=click.Choice(("sketch", "matrix")), default="sketch", show_default=True,
+                     help="Trust nobody, and sum noisy sketches; or trust the holder of DATA, and publish one noisy "
+                          "matrix."),
+        click.option("--delta", type=float, default=DEFAULT_DELTA, show_default=True,
+                     help="Chance of a worse loss: of private names, and of a noisy matrix."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+@click.command(cls=Sectioned, sections=MODEL_SECTIONS, short_help="Learn a public model from everybody, privately.")
+@click.argument("data", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--epsilon", type=float, required=True, help="Privacy level of an item of weight 1, in all.")
+@column_options
+@catalogue_option
+@model_options
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Model to write, such as model.hetdp.")
+@output_options
+def learn(
+    data: tuple[Path, ...],
+    *,
+    voice: Voice,
+    output: Path | None,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Learn from DATA, files of (user, item) pairs with a privacy weight each, which items go with which.
+
+    \b
+    hetdp learn likes.csv --epsilon 1 -o model.hetdp
+    hetdp learn parts/*.parquet --epsilon 1 --catalogue films.csv -o model.hetdp
+    hetdp recommend --model model.hetdp --profile me.csv -n 10
+
+    The model is public. --epsilon counts against everybody together, once; whoever has the model gets recommendations
+    at home, with the exact own profile, and nothing leaves. Files of one crowd hold whole people each; they are read
+    one after the other, up to three times. Noise is always secure: running it again is another release, and losses add
+    up.
+    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    if output is None and not voice.dry_run:
+        raise click.UsageError("--output is needed: a model that nobody keeps is paid for in vain.")
+    command = LearnCommand.take(data, options, voice, output=output)
+    if voice.dry_run:
+        command.show_plan()
+        return
+    model = command.fitted()
+    model.save(command.written_to)
+    command.finish(model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnCommand:
+    """A model from the command line: what is asked for, and how to speak about it."""
+
+    sources: Sequence[Source]
+    epsilon: float
+    delta: float
+    release: str
+    unit: str
+    names: str | None
+    n_head: int
+    threads: int | None
+    output: Path | None
+    began: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def take(
+        cls, data: Sequence[Path], options: dict[str, Any], voice: Voice, *, output: Path | None
+    ) -> "LearnCommand":
+        """Take the options of a model out of those of a command. Refuse what cannot work, before anything is read."""
+        first = Source.take(data[0], options, voice)
+        sources = [replace(first, path=path) for path in data]
+        own = {name: options.pop(name) for name in ("epsilon", *OF_MODELS, "threads")}
+        command = cls(sources=sources, output=output, **own)
+        fraction("--epsilon", command.epsilon)
+        if sources[0].catalogue is not None and command.names is not None:
+            raise click.UsageError("--names and --catalogue exclude each other: a catalogue names all items.")
+        if output is not None:
+            check_writable(output, keep=(*data, sources[0].catalogue))
+        with in_options({}):
+            command.model().promise()
+        return command
+
+    @property
+    def source(self) -> Source:
+        """The first file, and how all are read."""
+        return self.sources[0]
+
+    @property
+    def voice(self) -> Voice:
+        """How to speak about it."""
+        return self.source.voice
+
+    @property
+    def written_to(self) -> Path:
+        """Where the model goes."""
+        if self.output is None:
+            raise click.UsageError("--output is needed.")
+        return self.output
+
+    @property
+    def catalogue(self) -> str:
+        """How items get their names."""
+        return "given" if self.source.catalogue is not None else (self.names or "private")
+
+    def crowd(self) -> "Profiles | Parts":
+        """Return the data: read, if it is one file."""
+        from hetdp.recommender.parts import Parts
+
+        if len(self.sources) == 1:
+            return self.source.read().profiles
+        quiet = replace(self.voice, quiet=True)  # each file is read up to three times
+        return Parts(
+            [source.path for source in self.sources],
+            lambda path: replace(self.source, path=Path(path), voice=quiet).read().profiles,
+        )
+
+    def model(self) -> "PrivateRecommender":
+        """Return the model, not fitted yet; its noise is secure."""
+        from hetdp.recommender.estimator import PrivateRecommender
+
+        return PrivateRecommender(
+            self.epsilon,
+            delta=self.delta,
+            release=self.release,
+            unit=self.unit,
+            n_head=self.n_head,
+            catalogue=self.catalogue,
+            n_jobs=self.threads or available_processors(),
+        )
+
+    def fitted(self) -> "PrivateRecommender":
+        """Return the model, learned from everybody in the data."""
+        crowd, model = self.crowd(), self.model()
+        with self.voice.progress("Learning") as model.progress, self.voice.remarks():
+            model.fit(crowd)
+        return model
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was asked for, which may be told to everybody."""
+        shown = {"epsilon": self.epsilon, "delta": self.delta, "release": self.release, "unit": self.unit}
+        return {**shown, "catalogue": self.catalogue, "n_head": self.n_head}
+
+    def show_plan(self) -> None:
+        """Say what would be done and promised."""
+        promised = self.model().promise()
+        facts = {"dry_run": True, **self.facts(), "output": None if self.output is None else str(self.output)}
+        if self.voice.as_json:
+            print_json(plain({**facts, "guarantee": promised.text}))
+            return
+        words = {name.replace("_", " "): value for name, value in facts.items()}
+        print_facts("Dry run: nothing was drawn", {**words, "guarantee": promised.text})
+
+    def finish(self, model: "PrivateRecommender") -> None:
+        """Say what was learned, and what is promised."""
+        facts = {
+            **self.facts(),
+            "items": model.n_features_in_,
+            "output": str(self.output),
+            "seconds": round(time.monotonic() - self.began, 2),
+        }
+        if self.voice.as_json:
+            print_json(plain({**facts, "guarantee": model.guarantee_.text}))
+            return
+        print_facts("", {"model": f"{self.output}: {counted(model.n_features_in_, 'item')}"})
+        print_promise(model.guarantee_)
