@@ -80,8 +80,6 @@ def recommend(
     exact own profile and are for that user. Noise is always secure: running it again is another release, and losses
     add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    if output is not None:
-        check_ending(output)
     shown = _Shown(items, output, voice)
     if model_file is not None or profile is not None:
         _refuse(("data", "epsilon", "engine", "catalogue", *OF_MODELS, *_OF_NEIGHBORS), "with --model")
@@ -96,7 +94,10 @@ def recommend(
     for name in useless:
         options.pop(name)
     if engine == _MODEL:
-        _learned(LearnCommand.take([data], options, voice, output=output), shown)
+        command = LearnCommand.take([data], options, voice, output=output)
+        if output is not None:
+            check_ending(output)
+        _learned(command, shown)
         return
     source = Source.take(data, options, voice)
     search = SearchCommand(source=source, recommendations=items, engine=engine, output=output, **options)
@@ -148,6 +149,7 @@ def _at_home(model_file: Path, source: Source, shown: _Shown) -> None:
 
     if shown.output is not None:
         check_writable(shown.output, keep=(model_file, source.path))
+        check_ending(shown.output)
     model = PrivateRecommender.load(model_file)
     asking = source.read_own()
     if shown.voice.dry_run:
