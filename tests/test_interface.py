@@ -97,7 +97,8 @@ ROOMS = {
         floating_point_audit plan_audit plan_samples replay_audit run_battery run_cases sampler_audit timing_audit
         worst_pair""",
     evaluation: """
-        Evaluation coverage evaluate judge ndcg precision random_neighbors recall recall_per_user true_neighbors""",
+        Evaluation coverage ease evaluate judge judge_per_user ndcg popularity precision private_popularity
+        random_neighbors recall recall_per_user same_neighbors true_neighbors""",
     neighbors: """
         ENGINES SCORES PrivateNeighbors estimate items_to_stand_out sketch_items_to_stand_out split_epsilon""",
 }

@@ -1,8 +1,6 @@
-"""Recall, precision, NDCG and coverage against plain definitions; the true and the random neighbours."""
+"""Recall, precision, NDCG and coverage against plain definitions; what each user found."""
 
 import math
-import signal
-import subprocess
 import sys
 
 import numpy as np
@@ -12,13 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from hetdp import errors
 from hetdp.evaluation import metrics
-from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
+from hetdp.evaluation.neighbor_baselines import true_neighbors
 from hetdp.profiles import Profiles, split
-from statistics_helpers import FALSE_ALARM
 
 USERS = 7
 ITEMS = 9
@@ -167,6 +163,7 @@ def test_lists_are_judged_as_their_definitions_say(frame, rows):
     assert metrics.coverage(model, FULL, TEST, n=2) == pytest.approx(4 / 4)
     assert metrics.judge(model, FULL, TEST, n=2) == metrics.Ranking(
         metrics.precision(model, FULL, TEST, n=2),
+        pytest.approx((1 / 2 + 1) / 2),
         metrics.ndcg(model, FULL, TEST, n=2),
         metrics.coverage(model, FULL, TEST, n=2),
     )
@@ -174,9 +171,9 @@ def test_lists_are_judged_as_their_definitions_say(frame, rows):
 
 def test_only_the_first_n_are_judged_and_short_lists_are_not_rewarded():
     model = Recommender(ROWS)
-    assert metrics.judge(model, FULL, TEST, n=1) == metrics.Ranking(0.0, 0.0, 3 / 4)  # go, chess and jazz
+    assert metrics.judge(model, FULL, TEST, n=1) == metrics.Ranking(0.0, 0.0, 0.0, 3 / 4)  # go, chess and jazz
     assert metrics.precision(model, FULL, TEST, n=10) == pytest.approx((1 / 10 + 1 / 10) / 2)
-    assert metrics.judge(Recommender([]), FULL, TEST) == metrics.Ranking(0.0, 0.0, 0.0)
+    assert metrics.judge(Recommender([]), FULL, TEST) == metrics.Ranking(0.0, 0.0, 0.0, 0.0)
 
 
 def test_a_perfect_list_is_perfect():
@@ -208,90 +205,13 @@ def test_bad_lists_are_refused(rows, n, test, message):
         metrics.judge(Recommender(rows), FULL, test, n=n)
 
 
-def plain_neighbours(profiles, k, score):
-    has = profiles.to_csr()[0].toarray().astype(np.int64)
-    common = has @ has.T
-    rank = common.astype(float) if score == "overlap" else common**2 / np.maximum(1, has.sum(axis=1))
-    np.fill_diagonal(rank, -1)
-    indices = np.argsort(-rank, axis=1, kind="stable")[:, :k]
-    sizes = has.sum(axis=1)
-    scores = np.take_along_axis(common, indices, axis=1).astype(float)
-    if score == "cosine":
-        scores /= np.sqrt(np.maximum(1, sizes[:, None] * sizes[indices]))
-    return scores, indices
-
-
-@given(pairs, st.sampled_from(["cosine", "overlap"]), st.integers(1, USERS - 1))
-def test_true_neighbours_are_exact_with_ties_to_the_smaller_index(full, score, k):
-    profiles = profiles_of(full)
-    scores, indices = true_neighbors(profiles, k, score=score)
-    expected_scores, expected = plain_neighbours(profiles, k, score)
-    assert indices.tolist() == expected.tolist()
-    assert scores == pytest.approx(expected_scores)
-
-
-@pytest.mark.parametrize("density", [0.02, 0.3, 0.9])
-@pytest.mark.parametrize("score", ["cosine", "overlap"])
-def test_true_neighbours_of_a_crowd(score, density):
-    profiles = crowd(n_users=150, n_items=100, density=density, seed=3)
-    assert true_neighbors(profiles, 10, score=score)[1].tolist() == plain_neighbours(profiles, 10, score)[1].tolist()
-    assert true_neighbors(profiles.with_weights(0), score=score)[1].tolist() == (
-        true_neighbors(profiles, score=score)[1].tolist()
-    )
-
-
-def test_random_neighbours_are_uniform_different_and_others():
-    """Chi-square over all ordered pairs of two neighbours; false alarm FALSE_ALARM, fixed seed."""
-    n_users, k, rounds = 6, 2, 4000
-    counts = np.zeros((n_users, n_users, n_users))
-    for seed in range(rounds):
-        scores, indices = random_neighbors(n_users, k, random_state=seed)
-        assert (scores == 0).all()
-        counts[np.arange(n_users), indices[:, 0], indices[:, 1]] += 1
-    for user in range(n_users):
-        others = [other for other in range(n_users) if other != user]
-        seen = np.array([counts[user, one, two] for one in others for two in others if one != two])
-        assert seen.sum() == rounds  # never oneself, never the same twice
-        assert stats.chisquare(seen).pvalue > FALSE_ALARM / n_users
-
-
-def test_random_neighbours_can_be_all_others_and_follow_the_seed():
-    for k in (1, 4, 9):
-        indices = random_neighbors(10, k, random_state=5)[1]
-        assert all(len(set(row)) == k and user not in row for user, row in enumerate(indices.tolist()))
-    assert (random_neighbors(50, 10, random_state=1)[1] == random_neighbors(50, 10, random_state=1)[1]).all()
-    assert (random_neighbors(50, 10, random_state=1)[1] != random_neighbors(50, 10, random_state=2)[1]).any()
-    assert (random_neighbors(50, 10, random_state=None)[1] != random_neighbors(50, 10, random_state=None)[1]).any()
-
-
-def test_bad_arguments_of_the_baselines_are_refused():
-    profiles = crowd(5, 5)
-    with pytest.raises(errors.InvalidInput, match=r"k must be below the number of users \(5\). Got 5 instead"):
-        true_neighbors(profiles, 5)
-    with pytest.raises(errors.InvalidInput, match=r"k must be a whole number >= 1. Got 0 instead"):
-        random_neighbors(5, 0)
-    with pytest.raises(errors.InvalidInput, match=r"score must be one of 'cosine', 'overlap'. Got 'jaccard' instead"):
-        true_neighbors(profiles, 2, score="jaccard")
-    with pytest.raises(errors.InvalidInput, match=r"n_users must be a whole number >= 2. Got 1 instead"):
-        random_neighbors(1, 1)
-
-
-@pytest.mark.slow
-def test_true_neighbours_hear_ctrl_c():
-    """In the main thread, numba would turn it into a SystemError or end the process."""
-    script = (
-        "import hetdp\n"
-        "from hetdp.evaluation.neighbor_baselines import true_neighbors\n"
-        "profiles = hetdp.datasets.digg_like()\n"
-        "true_neighbors(profiles)\n"
-        "try:\n"
-        "    print('busy', flush=True)\n"
-        "    while True:\n"
-        "        true_neighbors(profiles)\n"
-        "except KeyboardInterrupt:\n"
-        "    print('heard')\n"
-    )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "busy\n"
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60)[0] == "heard\n"
+def test_what_each_user_found_adds_up_to_the_ranking():
+    model = Recommender(ROWS)
+    found = metrics.judge_per_user(model, FULL, TEST, n=2)
+    assert found.tested.tolist() == [2, 1, 0]
+    assert found.hits.tolist() == [1, 1, 0]
+    assert found.precision.tolist() == [0.5, 0.5, 0.0]
+    assert found.recall.tolist() == [0.5, 1.0, 0.0]
+    hits = {(str(FULL.user_ids[u]), str(FULL.item_ids[i])) for u, i in zip(found.users, found.items, strict=True)}
+    assert hits == {("ann", "jazz"), ("bob", "tea")}
+    assert metrics.judge(model, FULL, TEST, n=2).ndcg == pytest.approx(found.ndcg[:2].mean())

@@ -9,19 +9,25 @@ from hetdp.core.lazy import attach
 
 if TYPE_CHECKING:
     from hetdp.evaluation.evaluating import Evaluation, evaluate
-    from hetdp.evaluation.metrics import coverage, judge, ndcg, precision, recall, recall_per_user
-    from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
+    from hetdp.evaluation.item_baselines import ease, popularity, private_popularity
+    from hetdp.evaluation.metrics import coverage, judge, judge_per_user, ndcg, precision, recall, recall_per_user
+    from hetdp.evaluation.neighbor_baselines import random_neighbors, same_neighbors, true_neighbors
 
 __all__ = [
     "Evaluation",
     "coverage",
+    "ease",
     "evaluate",
     "judge",
+    "judge_per_user",
     "ndcg",
+    "popularity",
     "precision",
+    "private_popularity",
     "random_neighbors",
     "recall",
     "recall_per_user",
+    "same_neighbors",
     "true_neighbors",
 ]
 
@@ -29,7 +35,8 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "evaluating": ("Evaluation", "evaluate"),
-        "metrics": ("coverage", "judge", "ndcg", "precision", "recall", "recall_per_user"),
-        "neighbor_baselines": ("random_neighbors", "true_neighbors"),
+        "item_baselines": ("ease", "popularity", "private_popularity"),
+        "metrics": ("coverage", "judge", "judge_per_user", "ndcg", "precision", "recall", "recall_per_user"),
+        "neighbor_baselines": ("random_neighbors", "same_neighbors", "true_neighbors"),
     },
 )

@@ -1,4 +1,4 @@
-"""How good neighbours and recommendations are: the paper's recall, and precision, NDCG and coverage of the lists."""
+"""How good neighbours and recommendations are: the paper's recall; precision, recall, NDCG, coverage of lists."""
 
 from collections.abc import Sized
 from dataclasses import dataclass
@@ -15,10 +15,12 @@ from hetdp.profiles.reading.identifiers import IdEncoder, Ids, positions
 
 __all__ = [
     "HasNeighbors",
+    "Judged",
     "Ranking",
     "Recommends",
     "coverage",
     "judge",
+    "judge_per_user",
     "ndcg",
     "precision",
     "recall",
@@ -115,15 +117,60 @@ def recall_per_user(
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How good lists of recommendations are; see `precision`, `ndcg` and `coverage`."""
+    """How good lists of recommendations are, over the users who have test items; see `precision`, `ndcg`, `coverage`.
+
+    `recall` is the share of a user's test items that are on the list.
+    """
 
     precision: float
+    recall: float
     ndcg: float
     coverage: float
 
 
+@dataclass(frozen=True, repr=False, eq=False)
+class Judged:
+    """What lists of recommendations found, user by user; 0 for a user without test items.
+
+    Attributes
+    ----------
+    n
+        How many recommendations of each user were judged.
+    tested
+        How many test items each user has.
+    ndcg
+        Of each user.
+    users, items
+        Positions of the hits: whose test item, and which.
+    listed
+        Positions of the items that somebody was recommended.
+    """
+
+    n: int
+    tested: NDArray[np.int64]
+    ndcg: NDArray[np.float64]
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    listed: NDArray[np.int32]
+
+    @property
+    def hits(self) -> NDArray[np.int64]:
+        """How many of the recommendations of each user are test items."""
+        return np.bincount(self.users, minlength=self.tested.size)
+
+    @property
+    def precision(self) -> NDArray[np.float64]:
+        """The share of the recommendations of each user that are test items."""
+        return self.hits / self.n
+
+    @property
+    def recall(self) -> NDArray[np.float64]:
+        """The share of the test items of each user that were recommended."""
+        return self.hits / np.maximum(self.tested, 1)
+
+
 def judge(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> Ranking:
-    """Return precision, NDCG and coverage of the first `n` recommendations, asking the model only once.
+    """Return precision, recall, NDCG and coverage of the first `n` recommendations, asking the model only once.
 
     Parameters
     ----------
@@ -142,7 +189,26 @@ def judge(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) ->
     ...         return pd.DataFrame({"user": [0, 0], "item": ["c", "b"], "score": [2.0, 1.0]})
     >>> profiles = Profiles.from_pairs([0, 0, 1, 1], ["a", "b", "b", "c"])
     >>> judge(Model(), profiles, profiles.keep(np.array([False, True, False, False])), n=2)
-    Ranking(precision=0.5, ndcg=0.6309297535714575, coverage=0.6666666666666666)
+    Ranking(precision=0.5, recall=1.0, ndcg=0.6309297535714575, coverage=0.6666666666666666)
+    """
+    found = judge_per_user(model, profiles, test, n)
+    judged = found.tested > 0
+    known = profiles.popularity > test.popularity  # somebody has it in training, so that it can be recommended at all
+    return Ranking(
+        precision=float(found.precision[judged].mean()),
+        recall=float(found.recall[judged].mean()),
+        ndcg=float(found.ndcg[judged].mean()),
+        coverage=float(known[found.listed].sum() / max(1, int(known.sum()))),
+    )
+
+
+def judge_per_user(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> Judged:
+    """Return what the first `n` recommendations found, user by user, so that methods can be compared in pairs.
+
+    Parameters
+    ----------
+    model, profiles, test, n
+        As for `judge`.
     """
     n = whole("n", n, minimum=1)
     _check_same(profiles, test)
@@ -165,14 +231,8 @@ def judge(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) ->
     hit = np.isin(given, wanted, assume_unique=True)
     worth = 1.0 / np.log2(np.arange(2.0, n + 2.0))
     gained = np.bincount(users[hit], weights=worth[ranks[hit]], minlength=test.n_users)
-    judged = test.sizes > 0
-    possible = np.cumsum(worth)[np.minimum(test.sizes[judged], n) - 1]
-    known = profiles.popularity > test.popularity  # somebody has it in training, so that it can be recommended at all
-    return Ranking(
-        precision=float(hit.sum() / (n * judged.sum())),
-        ndcg=float((gained[judged] / possible).mean()),
-        coverage=float(known[np.unique(items)].sum() / max(1, int(known.sum()))),
-    )
+    possible = np.cumsum(worth)[np.clip(test.sizes, 1, n) - 1]
+    return Judged(n, test.sizes, gained / possible, users[hit], items[hit], np.unique(items))
 
 
 def precision(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> float:

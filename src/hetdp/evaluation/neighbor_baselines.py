@@ -1,4 +1,4 @@
-"""The two answers that private neighbours are compared with: the true ones, and random ones. Neither is private."""
+"""What private neighbours are compared with: the true ones, random ones, the same for everybody. None is private."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from hetdp.neighbors.engines.base import Progress, over_batches
 from hetdp.neighbors.scores import SCORES
 from hetdp.profiles import Profiles
 
-__all__ = ["random_neighbors", "true_neighbors"]
+__all__ = ["random_neighbors", "same_neighbors", "true_neighbors"]
 
 Neighbors = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -108,6 +108,48 @@ def random_neighbors(n_users: int, k: int = 10, *, random_state: RandomState = 0
     chosen = np.take_along_axis(chosen, order, axis=1)
     chosen += chosen >= np.arange(n_users)[:, None]  # step over oneself
     return np.zeros((n_users, k)), chosen
+
+
+def same_neighbors(profiles: Profiles, k: int = 10) -> Neighbors:
+    """Return the same k people for everybody, whose profiles together hold most of what people have. NOT PRIVATE.
+
+    The paper's recall asks whether hidden items are in the profiles of the neighbours, whoever these are. A few people
+    who have a bit of everything do well by it, without being like anybody: what neighbours find beyond that is taste.
+
+    Parameters
+    ----------
+    profiles
+        The profiles to choose from. Weights do not count.
+    k
+        How many neighbours, below the number of users.
+
+    Returns
+    -------
+    tuple
+        Scores (all 0) and indices, each users x k. Chosen greedily, each next one for what the profiles before it do
+        not hold; an item counts by the share that it is of each profile. Whoever is chosen gets one more instead of
+        themselves.
+
+    Examples
+    --------
+    >>> profiles = Profiles.from_pairs([0, 0, 1, 2, 3, 3], ["a", "b", "b", "c", "a", "c"])
+    >>> same_neighbors(profiles, 2)[1].tolist()
+    [[1, 2], [0, 2], [0, 1], [0, 2]]
+    """
+    k = _below(k, profiles.n_users)
+    owners, items = profiles.owners, profiles.indices
+    worth = np.bincount(items, weights=1.0 / profiles.sizes[owners], minlength=profiles.n_items)
+    chosen = np.empty(k + 1, dtype=np.int64)
+    free = np.ones(profiles.n_users, dtype=np.bool_)
+    for place in range(k + 1):
+        gains = np.bincount(owners, weights=worth[items], minlength=profiles.n_users).round(9)  # ties: smaller index
+        one = int(np.argmax(np.where(free, gains, -1.0)))
+        chosen[place], free[one] = one, False
+        worth[items[owners == one]] = 0.0
+    indices = np.tile(chosen[:k], (profiles.n_users, 1))
+    for place, one in enumerate(chosen[:k]):
+        indices[one, place] = chosen[k]
+    return np.zeros(indices.shape), indices
 
 
 def _below(k: int, n_users: int) -> int:
