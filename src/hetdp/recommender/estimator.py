@@ -14,7 +14,7 @@ from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors.inputs import asking_profiles, matrix_profiles
+from hetdp.neighbors.inputs import asking_profiles, column_names, matrix_profiles
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of, positions
 from hetdp.recommender.crowd import Crowd
@@ -171,7 +171,7 @@ class PrivateRecommender(Estimator):
                     "what must be chosen from everybody needs more than one pass. Got another instead. Use fit."
                 )
             self._crowd, self._by_position = self._begin(parts, by_position=by_position), by_position
-        elif self._crowd.settings != self._settings():
+        elif self._crowd.settings not in (self._settings(), self._settings(given=True)):
             raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
         self._crowd.add(parts)
         self._published = self._own = None
@@ -181,7 +181,7 @@ class PrivateRecommender(Estimator):
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
         given = self._given_items(parts, by_position=by_position)
-        return Crowd(self._settings(), parts, own, given=given, head=self.head)
+        return Crowd(self._settings(given=given is not None), parts, own, given=given, head=self.head)
 
     @property
     def _public(self) -> PublishedModel:
@@ -332,12 +332,12 @@ class PrivateRecommender(Estimator):
 
     def __getstate__(self) -> dict[str, object]:
         """Return the public part: copies and pickles hold neither profiles nor secrets."""
-        private = {"_own", "progress", "random_state"}
-        return {name: value for name, value in vars(self).items() if name not in private} | {
-            "_own": None, "progress": None, "random_state": None,
-        }  # fmt: skip
+        published = self._public if self.__sklearn_is_fitted__() else None
+        private = {"_own": None, "_crowd": None, "progress": None, "random_state": None}
+        return vars(self) | private | {"_published": published}
 
-    def _settings(self) -> ModelSettings:
+    def _settings(self, *, given: bool = False) -> ModelSettings:
+        """Return the parameters, checked; columns of a matrix are a given catalogue, whatever is asked for."""
         release = one_of("release", self.release, RELEASES)
         unit = one_of("unit", self.unit, UNITS)
         if unit == "user" and release == "sketch":
@@ -354,7 +354,7 @@ class PrivateRecommender(Estimator):
             delta,
             release,
             unit,
-            one_of("catalogue", catalogue, CATALOGUES),
+            "given" if given else one_of("catalogue", catalogue, CATALOGUES),
             whole("n_head", self.n_head, minimum=1),
         )
 
@@ -376,6 +376,8 @@ class PrivateRecommender(Estimator):
         if isinstance(profiles, list | tuple | set | frozenset) and all(isinstance(one, str | int) for one in profiles):
             items = sorted(profiles, key=str)
             return Profiles.from_pairs(np.zeros(len(items), dtype=np.int64), items, user_ids=[0])
+        if {"user", "item"} <= set(map(str, () if (names := column_names(profiles)) is None else names)):
+            return Profiles.from_frame(profiles)
         public = self._public
         return asking_profiles(profiles, public.item_ids, by_position=public.by_position, names=None)
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp._version import __version__
-from hetdp.core.errors import DataError, HetdpError
+from hetdp.core.errors import DataError
 from hetdp.core.files import whole_file
 from hetdp.profiles.reading.identifiers import as_ids
 from hetdp.recommender.model import ItemModel
@@ -62,7 +62,7 @@ def load(path: str | os.PathLike[str]) -> PublishedModel:
     try:
         with zipfile.ZipFile(path) as file:
             return _opened(file, name)
-    except HetdpError:
+    except DataError:
         raise
     except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError, OverflowError, NotImplementedError):
         raise DataError(

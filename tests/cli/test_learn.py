@@ -1,0 +1,130 @@
+"""`hetdp learn`, and `hetdp recommend` with a model, run through their entry point."""
+
+import json
+from pathlib import Path
+
+import pytest
+from crowds import tastes
+from pyarrow import parquet
+
+from hetdp import PrivateRecommender
+
+GIVEN = ("--catalogue", "items.txt")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    users, items, _ = tastes().to_pairs()
+    rows = [f"{user},{item}\n" for user, item in zip(users, items, strict=True)]
+    Path("likes.csv").write_text("user,item\n" + "".join(rows))
+    for part in range(2):
+        own = [row for row in rows if int(row.split(",")[0].split()[1]) % 2 == part]
+        Path(f"part-{part}.csv").write_text("user,item\n" + "".join(own))
+    Path("items.txt").write_text("\n".join(sorted(set(items))))
+    Path("me.csv").write_text("item\nitem 00\nitem 01\n")
+    return tmp_path
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.usefixtures("folder")
+class TestLearn:
+    def test_a_model_is_learned_and_used_at_home(self, run):
+        code, out, err = run("learn", "likes.csv", "--epsilon", 5, "-o", "model.hetdp")
+        assert code == 0
+        assert "600 users" in err
+        assert "epsilon = 5 and delta = 0.000001 for a dial of 1" in " ".join(out.split())
+        code, out, err = run("recommend", "--model", "model.hetdp", "--profile", "me.csv", "-n", 3, "--json")
+        assert code == 0
+        assert "2 items of one person" in err
+        shown = json.loads(out)
+        items = [row["item"] for row in shown["first_rows"]]
+        assert set(items) < {f"item 0{place}" for place in range(2, 8)}
+        assert len(items) == 3
+
+    def test_profiles_of_several_people_and_plain_lines(self, run):
+        assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
+        Path("us.csv").write_text("user,item\nann,item 00\nbob,item 20\n")
+        assert run("recommend", "--model", "m.hetdp", "--profile", "us.csv", "-n", 2, "-o", "us.parquet")[0] == 0
+        assert parquet.read_table("us.parquet")["user"].to_pylist() == ["ann", "ann", "bob", "bob"]
+        Path("me.txt").write_text("item 00\nitem 01\n")
+        one, other = (
+            json.loads(run("recommend", "--model", "m.hetdp", "--profile", name, "--json")[1])["first_rows"]
+            for name in ("me.csv", "me.txt")
+        )
+        assert one == other
+
+    def test_parts_of_a_crowd(self, run):
+        for names in ((), ("--names", "observed"), GIVEN):
+            code, out, _ = run("learn", "part-0.csv", "part-1.csv", "--epsilon", 5, *names, "-o", "m.hetdp", "--json")
+            assert code == 0
+            assert json.loads(out)["items"] == 32
+        code, _, err = run("learn", "part-0.csv", "part-0.csv", "--epsilon", 5, *GIVEN, "-o", "again.hetdp")
+        assert code == 3
+        assert "Got 300 who came before" in err
+        assert "person 0" not in err
+        assert not Path("again.hetdp").exists()
+
+    def test_one_step(self, run):
+        code, out, _ = run("recommend", "likes.csv", "--epsilon", 5, "-n", 2, "-o", "items.parquet", "--json")
+        assert code == 0
+        assert json.loads(out)["rows"] == 1200
+        table = parquet.read_table("items.parquet")
+        about = json.loads(table.schema.metadata[b"hetdp"])
+        assert about["release"] == "sketch"
+        assert "everybody together" in about["guarantee"]
+        own = set(zip(*tastes().to_pairs()[:2], strict=True))
+        assert not own & set(zip(table["user"].to_pylist(), table["item"].to_pylist(), strict=True))
+
+    def test_a_dry_run_spends_and_writes_nothing(self, run, folder):
+        before = names_in(folder)
+        for command in (("learn",), ("recommend",)):
+            code, out, _ = run(*command, "likes.csv", "--epsilon", 1, "--dry-run", "--json")
+            assert code == 0
+            assert "delta" in json.loads(out)
+        assert names_in(folder) == before
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "words"),
+        [
+            (("learn", "likes.csv", "--epsilon", 1), 2, "--output is needed"),
+            (("learn", "likes.csv", "--epsilon", 0, "-o", "m"), 2, "--epsilon must be a finite number > 0"),
+            (("learn", "likes.csv", "--epsilon", 1, "--delta", 2, "-o", "m"), 2, "--delta must be below 1"),
+            (("learn", "likes.csv", "--epsilon", 1, "--unit", "user", "-o", "m"), 2, "--unit must be 'item'"),
+            (("learn", "likes.csv", "--epsilon", 1, "-o", "likes.csv"), 2, "would be overwritten"),
+            (("learn", "likes.csv", "--epsilon", 1, *GIVEN, "--names", "private", "-o", "m"), 2, "exclude each other"),
+            (("learn", "nothing.csv", "--epsilon", 1, "-o", "m"), 3, "must exist"),
+            (("learn", "--epsilon", 1, "-o", "m"), 2, "Missing argument"),
+            (("recommend", "likes.csv"), 2, "DATA and --epsilon are needed"),
+            (("recommend", "--model", "items.txt"), 2, "go together"),
+            (("recommend", "--profile", "me.csv"), 2, "go together"),
+            (("recommend", "--model", "items.txt", "--profile", "me.csv"), 3, "must be a model"),
+            (("recommend", "--model", "none", "--profile", "me.csv"), 3, "which is none"),
+            (("recommend", "likes.csv", "--model", "m", "--profile", "me.csv"), 2, "DATA: no meaning with --model"),
+            (("recommend", "likes.csv", "--epsilon", 1, "-k", 3), 2, "--neighbors: no meaning with --engine model"),
+            (("recommend", "likes.csv", "--epsilon", 1, "--engine", "exact", "--delta", 0.1), 2, "--delta: no meaning"),
+            (("recommend", "likes.csv", "--epsilon", 1, "-o", "x.txt"), 2, "--output must end in"),
+        ],
+    )
+    def test_bad_requests_leave_nothing_behind(self, run, folder, arguments, code, words):
+        before = names_in(folder)
+        found, out, err = run(*arguments)
+        assert (found, out) == (code, "")
+        assert words in err
+        assert "Traceback" not in err
+        assert names_in(folder) == before
+
+    def test_a_profile_of_unknown_items_gets_what_is_popular(self, run):
+        assert run("learn", "likes.csv", "--epsilon", 5, *GIVEN, "-o", "m.hetdp")[0] == 0
+        Path("odd.csv").write_text("item\nnobody's\n")
+        code, out, err = run("recommend", "--model", "m.hetdp", "--profile", "odd.csv", "-n", 3, "--json")
+        assert code == 0
+        assert "popularity alone" in err
+        assert len(json.loads(out)["first_rows"]) == 3
+
+    def test_the_model_of_a_command_is_never_simulated(self, run):
+        assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp")[0] == 0
+        assert not PrivateRecommender.load("m.hetdp").simulated_
