@@ -254,6 +254,7 @@ class TestGrowth:
             assert same_model(grown, model)
             listed = PrivateRecommender(epsilon=4, catalogue="given", random_state=1).fit(some)
             assert same_model(listed, model)
+            assert set(listed.recommend(1)["user"]) == set(crowd.user_ids)
 
     def test_newcomers_join_a_fitted_model(self, crowd, model):
         first, *rest = self.parts(crowd)

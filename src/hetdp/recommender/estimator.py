@@ -114,7 +114,7 @@ class PrivateRecommender(Estimator):
         self.progress = progress
         self._crowd: Crowd | None = None
         self._published: PublishedModel | None = None
-        self._own: Profiles | None = None
+        self._own: Parts | None = None
         self._by_position = False
 
     def fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002, N803  (names of scikit-learn)
@@ -138,7 +138,7 @@ class PrivateRecommender(Estimator):
         published = crowd.publish(by_position=by_position)
         # Everything at once, so that an interrupted fit leaves the model as it was.
         self._crowd, self._published, self._by_position = crowd, published, by_position
-        self._own = next(iter(parts)) if len(parts) == 1 else None
+        self._own = parts
         return self
 
     def partial_fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002, N803
@@ -213,18 +213,23 @@ class PrivateRecommender(Estimator):
         user. What a user has is never recommended to them.
         """
         n, public = whole("n", n, minimum=1), self._public
-        asking = self._asking(profiles)
+        asking = self._fitted_people() if profiles is None else [self._asking(profiles)]
+        lists = [self._lists(some, public, n) for some in asking]
+        return as_frame({name: np.concatenate([own[name] for own in lists]) for name in ("user", "item", "score")})
+
+    def _lists(self, asking: Profiles, public: PublishedModel, n: int) -> dict[str, NDArray[Any]]:
+        """Return the lists of some people, column by column."""
         indptr, own = _own_rows(asking, public.item_ids)
         if asking.n_pairs and not own.size:
             warnings.warn(
                 "none of the items is in the catalogue of the model: recommended by popularity alone.",
                 HetdpWarning,
-                stacklevel=2,
+                stacklevel=4,
             )
         items, scores = best_items(public.model, public.head, public.counts, (indptr, own), n, progress=self.progress)
         there = items >= 0
         users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
-        return as_frame({"user": asking.user_ids[users], "item": public.item_ids[items[there]], "score": scores[there]})
+        return {"user": asking.user_ids[users], "item": public.item_ids[items[there]], "score": scores[there]}
 
     def explain(self, profile: object, item: str | int) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns item and contribution: what of a profile speaks for an item, most first.
@@ -366,13 +371,14 @@ class PrivateRecommender(Estimator):
             return None
         return next(iter(parts)).item_ids
 
+    def _fitted_people(self) -> Parts:
+        if self._own is None:
+            raise InvalidInput(
+                "profiles must be given: this model does not hold those that it was learned from. Got None instead."
+            )
+        return self._own
+
     def _asking(self, profiles: object) -> Profiles:
-        if profiles is None:
-            if self._own is None:
-                raise InvalidInput(
-                    "profiles must be given: this model does not hold those that it was learned from. Got None instead."
-                )
-            return self._own
         if isinstance(profiles, list | tuple | set | frozenset) and all(isinstance(one, str | int) for one in profiles):
             items = sorted(profiles, key=str)
             return Profiles.from_pairs(np.zeros(len(items), dtype=np.int64), items, user_ids=[0])
