@@ -18,6 +18,7 @@ from hetdp.accounting.composition import (
     loss_of,
     losses_of,
     rho_of_epsilon,
+    rho_of_epsilon_delta,
     rho_steps_up,
     steps_down,
     steps_of,
@@ -215,3 +216,20 @@ def test_state_shows_nothing_and_cannot_be_written_to():
     assert "secret" not in repr(state)
     with pytest.raises(ValueError, match="read-only"):
         state.pay(Charge([1e-12]), drop=False).accounts.epsilon[0] = 0
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 5.0, 100.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.01])
+def test_the_way_back_from_epsilon_and_delta_ends_on_the_safe_side(epsilon, delta):
+    rho = rho_of_epsilon_delta(epsilon, delta)
+    assert epsilon_delta_of_rho(rho, delta) <= epsilon
+    assert epsilon_delta_of_rho(rho * 1.0001, delta) > epsilon or rho >= epsilon * (1 - 1e-9)
+    # Better than the closed form (Bun and Steinke 2016).
+    assert rho >= (math.sqrt(epsilon - math.log(delta)) - math.sqrt(-math.log(delta))) ** 2 * 0.999
+
+
+def test_the_way_back_refuses_what_is_no_level():
+    with pytest.raises(InvalidInput, match="epsilon"):
+        rho_of_epsilon_delta(0.0, 1e-6)
+    with pytest.raises(InvalidInput, match="delta"):
+        rho_of_epsilon_delta(1.0, 1.0)

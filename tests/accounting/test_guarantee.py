@@ -53,6 +53,16 @@ def test_text_names_level_unit_and_adversary():
     assert "the weights pay" in Guarantee("epsilon", 0.5, protects="weights").text
 
 
+def test_a_promise_in_rho_says_what_it_implies_for_a_weight_of_1():
+    promise = Guarantee("rho", 0.02, delta=5e-7, at_weight_one=(1.0, 1e-6), protected="person")
+    assert "rho_i = 0.02 * v_i**2, except with a chance of 0.0000005 * v_i, where v_i" in promise.text
+    assert "At a weight of 1 that implies ordinary differential privacy with epsilon = 1 and delta = 0.000001." in (
+        promise.text
+    )
+    assert promise.short.startswith("rho = 0.02 (epsilon = 1 and delta = 0.000001) for a person with a dial of 1, ")
+    assert "implies" not in Guarantee("rho", 0.02).text
+
+
 def test_weights_never_show():
     promise = Guarantee("epsilon", 0.5, weights=PrivacyWeights([0.123456]))
     assert "0.123" not in repr(promise) + promise.text + repr(promise.public())

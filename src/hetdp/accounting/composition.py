@@ -33,6 +33,7 @@ __all__ = [
     "loss_of",
     "losses_of",
     "rho_of_epsilon",
+    "rho_of_epsilon_delta",
     "rho_steps_up",
     "steps_down",
     "steps_of",
@@ -192,6 +193,26 @@ def epsilon_delta_of_rho(rho: ArrayLike, delta: float) -> NDArray[np.float64]:
     best[losses == 0.0] = 0.0
     best[losses == np.inf] = np.inf
     return np.asarray(np.maximum(best, 0.0)[inverse].reshape(np.shape(rho)))
+
+
+def rho_of_epsilon_delta(epsilon: float, delta: float) -> float:
+    """Return a rho, at most epsilon, such that rho-zCDP implies (epsilon, delta)-differential privacy.
+
+    The inverse of `epsilon_delta_of_rho`, rounded down: that function says so of every rho that is returned.
+
+    Examples
+    --------
+    >>> print(f"{rho_of_epsilon_delta(1.0, 1e-6):.5f}")
+    0.02435
+    """
+    positive("epsilon", epsilon)
+    enough, too_much = 0.0, float(epsilon)
+    while enough < (middle := (enough + too_much) / 2.0) < too_much:
+        if float(epsilon_delta_of_rho(middle, delta)) <= epsilon:
+            enough = middle
+        else:
+            too_much = middle
+    return enough
 
 
 def group_loss(losses: ArrayLike, unit: str) -> float:

@@ -71,6 +71,8 @@ class Guarantee:
         level except with `delta * v_i`.
     protected
         What has a weight: "item", "row" or "person".
+    at_weight_one
+        Of a promise in rho: the epsilon and delta of ordinary differential privacy that it implies for a weight of 1.
     weights_amount
         What each weight pays; None for the amount. More where a sum of weights was released too.
     remarks
@@ -102,6 +104,7 @@ class Guarantee:
     recipients: Recipients | None = field(default=None, repr=False, kw_only=True)
     delta: float = field(default=0.0, repr=False, kw_only=True)
     protected: str = field(default="item", repr=False, kw_only=True)
+    at_weight_one: tuple[float, float] | None = field(default=None, repr=False, kw_only=True)
     weights_amount: float | None = field(default=None, repr=False, kw_only=True)
     remarks: Sequence[str] = field(default=(), repr=False, kw_only=True)
     simulated: bool = field(default=False, repr=False, kw_only=True)
@@ -152,10 +155,13 @@ class Guarantee:
                 f"output by a factor of at most exp({shown} * {self.factor}){self._slack}, where {own}."
             )
         else:
+            chance = f" except with a chance of {in_digits(self.delta)} * v_i," if self.delta else ""
             promise = (
                 f"heterogeneous zero-concentrated differential privacy with {level}: {self.adjacent} costs "
-                f"at most rho_i = {shown} * v_i**2, where {own}."
+                f"at most rho_i = {shown} * v_i**2,{chance} where {own}."
             )
+            if self.at_weight_one is not None:
+                promise += f" At a weight of 1 that implies ordinary differential privacy with {self._ordinary}."
         if self.recipients is None:
             weights = f"Each weight is itself protected with {self.unit} = {in_digits(self.amount)}."
             if self.weights_amount is not None:
@@ -190,6 +196,8 @@ class Guarantee:
         if self.protects == "weights":
             return f"{level} for each dial, {against}; values pay nothing"
         slack = f" and delta = {in_digits(self.delta)}" if self.delta else ""
+        if self.at_weight_one is not None:
+            slack = f" ({self._ordinary})"
         whose = "a dial of 1" if self.protected == "item" else f"a {self.protected} with a dial of 1"
         others = "in proportion for others" if self.unit == "epsilon" else "times the square of the dial for others"
         promised = f"{level}{slack} for {whose}, {others}"
@@ -206,6 +214,12 @@ class Guarantee:
         if self.recipients.together:
             return ""
         return f"; all {self.most_recipients:,} lists together: {in_digits(self.total)}"
+
+    @property
+    def _ordinary(self) -> str:
+        """What a promise in rho implies at a weight of 1."""
+        epsilon, delta = self.at_weight_one or (math.inf, 0.0)
+        return f"epsilon = {in_digits(epsilon)} and delta = {in_digits(delta)}"
 
     @property
     def _slack(self) -> str:
