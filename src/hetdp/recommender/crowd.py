@@ -1,15 +1,19 @@
 """A crowd that grows: the catalogue and the head it was begun with, and what was learned from its parts so far."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
+from hetdp.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
+from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.evidence import Learning
 from hetdp.recommender.model import learn
 from hetdp.recommender.names import choose_names
-from hetdp.recommender.parts import Parts, on_items
+from hetdp.recommender.parts import Part, Parts, on_items
 from hetdp.recommender.promise import promise
 from hetdp.recommender.published import ModelSettings, PublishedModel
 from hetdp.recommender.sketched import SketchLearning
@@ -32,22 +36,31 @@ class Crowd:
         The public catalogue; None if names are to be chosen.
     head
         Ids of the items to relate; None for all, or the most popular ones.
+    dials
+        How much each person counts, where whole people are protected.
     """
 
     def __init__(
-        self, settings: ModelSettings, parts: Parts, stream: Stream, *, given: Ids | None, head: object = None
+        self,
+        settings: ModelSettings,
+        parts: Parts,
+        stream: Stream,
+        *,
+        given: Ids | None,
+        head: object = None,
+        dials: PersonDials | None = None,
     ) -> None:
         self.settings = settings
         self._simulated = stream.simulated
         self._complete = given is not None
-        self.item_ids = choose_names(parts, settings, stream) if given is None else given
-        self._learning: Learning = SketchLearning(settings.model_epsilon, self.item_ids.size, stream)
+        self.item_ids = choose_names(parts, settings, stream, dials) if given is None else given
+        self._learning = _learning(settings, self.item_ids.size, stream)
         if head is not None:
             self._head = self._given_head(head)
         elif self.item_ids.size <= settings.n_head:
             self._head = np.arange(self.item_ids.size, dtype=np.int32)
         else:
-            self._head = self._most_popular(parts)
+            self._head = self._most_popular(parts, dials)
 
     def __repr__(self) -> str:
         return f"Crowd({self.item_ids.size} items)"
@@ -56,10 +69,10 @@ class Crowd:
         message = "a crowd cannot be pickled: its secret must stay here"
         raise TypeError(message)
 
-    def add(self, parts: Parts) -> None:
+    def add(self, parts: Parts, dials: PersonDials | None = None) -> None:
         """Learn from more people."""
         for part in parts:
-            self._learning.add(on_items(part, self.item_ids, complete=self._complete), self._head)
+            self._learning.add(self._placed(part, dials), self._head)
 
     def publish(self, *, by_position: bool) -> PublishedModel:
         """Return what may be published: a function of what the people have published, and of public names."""
@@ -75,9 +88,13 @@ class Crowd:
             simulated=self._simulated,
         )
 
-    def _most_popular(self, parts: Parts) -> NDArray[np.int32]:
+    def _placed(self, part: Profiles, dials: PersonDials | None) -> Part:
+        placed = on_items(part, self.item_ids, complete=self._complete)
+        return placed if dials is None else replace(placed, dials=dials.codes(part.user_ids))
+
+    def _most_popular(self, parts: Parts, dials: PersonDials | None) -> NDArray[np.int32]:
         for part in parts:
-            self._learning.count(on_items(part, self.item_ids, complete=self._complete))
+            self._learning.count(self._placed(part, dials))
         order = np.argsort(-self._learning.counts, kind="stable")
         return np.sort(order[: self.settings.n_head]).astype(np.int32)
 
@@ -90,3 +107,11 @@ class Crowd:
         if not 0 < wanted.size <= self.settings.n_head:
             raise InvalidInput(f"head must be 1 to {self.settings.n_head} items (n_head). Got {wanted.size} instead.")
         return np.sort(wanted)
+
+
+def _learning(settings: ModelSettings, n_items: int, stream: Stream) -> Learning:
+    if settings.release == "sketch":
+        return SketchLearning(settings.model_epsilon, n_items, stream)
+    from hetdp.recommender.matrix import MatrixLearning, MatrixRule  # loads numba
+
+    return MatrixLearning(settings.model_rho, MatrixRule(settings.unit), n_items=n_items, stream=stream)

@@ -2,8 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, Self, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from hetdp.neighbors.inputs import asking_profiles, column_names, matrix_profile
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of, positions
 from hetdp.recommender.crowd import Crowd
+from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.file import load, save
 from hetdp.recommender.lists import best_items, contributions
 from hetdp.recommender.names import CATALOGUES
@@ -31,6 +32,7 @@ RELEASES = ("sketch", "matrix")
 UNITS = ("item", "user")
 
 Progress = Callable[[int, int], None]
+UserWeights: TypeAlias = Mapping[str, float] | Mapping[int, float] | Sequence[float] | NDArray[np.floating] | None
 
 
 class PrivateRecommender(Estimator):
@@ -117,7 +119,13 @@ class PrivateRecommender(Estimator):
         self._own: Parts | None = None
         self._by_position = False
 
-    def fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002, N803  (names of scikit-learn)
+    def fit(
+        self,
+        X: object,  # noqa: N803  (names of scikit-learn)
+        y: object = None,  # noqa: ARG002
+        *,
+        user_weights: UserWeights = None,
+    ) -> Self:
         """Learn a model from everybody.
 
         Parameters
@@ -127,21 +135,31 @@ class PrivateRecommender(Estimator):
             or a list of parts, each `Profiles` or the name of a file, that hold whole people.
         y
             Ignored.
+        user_weights
+            With `unit="user"`: the dial of each person, a number in [0, 1], as a mapping from ids or in the order of
+            the profiles. Default: 1. A dial is the person's own; never compute it from what the person has.
 
         Privacy
         -------
         One release: `guarantee_`. Fitting again is another one.
         """
         parts, by_position = _as_parts(X)
-        crowd = self._begin(parts, by_position=by_position)
-        crowd.add(parts)
+        dials = self._dials(parts, user_weights)
+        crowd = self._begin(parts, by_position=by_position, dials=dials)
+        crowd.add(parts, dials)
         published = crowd.publish(by_position=by_position)
         # Everything at once, so that an interrupted fit leaves the model as it was.
         self._crowd, self._published, self._by_position = crowd, published, by_position
         self._own = parts
         return self
 
-    def partial_fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002, N803
+    def partial_fit(
+        self,
+        X: object,  # noqa: N803
+        y: object = None,  # noqa: ARG002
+        *,
+        user_weights: UserWeights = None,
+    ) -> Self:
         """Learn from more people: newcomers, or one part of a crowd after the other.
 
         Parameters
@@ -151,6 +169,8 @@ class PrivateRecommender(Estimator):
             (a list of ids, or the columns of a matrix), and a given `head` if that is longer than `n_head`.
         y
             Ignored.
+        user_weights
+            As for `fit`, of the people in this part.
 
         Privacy
         -------
@@ -158,6 +178,7 @@ class PrivateRecommender(Estimator):
         `guarantee_` says. With `release="matrix"` all parts must come before the model is first asked for.
         """
         parts, by_position = _as_parts(X)
+        dials = self._dials(parts, user_weights)
         if self._crowd is None:
             if self.__sklearn_is_fitted__():
                 raise InvalidInput(
@@ -170,18 +191,33 @@ class PrivateRecommender(Estimator):
                     "catalogue must be a list of ids, and head one too if that is longer than n_head, for partial_fit: "
                     "what must be chosen from everybody needs more than one pass. Got another instead. Use fit."
                 )
-            self._crowd, self._by_position = self._begin(parts, by_position=by_position), by_position
+            self._crowd, self._by_position = self._begin(parts, by_position=by_position, dials=dials), by_position
         elif self._crowd.settings not in (self._settings(), self._settings(given=True)):
             raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
-        self._crowd.add(parts)
+        self._crowd.add(parts, dials)
         self._published = self._own = None
         return self
 
-    def _begin(self, parts: Parts, *, by_position: bool) -> Crowd:
+    def _dials(self, parts: Parts, given: UserWeights) -> PersonDials | None:
+        if given is None:
+            return None
+        if self.unit != "user":
+            raise InvalidInput(
+                "user_weights must come with unit='user'. Got some with unit='item' instead, where each item has a "
+                "weight of its own."
+            )
+        if isinstance(given, Mapping):
+            return PersonDials(as_ids("user", list(given)), list(given.values()))
+        if len(parts) != 1:
+            raise InvalidInput("user_weights must be a mapping where the data come in parts. Got a list instead.")
+        return PersonDials(next(iter(parts)).user_ids, given)
+
+    def _begin(self, parts: Parts, *, by_position: bool, dials: PersonDials | None) -> Crowd:
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
         given = self._given_items(parts, by_position=by_position)
-        return Crowd(self._settings(given=given is not None), parts, own, given=given, head=self.head)
+        settings = self._settings(given=given is not None)
+        return Crowd(settings, parts, own, given=given, head=self.head, dials=dials)
 
     @property
     def _public(self) -> PublishedModel:

@@ -8,27 +8,39 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import Stream
-from hetdp.profiles.coded import WEIGHT_STEPS, code_profiles, observed_items
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles, observed_items
 from hetdp.profiles.reading.identifiers import Ids
+from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.parts import Parts
 from hetdp.recommender.published import ModelSettings
 from hetdp.tables.keys import choose
 
-__all__ = ["CATALOGUES", "choose_names", "chosen_names", "counted_names"]
+__all__ = ["CATALOGUES", "MOST_NAMES", "choose_names", "chosen_names", "counted_names"]
 
 CATALOGUES = ("private", "given", "observed")
+#: The most names that a person can count in full for, where whole people are protected (`max_groups` of tables).
+MOST_NAMES = 8
+#: Finer steps for people who count a little for many names.
+_PERSON_BITS = 15
 
 
-def choose_names(parts: Parts, settings: ModelSettings, stream: Stream) -> Ids:
+def choose_names(parts: Parts, settings: ModelSettings, stream: Stream, dials: PersonDials | None = None) -> Ids:
     """Return the items that may be named, sorted, by a pass over all parts.
 
     Privacy
     -------
     "private" costs as `chosen_names` says; "observed" gives away every item that somebody counts.
     """
-    names, counts = counted_names(parts)
+    whole_people = settings.unit == "user"
+    names, counts = counted_names(parts, dials, whole_people=whole_people)
     if settings.catalogue == "private":
-        kept = chosen_names(counts, epsilon=settings.names_epsilon, delta=settings.delta, stream=stream)
+        kept = chosen_names(
+            counts,
+            epsilon=settings.names_epsilon,
+            delta=settings.names_delta,
+            stream=stream,
+            whole_people=whole_people,
+        )
         names = names[kept]
     if not names.size:
         raise DataError(
@@ -38,12 +50,23 @@ def choose_names(parts: Parts, settings: ModelSettings, stream: Stream) -> Ids:
     return names
 
 
-def counted_names(parts: Parts) -> tuple[Ids, NDArray[np.int64]]:
-    """Return the items that somebody counts, sorted, and the sum of the codes of each. Exact, so private."""
+def counted_names(
+    parts: Parts, dials: PersonDials | None = None, *, whole_people: bool = False
+) -> tuple[Ids, NDArray[np.int64]]:
+    """Return the items that somebody counts, sorted, and the sum of the codes of each. Exact, so private.
+
+    Whole people are counted in steps of their own, 255 * 2**15 of which are one item in full.
+    """
     names, counts = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     for part in parts:
-        coded, ids = observed_items(code_profiles(part), part)
-        own = np.bincount(coded.items, weights=coded.codes, minlength=ids.size).astype(np.int64)
+        coded = code_profiles(part)
+        if dials is not None:
+            coded = dials.present(coded, part.user_ids)
+        coded, ids = observed_items(coded, part)
+        steps = coded.codes.astype(np.int64)
+        if whole_people:
+            steps = _steps_of_people(coded, None if dials is None else dials.codes(part.user_ids))
+        own = np.bincount(coded.items, weights=steps, minlength=ids.size).astype(np.int64)
         if names.size and ids.size and names.dtype != ids.dtype:  # a number is a text where another id is one
             names, ids = (np.array([str(one) for one in side.tolist()], dtype=object) for side in (names, ids))
         joined, places = np.unique(np.concatenate([names, ids]) if names.size else ids, return_inverse=True)
@@ -52,23 +75,35 @@ def counted_names(parts: Parts) -> tuple[Ids, NDArray[np.int64]]:
     return names, counts
 
 
-def chosen_names(counts: NDArray[np.int64], *, epsilon: Fraction, delta: Real, stream: Stream) -> NDArray[np.bool_]:
+def _steps_of_people(coded: CodedProfiles, dials: NDArray[np.uint8] | None) -> NDArray[np.int64]:
+    """Return how much each item of each person counts: u v min(1, m / sum of v), so that a person adds at most u m."""
+    users, codes = np.repeat(np.arange(coded.n_users), coded.sizes), coded.codes.astype(np.int64)
+    totals = np.bincount(users, weights=codes, minlength=coded.n_users).astype(np.int64)
+    most = np.minimum(totals, MOST_NAMES * WEIGHT_STEPS) * (np.int64(WEIGHT_STEPS) if dials is None else dials)
+    return np.asarray(codes * most[users] * 2**_PERSON_BITS // (WEIGHT_STEPS * totals[users]), dtype=np.int64)
+
+
+def chosen_names(
+    counts: NDArray[np.int64], *, epsilon: Fraction, delta: Real, stream: Stream, whole_people: bool = False
+) -> NDArray[np.bool_]:
     """Return which items may be named: those that enough people count, whatever the noise.
 
     Parameters
     ----------
     counts
-        The sum of the codes of each item, in steps of 1/255; exact.
+        Of each item, as `counted_names` returns them; exact.
     epsilon, delta
-        What an item of weight 1 may lose by it.
+        What an item of weight 1 (or a person of dial 1) may lose by it.
     stream
         Where the noise comes from.
+    whole_people
+        Whether a person is protected with all items: up to `MOST_NAMES` of them count in full.
 
     Privacy
     -------
-    Unit: one item of one person. An item of weight v loses at most (epsilon v, delta v), and one of weight 0 nothing:
-    an item that nobody counts has no noise drawn for it either. Needs a holder who is trusted with exact counts.
-    Theorem: docs/proofs/tables.md, "Keys chosen from the data".
+    Unit: one item of one person, or one person with all items. A weight of v loses at most (epsilon v, delta v), and a
+    weight of 0 nothing: an item that nobody counts has no noise drawn for it either. Needs a holder who is trusted with
+    exact counts. Theorem: docs/proofs/tables.md, "Keys chosen from the data".
 
     Examples
     --------
@@ -79,7 +114,8 @@ def chosen_names(counts: NDArray[np.int64], *, epsilon: Fraction, delta: Real, s
     """
     named = np.zeros(counts.size, dtype=np.bool_)
     (there,) = np.nonzero(counts)
+    steps, groups = (WEIGHT_STEPS << _PERSON_BITS, MOST_NAMES) if whole_people else (WEIGHT_STEPS, 1)
     named[there] = choose(
-        counts[there].tolist(), epsilon=epsilon, delta=delta, steps=WEIGHT_STEPS, groups=1, stream=stream
+        counts[there].tolist(), epsilon=epsilon, delta=delta, steps=steps, groups=groups, stream=stream
     )
     return named

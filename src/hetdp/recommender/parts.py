@@ -112,10 +112,11 @@ def _sortable(keys: NDArray[np.uint64]) -> NDArray[np.bytes_]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Part:
-    """People and what counts of their profiles, on a public catalogue."""
+    """People, what counts of their profiles on a public catalogue, and the dials of whole people in steps of 1/255."""
 
     user_ids: Ids
     coded: CodedProfiles
+    dials: NDArray[np.uint8] | None = None
 
     def __repr__(self) -> str:
         return f"Part({self.coded.n_users} users)"

@@ -1,6 +1,6 @@
 """What a model promises, before or after the fact."""
 
-from hetdp.accounting.guarantee import Guarantee
+from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.recommender.published import ModelSettings
 
 __all__ = ["promise"]
@@ -14,6 +14,8 @@ _HOLDER = (
 )
 _OBSERVED = "Names of items that somebody counts are taken as public: that somebody has them is given away."
 _LISTS = "It is about the model: a list or an explanation comes from the exact own profile, and is for its owner only."
+_MATRIX = "Whoever holds the profiles is trusted with them, and publishes one noisy matrix."
+_PERSON = "adding or removing a user with everything that the user has"
 _USERS = "Names of users are taken as public."
 
 
@@ -27,6 +29,8 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
     >>> promise(settings).amount, promise(settings).delta
     (1.0, 0.0)
     """
+    if settings.release == "matrix":
+        return _of_matrix(settings, simulated=simulated)
     private = settings.catalogue == "private"
     trust = {"private": _HOLDER, "observed": _OBSERVED, "given": _NOBODY_TRUSTED}[settings.catalogue]
     return Guarantee(
@@ -37,5 +41,29 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
         _EVERYBODY,
         delta=float(settings.delta) if private else 0.0,
         remarks=(trust, _USERS, _LISTS),
+        simulated=simulated,
+    )
+
+
+def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
+    rho = float(settings.rho)
+    if settings.unit == "item":
+        whom = (_USERS,)
+    else:
+        chance = (
+            f", except with a chance of {in_digits(2 * settings.names_delta)} * v_i" if settings.names_delta else ""
+        )
+        whom = (f"A user whose whole profile is exchanged for another loses {in_digits(2 * rho)} * v_i**2{chance}.",)
+    observed = (_OBSERVED,) if settings.catalogue == "observed" else ()
+    return Guarantee(
+        "rho",
+        rho,
+        "values",
+        _ADDED if settings.unit == "item" else _PERSON,
+        _EVERYBODY,
+        delta=float(settings.names_delta),
+        at_weight_one=(float(settings.epsilon), float(settings.delta)),
+        protected="item" if settings.unit == "item" else "person",
+        remarks=(_MATRIX, *observed, *whom, _LISTS),
         simulated=simulated,
     )

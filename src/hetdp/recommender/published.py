@@ -1,11 +1,13 @@
 """What a fit publishes: the catalogue, the model of its head, and the promise. Nothing else is saved or pickled."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.accounting.composition import rho_of_epsilon_delta
 from hetdp.accounting.guarantee import Guarantee
 from hetdp.profiles.reading.identifiers import Ids
 from hetdp.recommender.model import ItemModel
@@ -14,6 +16,9 @@ __all__ = ["ModelSettings", "PublishedModel"]
 
 #: Part of epsilon that goes to names where they are chosen privately; measured, docs/recommender.md.
 NAMES_SHARE = Fraction(1, 10)
+#: Part of rho that goes to them with a matrix: about the same epsilon, at epsilon 1.
+NAMES_RHO_SHARE = Fraction(1, 5)
+_FINE = 2**60
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,41 @@ class ModelSettings:
 
     @property
     def names_epsilon(self) -> Fraction:
-        """The part of epsilon that chooses names."""
-        return NAMES_SHARE * self.epsilon if self.catalogue == "private" else Fraction(0)
+        """The part of epsilon that chooses names; of a matrix, as much as is worth its part of rho, rounded down."""
+        if self.catalogue != "private":
+            return Fraction(0)
+        if self.release == "sketch":
+            return NAMES_SHARE * self.epsilon
+        square = 2 * NAMES_RHO_SHARE * self.rho
+        return Fraction(math.isqrt(math.floor(square * _FINE**2)), _FINE)
+
+    @property
+    def names_delta(self) -> Fraction:
+        """The part of delta that chooses names."""
+        if self.catalogue != "private":
+            return Fraction(0)
+        return self.delta if self.release == "sketch" else self.delta / 2
 
     @property
     def model_epsilon(self) -> Fraction:
-        """The part of epsilon that the model is learned with."""
+        """The part of epsilon that sketches are drawn with."""
         return self.epsilon - self.names_epsilon
+
+    @property
+    def rho(self) -> Fraction:
+        """What epsilon and delta are worth in zCDP, names included, where a matrix is released; rounded down."""
+        return Fraction(rho_of_epsilon_delta(_down(self.epsilon), _down(self.delta - self.names_delta)))
+
+    @property
+    def model_rho(self) -> Fraction:
+        """The part of rho that a matrix is released with."""
+        return self.rho * (1 - NAMES_RHO_SHARE) if self.catalogue == "private" else self.rho
+
+
+def _down(exact: Fraction) -> float:
+    """Return the largest float that is not above a number."""
+    nearest = float(exact)
+    return math.nextafter(nearest, 0.0) if Fraction(nearest) > exact else nearest
 
 
 @dataclass(frozen=True, eq=False)

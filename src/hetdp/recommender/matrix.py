@@ -1,0 +1,288 @@
+"""Evidence from one noisy matrix: whoever holds the profiles is trusted, and publishes how often items go together.
+
+A person with weights y on the head adds y y^T min(1, R/|y|) (unit "item") or u y y^T min(1, R²/|y|²) (unit "user", u
+the person's own dial): the upper triangle with its diagonal, in whole steps, cut toward 0. Weights are counted in
+steps of 1/255, so |y|² is a whole number too, one factor per person is all that is rounded before the product, and sums
+are the same, bit for bit, in any order. Exact discrete Gaussian noise is added once, when all parts are in. Proved in
+docs/proofs/recommender.md, "One noisy matrix".
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import Stream
+from hetdp.noise.gaussian import gaussian_integers
+from hetdp.noise.laplace import MAXIMUM_SCALE
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
+from hetdp.recommender.evidence import Evidence
+from hetdp.recommender.parts import Part
+
+__all__ = ["COUNTS_SHARE", "ONE_ITEM", "ONE_PAIR", "MatrixLearning", "MatrixRule", "MatrixSums", "noisy_sums"]
+
+#: Part of rho that goes to the counts of a catalogue that is longer than the head.
+COUNTS_SHARE = Fraction(1, 20)
+#: A person's factor has this many binary digits, and a product of two codes with it is cut by `_CUT` of them.
+_FACTOR = 46
+_CUT = 31
+#: Steps of a product of two weights of 1, and of one weight of 1.
+ONE_PAIR = WEIGHT_STEPS**2 << (_FACTOR - _CUT)
+ONE_ITEM = WEIGHT_STEPS << (_FACTOR - _CUT)
+#: An entry loses less than this many steps: by the cut itself, and by a factor that is a little too small.
+_LOST = Fraction(10_001, 10_000)
+#: More than the relative error of a division, a square root and a product of doubles.
+_ROUNDING = 2.0**-50
+
+
+@dataclass(frozen=True)
+class MatrixRule:
+    """How a person's items become whole numbers, and how far one item, or one person, can move them. Public.
+
+    Attributes
+    ----------
+    unit
+        What is protected: "item" or "user".
+    clip
+        R²: somebody with this many items of weight 1 counts in full; who has more counts less for each pair.
+
+    Examples
+    --------
+    >>> print(f"{MatrixRule('item').pair_spread(4096) / ONE_PAIR:.4f} {math.sqrt(30 + 2 / 3):.4f}")
+    5.5381 5.5377
+    """
+
+    unit: str
+    clip: int = 30
+
+    def pair_factors(self, coded: CodedProfiles, dials: NDArray[np.uint8] | None) -> NDArray[np.int64]:
+        """Return, of each person, 2**46 times what a product of two weights counts: never more than it may."""
+        return self._factors(coded, dials, squared=self.unit == "user")
+
+    def count_factors(self, coded: CodedProfiles, dials: NDArray[np.uint8] | None) -> NDArray[np.int64]:
+        """Return, of each person, 2**46 times what a weight counts: an item alone in full, a person within the ball."""
+        if self.unit == "item":
+            return np.full(coded.n_users, 1 << _FACTOR)
+        return self._factors(coded, dials, squared=False)
+
+    def pair_spread(self, size: int) -> int:
+        """Return how far a weight of 1 may move the matrix of a head of some size, in steps: in L2, rounded up.
+
+        Privacy
+        -------
+        Item i of weight v moves it by at most v times this; a person of dial u who comes or goes by at most u times
+        this. For items it includes the cut of every entry to whole steps, which does not shrink with the weight: an
+        item that counts has a weight of at least 1/255, so 255 times the cut is enough.
+        """
+        if self.unit == "user":
+            return _root_up(Fraction(ONE_PAIR**2 * self.clip * (self.clip + 1), 2))
+        lost = _root_up(_LOST**2 * size * (size + 1) / 2)
+        return _root_up(ONE_PAIR**2 * Fraction(3 * self.clip + 2, 3)) + WEIGHT_STEPS * lost
+
+    @property
+    def count_spread(self) -> int:
+        """How far a weight of 1 may move the counts, in steps."""
+        return ONE_ITEM if self.unit == "item" else _root_up(Fraction(ONE_ITEM**2 * self.clip))
+
+    def _factors(self, coded: CodedProfiles, dials: NDArray[np.uint8] | None, *, squared: bool) -> NDArray[np.int64]:
+        """Return 2**46 u min(1, R/|y|), or its square but for u, as whole numbers that are never above it.
+
+        A quotient, a square root and a product: IEEE 754 fixes each, so every machine finds the same.
+        """
+        running = np.concatenate([[0], np.cumsum(coded.codes.astype(np.int64) ** 2)])
+        squares, limit = np.diff(running[coded.indptr]), self.clip * WEIGHT_STEPS**2
+        share = limit / np.maximum(squares, limit)
+        if not squared:
+            share = np.sqrt(share)
+        share = np.where(squares > limit, share * (1.0 - _ROUNDING), 1.0)
+        factors = np.floor(share * 2.0**_FACTOR).astype(np.int64)
+        return factors if dials is None else factors * dials // WEIGHT_STEPS
+
+
+def _root_up(square: Fraction) -> int:
+    """Return the smallest whole number that is not below a square root."""
+    return math.isqrt(math.ceil(square) - 1) + 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MatrixSums:
+    """What some people count together, in whole steps. Exact, so as private as their profiles.
+
+    Attributes
+    ----------
+    counts
+        Of each item of the catalogue.
+    pairs
+        Of each pair of items of the head: the pair (i, j), j <= i, is at i (i + 1) / 2 + j.
+    """
+
+    counts: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        return f"MatrixSums({self.counts.size} items)"
+
+    def __add__(self, other: "MatrixSums") -> "MatrixSums":
+        return MatrixSums(self.counts + other.counts, self.pairs + other.pairs)
+
+    @classmethod
+    def of_nobody(cls, n_items: int, n_head: int) -> Self:
+        """Return sums to begin with."""
+        return cls(np.zeros(n_items, dtype=np.int64), np.zeros(n_head * (n_head + 1) // 2, dtype=np.int64))
+
+    def add_counts(self, part: Part, rule: MatrixRule) -> None:
+        """Add how much each item of the catalogue counts for some people, in place."""
+        coded = part.coded
+        _add_counts(coded.indptr, coded.items, coded.codes, rule.count_factors(coded, part.dials), self.counts)
+
+    def add_pairs(self, part: Part, rule: MatrixRule, head: NDArray[np.int32]) -> None:
+        """Add how much each pair of items of the head counts for some people, in place."""
+        places = np.full(part.coded.n_items, -1, dtype=np.int32)
+        places[head] = np.arange(head.size, dtype=np.int32)
+        coded = part.coded.renamed(places, head.size)
+        _add_pairs(coded.indptr, coded.items, coded.codes, rule.pair_factors(coded, part.dials), self.pairs)
+
+
+@njit(cache=True, nogil=True)
+def _add_counts(
+    indptr: NDArray[np.int64],
+    items: NDArray[np.int32],
+    codes: NDArray[np.uint8],
+    factors: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    for person in range(factors.size):
+        for place in range(indptr[person], indptr[person + 1]):
+            counts[items[place]] += (np.int64(codes[place]) * factors[person]) >> _CUT
+
+
+@njit(cache=True, nogil=True)
+def _add_pairs(
+    indptr: NDArray[np.int64],
+    items: NDArray[np.int32],
+    codes: NDArray[np.uint8],
+    factors: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+) -> None:
+    for person in range(factors.size):
+        for one in range(indptr[person], indptr[person + 1]):
+            row = np.int64(items[one])
+            begin = row * (row + 1) // 2
+            scaled = np.int64(codes[one]) * factors[person]
+            for two in range(indptr[person], one + 1):
+                pairs[begin + items[two]] += (scaled * np.int64(codes[two])) >> _CUT
+
+
+def noisy_sums(exact: NDArray[np.int64], *, spread: int, rho: Fraction, stream: Stream) -> NDArray[np.int64]:
+    """Return sums with exact noise, for which a weight of 1, that moves them by up to `spread` in L2, pays rho."""
+    variance = spread**2 / (2 * rho)
+    if variance >= MAXIMUM_SCALE**2:
+        raise InvalidInput("epsilon must be larger for a matrix. Got one that asks for too much noise instead.")
+    return exact + gaussian_integers(variance, exact.size, stream)
+
+
+class MatrixLearning:
+    """The exact sums of a crowd, part by part, and the noise that makes them public, drawn once.
+
+    Parameters
+    ----------
+    rho
+        What a weight of 1 pays for all that is released here, in zCDP.
+    rule
+        How people count.
+    n_items
+        Size of the catalogue.
+    stream
+        Where noise comes from.
+
+    Privacy
+    -------
+    Sums are exact and stay here; `counts` and `evidence` are public. Unit "item": adding, removing or re-weighting an
+    item of weight v costs rho v². Unit "user": a person of dial u who comes or goes costs rho u², one whose profile is
+    exchanged 2 rho u². Where the catalogue is longer than the head, `COUNTS_SHARE` of rho pays for the counts. Once
+    noise was drawn for a sum, nothing is added to it: a second look would be a second loss.
+    """
+
+    def __init__(self, rho: Fraction, rule: MatrixRule, *, n_items: int, stream: Stream) -> None:
+        self._rho = rho
+        self._rule = rule
+        self._n_items = n_items
+        self._stream = stream
+        self._sums = MatrixSums.of_nobody(n_items, 0)
+        self._counted_first = False
+        self._head: NDArray[np.int32] | None = None
+        self._counts: NDArray[np.float64] | None = None
+        self._evidence: Evidence | None = None
+
+    def __repr__(self) -> str:
+        return f"MatrixLearning({self._n_items} items)"
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        message = "a matrix cannot be pickled before its noise is drawn: its sums are exact"
+        raise TypeError(message)
+
+    def count(self, part: Part) -> None:
+        """Count the items of a part, for the choice of a head; `add` must follow, with the same people."""
+        self._require_open(self._counts)
+        self._counted_first = True
+        self._sums.add_counts(part, self._rule)
+
+    def add(self, part: Part, head: NDArray[np.int32]) -> None:
+        """Add the pairs of a part; `head` is where the items to relate are in the catalogue."""
+        self._require_open(self._evidence)
+        if self._head is None:
+            self._head = head
+            self._sums = MatrixSums(self._sums.counts, MatrixSums.of_nobody(0, head.size).pairs)
+        if self._counts_apart and not self._counted_first:
+            self._sums.add_counts(part, self._rule)
+        self._sums.add_pairs(part, self._rule, head)
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """How much each item of the catalogue counts, noise included: the diagonal of the matrix if all are in it."""
+        if not self._counts_apart:
+            return self.evidence().counts
+        if self._counts is None:
+            rho, spread = self._rho * COUNTS_SHARE, self._rule.count_spread
+            self._counts = noisy_sums(self._sums.counts, spread=spread, rho=rho, stream=self._stream) / ONE_ITEM
+        return self._counts
+
+    def evidence(self) -> Evidence:
+        """Return the noisy matrix of the head, and what is known about its noise."""
+        if self._head is None:
+            raise InvalidInput("a model must be learned from at least one part. Got none instead.")
+        if self._evidence is None:
+            rho = self._rho
+            if self._counts_apart:
+                rho -= rho * COUNTS_SHARE
+                _ = self.counts  # drawn before the sums are let go
+            size = self._head.size
+            spread = self._rule.pair_spread(size)
+            noisy = noisy_sums(self._sums.pairs, spread=spread, rho=rho, stream=self._stream) / ONE_PAIR
+            gram = np.empty((size, size))
+            for row in range(size):
+                begin = row * (row + 1) // 2
+                gram[row, : row + 1] = gram[: row + 1, row] = noisy[begin : begin + row + 1]
+            noise = float(Fraction(spread, ONE_PAIR) ** 2 / (2 * rho))
+            edge = 2.0 * math.sqrt(noise * size)
+            self._evidence = Evidence(np.diag(gram).copy(), gram, edge, noise=noise, count_noise=noise)
+            self._sums = MatrixSums.of_nobody(0, 0)
+        return self._evidence
+
+    @property
+    def _counts_apart(self) -> bool:
+        """Whether counts are released beside the matrix, for the choice of a head and for items outside it."""
+        return self._counted_first or (self._head is not None and self._head.size < self._n_items)
+
+    @staticmethod
+    def _require_open(published: object) -> None:
+        if published is not None:
+            raise InvalidInput(
+                "all parts must come before the model is first asked for, with release='matrix': its noise is drawn "
+                "once, and more people would be another release. Got another part instead. Fit anew."
+            )
