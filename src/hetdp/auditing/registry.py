@@ -44,6 +44,7 @@ PROVIDERS = (
     "hetdp.auditing.cases",
     "hetdp.tables.audits",
     "hetdp.neighbors.engines.audits",
+    "hetdp.recommender.audits",
     "hetdp.node.audits",
 )
 

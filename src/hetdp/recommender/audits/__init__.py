@@ -1,0 +1,16 @@
+"""Models on the examination table: cases for the battery, and mutants that it must catch."""
+
+from collections.abc import Sequence
+
+from hetdp.auditing.mutants.base import Mutant
+from hetdp.auditing.registry import Case
+from hetdp.recommender.audits import sketched
+
+__all__ = ["MUTANTS", "audit_cases"]
+
+MUTANTS: Sequence[Mutant] = (*sketched.MUTANTS,)
+
+
+def audit_cases(size: str) -> list[Case]:
+    """Return the cases of models, for the battery."""
+    return [*sketched.audit_cases(size)]
