@@ -179,6 +179,7 @@ class EvaluationPlan:
     def _model(self, engine: str, epsilon: float, seed: int) -> PrivateNeighbors:
         return PrivateNeighbors(
             self.neighbors,
+            n_voters=1,  # nothing is recommended
             epsilon=epsilon,
             engine=engine,
             score=self.score,

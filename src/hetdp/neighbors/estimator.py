@@ -20,10 +20,11 @@ from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Effort, Engine, Fitted, Levels, Progress, Run, Search
-from hetdp.neighbors.inputs import asking_profiles, column_names, matrix_profiles, on_fitted_items
+from hetdp.neighbors.inputs import asking_profiles, column_names, given_profiles, on_fitted_items
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles, code_profiles, observed_items
+from hetdp.profiles.coded import code_profiles, observed_items
+from hetdp.profiles.holdings import Holdings, holdings
 from hetdp.profiles.reading.identifiers import position_of
 from hetdp.sketching.significance import SIGNIFICANT
 
@@ -41,6 +42,9 @@ class PrivateNeighbors(Estimator):
     ----------
     n_neighbors
         Length of a list, below the number of users.
+    n_voters
+        How many of the most similar users vote on recommendations; at most all others. Ten cannot outvote the noise.
+        They are found by `fit`, and cost nothing but time: 1 saves it where no recommendations will be asked for.
     epsilon
         What an item of weight 1 may lose: against one recipient ("exact"), per comparison ("gossip"), or against
         everybody together ("sketch").
@@ -85,8 +89,9 @@ class PrivateNeighbors(Estimator):
 
     Privacy
     -------
-    An item of weight 0 has no influence on anything, except on sizes that are declared public. See `guarantee_` for who
-    may see what, and docs/neighbors.md.
+    An item of weight 0 has no influence on anything but its owner's own list (which is made from all they have, and
+    never recommends any of it), and on sizes that are declared public. See `guarantee_` for who may see what, and
+    docs/neighbors.md.
 
     Examples
     --------
@@ -101,6 +106,7 @@ class PrivateNeighbors(Estimator):
         self,
         n_neighbors: int = 10,
         *,
+        n_voters: int = 100,
         epsilon: Real = 1.0,
         engine: str = "exact",
         score: str = "overlap",
@@ -113,6 +119,7 @@ class PrivateNeighbors(Estimator):
         progress: Progress | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
+        self.n_voters = n_voters
         self.epsilon = epsilon
         self.engine = engine
         self.score = score
@@ -130,7 +137,8 @@ class PrivateNeighbors(Estimator):
         Parameters
         ----------
         X
-            `Profiles`, or a matrix of users x items in which anything but 0 means "has it" (weight 1).
+            `Profiles`; a table of pairs with the columns user, item and, if there are weights, weight; or a matrix of
+            users x items in which anything but 0 means "has it" (weight 1).
         y
             Ignored.
 
@@ -142,22 +150,23 @@ class PrivateNeighbors(Estimator):
         engine, score, k, epsilon = self._checked()
         if score.warning is not None:
             warnings.warn(score.warning, HetdpWarning, stacklevel=2)
-        profiles = X if isinstance(X, Profiles) else matrix_profiles(X)
+        profiles, by_position = given_profiles(X)
         if k >= profiles.n_users:
             raise InvalidInput(
                 f"n_neighbors must be below the number of users (n_samples = {profiles.n_users}). Got {k} instead."
             )
+        search = Search(k, cycles=self.cycles, voters=min(self._voters, profiles.n_users - 1))
         coded = code_profiles(profiles)
         item_ids = profiles.item_ids
-        observed = self.catalogue == "observed" and isinstance(X, Profiles)
+        observed = self.catalogue == "observed" and not by_position
         if observed:
             coded, item_ids = observed_items(coded, profiles)
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
         how = scoring(score, coded, profiles.sizes, sizes=self.sizes, epsilon=epsilon, stream=own)
         run = Run(own, self._threads, self.progress)
-        fitted = engine.fit(coded, how, Search(k, cycles=self.cycles), run)
-        significance = fitted.significance
+        fitted = engine.fit(coded, how, search, run, holdings(profiles, item_ids))
+        significance = fitted.significance[:, :k]
         needed = engine.items_to_stand_out(n_users=profiles.n_users, epsilon=how.pair_epsilon)
         # Everything at once, so that an interrupted fit leaves the model as it was.
         levels = Levels(how.pair_epsilon, how.size_epsilon)
@@ -168,7 +177,7 @@ class PrivateNeighbors(Estimator):
         self.items_to_stand_out_ = needed if isinstance(needed, float) else None
         self.user_ids_, self.item_ids_ = profiles.user_ids, item_ids
         self.n_features_in_ = item_ids.size
-        self._by_position = not isinstance(X, Profiles)
+        self._by_position = by_position
         vars(self).pop("feature_names_in_", None)
         names = column_names(X) if self._by_position else None
         if names is not None:
@@ -185,8 +194,8 @@ class PrivateNeighbors(Estimator):
         Parameters
         ----------
         X
-            New recipients: profiles, whose items are matched by id (those that were not fitted are common with nobody),
-            or a matrix with the columns that were fitted. None for the users fitted.
+            New recipients: profiles or a table of pairs, whose items are matched by id (those that were not fitted are
+            common with nobody), or a matrix with the columns that were fitted. None for the users fitted.
         n_neighbors
             At most as many as were fitted; default all of them.
 
@@ -197,7 +206,7 @@ class PrivateNeighbors(Estimator):
         """
         self._require_fit()
         fitted = self._releases.fitted
-        most = fitted.lists.indices.shape[1]
+        most = fitted.search.k
         k = whole("n_neighbors", most if n_neighbors is None else n_neighbors, minimum=1)
         if k > most:
             raise InvalidInput(
@@ -207,7 +216,9 @@ class PrivateNeighbors(Estimator):
         scores, indices, sure = fitted.lists.scores, fitted.lists.indices, fitted.significance
         if X is not None:
             names = getattr(self, "feature_names_in_", None)
-            asking = asking_profiles(X, self.item_ids_, by_position=self._by_position, names=names)
+            asking = asking_profiles(
+                X, self.item_ids_, by_position=self._by_position, names=names, estimator=type(self).__name__
+            )
             new = on_fitted_items(asking, self.item_ids_, public_sizes=self._releases.public_sizes)
             scores, indices, sure = self._releases.lists_for(*new, self._threads)
         if self.significant_only:
@@ -346,8 +357,9 @@ class PrivateNeighbors(Estimator):
         """
         engine, _, k, _ = self._checked()
         return engine.estimate(
-            profiles, k=k, cycles=self.cycles, threads=self._threads, recommendations=recommendations
-        )
+            profiles, k=k, voters=self._voters, cycles=self.cycles, threads=self._threads,
+            recommendations=recommendations,
+        )  # fmt: skip
 
     def _checked(self) -> tuple[Engine, Score, int, Fraction]:
         engine = ENGINES[one_of("engine", self.engine, tuple(ENGINES))]
@@ -358,7 +370,12 @@ class PrivateNeighbors(Estimator):
             known = " or ".join(map(repr, engine.scores))
             raise InvalidInput(f"score must be {known} with engine={engine.name!r}. Got {self.score!r} instead.")
         whole("cycles", self.cycles, minimum=1)
+        whole("n_voters", self.n_voters, minimum=1)
         return engine, score, whole("n_neighbors", self.n_neighbors, minimum=1), fraction("epsilon", self.epsilon)
+
+    @property
+    def _voters(self) -> int:
+        return whole("n_voters", self.n_voters, minimum=1)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` has finished, for scikit-learn."""
@@ -434,10 +451,10 @@ class _Releases:
             simulated=self.simulated,
         )
 
-    def lists_for(self, recipients: CodedProfiles, sizes: NDArray[np.float64], threads: int) -> _Lists:
+    def lists_for(self, recipients: Holdings, sizes: NDArray[np.float64], threads: int) -> _Lists:
         """Return the lists of new recipients of such sizes; those who were served before get the same list again."""
         if not recipients.n_users:
-            k = self.fitted.lists.indices.shape[1]
+            k = self.fitted.search.k
             return np.empty((0, k)), np.empty((0, k), dtype=np.int32), np.empty((0, k))
         rows = np.split(recipients.items, recipients.indptr[1:-1])
         keys = [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
@@ -446,12 +463,8 @@ class _Releases:
             if fresh:
                 self._require_home()
                 places = np.array(list(fresh.values()), dtype=np.int64)
-                new = CodedProfiles(
-                    np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(recipients.sizes[places])]),
-                    np.concatenate([rows[place] for place in places]),
-                    np.concatenate([_row(recipients, place) for place in places]),
-                    recipients.n_items,
-                )
+                starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(recipients.sizes[places])])
+                new = Holdings(starts, np.concatenate([rows[place] for place in places]))
                 found = self.fitted.for_recipients(new, Run(self._stream, threads))
                 lists = zip(found.lists.scores, found.lists.indices, found.significance, strict=True)
                 self._served.update(zip(fresh, lists, strict=True))
@@ -496,7 +509,3 @@ class _Releases:
                 "something new must be released in the process that fitted the model, where it is counted. Got a copy "
                 "of that process instead. Ask before it forks; what was released by then can be shown anywhere."
             )
-
-
-def _row(coded: CodedProfiles, user: int) -> NDArray[np.uint8]:
-    return coded.codes[coded.indptr[user] : coded.indptr[user + 1]]

@@ -1,5 +1,11 @@
-"""What may be given to an estimator besides profiles: matrices of users x items, and new recipients."""
+"""What may be given to an estimator besides profiles: tables of pairs, matrices of users x items, new recipients.
 
+A table with the columns user and item, and perhaps weight, has one row per pair. Any other table is a matrix unless it
+is plain that it is not: a matrix holds numbers, and says by 0 what somebody does not have.
+"""
+
+import math
+import re
 from typing import Any
 
 import numpy as np
@@ -7,47 +13,145 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
+from hetdp.profiles.coded import WEIGHT_STEPS, code_profiles
+from hetdp.profiles.holdings import Holdings, holdings
 from hetdp.profiles.reading.identifiers import Ids, positions
 
-__all__ = ["asking_profiles", "column_names", "matrix_profiles", "on_fitted_items"]
+__all__ = ["asking_profiles", "column_names", "given_profiles", "on_fitted_items"]
 
-#: A table with no other columns than these, user and item among them, has one row per pair.
-_COLUMNS_OF_PAIRS = {"user", "item", "weight", "rating", "timestamp"}
+#: Columns of a table of pairs that needs no questions.
+_PAIRS = {"user", "item"}
+_WEIGHTED = {"user", "item", "weight"}
+#: Columns of tables of pairs that were met in the wild, without "id" and the like.
+_USERS = {"user", "users", "u", "uid", "person", "people", "customer", "client", "member", "reader", "listener", "visitor"}
+_ITEMS = {
+    "item", "items", "i", "iid", "movie", "film", "product", "song", "track", "artist", "book", "isbn", "article", "page",
+    "url", "story", "bookmark", "tag",
+}  # fmt: skip
+#: More columns than this, and it is a matrix, whatever they are called.
+_MOST_COLUMNS = 8
+#: Ids take more different values than answers do.
+_FEWEST_IDS = 10
 
 
-def matrix_profiles(given: object) -> Profiles:
-    """Return the profiles in a matrix of users x items."""
+def given_profiles(given: object) -> tuple[Profiles, bool]:
+    """Return the profiles in whatever was given to `fit`, and whether items are the columns of a matrix.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> profiles, matrix = given_profiles(pd.DataFrame({"user": ["ann", "bob"], "item": ["tea", "tea"]}))
+    >>> profiles, matrix
+    (Profiles(2 users, 1 items, 2 pairs), False)
+    >>> given_profiles([[1, 0], [1, 1]])
+    (Profiles(2 users, 2 items, 3 pairs), True)
+    """
+    if isinstance(given, Profiles):
+        return given, False
     names = column_names(given)
-    if names is not None and {"user", "item"} <= set(names) <= _COLUMNS_OF_PAIRS:
-        raise InvalidInput(
-            "X must be Profiles or a matrix of users x items. Got a table of pairs (it has the columns user and item) "
-            "instead: use Profiles.from_frame(X)."
-        )
-    return Profiles.from_csr(_as_matrix(given), item_ids=names)
+    if names is None:
+        return Profiles.from_csr(_as_matrix(given)), True
+    if set(names) in (_PAIRS, _WEIGHTED):
+        return Profiles.from_frame(given), False
+    _refuse_pairs(given, names.tolist())
+    return Profiles.from_csr(_as_matrix(given), item_ids=names), True
 
 
-def asking_profiles(given: object, item_ids: Ids, *, by_position: bool, names: NDArray[np.object_] | None) -> Profiles:
-    """Return the profiles that new recipients ask with; a matrix must have the columns that were fitted."""
+def _refuse_pairs(given: object, names: list[str]) -> None:
+    """Refuse a table of pairs under other names: each of its rows would be taken for a user."""
+    if not 2 <= len(names) <= _MOST_COLUMNS:  # noqa: PLR2004  (user and item)
+        return
+    columns = {name: _cells(given, name) for name in names}
+    texts = [name for name, cells in columns.items() if cells.dtype.kind not in "biufc"]
+    user, item = _by_name(names, _USERS), _by_name(names, _ITEMS)
+    if texts:
+        known = {user, item} - {None}
+        user, item = (user, item) if known & set(texts) else (None, None)
+        rest = [name for name in [*texts, *names] if name not in known]
+        user, item = user or rest.pop(0), item or (rest or names)[0]
+        kind = "texts in it"
+    elif user and item:
+        if all(np.isin(columns[name], (0, 1)).all() for name in (user, item)):
+            return  # two words among others, and who used them
+        kind = f"the columns {user!r} and {item!r}"
+    else:
+        found = _ids_by_value(columns)
+        if found is None:
+            return
+        (user, item), kind = found, "ids in it"
+    raise InvalidInput(
+        f"X must be Profiles, a table with the columns user, item and perhaps weight, or a matrix of users x items that "
+        f"holds numbers. Got a table with {kind} instead. If it has one row per pair, say which column is which: "
+        f"Profiles.from_frame(X, user={user!r}, item={item!r}). If it is a matrix, give its numbers alone: X.to_numpy()."
+    )
+
+
+def _by_name(names: list[str], words: set[str]) -> str | None:
+    """Return the one column that is called like one of some words: userId, user_id:token, "User ID", users."""
+    found = [name for name in names if re.sub(r"[^a-z]|_?ids?\b|id$|:.*", "", name.strip().lower()) in words]
+    return found[0] if len(found) == 1 else None
+
+
+def _ids_by_value(columns: dict[str, NDArray[Any]]) -> tuple[str, str] | None:
+    """Return two columns that can only be ids: no pair twice, many values of which some repeat, and 0 like any other."""
+    wide = [name for name, cells in columns.items() if _like_ids(cells)]
+    for place, user in enumerate(wide):
+        for item in wide[place + 1 :]:
+            both = np.stack([columns[user], columns[item]], axis=1)
+            rows = both.shape[0]
+            repeats = min(np.unique(columns[user]).size, np.unique(columns[item]).size) < rows
+            if repeats and np.unique(both, axis=0).shape[0] == rows:
+                return user, item
+    return None
+
+
+def _like_ids(cells: NDArray[Any]) -> bool:
+    """Return whether a column holds whole numbers of many kinds, none of which is the usual one."""
+    if cells.dtype.kind not in "iuf" or not np.isfinite(cells).all() or (cells != np.floor(cells)).any():
+        return False
+    kinds = np.unique(cells).size
+    # In a matrix, 0 is what most have not; among ids it is one of many.
+    return kinds > _FEWEST_IDS and int((cells == 0).sum()) <= math.ceil(2 * cells.size / kinds)
+
+
+def _cells(given: Any, name: str) -> NDArray[Any]:  # noqa: ANN401  (pandas, polars or arrow)
+    cells = np.asarray(given[name])
+    if cells.dtype.kind != "O":
+        return cells
+    try:
+        return cells.astype(np.float64)
+    except (TypeError, ValueError):
+        return cells
+
+
+def asking_profiles(
+    given: object, item_ids: Ids, *, by_position: bool, names: NDArray[np.object_] | None, estimator: str
+) -> Profiles:
+    """Return the profiles that new recipients ask with; a matrix must have the columns that `estimator` was fitted on."""
     if isinstance(given, Profiles):
         return given
-    if not by_position:
-        raise InvalidInput("X must be profiles, as in fit: columns of a matrix have no such ids. Got one instead.")
     own = column_names(given)
+    if own is not None and set(own) in (_PAIRS, _WEIGHTED) and (names is None or not np.array_equal(own, names)):
+        return Profiles.from_frame(given)
+    if not by_position:
+        raise InvalidInput(
+            "X must be profiles or a table with the columns user, item and perhaps weight, as in fit: columns of a matrix "
+            "have no such ids. Got one instead."
+        )
     if own is not None and names is not None and not np.array_equal(own, names):
         raise InvalidInput("The feature names should match those that were passed during fit.")
     matrix = _as_matrix(given)
     if matrix.shape[1] != item_ids.size:
         raise InvalidInput(
-            f"X has {matrix.shape[1]} features, but PrivateNeighbors is expecting {item_ids.size} features as input."
+            f"X has {matrix.shape[1]} features, but {estimator} is expecting {item_ids.size} features as input."
         )
     return Profiles.from_csr(matrix, item_ids=item_ids)
 
 
 def on_fitted_items(
     profiles: Profiles, item_ids: Ids, *, public_sizes: bool
-) -> tuple[CodedProfiles, NDArray[np.float64]]:
-    """Return new recipients on the items fitted, matched by id, and how large they are.
+) -> tuple[Holdings, NDArray[np.float64]]:
+    """Return what new recipients have of the items fitted, matched by id, and how large they are.
 
     A size counts the items that nobody there has too: what a recipient lists where sizes are public, else what counts
     of it.
@@ -56,18 +160,18 @@ def on_fitted_items(
     --------
     >>> fitted = Profiles.from_pairs(["ann"], ["tea"]).item_ids
     >>> asking = Profiles.from_pairs(["zoe", "zoe"], ["golf", "tea"], weights=[0.2, 1.0])
-    >>> coded, sizes = on_fitted_items(asking, fitted, public_sizes=False)
-    >>> coded.items.tolist(), sizes.tolist()
+    >>> own, sizes = on_fitted_items(asking, fitted, public_sizes=False)
+    >>> own.items.tolist(), sizes.tolist()
     ([0], [1.2])
     """
-    coded = code_profiles(profiles)
     place = _places(profiles, item_ids)
     if profiles.n_pairs and (place[profiles.indices] < 0).all():
         raise InvalidInput("X must have items that were fitted. Got none of them instead.")
+    coded = code_profiles(profiles)
     owners = np.repeat(np.arange(coded.n_users), coded.sizes)
     counted = np.bincount(owners, weights=coded.codes, minlength=coded.n_users) / WEIGHT_STEPS
     sizes = profiles.sizes.astype(np.float64) if public_sizes else counted
-    return coded.renamed(place, item_ids.size), sizes
+    return holdings(profiles, item_ids), sizes
 
 
 def _places(profiles: Profiles, item_ids: Ids) -> NDArray[np.int32]:
@@ -101,7 +205,7 @@ def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
                 dense = dense.astype(np.float64)
             except ValueError:
                 raise InvalidInput(
-                    "X must hold numbers. Got texts instead. A table of pairs goes through Profiles.from_frame(X)."
+                    "X must hold numbers. Got texts instead. Pairs come as Profiles or in a table: Profiles.from_frame."
                 ) from None
             except TypeError:  # a type, as scikit-learn's contract has it
                 message = "X must hold numbers: every argument must be a string or a number. Got objects instead."

@@ -20,6 +20,7 @@ from hetdp.neighbors.engines.base import POPULARITY_SHARE, Progress, in_batches
 from hetdp.neighbors.engines.exact.engine import NoisyTopK
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
+from hetdp.profiles.holdings import Holdings
 
 __all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "split_epsilon", "vote_selection", "vote_weights"]
 
@@ -69,6 +70,7 @@ class Votes:
 
 def recommend_items(
     coded: CodedProfiles,
+    own: Holdings,
     votes: Votes,
     *,
     n: int,
@@ -80,8 +82,8 @@ def recommend_items(
     """Return the best n items for every user and their scores; -1 and nan where there are fewer.
 
     A score is (votes + noise + w times popularity) / (k + w), w prior votes among k neighbours: an estimate of the
-    share of neighbours who have the item. Nobody is recommended what they have; items that do not count do not count
-    here either.
+    share of neighbours who have the item. Nobody is recommended what they have, whatever it weighs (`own`); an item of
+    weight 0 is in nobody's vote, and changes nothing but its owner's list.
 
     Privacy
     -------
@@ -97,7 +99,7 @@ def recommend_items(
     scores = np.empty((coded.n_users, n))
 
     def run(begin: int, end: int, batch_stream: Stream) -> None:
-        selection = vote_selection(coded, coded, votes, slice(begin, end), n=n, epsilon=vote_epsilon, base=base)
+        selection = vote_selection(coded, own, votes, slice(begin, end), n=n, epsilon=vote_epsilon, base=base)
         found = selection.lists(np.arange(end - begin, dtype=np.int32), batch_stream)
         scores[begin:end], items[begin:end] = found
 
@@ -115,7 +117,7 @@ def _prior(coded: CodedProfiles, epsilon: Fraction, worth: float, stream: Stream
 
 def vote_selection(
     coded: CodedProfiles,
-    recipients: CodedProfiles,
+    own: Holdings,
     votes: Votes,
     part: slice,
     *,
@@ -139,8 +141,8 @@ def vote_selection(
     no_rows = np.full(voters.size, -1, dtype=np.int32)
     index = InvertedIndex(starts, coded.items[place], codes, no_rows, np.zeros((0, coded.n_items), dtype=np.uint8))
     first = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(voting.sum(axis=1))])
-    own = recipients.indptr[part.start : part.stop + 1]
-    bars = Rows(own - own[0], recipients.items[own[0] : own[-1]])
+    rows = own.indptr[part.start : part.stop + 1]
+    bars = Rows(rows - rows[0], own.items[rows[0] : rows[-1]])
     return NoisyTopK(
         rows=Rows(first, np.arange(voters.size, dtype=np.int32)),
         bars=bars,

@@ -14,7 +14,7 @@ from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors.inputs import asking_profiles, column_names, matrix_profiles
+from hetdp.neighbors.inputs import asking_profiles, column_names, given_profiles
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of, positions
 from hetdp.recommender.crowd import Crowd
@@ -421,7 +421,9 @@ class PrivateRecommender(Estimator):
         if {"user", "item"} <= set(map(str, () if (names := column_names(profiles)) is None else names)):
             return Profiles.from_frame(profiles)
         public = self._public
-        return asking_profiles(profiles, public.item_ids, by_position=public.by_position, names=None)
+        return asking_profiles(
+            profiles, public.item_ids, by_position=public.by_position, names=None, estimator=type(self).__name__
+        )
 
 
 def _as_parts(given: object) -> tuple[Parts, bool]:
@@ -432,7 +434,8 @@ def _as_parts(given: object) -> tuple[Parts, bool]:
         return Parts([given]), False
     if isinstance(given, list | tuple) and any(isinstance(part, Profiles | str | os.PathLike) for part in given):
         return Parts(given), False
-    return Parts([matrix_profiles(given)]), True
+    profiles, by_position = given_profiles(given)
+    return Parts([profiles]), by_position
 
 
 def _own_rows(profiles: Profiles, item_ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, reset
 from hetdp.neighbors._kernels.drawing import draw_laplace
 from hetdp.neighbors._kernels.ranking import insert, pad
-from hetdp.neighbors._kernels.workspace import Rows, Workspace
+from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, STATE, TURN, Rows, Workspace
 from hetdp.noise.tables import LaplaceTables
 
 __all__ = ["draw_all"]
 
-#: Places in the state of the work: whose turn it is, whether the sums are ready, the next candidate, how many the list
-#: holds.
-_TURN, _PREPARED, _CURSOR, _FILLED = range(4)
+#: Places in the state of the work beyond those of every kernel: whether the sums are ready, the next candidate, how many
+#: the list holds.
+_PREPARED, _CURSOR, _FILLED = range(STATE, STATE + 3)
 _WORDS_KEPT = 16
 
 
@@ -31,19 +31,21 @@ def draw_all(
     inverse: NDArray[np.float64],
     tables: LaplaceTables,
     squared: bool,  # noqa: FBT001  (compiled functions take arguments by position)
-    words: NDArray[np.uint64],
+    all_words: NDArray[np.uint64],
     work: Workspace,
     out_scores: NDArray[np.float64],
     out_indices: NDArray[np.int32],
 ) -> bool:
-    """Fill the lists of the recipients `who`; return whether it is done, else call again with fresh words."""
+    """Fill the lists of the recipients `who`; return whether it is done, else call again with more words."""
     state, sums, barred = work.state, work.sums, work.barred
     best, chosen = work.best, work.chosen
     candidates = inverse.size - 1
     k = best.size
-    position = 0
-    while state[_TURN] < who.size:
-        user = who[state[_TURN]]
+    while state[TURN] < who.size:
+        if state[TURN] - state[FIRST] >= all_words.shape[0]:
+            return False
+        words, position = all_words[state[TURN] - state[FIRST]], 0
+        user = who[state[TURN]]
         if not state[_PREPARED]:
             accumulate(rows.ids[rows.starts[user] : rows.starts[user + 1]], index, sums)
             for place in range(bars.starts[user], bars.starts[user + 1]):
@@ -53,13 +55,14 @@ def draw_all(
         for candidate in range(state[_CURSOR], candidates):
             if position + _WORDS_KEPT > words.size:
                 state[_CURSOR], state[_FILLED] = candidate, filled
+                state[REFILLS] += 1
                 return False
             noise, position = draw_laplace(words, position, tables)
             if barred[candidate]:
                 continue
             score = (np.int64(sums[candidate]) + noise) / inverse[candidate]
             filled = insert(best, chosen, filled, score * score if squared else score, candidate)
-        turn = state[_TURN]
+        turn = state[TURN]
         pad(best, chosen, filled)
         for slot in range(k):
             out_scores[turn, slot] = best[slot]
@@ -67,6 +70,7 @@ def draw_all(
         reset(sums, work.base)
         for place in range(bars.starts[user], bars.starts[user + 1]):
             barred[bars.ids[place]] = False
-        state[_TURN] = turn + 1
+        state[TURN] = turn + 1
+        state[REFILLS] = 0
         state[_PREPARED] = 0
     return True

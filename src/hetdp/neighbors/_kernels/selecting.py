@@ -5,7 +5,8 @@ number and looked at in blocks. In both cases the question is whether the noise 
 as it stands; only where it does is the noise itself drawn. The result has exactly the distribution of drawing
 everything: docs/proofs/exact_engine.md.
 
-The kernel returns to Python whenever the random words run out, and goes on where it stopped.
+The kernel returns to Python whenever the random words run out, and goes on where it stopped. Every recipient has words
+of their own, so that what one of them has does not decide which noise the others get.
 """
 
 from typing import Any
@@ -17,14 +18,14 @@ from numpy.typing import NDArray
 from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, accumulate_listed, count_touches, reset
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
 from hetdp.neighbors._kernels.ranking import insert, pad
-from hetdp.neighbors._kernels.workspace import Rows, Workspace
+from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, STATE, TURN, Rows, Workspace
 from hetdp.noise.tables import LaplaceTables, ThresholdTables
 
 __all__ = ["select"]
 
-#: Places in the state of the work: whose turn it is, what to do next, how far it is, candidates listed as strong, how
-#: many the list holds, the largest sum that is not strong, whether only candidates met are listed.
-_TURN, _PHASE, _CURSOR, _STRONG, _FILLED, _BOUND, _LISTED = range(7)
+#: Places in the state of the work beyond those of every kernel: what to do next, how far it is, candidates listed as
+#: strong, how many the list holds, the largest sum that is not strong, whether only candidates met are listed.
+_PHASE, _CURSOR, _STRONG, _FILLED, _BOUND, _LISTED = range(STATE, STATE + 6)
 #: A step takes fewer words than this, so it starts only if so many are left.
 _WORDS_KEPT = 1024
 _PREPARE, _LOOK_AT_STRONG, _LOOK_AT_REST = range(3)
@@ -48,27 +49,30 @@ def select(
     inverse: NDArray[np.float64],
     tables: LaplaceTables,
     thresholds: ThresholdTables,
-    words: NDArray[np.uint64],
+    all_words: NDArray[np.uint64],
     work: Workspace,
     out_scores: NDArray[np.float64],
     out_indices: NDArray[np.int32],
 ) -> bool:
-    """Fill the lists of the recipients `who`; return whether it is done, else call again with fresh words.
+    """Fill the lists of the recipients `who`; return whether it is done, else call again with more words.
 
     `rows` holds what each recipient has, `bars` the candidates that may not be in their lists. `inverse` holds
-    1 / factor of each candidate, its last entry the smallest of all; scores are (sum + noise) * factor.
+    1 / factor of each candidate, its last entry the smallest of all; scores are (sum + noise) * factor. `all_words` has
+    a row for each recipient from `state[FIRST]` on.
     """
     state, sums, strong, barred = work.state, work.sums, work.strong, work.barred
     best, chosen = work.best, work.chosen
     candidates = inverse.size - 1
     easiest = inverse[candidates]
     k = best.size
-    position = 0
     lowest, distance = thresholds.ladder[0], thresholds.ladder[1]
     top = thresholds.coins.shape[0] - 1
     taken = np.empty(thresholds.high.shape[1], dtype=np.int64)
-    while state[_TURN] < who.size:
-        user = who[state[_TURN]]
+    while state[TURN] < who.size:
+        if state[TURN] - state[FIRST] >= all_words.shape[0]:
+            return False
+        words, position = all_words[state[TURN] - state[FIRST]], 0
+        user = who[state[TURN]]
         if state[_PHASE] == _PREPARE:
             own = rows.ids[rows.starts[user] : rows.starts[user + 1]]
             state[_LISTED] = work.base.size == 0 and count_touches(own, index) * _SPARSE < candidates
@@ -94,6 +98,7 @@ def select(
             while cursor < state[_STRONG]:
                 if position + _WORDS_KEPT > words.size:
                     state[_CURSOR], state[_FILLED] = cursor, filled
+                    state[REFILLS] += 1
                     return False
                 candidate = strong[cursor]
                 cursor += 1
@@ -119,6 +124,7 @@ def select(
         while cursor < candidates:
             if position + _WORDS_KEPT > words.size:
                 state[_CURSOR], state[_FILLED] = cursor, filled
+                state[REFILLS] += 1
                 return False
             needed = (np.int64(np.floor(worst * easiest)) - 1 - bound) if worst > 0 else _NEVER
             if needed < lowest:
@@ -145,7 +151,7 @@ def select(
                 cursor += size
             worst = best[k - 1] if filled == k else -np.inf
 
-        turn = state[_TURN]
+        turn = state[TURN]
         pad(best, chosen, filled)
         for slot in range(k):
             out_scores[turn, slot] = best[slot]
@@ -157,7 +163,8 @@ def select(
             reset(sums, work.base)
         for place in range(bars.starts[user], bars.starts[user + 1]):
             barred[bars.ids[place]] = False
-        state[_TURN] = turn + 1
+        state[TURN] = turn + 1
+        state[REFILLS] = 0
         state[_PHASE] = _PREPARE
     return True
 

@@ -5,7 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rows", "Workspace"]
+__all__ = ["FIRST", "REFILLS", "STATE", "TURN", "Rows", "Workspace"]
+
+#: Places in the state of every kernel: whose turn it is, how often their words ran out, and whose words come first.
+TURN, REFILLS, FIRST = range(3)
+#: Where a kernel's own places begin.
+STATE = 3
 
 
 class Rows(NamedTuple):

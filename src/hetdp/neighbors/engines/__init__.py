@@ -13,7 +13,14 @@ ENGINES = {engine.name: engine for engine in (EXACT, GOSSIP, SKETCH)}
 
 
 def estimate(
-    profiles: Profiles, *, engine: str, k: int = 10, cycles: int = 20, threads: int = 1, recommendations: int = 0
+    profiles: Profiles,
+    *,
+    engine: str,
+    k: int = 10,
+    voters: int = 0,
+    cycles: int = 20,
+    threads: int = 1,
+    recommendations: int = 0,
 ) -> Effort:
     """Return roughly what a fit takes, and recommendations if any are wanted.
 
@@ -21,8 +28,8 @@ def estimate(
     ----------
     profiles
         What would be fitted.
-    engine, k, cycles, threads
-        As for `PrivateNeighbors`.
+    engine, k, voters, cycles, threads
+        As for `PrivateNeighbors`, where k is `n_neighbors`.
     recommendations
         How many items per user would be recommended; 0 for none.
 
@@ -34,4 +41,6 @@ def estimate(
     (True, True)
     """
     found = ENGINES[one_of("engine", engine, tuple(ENGINES))]
-    return found.estimate(profiles, k=k, cycles=cycles, threads=threads, recommendations=recommendations)
+    return found.estimate(
+        profiles, k=k, voters=voters, cycles=cycles, threads=threads, recommendations=recommendations
+    )

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hetdp.auditing.adjacency import Pair
 from hetdp.mechanisms.examples import WEIGHTS
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
+from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.holdings import Holdings
 
 __all__ = ["EPSILON", "ITEMS", "WEIGHTS", "Subject", "population", "recipients", "without"]
 
@@ -46,8 +47,8 @@ def population(profile: Sequence[float], weights: Sequence[float] = WEIGHTS, cop
     return code_profiles(pairs)
 
 
-def recipients(count: int) -> CodedProfiles:
+def recipients(count: int) -> Holdings:
     """Return so many recipients who have all six items."""
     items = np.tile(np.arange(ITEMS, dtype=np.int32), count)
     starts = np.arange(0, (count + 1) * ITEMS, ITEMS, dtype=np.int64)
-    return CodedProfiles(starts, items, np.full(items.size, WEIGHT_STEPS, dtype=np.uint8), ITEMS + _STRANGERS)
+    return Holdings(starts, items)

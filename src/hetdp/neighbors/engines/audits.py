@@ -1,7 +1,6 @@
 """The audits of the engines, for the battery: each engine's `audits` module brings its subjects and mutants."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -13,6 +12,7 @@ from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.audit_crowd import EPSILON, WEIGHTS, Subject, population, without
 from hetdp.neighbors.recommending import Votes, vote_selection
+from hetdp.profiles.holdings import Holdings
 
 __all__ = ["MUTANTS", "SUBJECTS", "audit_cases"]
 
@@ -41,7 +41,7 @@ def _recommended_items(profile: Sequence[float], size: int, random_state: Random
     """Return the items recommended to one recipient on the vote of the user, with their scores."""
     coded = population(profile)
     votes = Votes(np.zeros((size, 1), dtype=np.int32), np.ones((size, 1)))
-    nobody = replace(coded, indptr=np.zeros(size + 1, dtype=np.int64))
+    nobody = Holdings(np.zeros(size + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
     selection = vote_selection(coded, nobody, votes, slice(0, size), n=3, epsilon=EPSILON, base=None)
     scores, items = selection.lists(np.arange(size, dtype=np.int32), as_stream(random_state))
     return np.concatenate([items, scores], axis=1)

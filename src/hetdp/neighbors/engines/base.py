@@ -20,6 +20,7 @@ from hetdp.core.randomness import Stream
 from hetdp.neighbors.scores import SCORES, Scoring, items_to_stand_out
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.holdings import Holdings
 from hetdp.sketching.significance import SIGNIFICANT
 
 __all__ = [
@@ -52,6 +53,7 @@ _NAMES = "Names of users, and of items that somebody counts, are taken as public
 # Seconds on one thread and bytes, measured on one machine with benchmarks/populations.py; right within a factor of
 # three or so on another.
 _SECONDS_PER_PAIR = 3e-7  # coding, inverting
+_SECONDS_PER_ENTRY = 3e-7  # finding one neighbour of one user
 _SECONDS_PER_VOTE_ITEM = 1.2e-9  # looking at one item for one user
 _SECONDS_PER_VOTE = 2e-8  # one item of one neighbour of one user
 _FIXED_BYTES = 250 * 2**20
@@ -67,7 +69,9 @@ class Search:
     Attributes
     ----------
     k
-        Length of a list.
+        Neighbours of each user.
+    voters
+        Neighbours who vote on recommendations, where there will be any: lists are as long as the larger of both.
     cycles
         Of a protocol that has some.
     combine
@@ -80,6 +84,12 @@ class Search:
     cycles: int = 20
     combine: str = "smaller"
     watched: int | None = None
+    voters: int = 0
+
+    @property
+    def length(self) -> int:
+        """How long lists are to be."""
+        return max(self.k, self.voters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,32 +143,37 @@ class Fitted:
 
     Attributes
     ----------
-    coded, scoring
-        The profiles, and how pairs were scored.
+    coded, own
+        The profiles as everybody may learn from them, and the exact rows of the recipients, for their own lists only.
+    scoring, search
+        How pairs were scored, and what was asked for.
     lists
-        The neighbours.
+        The neighbours, and those who vote besides.
     most_recipients
         How many lists there are that an item has a part in (for gossip: peers that a user was compared with).
-    own
-        The factors of the recipients; None where they are the users themselves.
+    own_factors
+        Of the recipients; None where they are the users themselves.
     report
         What the engine says about itself, as plain values.
     """
 
     coded: CodedProfiles
+    own: Holdings
     scoring: Scoring
+    search: Search
     lists: NeighborLists
     most_recipients: int
-    own: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    own_factors: NDArray[np.float64] | None = field(default=None, kw_only=True)
     report: Mapping[str, object] = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def significance(self) -> NDArray[np.float64]:
         """How sure it is that each neighbour is more than chance, from its score without the recipient's own factor."""
-        own = self.scoring.factors if self.own is None else self.own
-        return self.scoring.significance(self.lists.scores, own, self.coded.n_users - (self.own is None))
+        members = self.own_factors is None
+        own = self.scoring.factors if self.own_factors is None else self.own_factors
+        return self.scoring.significance(self.lists.scores, own, self.coded.n_users - members)
 
-    def for_recipients(self, recipients: CodedProfiles, run: Run) -> "Fitted":  # noqa: ARG002  (the exact engine can)
+    def for_recipients(self, recipients: Holdings, run: Run) -> "Fitted":  # noqa: ARG002  (the exact engine can)
         """Return the lists of new recipients, before their own sizes are taken into account (`own_scale`)."""
         raise InvalidInput("X must be None unless engine='exact': only members take part. Got recipients instead.")
 
@@ -173,17 +188,20 @@ class Fitted:
         """Return items for every user and their scores: a release of noisy votes, at a level of its own."""
         from hetdp.neighbors.recommending import Votes, recommend_items
 
-        votes = Votes(self.lists.indices, self.vote_weights(significant_only=significant_only))
+        votes = Votes(*self.votes(significant_only=significant_only))
         return recommend_items(
-            self.coded, votes, n=n, epsilon=epsilon, stream=run.stream, threads=run.threads, progress=run.progress
-        )
+            self.coded, self.own, votes, n=n, epsilon=epsilon, stream=run.stream, threads=run.threads,
+            progress=run.progress,
+        )  # fmt: skip
 
-    def vote_weights(self, *, significant_only: bool) -> NDArray[np.float64]:
-        """Return how much each neighbour's vote counts; only that of significant ones, if so wished."""
+    def votes(self, *, significant_only: bool) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return who votes for each user, and how much each counts; significant neighbours only, if so wished."""
         from hetdp.neighbors.recommending import vote_weights
 
-        weights = vote_weights(self.significance)
-        return np.where(self.significance >= SIGNIFICANT, weights, 0.0) if significant_only else weights
+        voters = slice(max(1, self.search.voters))
+        sure = self.significance[:, voters]
+        weights = vote_weights(sure)
+        return self.lists.indices[:, voters], np.where(sure < SIGNIFICANT, 0.0, weights) if significant_only else weights
 
 
 class Engine(ABC):
@@ -225,8 +243,10 @@ class Engine(ABC):
     kernel: ClassVar[tuple[str, str]]
 
     @abstractmethod
-    def fit(self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run) -> Fitted:
-        """Find the neighbours of every user.
+    def fit(
+        self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run, own: Holdings | None = None
+    ) -> Fitted:
+        """Find the neighbours of every user, whose exact rows are `own`; None for what counts of them.
 
         Privacy
         -------
@@ -291,19 +311,28 @@ class Engine(ABC):
         return items_to_stand_out(n_users=n_users, epsilon=epsilon)
 
     def estimate(
-        self, profiles: Profiles, *, k: int = 10, cycles: int = 20, threads: int = 1, recommendations: int = 0
+        self,
+        profiles: Profiles,
+        *,
+        k: int = 10,
+        voters: int = 0,
+        cycles: int = 20,
+        threads: int = 1,
+        recommendations: int = 0,
     ) -> Effort:
         """Return roughly what a fit takes, with so many recommendations per user if any are wanted."""
         n_users = profiles.n_users
         popularity = np.bincount(profiles.indices[profiles.weights > 0], minlength=profiles.n_items).astype(np.float64)
+        length = min(max(whole("k", k, minimum=1), whole("voters", voters, minimum=0)), max(1, n_users - 1))
         seconds, memory = self._search_effort(popularity, n_users, cycles)
+        seconds += _SECONDS_PER_ENTRY * n_users * length
         if recommendations:
-            more_seconds, more_memory = self._recommending_effort(popularity, n_users, k)
+            more_seconds, more_memory = self._recommending_effort(popularity, n_users, min(length, voters or k))
             seconds, memory = seconds + more_seconds, memory + more_memory
         memory += (
             _FIXED_BYTES
             + _CODED_PAIR_BYTES * profiles.n_pairs
-            + _LIST_ENTRY_BYTES * n_users * (whole("k", k, minimum=1) + recommendations)
+            + _LIST_ENTRY_BYTES * n_users * (length + recommendations)
             + _ID_BYTES * (n_users + profiles.n_items)
         )
         alone = _SECONDS_PER_PAIR * profiles.n_pairs

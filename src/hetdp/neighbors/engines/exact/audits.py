@@ -32,7 +32,8 @@ def _lists(
         epsilon=epsilon,
         stream=as_stream(random_state),
         factors=np.ones(coded.n_users),
-        recipients=recipients(size),
+        own=recipients(size),
+        members=False,
         every_pair=every_pair,
     )
     return np.concatenate([lists.indices, lists.scores], axis=1)

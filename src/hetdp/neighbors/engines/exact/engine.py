@@ -1,17 +1,18 @@
 """The exact engine: every pair is compared, every pair has noise of its own, and the cost follows the common items."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.randomness import Stream
+from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search, in_batches
 from hetdp.neighbors.scores import Scoring
 from hetdp.noise.tables import laplace_tables, threshold_tables
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, read_only
+from hetdp.profiles.holdings import Holdings
 
 if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
@@ -23,14 +24,16 @@ __all__ = ["EXACT", "NoisyTopK", "exact_neighbors"]
 _DENSE_SHARE = 30
 #: ... as long as all dense rows together stay below so many bytes.
 _DENSE_BYTES = 1 << 28
-#: Random words drawn at a time.
+#: Random words of each recipient to begin with, and whenever they run out; and how many are drawn at a time.
+_FIRST_WORDS = 1536
+_MORE_WORDS = 1 << 14
 _WORDS = 1 << 16
 #: The largest sum that 16 bits hold, and the candidates from which on it pays to use so few.
 _LARGEST_SMALL = 65_535
 _MANY = 4_096
 #: Room beyond the last candidate, so that scans can go in whole runs.
 _PADDING = 64
-_STATE = 8
+_STATE = 16
 
 # Seconds on one thread; see `Engine.estimate`.
 _SECONDS_PER_MEETING = 3e-9  # two users with an item in common, item by item
@@ -45,8 +48,10 @@ class _ExactEngine(Engine):
     together = False
     kernel = ("hetdp.neighbors._kernels.selecting", "select")
 
-    def fit(self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run) -> Fitted:
-        return _fit(coded, scoring, run, k=search.k)
+    def fit(
+        self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run, own: Holdings | None = None
+    ) -> Fitted:
+        return _fit(coded, scoring, search, run, own=Holdings.of_coded(coded) if own is None else own)
 
     def remark(self, per_recipient: Fraction, most_recipients: int, factor: str) -> str:  # noqa: ARG002
         return "Whoever holds the profiles is trusted."
@@ -67,22 +72,23 @@ EXACT = _ExactEngine()
 class _ExactFit(Fitted):
     """Lists that can also be made for people who were not fitted."""
 
-    def for_recipients(self, recipients: CodedProfiles, run: Run) -> Fitted:
-        return _fit(self.coded, self.scoring, run, k=self.lists.indices.shape[1], recipients=recipients)
+    def for_recipients(self, recipients: Holdings, run: Run) -> Fitted:
+        alone = replace(self.search, voters=0)  # nobody votes for those who were not fitted
+        return _fit(self.coded, self.scoring, alone, run, own=recipients, members=False)
 
 
 def _fit(
-    coded: CodedProfiles, scoring: Scoring, run: Run, *, k: int, recipients: CodedProfiles | None = None
+    coded: CodedProfiles, scoring: Scoring, search: Search, run: Run, *, own: Holdings, members: bool = True
 ) -> _ExactFit:
     lists = exact_neighbors(
-        coded, k=k, epsilon=scoring.pair_epsilon, stream=run.stream, factors=scoring.factors, recipients=recipients,
-        squared=scoring.score.squared, threads=run.threads, progress=run.progress,
+        coded, k=search.length, epsilon=scoring.pair_epsilon, stream=run.stream, factors=scoring.factors, own=own,
+        members=members, squared=scoring.score.squared, threads=run.threads, progress=run.progress,
     )  # fmt: skip
     # A recipient's own factor changes no order, so the search leaves it out.
-    own = scoring.factors if recipients is None else np.ones(recipients.n_users)
-    lists = NeighborLists(lists.indices, lists.scores * scoring.score.at_the_end(own)[:, None])
-    others = coded.n_users - (recipients is None)
-    return _ExactFit(coded, scoring, lists, others, own=None if recipients is None else own)
+    factors = scoring.factors if members else np.ones(own.n_users)
+    lists = NeighborLists(lists.indices, lists.scores * scoring.score.at_the_end(factors)[:, None])
+    own_factors = None if members else factors
+    return _ExactFit(coded, own, scoring, search, lists, coded.n_users - members, own_factors=own_factors)
 
 
 def exact_neighbors(
@@ -92,7 +98,8 @@ def exact_neighbors(
     epsilon: Fraction,
     stream: Stream,
     factors: NDArray[np.float64],
-    recipients: CodedProfiles | None = None,
+    own: Holdings | None = None,
+    members: bool = True,
     squared: bool = False,
     every_pair: bool = False,
     threads: int = 1,
@@ -100,15 +107,17 @@ def exact_neighbors(
 ) -> NeighborLists:
     """Return the k candidates with the best noisy scores for every recipient.
 
-    `factors` are the public factors of the candidates' scores: ones for the overlap. Without `recipients` the
-    candidates get lists themselves, and nobody is in the own one. `every_pair` draws the noise of every pair: the same
-    distribution, many times slower. The result does not depend on `threads`.
+    `factors` are the public factors of the candidates' scores: ones for the overlap. `own` are the recipients' exact
+    rows, None for what counts of the candidates. Recipients are the candidates themselves, nobody being in the own
+    list, unless they are no `members`. `every_pair` draws the noise of every pair: the same distribution, many times
+    slower. The result does not depend on `threads`.
 
     Privacy
     -------
     The score of (recipient u, candidate o) is the sum of o's codes over the items both have, plus discrete Laplace
     noise of scale 255 / epsilon, fresh for each directed pair: an item of o moves it by at most 255 v_i, so u's list
-    costs the item epsilon v_i. Which noise is drawn explicitly changes nothing (docs/proofs/exact_engine.md).
+    costs the item epsilon v_i, whatever the length of the list. Which noise is drawn explicitly changes nothing
+    (docs/proofs/exact_engine.md). What u has decides about u's list only, and not about the noise of others.
 
     Examples
     --------
@@ -122,9 +131,9 @@ def exact_neighbors(
     """
     from hetdp.neighbors._kernels.workspace import Rows
 
-    own = coded if recipients is None else recipients
+    own = Holdings.of_coded(coded) if own is None else own
     everyone = np.arange(own.n_users + 1, dtype=np.int64)
-    bars = Rows(everyone if recipients is None else np.zeros_like(everyone), everyone[:-1].astype(np.int32))
+    bars = Rows(everyone if members else np.zeros_like(everyone), everyone[:-1].astype(np.int32))
     selection = NoisyTopK(
         rows=Rows(own.indptr, own.items),
         bars=bars,
@@ -199,7 +208,12 @@ class NoisyTopK:
     every_pair: bool = False
 
     def lists(self, who: NDArray[np.int32], stream: Stream) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Return the scores, in steps, and the candidates of the recipients `who`."""
+        """Return the scores, in steps, and the candidates of the recipients `who`.
+
+        Random words are a function of the recipient, under a key from the stream: a list that takes more of them than
+        it used to takes none from others.
+        """
+        source = KeyedWords(stream.key())
         scores, indices = np.empty((who.size, self.k)), np.empty((who.size, self.k), dtype=np.int32)
         largest = 0 if self.base is None else int(self.base.max(initial=0))
         sizes = self.rows.starts[who + 1] - self.rows.starts[who]
@@ -208,11 +222,11 @@ class NoisyTopK:
         for kind, dtype in ((small, np.uint16), (~small, np.int32)):
             places = np.flatnonzero(kind)
             if places.size:
-                scores[places], indices[places] = self._select(who[places], dtype, stream)
+                scores[places], indices[places] = self._select(who[places], dtype, source)
         return scores, indices
 
     def _select(
-        self, who: NDArray[np.int32], dtype: type[np.generic], stream: Stream
+        self, who: NDArray[np.int32], dtype: type[np.generic], source: KeyedWords
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         from hetdp.neighbors._kernels.drawing_all import draw_all
         from hetdp.neighbors._kernels.selecting import select
@@ -227,9 +241,21 @@ class NoisyTopK:
         middle: Any = threshold_tables(self.scale)
         if self.every_pair or self.squared:
             kernel, middle = draw_all, self.squared
-        while not kernel(*common, middle, stream.words(_WORDS), work, scores, indices):
-            pass
+        words = np.empty((0, 0), dtype=np.uint64)
+        while not kernel(*common, middle, words, work, scores, indices):
+            words = _next_words(source, who, work)
         return scores, indices
+
+
+def _next_words(source: KeyedWords, who: NDArray[np.int32], work: "Workspace") -> NDArray[np.uint64]:
+    """Return the first words of the next recipients, or more of those of the one whose words ran out."""
+    from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, TURN
+
+    turn, refills = int(work.state[TURN]), int(work.state[REFILLS])
+    work.state[FIRST] = turn
+    each, count = (_MORE_WORDS, 1) if refills else (_FIRST_WORDS, _WORDS // _FIRST_WORDS)
+    following = who[turn : turn + count]
+    return source.words(following, np.full(following.size, refills), count=each)
 
 
 def _workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> "Workspace":

@@ -23,6 +23,7 @@ from hetdp.neighbors.engines.gossip.protocol import BestPeers, RandomPeers
 from hetdp.neighbors.engines.gossip.report import GossipResult
 from hetdp.neighbors.scores import Scoring
 from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.holdings import Holdings
 
 __all__ = ["GOSSIP", "gossip_neighbors", "users_settled"]
 
@@ -52,13 +53,17 @@ class _GossipEngine(Engine):
     scope = "per comparison"
     kernel = ("hetdp.neighbors._kernels.vicinity", "collect_candidates")
 
-    def fit(self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run) -> Fitted:
+    def fit(
+        self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run, own: Holdings | None = None
+    ) -> Fitted:
         found = gossip_neighbors(
-            coded, k=search.k, epsilon=scoring.pair_epsilon, stream=run.stream, factors=scoring.factors,
-            squared=scoring.score.squared, combine=search.combine, cycles=search.cycles, threads=run.threads,
-            sample=search.watched, progress=run.progress,
+            coded, k=search.k, remembered=search.voters, epsilon=scoring.pair_epsilon, stream=run.stream,
+            factors=scoring.factors, squared=scoring.score.squared, combine=search.combine, cycles=search.cycles,
+            threads=run.threads, sample=search.watched, progress=run.progress,
         )  # fmt: skip
-        return Fitted(coded, scoring, found.lists, found.comparisons.distinct_bound, report=found.facts)
+        # Both sides learn the score of a pair, so exact rows have no part in it; they count for recommendations.
+        own = Holdings.of_coded(coded) if own is None else own
+        return Fitted(coded, own, scoring, search, found.lists, found.comparisons.distinct_bound, report=found.facts)
 
     def remark(self, per_recipient: Fraction, most_recipients: int, factor: str) -> str:
         return (
@@ -110,15 +115,18 @@ def gossip_neighbors(
     cyclon_exchange: int = 5,
     vicinity_view: int = 10,
     vicinity_exchange: int = 5,
+    remembered: int = 0,
     threads: int | None = None,
     sample: int | None = None,
     progress: Progress | None = None,
     table: bool | None = None,
 ) -> GossipResult:
-    """Return the k neighbours that every user finds by gossip.
+    """Return the k neighbours that every user finds by gossip, or more of those it has met: `remembered`.
 
     Every node starts one exchange of either protocol in each cycle: Cyclon knows `cyclon_view` random peers and
     exchanges `cyclon_exchange`, Vicinity knows the best `vicinity_view` (at least k) and tells `vicinity_exchange`.
+    Whoever was compared and is no longer in a view may be remembered: the protocol takes no notice, and nothing is
+    compared for it.
     `factors` multiply the scores of each user: public, or noisy and paid for. A common item with the codes a and b
     counts as much as `combine` says: the "smaller" one, or the "product" a b / 255 (the paper). Agreement is measured
     for `sample` users (0 saves the time). The lists depend neither on that, nor on `threads` (None for one per
@@ -141,6 +149,7 @@ def gossip_neighbors(
     ([[1], [0], [3], [2]], True)
     """
     k = whole("k", k, minimum=1)
+    length = max(k, whole("remembered", remembered, minimum=0))
     if (cycles := whole("cycles", cycles, minimum=1)) > _LARGEST_CYCLES:
         raise InvalidInput(f"cycles must be at most {_LARGEST_CYCLES}. Got {cycles} instead.")
     cyclon_view = whole("cyclon_view", cyclon_view, minimum=1)
@@ -158,7 +167,8 @@ def gossip_neighbors(
         scores = score_table(scores)
     peers = RandomPeers(n, width=cyclon_view, exchange=cyclon_exchange, stream=chance.child())
     counted = _some(n, _COUNTED_NODES, reporting)
-    network = BestPeers(n, width=vicinity_view, exchange=vicinity_exchange, counted=counted)
+    remembered = max(vicinity_view, remembered)
+    network = BestPeers(n, width=vicinity_view, remembered=remembered, exchange=vicinity_exchange, counted=counted)
     with ScoringThreads(scores, n, threads) as pool:
         k_found = min(k, n - 1)  # nobody has more peers than there are
         watched = _some(n, _watched_users(n, sample), reporting) if k_found > 0 else np.empty(0, dtype=np.int32)
@@ -172,8 +182,8 @@ def gossip_neighbors(
             if progress is not None:
                 progress(cycle + 1, cycles)
         seconds = time.perf_counter() - start
-    indices = network.view[:, :k].copy()
-    lists = NeighborLists(indices, np.where(indices < 0, np.nan, network.scores[:, :k]))
+    indices = network.view[:, :length].copy()
+    lists = NeighborLists(indices, np.where(indices < 0, np.nan, network.scores[:, :length]))
     comparisons = network.comparisons(seconds)
     return GossipResult(lists, epsilon, cycles, comparisons, agreement, watched.size, stream.simulated)
 

@@ -72,6 +72,8 @@ class BestPeers:
         Nodes.
     width
         Entries of a view.
+    remembered
+        Entries kept, of which the first `width` are the view; the protocol does not look at the others.
     exchange
         Entries that partners tell each other.
     counted
@@ -83,10 +85,13 @@ class BestPeers:
         The best peers of each node, best first (-1 for none); their noisy scores; when each entry was made.
     """
 
-    def __init__(self, n: int, *, width: int, exchange: int, counted: NDArray[np.int32]) -> None:
-        self.view = np.full((n, width), -1, dtype=np.int32)
-        self.scores = np.full((n, width), -np.inf)
-        self.born = np.zeros((n, width), dtype=np.int16)
+    def __init__(
+        self, n: int, *, width: int, remembered: int, exchange: int, counted: NDArray[np.int32]
+    ) -> None:
+        self.view = np.full((n, remembered), -1, dtype=np.int32)
+        self.scores = np.full((n, remembered), -np.inf)
+        self.born = np.zeros((n, remembered), dtype=np.int16)
+        self._width = width
         self._next_view, self._next_born = np.empty_like(self.view), np.empty_like(self.born)
         self._exchange = exchange
         self._previous = np.empty((n, 0), dtype=np.int32)
@@ -105,7 +110,7 @@ class BestPeers:
 
         n = self.view.shape[0]
         partners = np.empty(n, dtype=np.int32)
-        vicinity.choose_partners(self.view, self.born, random.view, chance.words(n), partners)
+        vicinity.choose_partners(self.view, self.born, self._width, random.view, chance.words(n), partners)
         inbox_indptr, senders = vicinity.sort_inboxes(partners)
 
         worst = self.scores[:, -1].copy()

@@ -20,6 +20,7 @@ from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, Levels, NeighborLists, Progress, Run, Search
 from hetdp.neighbors.scores import Scoring
 from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.holdings import Holdings
 from hetdp.sketching.bits import GROUP_USERS, Sketches
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import GROUP_WORDS, chance_of_one, contrast
@@ -57,12 +58,15 @@ class _SketchEngine(Engine):
     free_recommendations = True
     kernel = ("hetdp.neighbors._kernels.sketch_search", "best_candidates")
 
-    def fit(self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run) -> Fitted:
+    def fit(
+        self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run, own: Holdings | None = None
+    ) -> Fitted:
+        own = Holdings.of_coded(coded) if own is None else own
         found = sketch_neighbors(
-            coded, k=search.k, epsilon=scoring.pair_epsilon, stream=run.stream, threads=run.threads,
+            coded, k=search.length, epsilon=scoring.pair_epsilon, stream=run.stream, own=own, threads=run.threads,
             progress=run.progress,
         )  # fmt: skip
-        return _SketchFit(coded, scoring, found.lists, coded.n_users - 1, sketches=found.sketches)
+        return _SketchFit(coded, own, scoring, search, found.lists, coded.n_users - 1, sketches=found.sketches)
 
     def costs(self, levels: Levels) -> tuple[Fraction, Fraction]:
         return Fraction(0), levels.pairs
@@ -94,7 +98,7 @@ class _SketchFit(Fitted):
     @cached_property
     def significance(self) -> NDArray[np.float64]:
         others, epsilon = self.coded.n_users - 1, self.scoring.pair_epsilon
-        return sketch_significance(self.lists.scores, self.coded.sizes, others=others, epsilon=epsilon)
+        return sketch_significance(self.lists.scores, self.own.sizes, others=others, epsilon=epsilon)
 
     def recommend(
         self,
@@ -107,9 +111,9 @@ class _SketchFit(Fitted):
         """Return items for every user and their scores: made of published bits, so they cost nothing."""
         from hetdp.neighbors.engines.sketch.recommending import sketch_recommendations
 
-        weights = self.vote_weights(significant_only=significant_only)
+        voters, weights = self.votes(significant_only=significant_only)
         return sketch_recommendations(
-            self.coded, self.sketches, self.lists.indices, n=n, weights=weights, threads=run.threads,
+            self.coded, self.sketches, voters, n=n, weights=weights, own=self.own, threads=run.threads,
             progress=run.progress,
         )  # fmt: skip
 
@@ -182,13 +186,15 @@ def sketch_neighbors(
     k: int,
     epsilon: Fraction,
     stream: Stream,
+    own: Holdings | None = None,
     threads: int | None = None,
     memory_bytes: int = MEMORY_BYTES,
     progress: Progress | None = None,
 ) -> SketchResult:
     """Publish a sketch of every profile, and return the k users whose sketches show most of each user's own items.
 
-    A score is (bits shown - expected by chance) / (1 - 2q), in whole items. Ties are broken at random. About
+    A score is (bits shown - expected by chance) / (1 - 2q), in whole items. Ties are broken at random. `own` are the
+    users' exact rows, for their own lists; None for what counts of them. About
     `memory_bytes` of sketches are held at a time; results depend neither on that nor on `threads`. Progress is told in
     users times users.
 
@@ -216,28 +222,29 @@ def sketch_neighbors(
     sketches = Sketches(coded, epsilon=epsilon, stream=stream)
     users = np.arange(coded.n_users)
     seeds = KeyedWords(stream.key()).words(users, np.zeros_like(users), count=1)[:, 0].copy()
-    search = _Search(coded, k, seeds)
+    own = Holdings.of_coded(coded) if own is None else own
+    search = _Search(own, coded.n_items, k, seeds)
     with ThreadPoolExecutor(threads) as pool:
         for first_group, bits in _blocks(sketches, search.items, memory_bytes, pool):
             search.look(first_group * GROUP_USERS, bits, pool)
             if progress is not None:
                 seen = min(coded.n_users, first_group * GROUP_USERS + 64 * bits.shape[1])
                 progress(coded.n_users * seen, coded.n_users**2)
-    scores = items_behind(search.counts, coded.sizes[:, None], epsilon)
+    scores = items_behind(search.counts, own.sizes[:, None], epsilon)
     return SketchResult(NeighborLists(search.neighbors, scores), sketches)
 
 
 class _Search:
     """The lists so far of all recipients."""
 
-    def __init__(self, coded: CodedProfiles, k: int, seeds: NDArray[np.uint64]) -> None:
+    def __init__(self, own: Holdings, n_items: int, k: int, seeds: NDArray[np.uint64]) -> None:
         # Only items that somebody has are ever looked at; the sketches cover the others too.
-        self.items = np.flatnonzero(np.bincount(coded.items, minlength=coded.n_items))
-        row_of = np.zeros(coded.n_items, dtype=np.int32)
+        self.items = np.flatnonzero(np.bincount(own.items, minlength=n_items))
+        row_of = np.zeros(n_items, dtype=np.int32)
         row_of[self.items] = np.arange(self.items.size, dtype=np.int32)
-        self._indptr, self._rows = coded.indptr, row_of[coded.items]
+        self._indptr, self._rows = own.indptr, row_of[own.items]
         self._seeds = seeds
-        shape = (coded.n_users, k)
+        shape = (own.n_users, k)
         self.counts = np.full(shape, -1, dtype=np.int32)
         self.neighbors = np.full(shape, -1, dtype=np.int32)
         self._priorities = np.zeros(shape, dtype=np.uint64)

@@ -23,6 +23,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.neighbors.engines.base import Progress
 from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES, fill_rows, portions
 from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.holdings import Holdings
 from hetdp.sketching.bits import Sketches
 from hetdp.sketching.estimate import item_shares
 from hetdp.sketching.law import GROUP_WORDS
@@ -42,11 +43,12 @@ def sketch_recommendations(
     n: int = 10,
     weights: NDArray[np.float64] | None = None,
     spread: float | None = None,
+    own: Holdings | None = None,
     threads: int | None = None,
     memory_bytes: int = MEMORY_BYTES,
     progress: Progress | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the `n` items with the best scores for each user, without those the user has.
+    """Return the `n` items with the best scores for each user, without those the user has: `own`, or what counts.
 
     A score estimates the share of neighbours who have the item, times the mean weight of theirs; -1 and nan where there
     are not enough items. `weights` say how much each neighbour's vote counts (None: all alike), `spread` how much
@@ -78,7 +80,7 @@ def sketch_recommendations(
     others = np.ascontiguousarray(neighbors, dtype=np.int32)
     votes = _checked_weights(weights, others)
     with ThreadPoolExecutor(threads) as pool:
-        voting = _Voting(coded, sketches, others, votes, pool)
+        voting = _Voting(Holdings.of_coded(coded) if own is None else own, sketches, others, votes, pool)
         voting.learn(spread)
         best, scores = voting.best(n, memory_bytes, progress)
     scores[best < 0] = np.nan
@@ -90,7 +92,7 @@ class _Voting:
 
     def __init__(
         self,
-        coded: CodedProfiles,
+        own: Holdings,
         sketches: Sketches,
         neighbors: NDArray[np.int32],
         weights: NDArray[np.float64],
@@ -99,13 +101,13 @@ class _Voting:
         from hetdp.neighbors._kernels import sketch_voting
 
         self._kernels = sketch_voting
-        self._coded, self._sketches, self._pool = coded, sketches, pool
+        self._sketches, self._pool = sketches, pool
         self._votes = (neighbors, weights)
-        self._own = (coded.indptr, coded.items)
+        self._own = (own.indptr, own.items)
         self._words = sketches.n_groups * GROUP_WORDS
         self._shares = popularity(sketches, pool)
         self._noise = (sketches.chance_of_one, sketches.contrast)
-        self._fits = np.empty((coded.n_users, 3))
+        self._fits = np.empty((own.n_users, 3))
 
     def learn(self, spread: float | None) -> None:
         """Learn level and spread of each recipient from the most popular items that the recipient does not have."""
@@ -117,7 +119,7 @@ class _Voting:
         def fit(portion: tuple[int, int]) -> None:
             self._kernels.fit_votes(portion, *self._votes, bits, *self._own, places, shares, self._noise, self._fits)
 
-        list(self._pool.map(fit, portions(self._coded.n_users)))
+        list(self._pool.map(fit, portions(self._fits.shape[0])))
         if spread is not None:
             self._fits[:, 2] = min(float(spread), _LARGEST_SPREAD)
 
@@ -125,7 +127,7 @@ class _Voting:
         self, n: int, memory_bytes: int, progress: Progress | None
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the best items and their scores; -1 and minus infinity where there are none."""
-        shape = (self._coded.n_users, n)
+        shape = (self._fits.shape[0], n)
         lists = (np.full(shape, -1, dtype=np.int32), np.full(shape, -np.inf))
         step = 64 * max(1, memory_bytes // (2 * 64 * 8 * self._words))
         for begin in range(0, self._shares.size, step):
