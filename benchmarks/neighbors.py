@@ -19,6 +19,7 @@ from hetdp.evaluation.metrics import recall
 from hetdp.neighbors.engines.base import NeighborLists
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.holdings import Holdings
 from measuring import cpu_seconds
 from populations import community_profiles
 
@@ -41,13 +42,13 @@ def exact(coded: CodedProfiles, *, every_pair: bool = False, users: int | None =
     some = None if users is None else first_users(coded, users)
     factors = np.ones(coded.n_users)
     return exact_neighbors(
-        coded, k=K, epsilon=EPSILON, stream=Stream(), factors=factors, recipients=some, every_pair=every_pair
-    )
+        coded, k=K, epsilon=EPSILON, stream=Stream(), factors=factors, own=some, members=users is None,
+        every_pair=every_pair,
+    )  # fmt: skip
 
 
-def first_users(coded: CodedProfiles, count: int) -> CodedProfiles:
-    end = coded.indptr[count]
-    return CodedProfiles(coded.indptr[: count + 1], coded.items[:end], coded.codes[:end], coded.n_items)
+def first_users(coded: CodedProfiles, count: int) -> Holdings:
+    return Holdings(coded.indptr[: count + 1], coded.items[: coded.indptr[count]])
 
 
 def sparse_dot_topn_seconds(matrix: sparse.csr_matrix, users: int) -> float:

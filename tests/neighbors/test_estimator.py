@@ -74,17 +74,64 @@ def test_same_seed_same_result_whatever_the_threads(groups, engine):
     assert (one.kneighbors()[0] != other.kneighbors()[0]).any()
 
 
+def with_more(profiles, *rows):
+    """The same profiles with rows (user, item, weight) beside."""
+    pairs = zip(*profiles.to_pairs(), strict=True)
+    users, items, weights = zip(*pairs, *rows, strict=True)
+    return Profiles.from_pairs(users, items, weights, user_ids=profiles.user_ids, item_ids=profiles.item_ids)
+
+
 @every_engine
-def test_an_item_of_weight_0_leaves_every_result_bitwise_the_same(groups, engine):
-    users, items, weights = groups.to_pairs()
-    ids = {"user_ids": groups.user_ids, "item_ids": groups.item_ids}
-    more = Profiles.from_pairs([*users, "u03", "hermit"], [*items, "i1-1", "i0-3"], [*weights, 0, 0], **ids)
-    options = [{}] if engine == "sketch" else [{}, {"score": "cosine", "sizes": "noisy"}]
-    for option in options:
-        one, two = fitted(groups, engine, **option), fitted(more, engine, **option)
-        assert one.kneighbors()[0].tobytes() == two.kneighbors()[0].tobytes()
-        assert one.kneighbors()[1].tobytes() == two.kneighbors()[1].tobytes()
-        assert one.recommend().equals(two.recommend())
+@pytest.mark.parametrize("option", [{}, {"score": "cosine"}, {"catalogue": "given"}, {"significant_only": True}])
+def test_an_item_of_weight_0_leaves_every_bit_but_those_of_its_owners_list_the_same(groups, engine, option):
+    if engine == "sketch" and "score" in option:
+        pytest.skip("sketches know overlaps")
+    more = with_more(groups, ("u03", "i1-1", 0), ("u03", "i0-0", 0.001), ("hermit", "i0-3", 0))
+    one, two = (fitted(profiles, engine, **option) for profiles in (groups, more))
+    others = ~np.isin(groups.user_ids, ["u03", "hermit"])
+    for mine, theirs in zip(
+        (*one.kneighbors(), one.significance_), (*two.kneighbors(), two.significance_), strict=True
+    ):
+        assert mine[others].tobytes() == theirs[others].tobytes()
+        if engine == "gossip":  # both sides of a pair learn its score
+            assert mine.tobytes() == theirs.tobytes()
+    assert one.guarantee_ == two.guarantee_
+    assert one.report_ == two.report_ or engine == "gossip"  # which says how long it took
+    frames = [model.recommend(40) for model in (one, two)]
+    mine, theirs = (frame[~frame.user.isin(["u03", "hermit"])].reset_index(drop=True) for frame in frames)
+    assert mine.equals(theirs)
+    assert not frames[0].equals(frames[1])
+
+
+@every_engine
+def test_nobody_is_recommended_what_they_have_whatever_it_weighs(groups, engine):
+    weights = np.random.default_rng(4).choice([0.0, 0.001, 0.5, 1.0], groups.n_pairs)
+    profiles = groups.with_weights(weights)
+    frame = fitted(profiles, engine).recommend(n=61)
+    have = {user: set(groups.profile(user)) for user in groups.user_ids}
+    assert not any(row.item in have[row.user] for row in frame.itertuples())
+    assert len(frame) == 62 * fitted(profiles, engine).item_ids_.size - (groups.n_pairs - 1), "and all the rest is"
+
+
+@pytest.mark.parametrize("engine", ["exact", "sketch"])
+def test_the_own_list_is_made_from_all_one_has(groups, engine):
+    """Items of weight 0 find neighbours for their owner, who alone sees them."""
+    silent = groups.with_weights(np.where(groups.owners == 0, 0.0, 1.0))
+    _, indices = fitted(silent, engine).kneighbors()
+    assert (indices[0] % 3 == 0).all()
+    assert not (fitted(silent, engine, epsilon=50).kneighbors()[1][1:60] == 0).any(), "and for nobody else"
+
+
+@every_engine
+def test_voters_are_more_than_neighbours_and_cost_nothing(groups, engine):
+    few, many = (fitted(groups, engine, n_voters=voters, random_state=3) for voters in (1, 1000))
+    assert few.kneighbors()[1].shape == many.kneighbors()[1].shape == (62, 5)
+    assert many.significance_.shape == (62, 5)
+    assert (few.guarantee_ == many.guarantee_) or engine == "gossip"
+    assert many._releases.fitted.lists.indices.shape == (62, 61)
+    if engine != "exact":  # whose noise is drawn as far as it matters
+        assert few.kneighbors()[0].tobytes() == many.kneighbors()[0].tobytes()
+    assert not few.recommend(3).equals(many.recommend(3))
 
 
 def test_public_sizes_are_the_one_place_where_raw_sizes_count(groups):
@@ -314,6 +361,7 @@ def test_the_smallest_crowd(engine):
     [
         ({"n_neighbors": 62}, r"n_neighbors must be below the number of users \(n_samples = 62\). Got 62"),
         ({"n_neighbors": 0}, r"n_neighbors must be a whole number >= 1. Got 0 instead."),
+        ({"n_voters": 0}, r"n_voters must be a whole number >= 1. Got 0 instead."),
         ({"n_neighbors": 2.0}, r"n_neighbors must be a whole number >= 1. Got 2.0 instead."),
         ({"epsilon": 0}, r"epsilon must be a finite number > 0. Got 0 instead."),
         ({"epsilon": -1}, r"epsilon must be a finite number > 0. Got -1 instead."),

@@ -11,6 +11,7 @@ from hetdp.neighbors.engines.exact import engine as exact
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.holdings import Holdings
 from statistics_helpers import FALSE_ALARM
 
 ONE = Fraction(1)
@@ -33,8 +34,7 @@ def copies(coded, user, count):
     """The profile of one user, many times over: each copy is served with noise of its own."""
     own = coded.items[coded.indptr[user] : coded.indptr[user + 1]]
     starts = np.arange(0, (count + 1) * own.size, max(1, own.size)) if own.size else np.zeros(count + 1)
-    codes = np.full(own.size * count, 255, dtype=np.uint8)
-    return CodedProfiles(starts.astype(np.int64), np.tile(own, count), codes, coded.n_items)
+    return Holdings(starts.astype(np.int64), np.tile(own, count))
 
 
 def lists(coded, *, user=0, count=12_000, k=3, epsilon=ONE, factors=None, seed=0, **options):
@@ -44,7 +44,8 @@ def lists(coded, *, user=0, count=12_000, k=3, epsilon=ONE, factors=None, seed=0
         epsilon=epsilon,
         stream=seeded_stream(seed),
         factors=np.ones(coded.n_users) if factors is None else factors,
-        recipients=copies(coded, user, count),
+        own=copies(coded, user, count),
+        members=False,
         **options,
     )
 
@@ -157,7 +158,8 @@ def test_wherever_the_words_run_out_nothing_is_counted_twice(monkeypatch, words,
     """With three words a draw, the buffer ends before every possible candidate of some recipient."""
     from hetdp.neighbors.engines.exact import engine
 
-    monkeypatch.setattr(engine, "_WORDS", words)
+    monkeypatch.setattr(engine, "_FIRST_WORDS", words)
+    monkeypatch.setattr(engine, "_MORE_WORDS", words)
     coded = crowd(11, 6, 5, seed=9)
     recipients = copies(coded, 3, 2000)
     found = exact_neighbors(
@@ -166,7 +168,8 @@ def test_wherever_the_words_run_out_nothing_is_counted_twice(monkeypatch, words,
         epsilon=Fraction(60),
         stream=seeded_stream(1),
         factors=np.ones(11),
-        recipients=recipients,
+        own=recipients,
+        members=False,
         every_pair=every_pair,
     )
     dense = np.zeros((11, 6))

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import hetdp
@@ -245,16 +244,37 @@ def test_a_failed_fit_leaves_the_model_as_it_was():
     assert model.feature_names_in_.tolist() == list("abcd")
 
 
-def test_a_table_of_pairs_is_not_taken_for_a_matrix():
-    table = pd.DataFrame({"user": [1, 2, 3], "item": [1, 1, 1], "weight": [0.0, 1.0, 1.0]})
-    with pytest.raises(InvalidInput, match=r"Got a table of pairs .* use Profiles.from_frame"):
-        fitted(table)
-    with pytest.raises(InvalidInput, match=r"Got a table of pairs .* use Profiles.from_frame"):
-        fitted(pa.Table.from_pandas(table))
-    words = pd.DataFrame(np.eye(3), columns=["user", "item", "word"])
-    assert fitted(words).n_features_in_ == 3, "more columns than a table of pairs has"
-    with pytest.raises(InvalidInput, match=r"Got texts instead. .*Profiles.from_frame"):
-        fitted(pd.DataFrame({"who": ["ann", "bob", "cleo"], "what": ["tea", "tea", "golf"]}))
+LEVELS = (1e-6, 1e-3, 0.5, 37.0, 100.0, 750.0, 1e6)
+
+
+@pytest.mark.parametrize("engine", ["exact", "gossip", "sketch"])
+@pytest.mark.parametrize("epsilon", LEVELS)
+def test_levels_from_hardly_any_to_beyond_all_noise_give_answers(engine, epsilon):
+    users, items = np.divmod(np.arange(30 * 12), 12)
+    crowd = Profiles.from_pairs(users, (items * (1 + users % 3) + users) % 40, np.where(items % 3, 1.0, 0.5))
+    model = fitted(crowd, engine=engine, epsilon=epsilon, n_voters=20)
+    frame = model.recommend(5)
+    assert np.isfinite(frame["score"]).all()
+    assert (frame.groupby("user").size() == 5).all()
+    assert ((model.significance_ >= 0) & (model.significance_ <= 1)).all()
+
+
+@pytest.mark.parametrize("engine", ["exact", "gossip", "sketch"])
+@pytest.mark.parametrize("catalogue", ["observed", "given"])
+def test_small_worlds_get_small_answers(engine, catalogue):
+    """Two users; a catalogue of one item; somebody whose items nobody knows; nothing at all."""
+    options = {"n_neighbors": 1, "engine": engine, "catalogue": catalogue}
+    two = fitted(Profiles.from_pairs(["ann", "bob"], ["tea", "jazz"]), **options).recommend()
+    assert sorted(two["item"][two["user"] == "ann"]) == ["jazz"]
+    one = Profiles.from_pairs(["ann", "bob"], ["tea", "tea"], user_ids=["ann", "bob", "cleo"])
+    frame = fitted(one, **options).recommend()
+    assert frame["user"].tolist() == ["cleo"]
+    assert frame["item"].tolist() == ["tea"]
+    alone = fitted(likes(("dan", "opera", 0)), **options).recommend()
+    assert set(alone["user"]) == {"ann", "bob", "cleo", "dan"}
+    assert set(alone["item"][alone["user"] == "dan"]) == {"tea", "jazz", "golf"}
+    nothing = Profiles.from_pairs(["ann", "bob"], ["tea", "tea"], [0, 0])
+    assert len(fitted(nothing, **options).recommend()) == 0
 
 
 @pytest.mark.parametrize("user", [[0], True, None, 1.0, "0"])

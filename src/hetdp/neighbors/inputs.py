@@ -23,11 +23,9 @@ __all__ = ["asking_profiles", "column_names", "given_profiles", "on_fitted_items
 _PAIRS = {"user", "item"}
 _WEIGHTED = {"user", "item", "weight"}
 #: Columns of tables of pairs that were met in the wild, without "id" and the like.
-_USERS = {"user", "users", "u", "uid", "person", "people", "customer", "client", "member", "reader", "listener", "visitor"}
-_ITEMS = {
-    "item", "items", "i", "iid", "movie", "film", "product", "song", "track", "artist", "book", "isbn", "article", "page",
-    "url", "story", "bookmark", "tag",
-}  # fmt: skip
+_USERS = {"user", "users", "u", "uid", "person", "people", "customer", "client", "member", "reader", "visitor"}
+_ITEMS = {"item", "items", "i", "iid", "movie", "film", "product", "song", "track", "artist", "book", "isbn", "article",
+          "page", "url", "story", "bookmark", "tag"}  # fmt: skip
 #: More columns than this, and it is a matrix, whatever they are called.
 _MOST_COLUMNS = 8
 #: Ids take more different values than answers do.
@@ -42,7 +40,7 @@ def given_profiles(given: object) -> tuple[Profiles, bool]:
     >>> import pandas as pd
     >>> profiles, matrix = given_profiles(pd.DataFrame({"user": ["ann", "bob"], "item": ["tea", "tea"]}))
     >>> profiles, matrix
-    (Profiles(2 users, 1 items, 2 pairs), False)
+    (Profiles(2 users, 1 item, 2 pairs), False)
     >>> given_profiles([[1, 0], [1, 1]])
     (Profiles(2 users, 2 items, 3 pairs), True)
     """
@@ -80,9 +78,9 @@ def _refuse_pairs(given: object, names: list[str]) -> None:
             return
         (user, item), kind = found, "ids in it"
     raise InvalidInput(
-        f"X must be Profiles, a table with the columns user, item and perhaps weight, or a matrix of users x items that "
+        "X must be Profiles, a table with the columns user, item and perhaps weight, or a matrix of users x items that "
         f"holds numbers. Got a table with {kind} instead. If it has one row per pair, say which column is which: "
-        f"Profiles.from_frame(X, user={user!r}, item={item!r}). If it is a matrix, give its numbers alone: X.to_numpy()."
+        f"Profiles.from_frame(X, user={user!r}, item={item!r}). If it is a matrix, give numbers alone: X.to_numpy()."
     )
 
 
@@ -93,7 +91,7 @@ def _by_name(names: list[str], words: set[str]) -> str | None:
 
 
 def _ids_by_value(columns: dict[str, NDArray[Any]]) -> tuple[str, str] | None:
-    """Return two columns that can only be ids: no pair twice, many values of which some repeat, and 0 like any other."""
+    """Return two columns that can only be ids: no pair twice, many values, of which some repeat, and 0 like others."""
     wide = [name for name, cells in columns.items() if _like_ids(cells)]
     for place, user in enumerate(wide):
         for item in wide[place + 1 :]:
@@ -127,7 +125,7 @@ def _cells(given: Any, name: str) -> NDArray[Any]:  # noqa: ANN401  (pandas, pol
 def asking_profiles(
     given: object, item_ids: Ids, *, by_position: bool, names: NDArray[np.object_] | None, estimator: str
 ) -> Profiles:
-    """Return the profiles that new recipients ask with; a matrix must have the columns that `estimator` was fitted on."""
+    """Return the profiles that new recipients ask with; a matrix must have the columns that were fitted."""
     if isinstance(given, Profiles):
         return given
     own = column_names(given)
@@ -135,8 +133,8 @@ def asking_profiles(
         return Profiles.from_frame(given)
     if not by_position:
         raise InvalidInput(
-            "X must be profiles or a table with the columns user, item and perhaps weight, as in fit: columns of a matrix "
-            "have no such ids. Got one instead."
+            "X must be profiles or a table with the columns user, item and perhaps weight, as in fit: columns of a "
+            "matrix have no such ids. Got one instead."
         )
     if own is not None and names is not None and not np.array_equal(own, names):
         raise InvalidInput("The feature names should match those that were passed during fit.")
@@ -148,9 +146,7 @@ def asking_profiles(
     return Profiles.from_csr(matrix, item_ids=item_ids)
 
 
-def on_fitted_items(
-    profiles: Profiles, item_ids: Ids, *, public_sizes: bool
-) -> tuple[Holdings, NDArray[np.float64]]:
+def on_fitted_items(profiles: Profiles, item_ids: Ids, *, public_sizes: bool) -> tuple[Holdings, NDArray[np.float64]]:
     """Return what new recipients have of the items fitted, matched by id, and how large they are.
 
     A size counts the items that nobody there has too: what a recipient lists where sizes are public, else what counts

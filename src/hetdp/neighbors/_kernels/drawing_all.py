@@ -16,8 +16,8 @@ from hetdp.noise.tables import LaplaceTables
 
 __all__ = ["draw_all"]
 
-#: Places in the state of the work beyond those of every kernel: whether the sums are ready, the next candidate, how many
-#: the list holds.
+#: Places in the state of the work beyond those of every kernel: whether the sums are ready, the next candidate, how
+#: many the list holds.
 _PREPARED, _CURSOR, _FILLED = range(STATE, STATE + 3)
 _WORDS_KEPT = 16
 

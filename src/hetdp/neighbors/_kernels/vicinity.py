@@ -29,9 +29,7 @@ _NEW = -2  # payloads from here down count the new candidates
 
 
 @njit(cache=True, nogil=True)
-def choose_partners(
-    view: Views, born: Births, width: int, random_view: Views, words: Words, partners: Views
-) -> None:
+def choose_partners(view: Views, born: Births, width: int, random_view: Views, words: Words, partners: Views) -> None:
     """Choose the peer that each node talks to: of `width`, the one heard of longest ago, chance among equals.
 
     A node whose view is still empty talks to a random peer.

@@ -41,6 +41,4 @@ def estimate(
     (True, True)
     """
     found = ENGINES[one_of("engine", engine, tuple(ENGINES))]
-    return found.estimate(
-        profiles, k=k, voters=voters, cycles=cycles, threads=threads, recommendations=recommendations
-    )
+    return found.estimate(profiles, k=k, voters=voters, cycles=cycles, threads=threads, recommendations=recommendations)

@@ -201,7 +201,9 @@ class Fitted:
         voters = slice(max(1, self.search.voters))
         sure = self.significance[:, voters]
         weights = vote_weights(sure)
-        return self.lists.indices[:, voters], np.where(sure < SIGNIFICANT, 0.0, weights) if significant_only else weights
+        return self.lists.indices[:, voters], np.where(
+            sure < SIGNIFICANT, 0.0, weights
+        ) if significant_only else weights
 
 
 class Engine(ABC):

@@ -253,7 +253,7 @@ def _next_words(source: KeyedWords, who: NDArray[np.int32], work: "Workspace") -
 
     turn, refills = int(work.state[TURN]), int(work.state[REFILLS])
     work.state[FIRST] = turn
-    each, count = (_MORE_WORDS, 1) if refills else (_FIRST_WORDS, _WORDS // _FIRST_WORDS)
+    each, count = (_MORE_WORDS, 1) if refills else (_FIRST_WORDS, max(1, _WORDS // _FIRST_WORDS))
     following = who[turn : turn + count]
     return source.words(following, np.full(following.size, refills), count=each)
 

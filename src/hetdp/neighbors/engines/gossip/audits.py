@@ -9,7 +9,7 @@ from hetdp.auditing.mutants.base import by_statistics, mutant
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.engines.audit_crowd import EPSILON, ITEMS, Subject, population, recipients
 from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores
-from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
 
 __all__ = ["MUTANTS", "SUBJECTS"]
 
@@ -21,7 +21,7 @@ def _scores(profile: Sequence[float], size: int, random_state: RandomState) -> N
     both = CodedProfiles(
         np.concatenate([first.indptr, first.indptr[-1] + own.indptr[1:]]),
         np.concatenate([first.items, own.items]),
-        np.concatenate([first.codes, own.codes]),
+        np.concatenate([first.codes, np.full(own.items.size, WEIGHT_STEPS, dtype=np.uint8)]),
         first.n_items,
     )
     scores = noisy_scores(both, key=as_stream(random_state).key(), epsilon=EPSILON, factors=np.ones(both.n_users))

@@ -85,9 +85,7 @@ class BestPeers:
         The best peers of each node, best first (-1 for none); their noisy scores; when each entry was made.
     """
 
-    def __init__(
-        self, n: int, *, width: int, remembered: int, exchange: int, counted: NDArray[np.int32]
-    ) -> None:
+    def __init__(self, n: int, *, width: int, remembered: int, exchange: int, counted: NDArray[np.int32]) -> None:
         self.view = np.full((n, remembered), -1, dtype=np.int32)
         self.scores = np.full((n, remembered), -np.inf)
         self.born = np.zeros((n, remembered), dtype=np.int16)

@@ -1,0 +1,113 @@
+"""What `fit` and `kneighbors` take: a table of pairs is never taken for a matrix, nor the other way round."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from hetdp import PrivateNeighbors, Profiles
+from hetdp.core.errors import InvalidInput
+from hetdp.neighbors.inputs import given_profiles
+
+RANDOM = np.random.default_rng(0)
+#: Sixty people with eight of forty items each, in order of time.
+USERS = np.repeat(np.arange(60), 8)
+ITEMS = np.concatenate([RANDOM.choice(40, 8, replace=False) for _ in range(60)])
+TIMES = np.arange(480) + 880_000_000
+STARS = RANDOM.integers(1, 6, 480)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_table_with_the_names_of_pairs_holds_pairs(library, weighted):
+    columns = {"item": ITEMS, "user": USERS} | ({"weight": STARS / 5} if weighted else {})
+    profiles, matrix = given_profiles(library(columns))
+    assert not matrix
+    assert profiles == Profiles.from_pairs(USERS, ITEMS, STARS / 5 if weighted else None)
+    model = PrivateNeighbors(3, random_state=0).fit(library(columns))
+    assert model.user_ids_.size == 60
+    new = library({"user": ["zoe"] * 3, "item": ITEMS[:3]})
+    assert model.kneighbors(new)[1].shape == (1, 3)
+
+
+TABLES = {
+    "MovieLens": {"userId": USERS, "movieId": ITEMS, "rating": STARS, "timestamp": TIMES},
+    "RecBole": {"user_id:token": USERS, "item_id:token": ITEMS, "rating:float": STARS * 1.0},
+    "one more": {"user": USERS, "item": ITEMS, "price": STARS},
+    "with ratings": {"user": USERS, "item": ITEMS, "rating": STARS, "timestamp": TIMES},
+    "capitals": {"User ID": USERS, "Product": ITEMS},
+    "texts": {"who": [f"u{user}" for user in USERS], "what": [f"i{item}" for item in ITEMS]},
+    "one text": {"who": USERS, "what": [f"i{item}" for item in ITEMS], "stars": STARS},
+    "other names": {"who": USERS + 1, "what": ITEMS + 1},
+    "other names from 0, with stars": {"who": USERS, "what": ITEMS, "stars": STARS},
+    "no names to speak of": {"a": TIMES, "b": USERS, "c": ITEMS},
+}
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_of_pairs_under_other_names_is_not_taken_for_a_matrix(library, name):
+    with pytest.raises(
+        InvalidInput, match=r"Got a table with .* say which column is which: Profiles.from_frame\(X, us"
+    ):
+        PrivateNeighbors(3).fit(library(TABLES[name]))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("MovieLens", "user='userId', item='movieId'"),
+        ("RecBole", "user='user_id:token', item='item_id:token'"),
+        ("capitals", "user='User ID', item='Product'"),
+        ("texts", "user='who', item='what'"),
+        ("one more", "user='user', item='item'"),
+    ],
+)
+def test_the_error_says_what_to_write(name, said):
+    table = pd.DataFrame(TABLES[name])
+    with pytest.raises(InvalidInput, match=said):
+        given_profiles(table)
+    assert eval(f"Profiles.from_frame(table, {said})").n_users == 60  # noqa: S307  (what it told us to do works)
+
+
+MATRICES = {
+    "who has what": RANDOM.random((60, 6)) < 0.4,
+    "zeros and ones": (RANDOM.random((60, 2)) < 0.4) * 1,
+    "stars": RANDOM.integers(0, 6, (60, 5)),
+    "all have stars": RANDOM.integers(1, 6, (60, 5)),
+    "how often": RANDOM.poisson(0.7, (60, 4)) * RANDOM.integers(1, 50, (60, 4)),
+    "shares": RANDOM.random((60, 3)),
+    "wide": np.tile(np.arange(1, 61)[:, None], (1, 9)) + RANDOM.integers(0, 9, (60, 9)),
+    "one column": np.arange(60)[:, None],
+}
+
+
+@pytest.mark.parametrize("names", ["abcdefghi", ["user", "item", *"cdefghi"], ["tea", "jazz", "item", *"defghi"]])
+@pytest.mark.parametrize("name", MATRICES)
+def test_an_honest_matrix_is_one(name, names):
+    cells = MATRICES[name]
+    frame = pd.DataFrame(cells, columns=list(names)[: cells.shape[1]])
+    if names[:2] == ["user", "item"] and 1 < cells.shape[1] <= 8 and not np.isin(cells[:, :2], (0, 1)).all():
+        with pytest.raises(InvalidInput, match=r"give numbers alone: X.to_numpy()"):
+            given_profiles(frame)
+        frame = frame.to_numpy()
+    elif set(frame.columns) == {"user", "item"}:
+        frame = frame.to_numpy()
+    profiles, matrix = given_profiles(frame)
+    assert matrix
+    assert (profiles.n_users, profiles.n_items) == cells.shape
+    assert profiles.n_pairs == np.count_nonzero(cells)
+
+
+def test_arrays_are_matrices_whatever_they_hold():
+    pairs = np.column_stack([USERS, ITEMS])
+    assert given_profiles(pairs)[0].n_users == 480
+    with pytest.raises(InvalidInput, match=r"X must hold numbers. Got texts instead"):
+        given_profiles(np.array([["ann", "tea"]], dtype=object))
+
+
+def test_messages_name_who_asks():
+    model = PrivateNeighbors(1, random_state=0).fit(np.eye(4))
+    with pytest.raises(InvalidInput, match="X has 3 features, but PrivateNeighbors is expecting 4 features"):
+        model.kneighbors(np.eye(3))
