@@ -128,6 +128,7 @@ class SearchCommand:
     significant_only: bool
     output: Path | None
     recommendations: int = 0
+    voters: int = 1
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -154,7 +155,7 @@ class SearchCommand:
             f"the {self.engine} engine",
             rough.memory_bytes,
             check=not self.source.no_memory_check,
-            way_through="Use a machine with more memory, fewer users or a smaller -k.",
+            way_through="Use a machine with more memory, fewer users or a smaller -k or --voters.",
         )
         sizes = SCORES[self.score].size_epsilon(self.for_neighbors, self.sizes or SIZES[0])
         needed = ENGINES[self.engine].items_to_stand_out(n_users=profiles.n_users, epsilon=self.for_neighbors - sizes)
@@ -199,6 +200,7 @@ class SearchCommand:
 
         return PrivateNeighbors(
             self.neighbors,
+            n_voters=self.voters,
             epsilon=self.for_neighbors,
             engine=self.engine,
             score=self.score,
@@ -286,6 +288,7 @@ class SearchCommand:
         if self.recommendations:
             shown |= {
                 "n": self.recommendations,
+                "voters": self.voters,
                 "epsilon_neighbors": float(self.for_neighbors),
                 "epsilon_recommendations": float(self.for_items),
             }

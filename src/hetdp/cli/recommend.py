@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["recommend"]
 
 _MODEL = "model"
-_OF_NEIGHBORS = ("neighbors", "score", "sizes", "cycles", "significant_only")
+_OF_NEIGHBORS = ("voters", "neighbors", "score", "sizes", "cycles", "significant_only")
 
 
 @click.command(
@@ -53,6 +53,8 @@ _OF_NEIGHBORS = ("neighbors", "score", "sizes", "cycles", "significant_only")
 @column_options
 @catalogue_option
 @model_options
+@click.option("--voters", type=click.IntRange(min=1), default=100, show_default=True,
+              help="How many of the most similar users vote.")  # fmt: skip
 @neighbor_options
 @click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}.")
 @output_options
