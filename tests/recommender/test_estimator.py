@@ -287,3 +287,19 @@ class TestGrowth:
         grown.set_params(epsilon=1)
         with pytest.raises(InvalidInput, match="begun with"):
             grown.partial_fit(second)
+
+    def test_a_part_that_was_interrupted_is_not_half_of_a_model(self, crowd, monkeypatch):
+        first, second, _ = self.parts(crowd)
+        grown = PrivateRecommender(epsilon=4, catalogue="given", random_state=1).partial_fit(first)
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(grown._crowd._learning), "add", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                grown.partial_fit(second)
+        for ask in (lambda: grown.guarantee_, lambda: grown.partial_fit(second)):
+            with pytest.raises(InvalidInput, match="Fit anew"):
+                ask()
+        assert len(grown.fit(first).recommend(1)) == first.n_users

@@ -40,11 +40,11 @@ MODEL_SECTIONS = {
         "user_column", "item_column", "weight_column", "no_weights", "default_weight", "min_rating", "no_memory_check",
         "catalogue", "names",
     ),
-    "Privacy": ("epsilon", "delta", "release", "unit"),
+    "Privacy": ("epsilon", "delta", "release", "unit", "user_weights"),
 }  # fmt: skip
 
 #: Parameters that only models have.
-OF_MODELS = ("delta", "release", "unit", "names", "n_head")
+OF_MODELS = ("delta", "release", "unit", "user_weights", "names", "n_head")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -58,6 +58,8 @@ def model_options(function: Command) -> Command:
         click.option("--names", type=click.Choice(("private", "observed")),
                      help="Without --catalogue: items are named if enough people have them (private; costs a share of "
                           "epsilon, and delta), or if anybody counts them (observed).  [default: private]"),
+        click.option("--user-weights", type=click.Path(path_type=Path),
+                     help="Dial of each person, with --unit user: a file with the columns user and weight."),
         click.option("--unit", type=click.Choice(("item", "user")), default="item", show_default=True,
                      help="What is protected: each item, or a whole person (with --release matrix)."),
         click.option("--release", type=click.Choice(("sketch", "matrix")), default="sketch", show_default=True,
@@ -117,6 +119,7 @@ class LearnCommand:
     delta: float
     release: str
     unit: str
+    user_weights: Path | None
     names: str | None
     n_head: int
     threads: int | None
@@ -135,8 +138,10 @@ class LearnCommand:
         fraction("--epsilon", command.epsilon)
         if sources[0].catalogue is not None and command.names is not None:
             raise click.UsageError("--names and --catalogue exclude each other: a catalogue names all items.")
+        if command.user_weights is not None and command.unit != "user":
+            raise click.UsageError("--user-weights is for --unit user; items have weights of their own.")
         if output is not None:
-            check_writable(output, keep=(*data, sources[0].catalogue))
+            check_writable(output, keep=(*data, sources[0].catalogue, command.user_weights))
         with in_options({}):
             command.model().promise()
         return command
@@ -193,8 +198,18 @@ class LearnCommand:
         """Return the model, learned from everybody in the data."""
         crowd, model = self.crowd(), self.model()
         with self.voice.progress("Learning") as model.progress, self.voice.remarks():
-            model.fit(crowd)
+            model.fit(crowd, user_weights=self.dials())
         return model
+
+    def dials(self) -> Any:  # noqa: ANN401  (a mapping from ids of either kind)
+        """Return the dial of each person, if there are any."""
+        from hetdp.profiles.reading.tables import read_table
+
+        if self.user_weights is None:
+            return None
+        table = read_table(self.user_weights, ["user", "weight"])
+        weights = table.weights("weight", default=1.0).values
+        return dict(zip(table.labels("user").to_pylist(), weights.tolist(), strict=True))
 
     def facts(self) -> dict[str, Any]:
         """Return what was asked for, which may be told to everybody."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.errors import InvalidInput
+from hetdp.core.errors import HetdpError, InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
@@ -53,6 +53,7 @@ class Crowd:
         self.settings = settings
         self._simulated = stream.simulated
         self._complete = given is not None
+        self._whole = True
         self.item_ids = choose_names(parts, settings, stream, dials) if given is None else given
         self._learning = _learning(settings, self.item_ids.size, stream)
         if head is not None:
@@ -72,10 +73,23 @@ class Crowd:
     def add(self, parts: Parts, dials: PersonDials | None = None) -> None:
         """Learn from more people."""
         for part in parts:
-            self._learning.add(self._placed(part, dials), self._head)
+            placed = self._placed(part, dials)
+            self._require_whole()
+            self._whole = False
+            try:
+                self._learning.add(placed, self._head)
+            except HetdpError:  # refused before anything was added
+                self._whole = True
+                raise
+            self._whole = True
+
+    def _require_whole(self) -> None:
+        if not self._whole:
+            raise InvalidInput("every part must be added to its end. Got one that was interrupted instead. Fit anew.")
 
     def publish(self, *, by_position: bool) -> PublishedModel:
         """Return what may be published: a function of what the people have published, and of public names."""
+        self._require_whole()
         evidence = self._learning.evidence()
         return PublishedModel(
             settings=self.settings,

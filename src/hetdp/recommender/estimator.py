@@ -194,8 +194,8 @@ class PrivateRecommender(Estimator):
             self._crowd, self._by_position = self._begin(parts, by_position=by_position, dials=dials), by_position
         elif self._crowd.settings not in (self._settings(), self._settings(given=True)):
             raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
-        self._crowd.add(parts, dials)
         self._published = self._own = None
+        self._crowd.add(parts, dials)
         return self
 
     def _dials(self, parts: Parts, given: UserWeights) -> PersonDials | None:
