@@ -38,6 +38,8 @@ class Crowd:
         Ids of the items to relate; None for all, or the most popular ones.
     dials
         How much each person counts, where whole people are protected.
+    threads
+        How much is done at a time.
     """
 
     def __init__(
@@ -49,13 +51,14 @@ class Crowd:
         given: Ids | None,
         head: object = None,
         dials: PersonDials | None = None,
+        threads: int = 1,
     ) -> None:
         self.settings = settings
         self._simulated = stream.simulated
         self._complete = given is not None
         self._whole = True
         self.item_ids = choose_names(parts, settings, stream, dials) if given is None else given
-        self._learning = _learning(settings, self.item_ids.size, stream)
+        self._learning = _learning(settings, self.item_ids.size, stream, threads)
         if head is not None:
             self._head = self._given_head(head)
         elif self.item_ids.size <= settings.n_head:
@@ -123,9 +126,9 @@ class Crowd:
         return np.sort(wanted)
 
 
-def _learning(settings: ModelSettings, n_items: int, stream: Stream) -> Learning:
+def _learning(settings: ModelSettings, n_items: int, stream: Stream, threads: int) -> Learning:
     if settings.release == "sketch":
-        return SketchLearning(settings.model_epsilon, n_items, stream)
+        return SketchLearning(settings.model_epsilon, n_items, stream, threads=threads)
     from hetdp.recommender.matrix import MatrixLearning, MatrixRule  # loads numba
 
     return MatrixLearning(settings.model_rho, MatrixRule(settings.unit), n_items=n_items, stream=stream)

@@ -14,7 +14,7 @@ from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors.inputs import asking_profiles, column_names, given_profiles
+from hetdp.neighbors.inputs import asking_profiles, given_profiles
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of, positions
 from hetdp.recommender.crowd import Crowd
@@ -131,8 +131,8 @@ class PrivateRecommender(Estimator):
         Parameters
         ----------
         X
-            `Profiles`; a table of pairs; a matrix of users x items in which anything but 0 means "has it" (weight 1);
-            or a list of parts, each `Profiles` or the name of a file, that hold whole people.
+            `Profiles`; the name of a file of pairs; a table of pairs; a matrix of users x items in which anything but 0
+            means "has it" (weight 1); or a list of parts, `Profiles` or names of files, that hold whole people each.
         y
             Ignored.
         user_weights
@@ -217,7 +217,7 @@ class PrivateRecommender(Estimator):
         own = stream.child() if stream.simulated else stream
         given = self._given_items(parts, by_position=by_position)
         settings = self._settings(given=given is not None)
-        return Crowd(settings, parts, own, given=given, head=self.head, dials=dials)
+        return Crowd(settings, parts, own, given=given, head=self.head, dials=dials, threads=self._threads)
 
     @property
     def _public(self) -> PublishedModel:
@@ -418,8 +418,6 @@ class PrivateRecommender(Estimator):
         if isinstance(profiles, list | tuple | set | frozenset) and all(isinstance(one, str | int) for one in profiles):
             items = sorted(profiles, key=str)
             return Profiles.from_pairs(np.zeros(len(items), dtype=np.int64), items, user_ids=[0])
-        if {"user", "item"} <= set(map(str, () if (names := column_names(profiles)) is None else names)):
-            return Profiles.from_frame(profiles)
         public = self._public
         return asking_profiles(
             profiles, public.item_ids, by_position=public.by_position, names=None, estimator=type(self).__name__
@@ -430,7 +428,7 @@ def _as_parts(given: object) -> tuple[Parts, bool]:
     """Return the parts that the data come in, and whether they are a matrix, whose columns are the catalogue."""
     if isinstance(given, Parts):
         return given, False
-    if isinstance(given, Profiles):
+    if isinstance(given, Profiles | str | os.PathLike):
         return Parts([given]), False
     if isinstance(given, list | tuple) and any(isinstance(part, Profiles | str | os.PathLike) for part in given):
         return Parts(given), False
