@@ -16,7 +16,8 @@ from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.inputs import asking_profiles, given_profiles
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of, positions
+from hetdp.profiles.holdings import holdings
+from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
 from hetdp.recommender.crowd import Crowd
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.file import load, save
@@ -255,14 +256,14 @@ class PrivateRecommender(Estimator):
 
     def _lists(self, asking: Profiles, public: PublishedModel, n: int) -> dict[str, NDArray[Any]]:
         """Return the lists of some people, column by column."""
-        indptr, own = _own_rows(asking, public.item_ids)
-        if asking.n_pairs and not own.size:
+        own = holdings(asking, public.item_ids)
+        if asking.n_pairs and not own.items.size:
             warnings.warn(
                 "none of the items is in the catalogue of the model: recommended by popularity alone.",
                 HetdpWarning,
                 stacklevel=4,
             )
-        items, scores = best_items(public.model, public.head, public.counts, (indptr, own), n, progress=self.progress)
+        items, scores = best_items(public.model, public.head, public.counts, own, n, progress=self.progress)
         there = items >= 0
         users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
         return {"user": asking.user_ids[users], "item": public.item_ids[items[there]], "score": scores[there]}
@@ -298,8 +299,8 @@ class PrivateRecommender(Estimator):
         asking = self._asking(profile)
         if asking.n_users != 1:
             raise InvalidInput(f"profile must be that of one person. Got {asking.n_users} instead.")
-        _, own = _own_rows(asking, public.item_ids)
-        parts = contributions(public.model, public.head, own, place)
+        own = holdings(asking, public.item_ids)
+        parts = contributions(public.model, public.head, own.items, place)
         return as_frame(
             {
                 "item": [None if one < 0 else public.item_ids[one] for one in parts.items.tolist()],
@@ -434,10 +435,3 @@ def _as_parts(given: object) -> tuple[Parts, bool]:
         return Parts(given), False
     profiles, by_position = given_profiles(given)
     return Parts([profiles]), by_position
-
-
-def _own_rows(profiles: Profiles, item_ids: Ids) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the exact rows on the catalogue, items of weight 0 included; what is not in it has no place there."""
-    places = positions(item_ids, profiles.item_ids)[profiles.indices]
-    known = places >= 0
-    return np.concatenate([[0], np.cumsum(known, dtype=np.int64)])[profiles.indptr], places[known]

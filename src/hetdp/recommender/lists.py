@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.profiles.holdings import Holdings
 from hetdp.recommender.model import ItemModel
 
 __all__ = ["Contributions", "best_items", "contributions"]
@@ -13,14 +14,12 @@ __all__ = ["Contributions", "best_items", "contributions"]
 #: People scored together: a block of scores stays below 64 MiB or so.
 _CELLS = 1 << 23
 
-Rows = tuple[NDArray[np.int64], NDArray[np.int32]]
-
 
 def best_items(
     model: ItemModel,
     head: NDArray[np.int32],
     counts: NDArray[np.float64],
-    own: Rows,
+    own: Holdings,
     n: int,
     *,
     progress: Callable[[int, int], None] | None = None,
@@ -34,7 +33,7 @@ def best_items(
     counts
         How much each item of the catalogue counts: items outside the head come after it, by these, without a score.
     own
-        The exact rows of the people, on the catalogue: `indptr` and items. What is in them is not recommended.
+        What the people have of the catalogue, which is not recommended to them.
     n
         Items per person.
     progress
@@ -48,13 +47,12 @@ def best_items(
     --------
     >>> speaks = np.array([[0, 0.1, 0.9], [0.2, 0, 0.1], [0.9, 0.1, 0]], dtype=np.float32)
     >>> model = ItemModel(np.array([3.0, 2.0, 1.0]), speaks)
-    >>> own = (np.array([0, 1]), np.array([0], dtype=np.int32))
+    >>> own = Holdings(np.array([0, 1]), np.array([0], dtype=np.int32))
     >>> items, scores = best_items(model, np.arange(3, dtype=np.int32), model.counts, own, 2)
     >>> items.tolist(), scores.round(1).tolist()
     ([[2, 1]], [[0.9, 0.1]])
     """
-    indptr, items = own
-    people = indptr.size - 1
+    indptr, items, people = own.indptr, own.items, own.n_users
     place = np.full(counts.size, -1, dtype=np.int32)
     place[head] = np.arange(head.size, dtype=np.int32)
     tail = np.setdiff1d(np.argsort(-counts, kind="stable"), head, assume_unique=True).astype(np.int32)
