@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from hetdp import Profiles, split
-from hetdp.evaluation.evaluating import interval
+from hetdp.evaluation.intervals import interval
 from hetdp.evaluation.metrics import recall_per_user
 from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
 
-FAST = ("-k", 3, "--runs", 2, "--json", "--quiet")
+QUICK = ("-k", 3, "--runs", 2, "--json", "--quiet")
+FAST = (*QUICK, "--what", "neighbors")
 
 
 @pytest.fixture
@@ -25,20 +26,24 @@ def run(run, tmp_path, monkeypatch):
 
 
 def recalls(out):
-    return {(row["method"], row["epsilon"]): row["recall"] for row in json.loads(out)["rows"]}
+    return {(row["method"], row["epsilon"]): row["recall"] for row in json.loads(out)["neighbors"]}
 
 
 def test_prints_every_method_and_says_that_it_is_not_private(run):
     code, out, err = run("evaluate", "likes.csv", "-k", 3, "--runs", 2, "--epsilon", 1, "--epsilon", 5)
     assert code == 0
-    for method in ("baseline", "exact", "gossip", "sketch", "random"):
+    for method in ("true neighbours", "exact", "gossip", "sketch", "same people", "random"):
         assert method in out
+    for method in ("EASE, no privacy", "model", "private popularity", "popularity", "Better than private"):
+        assert method in out
+    for third in ("head", "middle", "tail"):
+        assert third in out
     assert "not private" in out
     assert "not private" in err
     assert "Intervals of 95 %" in out
 
 
-def test_baseline_is_the_recall_of_true_neighbours_over_the_runs(run):
+def test_the_first_row_is_the_recall_of_true_neighbours_over_the_runs(run):
     code, out, _ = run("evaluate", "likes.csv", *FAST, "--seed", 4)
     assert code == 0
     profiles = Profiles.read("likes.csv")
@@ -47,15 +52,15 @@ def test_baseline_is_the_recall_of_true_neighbours_over_the_runs(run):
         train, test = split(profiles, random_state=seed)
         expected.append(recall_per_user(true_neighbors(train, 3, score="overlap"), profiles, test))
     mean, half = interval(np.array(expected))
-    (row,) = [row for row in json.loads(out)["rows"] if row["method"] == "baseline"]
+    (row,) = [row for row in json.loads(out)["neighbors"] if row["method"] == "true neighbours"]
     assert row["recall"] == pytest.approx(mean)
     assert (row["low"], row["high"]) == pytest.approx((max(0, mean - half), min(1, mean + half)))
 
 
-def test_engines_lie_between_random_and_baseline(run):
+def test_engines_lie_between_random_and_true_ones(run):
     found = recalls(run("evaluate", "likes.csv", *FAST, "--epsilon", 50)[1])
     for engine in ("exact", "gossip", "sketch"):
-        assert found["random", None] + 0.2 < found[engine, 50.0] <= found["baseline", None] + 0.1
+        assert found["random", None] + 0.2 < found[engine, 50.0] <= found["true neighbours", None] + 0.1
 
 
 def test_same_seed_same_table_whatever_the_threads(run):
@@ -68,26 +73,26 @@ def test_same_seed_same_table_whatever_the_threads(run):
 def test_weights_are_drawn_as_told(run):
     free = recalls(run("evaluate", "likes.csv", *FAST, "--engine", "exact", "--epsilon", 50)[1])
     none = recalls(run("evaluate", "likes.csv", *FAST, "--engine", "exact", "--epsilon", 50, "--slices", "0,0,2")[1])
-    assert none["baseline", None] == free["baseline", None]  # without privacy, weights do not count
+    assert none["true neighbours", None] == free["true neighbours", None]  # without privacy, weights do not count
     assert none["exact", 50.0] < free["exact", 50.0] - 0.2
-    assert set(none) == {("baseline", None), ("exact", 50.0), ("random", None)}
+    assert set(none) == {("true neighbours", None), ("exact", 50.0), ("same people", None), ("random", None)}
 
 
 def test_against_all_is_told(run):
-    rows = {row["method"]: row for row in json.loads(run("evaluate", "likes.csv", *FAST)[1])["rows"]}
+    rows = {row["method"]: row for row in json.loads(run("evaluate", "likes.csv", *FAST)[1])["neighbors"]}
     assert rows["sketch"]["against_all"] == 1
     assert rows["exact"]["against_all"] == 59
-    assert rows["baseline"]["against_all"] is None
+    assert rows["true neighbours"]["against_all"] is None
 
 
-def test_differences_from_the_baseline_are_paired(run):
+def test_differences_from_true_neighbours_are_paired(run):
     code, out, _ = run("evaluate", "likes.csv", *FAST, "--seed", 4, "--engine", "exact", "--epsilon", 50)
     assert code == 0
-    rows = {row["method"]: row for row in json.loads(out)["rows"]}
-    assert rows["baseline"]["difference"] is rows["baseline"]["difference_half_width"] is None
+    rows = {row["method"]: row for row in json.loads(out)["neighbors"]}
+    assert rows["true neighbours"]["difference"] is rows["true neighbours"]["difference_half_width"] is None
     for row in rows.values():
-        if row["method"] != "baseline":
-            assert row["difference"] == pytest.approx(row["recall"] - rows["baseline"]["recall"])
+        if row["method"] != "true neighbours":
+            assert row["difference"] == pytest.approx(row["recall"] - rows["true neighbours"]["recall"])
     profiles = Profiles.read("likes.csv")
     differences = []
     for seed in (4, 5):
@@ -95,21 +100,21 @@ def test_differences_from_the_baseline_are_paired(run):
         lists = random_neighbors(60, 3, random_state=seed), true_neighbors(train, 3, score="overlap")
         differences.append(np.subtract(*(recall_per_user(found, profiles, test) for found in lists)))
     assert rows["random"]["difference_half_width"] == pytest.approx(interval(np.array(differences))[1])
-    # At a huge epsilon an engine finds nearly what the baseline finds: both rise and fall with the same split.
+    # At a huge epsilon an engine finds nearly what true neighbours are: both rise and fall with the same split.
     assert rows["exact"]["difference_half_width"] < rows["exact"]["half_width"]
-    assert "difference from" in run("evaluate", "likes.csv", "-k", 3, "--runs", 2, "--engine", "exact")[1]
+    assert "beyond true ones" in run("evaluate", "likes.csv", "-k", 3, "--runs", 2, "--engine", "exact")[1]
 
 
 def test_sizes_and_weights_per_user(run):
     cosine = ("evaluate", "likes.csv", *FAST, "--engine", "exact", "--score", "cosine", "--epsilon", 0.2)
     noisy, public = (json.loads(run(*cosine, *extra)[1]) for extra in ((), ("--sizes", "public")))
     assert (noisy["sizes"], public["sizes"]) == ("noisy", "public")
-    assert noisy["rows"] != public["rows"]
+    assert noisy["neighbors"] != public["neighbors"]
     slices = ("evaluate", "likes.csv", *FAST, "--engine", "exact", "--slices", "0,1,2")
     item, user = (json.loads(run(*slices, *extra)[1]) for extra in ((), ("--per", "user")))
     assert item["weights"] == "weights drawn: slices 0,1,2 per item"
     assert user["weights"] == "weights drawn: slices 0,1,2 per user"
-    assert item["rows"] != user["rows"]
+    assert item["neighbors"] != user["neighbors"]
 
 
 def test_drawn_weights_take_the_place_of_those_in_the_file(run):
@@ -128,13 +133,65 @@ def test_the_table_can_be_written(run):
     assert code == 0
     shown = json.loads(out)
     rows = list(csv.DictReader(Path("table.csv").read_text().splitlines()))
-    assert [row["method"] for row in rows] == ["baseline", "sketch", "random"]
-    assert [float(row["recall"]) for row in rows] == [row["recall"] for row in shown["rows"]]
+    assert [row["method"] for row in rows] == ["true neighbours", "sketch", "same people", "random"]
+    assert [float(row["recall"]) for row in rows] == [row["recall"] for row in shown["neighbors"]]
     assert rows[0]["difference"] == ""
+    assert {row["table"] for row in rows} == {"neighbors"}
     assert run(*options, "-o", "table.json")[0] == 0
     assert json.loads(Path("table.json").read_text()) == shown
     assert run(*options, "-o", "none.csv", "--dry-run")[0] == 0
     assert not Path("none.csv").exists()
+
+
+def test_both_tables_in_one_file(run):
+    code, out, _ = run("evaluate", "likes.csv", *QUICK, "--engine", "model", "--engine", "exact", "-o", "table.csv")
+    assert code == 0
+    shown = json.loads(out)
+    rows = list(csv.DictReader(Path("table.csv").read_text().splitlines()))
+    assert [row["table"] for row in rows] == ["neighbors"] * 4 + ["recommendations"] * 5
+    assert [float(row["ndcg"]) for row in rows[4:]] == [row["ndcg"] for row in shown["recommendations"]]
+    assert (rows[0]["ndcg"], rows[4]["beats_popularity"]) == ("", "")
+
+
+def test_several_ways_to_draw_weights_are_compared(run):
+    drawn = ("--slices", "0,1,1", "--slices", "0.5,1,2", "--westin", "0.34,0.43,0.23")
+    shown = json.loads(run("evaluate", "likes.csv", *QUICK, "--engine", "model", *drawn)[1])
+    assert "neighbors" not in shown
+    labels = [f"{text} per item" for text in ("westin 0.34,0.43,0.23", "slices 0,1,1", "slices 0.5,1,2")]
+    rows = [(row["method"], row["weights"]) for row in shown["recommendations"]]
+    assert rows == [
+        ("EASE, no privacy", None),
+        *((method, label) for label in labels for method in ("model", "private popularity")),
+        ("popularity", None),
+    ]
+    out = run("evaluate", "likes.csv", "--runs", 2, "--what", "items", "--engine", "model", *drawn[:4])[1]
+    assert "slices 0.5,1,2 per item" in out
+
+
+def test_the_rules_of_the_paper_can_be_had(run):
+    gossip = ("evaluate", "likes.csv", *FAST, "--engine", "gossip", "--slices", "0,1,3", "--epsilon", 5)
+    product, smaller, default = (
+        json.loads(run(*gossip, *extra)[1]) for extra in (("--combine", "product"), ("--combine", "smaller"), ())
+    )
+    assert product["combine"] == "product"
+    assert product["neighbors"][1] != smaller["neighbors"][1] == default["neighbors"][1]
+    code, out, err = run(
+        "evaluate",
+        "likes.csv",
+        "-k",
+        3,
+        "--runs",
+        2,
+        "--what",
+        "neighbors",
+        "--engine",
+        "gossip",
+        "--score",
+        "squared-cosine",
+    )
+    assert code == 0
+    assert "gossip" in out
+    assert err.count("turns large negative noise into similarity") == 1
 
 
 def test_a_catalogue_is_taken_as_given(run):
@@ -154,7 +211,7 @@ def test_a_dry_run_measures_nothing(run, monkeypatch):
     monkeypatch.setattr("hetdp.evaluation.neighbor_baselines.true_neighbors", None)
     code, out, err = run("evaluate", "likes.csv", "--dry-run")
     assert (code, out) == (0, "")
-    assert "25 searches" in err
+    assert "65 searches" in err
     assert json.loads(run("evaluate", "likes.csv", "--dry-run", "--json")[1])["dry_run"] is True
 
 
@@ -167,7 +224,11 @@ def test_a_dry_run_measures_nothing(run, monkeypatch):
         (("--slices", "0,1,2.5"), "--slices must be"),
         (("--slices", "0,inf,2"), "--slices must be"),
         (("--slices", "0,2,2"), "lower and upper"),
-        (("--westin", "1,0,0", "--slices", "0,1,2"), "exclude each other"),
+        (("--slices", "0,1,0"), "n must be a whole number >= 1"),
+        (("--share", "1"), "share must be above 0 and below 1"),
+        (("--what", "neighbors", "--engine", "model"), "--engine model finds no neighbours"),
+        (("--combine", "product", "--engine", "exact"), "--combine is for --engine gossip"),
+        (("--combine", "product", "--what", "items"), "--combine is for neighbours"),
         (("--runs", "1"), "--runs"),
         (("--epsilon", "1", "--epsilon", "0"), "--epsilon must be"),
         (("--engine", "magic"), "not one of"),
@@ -199,21 +260,3 @@ def test_nothing_hidden(run):
     code, out, err = run("evaluate", "small.csv", "-k", 1)
     assert (code, out) == (3, "")
     assert "must be at least one item to look for, in every run. Got none in run 1 of 5" in err
-
-
-class TestInterval:
-    def test_covers_the_truth_at_least_as_often_as_it_says(self):
-        # Crossed effects of users and runs; 400 intervals, nominal 95 %. With a true coverage of 95 %, fewer than 90 %
-        # covering has a probability of 2e-5 per attempt; the intervals are wider than nominal, and the seed is fixed.
-        rng = np.random.default_rng(11)
-        covered = 0
-        for _ in range(400):
-            users, runs = rng.normal(0, 0.2, 60), rng.normal(0, 0.02, 5)
-            mean, half = interval(0.5 + users + runs[:, None] + rng.normal(0, 0.1, (5, 60)))
-            covered += abs(mean - 0.5) <= half
-        assert covered >= 360
-
-    def test_shrinks_with_users_and_runs(self):
-        rng = np.random.default_rng(12)
-        recalls = 0.5 + rng.normal(0, 0.1, (20, 400))
-        assert interval(recalls)[1] < interval(recalls[:5, :100])[1] < interval(recalls[:2, :10])[1]

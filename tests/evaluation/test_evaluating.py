@@ -1,13 +1,17 @@
-"""`hetdp.evaluate`: what the command measures, from Python."""
+"""`hetdp.evaluate`: what the command measures, from Python: neighbours, recommendations, and their rivals."""
 
 import numpy as np
 import pytest
 
 import hetdp
-from hetdp import Profiles, policies
+from hetdp import PrivateNeighbors, Profiles, policies
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.evaluation.evaluating import popularity_thirds
+from hetdp.evaluation.metrics import judge
 
-FAST = {"neighbors": 3, "runs": 2, "engine": "exact"}
+FAST = {"neighbors": 3, "runs": 2, "engine": "exact", "what": "neighbors"}
+RECOMMENDERS = ("model", "exact", "gossip", "sketch")
+ITEMS = {"items": 5, "runs": 3, "what": "items", "engine": "model"}
 
 
 @pytest.fixture(scope="module")
@@ -19,11 +23,13 @@ def groups():
 
 def test_a_row_per_method_and_level_each_once(groups):
     found = hetdp.evaluate(groups, **{**FAST, "engine": ("sketch", "exact")}, epsilon=(1, 50, 1.0))
-    assert [(row.method, row.epsilon) for row in found.rows] == [
-        ("baseline", None), ("exact", 1.0), ("exact", 50.0), ("sketch", 1.0), ("sketch", 50.0), ("random", None),
+    assert [(row.method, row.epsilon) for row in found.neighbors] == [
+        ("true neighbours", None), ("exact", 1.0), ("exact", 50.0), ("sketch", 1.0), ("sketch", 50.0),
+        ("same people", None), ("random", None),
     ]  # fmt: skip
-    frame = found.to_frame()
-    assert frame["recall"].tolist() == [row.recall for row in found.rows]
+    assert found.items == ()
+    frame = found.to_frame("neighbors")
+    assert frame["recall"].tolist() == [row.recall for row in found.neighbors]
     assert frame["against_all"][1] == 59.0
 
 
@@ -37,15 +43,20 @@ def test_same_seed_same_rows_whatever_the_threads(groups):
 def test_it_tells_how_far_it_is(groups):
     told = []
     hetdp.evaluate(groups, **FAST, progress=lambda done, total: told.append((done, total)))
-    assert told == [(done, 6) for done in range(1, 7)]
+    assert told == [(done, 8) for done in range(1, 9)]
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"epsilon": 0}, "epsilon must be"),
-        ({"engine": "magic"}, "engine must be one of 'exact', 'gossip', 'sketch'"),
+        ({"engine": "magic"}, "engine must be one of 'model', 'exact', 'gossip', 'sketch'"),
         ({"engine": "sketch", "score": "cosine"}, "score must be 'overlap' with engine='sketch'"),
+        ({"engine": "gossip", "combine": "larger"}, "combine must be one of 'smaller', 'product'"),
+        ({"what": "users"}, "what must be one of 'neighbors', 'items'"),
+        ({"items": 0}, "items must be a whole number >= 1"),
+        ({"share": 0}, "share must be above 0 and below 1. Got 0 instead"),
+        ({"policy": "westin"}, "policy must be one of hetdp.policies"),
         ({"runs": 1}, "runs must be a whole number >= 2"),
         ({"neighbors": 60}, r"neighbors must be below the number of users \(60\)"),
     ],
@@ -58,3 +69,76 @@ def test_what_cannot_be_measured_is_refused(groups, options, words):
 def test_data_without_a_shared_item_are_refused():
     with pytest.raises(DataError, match="an item must be shared by two users"):
         hetdp.evaluate(Profiles.from_pairs(range(9), range(9)), **FAST)
+
+
+def items(groups, **options):
+    return {(row.method, row.epsilon): row for row in hetdp.evaluate(groups, **{**ITEMS, **options}).items}
+
+
+def test_recommendations_stand_beside_their_rivals(groups):
+    found = items(groups, epsilon=(0.5, 30), engine=())
+    levels = [(name, level) for level in (0.5, 30.0) for name in (*RECOMMENDERS, "private popularity")]
+    assert list(found) == [("EASE, no privacy", None), *levels, ("popularity", None)]
+    sure, noise = found["model", 30.0], found["model", 0.5]
+    assert found["EASE, no privacy", None].ndcg > sure.ndcg - 0.05 > found["popularity", None].ndcg
+    assert (sure.beats_popularity, noise.beats_popularity) == ("yes", "unsure")
+    assert sure.beyond_popularity == pytest.approx(sure.ndcg - found["private popularity", 30.0].ndcg)
+    assert found["private popularity", 30.0].beats_popularity is None
+    assert found["popularity", None].beyond_popularity is None
+
+
+def test_losses_are_those_of_the_recommendations(groups):
+    found = items(groups, epsilon=3, engine=("model", "exact", "sketch"))
+    assert {name: row.against_all for (name, _), row in found.items()} == {
+        "EASE, no privacy": None,
+        "model": 3.0,
+        "exact": PrivateNeighbors(3, epsilon=1).promise(60, recommendations=2).total,
+        "sketch": 3.0,
+        "private popularity": 3.0,
+        "popularity": None,
+    }
+
+
+def test_items_are_judged_as_the_metrics_do(groups):
+    found = items(groups, epsilon=2)
+    plain = []
+    for seed in range(3):
+        train, test = hetdp.split(groups, random_state=seed)
+        model = hetdp.PrivateRecommender(2, catalogue="observed", random_state=seed).fit(train)
+        plain.append(judge(model, groups, test, 5))
+    row = found["model", 2.0]
+    for name in ("precision", "recall", "ndcg"):
+        assert getattr(row, name) == pytest.approx(np.mean([getattr(one, name) for one in plain]), abs=0.02)
+
+
+def test_thirds_make_up_what_was_found():
+    """A few items that all have, some that many have, and rare ones: popularity finds the head only."""
+    rng = np.random.default_rng(8)
+    chance = np.repeat([0.9, 0.3, 0.05], [10, 30, 180])
+    profiles = Profiles.from_pairs(*np.nonzero(rng.random((80, 220)) < chance), item_ids=range(220))
+    found = items(profiles, epsilon=1)["popularity", None]
+    assert found.head > 0.9
+    assert found.middle < found.head / 2
+    assert found.tail == 0.0
+
+
+def test_weights_cost_signal_and_rivals_without_privacy_do_not_mind(groups):
+    slices = policies.slices(0, 0.1, 1), policies.constant(1)
+    rows = {(row.method, row.weights): row for row in hetdp.evaluate(groups, **ITEMS, epsilon=30, policy=slices).items}
+    assert rows["model", "slices 0,0.1,1 per item"].ndcg < rows["model", "constant 1 per item"].ndcg - 0.1
+    assert rows["EASE, no privacy", None].ndcg == items(groups, epsilon=30)["EASE, no privacy", None].ndcg
+
+
+def test_nothing_hidden_of_a_third_is_no_share():
+    pairs = [(user, item) for user in range(30) for item in range(6)]
+    found = items(Profiles.from_pairs(*zip(*pairs, strict=True)), epsilon=1, share=0.2)["popularity", None]
+    assert (found.head, found.middle, found.tail) != (None, None, None)
+    assert popularity_thirds(np.zeros(3, dtype=np.int64)).tolist() == [0, 0, 0]
+
+
+def test_frames_have_the_fields_of_rows_also_without_any(groups):
+    found = hetdp.evaluate(groups, **ITEMS)
+    assert found.to_frame()["ndcg"].tolist() == [row.ndcg for row in found.items]
+    assert list(found.to_frame("neighbors").columns)[:3] == ["method", "epsilon", "weights"]
+    with pytest.raises(InvalidInput, match="table must be one of"):
+        found.to_frame("both")

@@ -113,6 +113,15 @@ def test_empty_profiles_get_empty_weights():
             assert policy.draw(nobody, 0, per=per) == nobody
 
 
+def test_one_slice_has_both_ends_as_two_have():
+    assert policies.slices(0.25, 1, 1).values.tolist() == [0.25, 1.0] == policies.slices(0.25, 1, 2).values.tolist()
+
+
+def test_policies_tell_what_they_are():
+    shown = map(str, (policies.slices(0, 0.5, 3), policies.westin(0.34, 0.43, 0.23), policies.constant(1)))
+    assert list(shown) == ["slices 0,0.5,3", "westin 0.34,0.43,0.23", "constant 1"]
+
+
 def test_policies_are_values():
     assert policies.slices(0, 1, 3) == policies.slices(0, 1, 3)
     assert len({policies.constant(1), policies.constant(1), policies.constant(0)}) == 2
@@ -123,8 +132,8 @@ def test_policies_are_values():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: policies.slices(0, 1, 1), "n must be a whole number >= 2. Got 1 instead"),
-        (lambda: policies.slices(0, 1, 2.0), "n must be a whole number >= 2. Got 2.0 instead"),
+        (lambda: policies.slices(0, 1, 0), "n must be a whole number >= 1. Got 0 instead"),
+        (lambda: policies.slices(0, 1, 2.0), "n must be a whole number >= 1. Got 2.0 instead"),
         (lambda: policies.slices(0.5, 0.25, 3), "lower and upper must satisfy .* Got 0.5, 0.25 instead"),
         (lambda: policies.slices(-0.5, 1, 3), "lower and upper must satisfy"),
         (lambda: policies.slices(0, 1.5, 3), "lower and upper must satisfy"),

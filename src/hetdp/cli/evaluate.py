@@ -1,4 +1,4 @@
-"""`hetdp evaluate`: how much recall privacy costs on data at hand, by the protocol of the paper. Not private."""
+"""`hetdp evaluate`: what privacy costs on data at hand, and whether popularity would do as well. Not private."""
 
 import csv
 import dataclasses
@@ -18,6 +18,7 @@ from hetdp.cli.neighbors import (
     cycles_option,
 )
 from hetdp.cli.output import (
+    Sectioned,
     Voice,
     available_processors,
     check_ending,
@@ -32,107 +33,145 @@ from hetdp.cli.source import Source, data_options
 from hetdp.core.checks import fraction
 from hetdp.core.files import write_whole
 from hetdp.core.words import rough_duration
+from hetdp.evaluation.results import MODEL, PRIVATE_POPULARITY, SAME, THIRDS, TRUE, WAYS_TO_COMBINE, WHAT
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
 
 if TYPE_CHECKING:
+    from hetdp.evaluation.evaluating import EvaluationPlan
     from hetdp.profiles.policies import Policy
 
 __all__ = ["evaluate"]
 
 _ENDINGS = (".csv", ".json")
-_SCORES = tuple(name for name, score in SCORES.items() if score.warning is None)
+_Row = Mapping[str, Any]
+_SECTIONS = {
+    "What is compared": ("epsilon", "what", "items", "engine", "runs", "share", "seed"),
+    "Neighbours": ("neighbors", "score", "sizes", "cycles", "combine"),
+    "Weights": ("westin", "slices", "per"),
+    "Data": (
+        *("user_column", "item_column", "weight_column", "no_weights", "default_weight", "min_rating"),
+        *("catalogue", "no_memory_check"),
+    ),
+}
 
 
-@click.command(short_help="Measure the recall of each engine on data at hand (not private).")
+@click.command(
+    cls=Sectioned,
+    sections=_SECTIONS,
+    short_help="Measure neighbours and recommendations on data at hand (not private).",
+)
 @data_options
 @click.option(
     "--epsilon", type=float, multiple=True, default=(1.0,), show_default=True, help="May be given repeatedly."
 )
+@click.option("--what", type=click.Choice(WHAT), multiple=True, help="Judge neighbours or items.  [default: both]")
 @click.option("--neighbors", "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Length of a list.")
-@click.option("--engine", type=click.Choice(tuple(ENGINES)), multiple=True, help="[default: all that know the score]")
-@click.option("--score", type=click.Choice(_SCORES), default=DEFAULT_SCORE, show_default=True, help="Likeness.")
+@click.option("--items", "-n", type=click.IntRange(min=1), default=10, show_default=True, help="Items per user.")
+@click.option(
+    "--engine",
+    type=click.Choice((MODEL, *ENGINES)),
+    multiple=True,
+    help="May be given repeatedly.  [default: the model, and all that know the score]",
+)
+@click.option("--score", type=click.Choice(tuple(SCORES)), default=DEFAULT_SCORE, show_default=True, help="Likeness.")
 @click.option("--sizes", type=click.Choice(SIZES), help="Sizes for a cosine.  [default: noisy]")
 @cycles_option
+@click.option(
+    "--combine",
+    type=click.Choice(WAYS_TO_COMBINE),
+    help="Weight of a common item in gossip (the paper's is the product).  [default: smaller]",
+)
 @click.option("--runs", type=click.IntRange(min=2), default=5, show_default=True, help="Splits, each with new noise.")
-@click.option("--westin", help="Draw weights: shares of the three groups, such as 0.34,0.43,0.23.")
-@click.option("--slices", help="Draw weights: lowest, highest, how many, such as 0,1,3.")
+@click.option("--share", type=float, default=0.1, show_default=True, help="How much is hidden.")
+@click.option(
+    "--westin",
+    multiple=True,
+    help="Draw weights: shares of the three groups, such as 0.34,0.43,0.23. May be given repeatedly.",
+)
+@click.option(
+    "--slices", multiple=True, help="Draw weights: lowest, highest, how many, such as 0,1,3. May be given repeatedly."
+)
 @click.option("--per", type=click.Choice(["item", "user"]), help="Draw a weight per item or per user.  [default: item]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same table.")
 @threads_option
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the table to a .csv or .json file.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the tables to a .csv or .json file.")
 @output_options
 def evaluate(
     data: Path,
     *,
     epsilon: tuple[float, ...],
+    what: tuple[str, ...],
     engine: tuple[str, ...],
     score: str,
     sizes: str | None,
     cycles: int | None,
+    combine: str | None,
     threads: int | None,
-    westin: str | None,
-    slices: str | None,
+    westin: tuple[str, ...],
+    slices: tuple[str, ...],
     per: Literal["item", "user"] | None,
     output: Path | None,
     voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Measure the recall of true neighbours, random ones, and those of each engine on DATA, a file of pairs.
+    """Measure private neighbours and recommendations on DATA, a file of pairs, beside popularity and no privacy.
 
     \b
     hetdp evaluate ratings.csv --epsilon 1 --epsilon 3 --westin 0.34,0.43,0.23
+    hetdp evaluate likes.csv --what items --engine model --slices 0,1,2 --slices 0.5,1,2
 
-    The protocol of the paper: a tenth of the items that somebody else has too is hidden, and recall is the share of
-    them found in the profiles of the neighbours. The table is NOT private: it is computed from the data without noise,
-    for whoever may see them. Weights are those in DATA unless --westin or --slices draws others.
+    The protocol of the paper: a tenth of the items that somebody else has too is hidden. Recall of neighbours is the
+    share of them found in their profiles; recommendations are judged by precision, recall and NDCG. The tables are NOT
+    private: they are computed from the data without noise, for whoever may see them. Weights are those in DATA unless
+    --westin or --slices draws others.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    from hetdp.evaluation.evaluating import ABOUT_INTERVALS, EvaluationPlan
+    from hetdp.evaluation.evaluating import EvaluationPlan
+    from hetdp.evaluation.intervals import ABOUT_INTERVALS
 
-    policy = _policy(westin, slices)
     source = Source.take(data, options, voice)
-    if policy is not None and (source.weight_column is not None or source.default_weight is not None):
-        raise click.UsageError("--westin and --slices draw weights: leave out --weight-column and --default-weight.")
-    if per is not None and policy is None:
-        raise click.UsageError("--per is for --westin and --slices, which draw weights.")
+    policies = _policies(westin, slices, per, source)
     for level in epsilon:
         fraction("--epsilon", level)
     plan = EvaluationPlan(
         epsilon=epsilon,
+        what=what or WHAT,
         engine=engine,
         score=score,
         sizes=sizes or SIZES[0],
         cycles=cycles or DEFAULT_CYCLES,
-        policy=policy,
+        combine=combine or WAYS_TO_COMBINE[0],
+        policy=policies,
         per=per or "item",
         threads=threads or available_processors(),
         catalogue=source.listed,
         **options,
     )
-    check_together(plan.engines, score, sizes, cycles)
+    _check(plan, sizes, cycles, combine)
     if output is not None:
         check_writable(output, keep=(data, source.catalogue))
         check_ending(output, _ENDINGS)
-    drawn = None
-    if policy is not None:
-        drawn = f"weights drawn: {'westin' if westin else 'slices'} {westin or slices} per {plan.per}"
-    read = source.read(drawn=drawn)
+    drawn = ", ".join(map(str, policies))
+    read = source.read(drawn=f"weights drawn: {drawn} per {plan.per}" if policies else None)
     profiles = read.profiles
     check_size(plan.neighbors, profiles.n_users)
     plan.check(profiles)
     unknowing = () if engine else (one for name, one in ENGINES.items() if name not in plan.engines)
     left_out = "".join(f" {one.limits}: left out." for one in unknowing)
     seconds = rough_duration(plan.seconds(profiles))
-    voice.note(f"{plan.searches} searches, about {seconds} (rough).{left_out} The table is not private.")
+    voice.note(f"{plan.searches} searches, about {seconds} (rough).{left_out} The tables are not private.")
     facts: dict[str, Any] = {
         "private": False,
         "users": profiles.n_users,
         "items": profiles.n_items,
         "pairs": profiles.n_pairs,
         "k": plan.neighbors,
+        "n": plan.items,
         "score": score,
         **({"sizes": plan.sizes} if SCORES[score].needs_sizes else {}),
+        **({} if combine is None else {"combine": combine}),
         "runs": plan.runs,
+        "share": plan.share,
         "seed": plan.seed,
         "weights": read.weights,
         "catalogue": plan.catalogue,
@@ -144,60 +183,127 @@ def evaluate(
             voice.note("--dry-run: nothing was measured.")
         return
     with voice.progress("Evaluating") as advance, voice.remarks():
-        rows = [dataclasses.asdict(row) for row in plan.measure(profiles, advance).rows]
-    found = plain({**facts, "interval": ABOUT_INTERVALS, "rows": rows})
+        found = plan.measure(profiles, advance)
+    tables = {
+        table: [dataclasses.asdict(row) for row in rows]
+        for table, rows in (("neighbors", found.neighbors), ("recommendations", found.items))
+        if rows
+    }
+    shown = plain({**facts, "interval": ABOUT_INTERVALS, **tables})
     if output is not None:
-        as_text = json.dumps(found, indent=2) + "\n" if output.name.lower().endswith(".json") else _as_csv(rows)
+        as_text = json.dumps(shown, indent=2) + "\n" if output.name.lower().endswith(".json") else _as_csv(tables)
         write_whole(output, as_text)
         voice.note(f"Wrote {output}. It is as private as {data.name}.")
     if voice.as_json:
-        print_json(found)
+        print_json(shown)
         return
-    title = f"Recall at k = {plan.neighbors}, {plan.runs} runs, {profiles.n_users:,} users (not private)"
-    header = ("method", "epsilon", "recall", "difference from baseline", "epsilon against all together")
-    print_rows(title, header, [_shown(row) for row in rows])
+    where = f"{plan.runs} runs, {profiles.n_users:,} users (not private)"
+    _show_neighbors(tables.get("neighbors", ()), f"Neighbours: recall at k = {plan.neighbors}, {where}")
+    _show_items(tables.get("recommendations", ()), f"Recommendations at n = {plan.items}, {where}")
+    click.echo("loss: what an item of weight 1 may lose against everybody together.")
     click.echo(ABOUT_INTERVALS)
 
 
-def _shown(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the cells of a row of the table."""
-    epsilon, difference, against_all = row["epsilon"], row["difference"], row["against_all"]
-    return (
-        row["method"],
-        "" if epsilon is None else f"{epsilon:g}",
-        f"{row['recall']:.4f} ± {row['half_width']:.4f}",
-        "" if difference is None else f"{round(difference, 4) + 0.0:+.4f} ± {row['difference_half_width']:.4f}",
-        "" if against_all is None else f"{against_all:g}",
+def _check(plan: "EvaluationPlan", sizes: str | None, cycles: int | None, combine: str | None) -> None:
+    """Refuse options that have no meaning together."""
+    check_together(plan.engines, plan.score, sizes, cycles)
+    if combine is not None and not any(ENGINES[name].has_cycles for name in plan.engines):
+        raise click.UsageError("--combine is for --engine gossip, which was not asked for.")
+    if combine is not None and not plan.finds_neighbors:
+        raise click.UsageError("--combine is for neighbours: leave out --what items.")
+    if not plan.finds_neighbors and not plan.finds_items:
+        raise click.UsageError(f"--engine {MODEL} finds no neighbours: leave out --what neighbors, or add an engine.")
+
+
+def _show_neighbors(rows: Sequence[_Row], title: str) -> None:
+    if not rows:
+        return
+    header = ("method", "ε", "recall", "beyond true ones", "loss")
+    cells = [(_measured(row, "recall", half="half_width"), _signed(row, "difference")) for row in rows]
+    _print(title, header, rows, cells, loss=True)
+    click.echo(
+        f"{TRUE}: no privacy. {SAME}: the same for everybody, chosen to have most of\n"
+        "what people have; recall rewards them, so only what is found beyond that is likeness.\n\n",
+        nl=False,
     )
 
 
-def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def _show_items(rows: Sequence[_Row], title: str) -> None:
+    if not rows:
+        return
+    found = [(_plain(row, "precision"), _plain(row, "recall"), _measured(row, "ndcg")) for row in rows]
+    _print(title, ("method", "ε", "precision", "recall", "NDCG", "loss"), rows, found, loss=True)
+    private = [row for row in rows if row["beats_popularity"] is not None]
+    beyond = [(_signed(row, "beyond_popularity"), str(row["beats_popularity"])) for row in private]
+    _print(f"Better than {PRIVATE_POPULARITY}?", ("method", "ε", "NDCG beyond it", "better?"), private, beyond)
+    thirds = [tuple(_plain(row, name) for name in THIRDS) for row in rows]
+    title = "Hidden items that were recommended, by popularity: each third of all pairs"
+    _print(title, ("method", "ε", *THIRDS), rows, thirds)
+
+
+def _print(
+    title: str,
+    header: tuple[str, ...],
+    rows: Sequence[_Row],
+    cells: Sequence[tuple[str, ...]],
+    *,
+    loss: bool = False,
+) -> None:
+    """Print a table; ways to choose weights have a column if there are several."""
+    several = len({row["weights"] for row in rows if row["weights"] is not None}) > 1
+    lines = []
+    for row, middle in zip(rows, cells, strict=True):
+        epsilon, lost = ("" if row[name] is None else f"{row[name]:g}" for name in ("epsilon", "against_all"))
+        weights = (row["weights"] or "",) if several else ()
+        lines.append((row["method"], *weights, epsilon, *middle, *((lost,) if loss else ())))
+    print_rows(title, (header[0], *(("weights",) if several else ()), *header[1:]), lines)
+
+
+def _plain(row: _Row, name: str) -> str:
+    return "" if row[name] is None else f"{row[name]:.4f}"
+
+
+def _measured(row: _Row, name: str, *, half: str = "") -> str:
+    return "" if row[name] is None else f"{row[name]:.4f} ± {row[half or f'{name}_half_width']:.4f}"
+
+
+def _signed(row: _Row, name: str) -> str:
+    return "" if row[name] is None else f"{round(row[name], 4) + 0.0:+.4f} ± {row[f'{name}_half_width']:.4f}"
+
+
+def _as_csv(tables: Mapping[str, Sequence[_Row]]) -> str:
+    """Return all tables as one, with a column that tells which; what a table does not have is empty."""
+    names = dict.fromkeys(["table", *(name for rows in tables.values() for row in rows for name in row)])
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, list(names), lineterminator="\n", restval="")
     writer.writeheader()
-    writer.writerows(rows)
+    for table, rows in tables.items():
+        writer.writerows({"table": table, **row} for row in rows)
     return text.getvalue()
 
 
-def _policy(westin: str | None, slices: str | None) -> "Policy | None":
-    """Return the policy of weights that the options stand for."""
+def _policies(westin: Sequence[str], slices: Sequence[str], per: str | None, source: Source) -> "tuple[Policy, ...]":
+    """Return the policies of weights that the options stand for."""
     from hetdp.profiles import policies
 
-    if westin is not None and slices is not None:
-        raise click.UsageError("--westin and --slices exclude each other: weights are drawn by one of them.")
-    if westin is not None:
-        shares = _numbers(westin)
+    if (westin or slices) and (source.weight_column is not None or source.default_weight is not None):
+        raise click.UsageError("--westin and --slices draw weights: leave out --weight-column and --default-weight.")
+    if per is not None and not westin and not slices:
+        raise click.UsageError("--per is for --westin and --slices, which draw weights.")
+    found: list[Policy] = []
+    for text in westin:
+        shares = _numbers(text)
         if len(shares) != 3:  # noqa: PLR2004  (groups)
             raise click.UsageError(
-                f"--westin must be three shares that sum to 1, such as 0.34,0.43,0.23, not {westin!r}."
+                f"--westin must be three shares that sum to 1, such as 0.34,0.43,0.23, not {text!r}."
             )
-        return policies.westin(*shares)
-    if slices is not None:
-        ends = _numbers(slices)
+        found.append(policies.westin(*shares))
+    for text in slices:
+        ends = _numbers(text)
         if len(ends) != 3 or ends[2] != int(ends[2]):  # noqa: PLR2004  (ends and a count)
-            raise click.UsageError(f"--slices must be lowest, highest and how many, such as 0,1,3, not {slices!r}.")
-        return policies.slices(ends[0], ends[1], int(ends[2]))
-    return None
+            raise click.UsageError(f"--slices must be lowest, highest and how many, such as 0,1,3, not {text!r}.")
+        found.append(policies.slices(ends[0], ends[1], int(ends[2])))
+    return tuple(found)
 
 
 def _numbers(text: str) -> list[float]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from hetdp.core.lazy import attach
 
 if TYPE_CHECKING:
-    from hetdp.evaluation.evaluating import Evaluation, evaluate
+    from hetdp.evaluation.evaluating import evaluate
     from hetdp.evaluation.item_baselines import ease, popularity, private_popularity
     from hetdp.evaluation.metrics import coverage, judge, judge_per_user, ndcg, precision, recall, recall_per_user
     from hetdp.evaluation.neighbor_baselines import random_neighbors, same_neighbors, true_neighbors
+    from hetdp.evaluation.results import Evaluation
 
 __all__ = [
     "Evaluation",
@@ -34,9 +35,10 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "evaluating": ("Evaluation", "evaluate"),
+        "evaluating": ("evaluate",),
         "item_baselines": ("ease", "popularity", "private_popularity"),
         "metrics": ("coverage", "judge", "judge_per_user", "ndcg", "precision", "recall", "recall_per_user"),
         "neighbor_baselines": ("random_neighbors", "same_neighbors", "true_neighbors"),
+        "results": ("Evaluation",),
     },
 )

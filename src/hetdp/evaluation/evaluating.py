@@ -1,77 +1,63 @@
-"""How much recall privacy costs on data at hand, by the protocol of the paper, with intervals. Not private."""
+"""What privacy costs on data at hand: neighbours and recommendations beside their rivals, with intervals. Not private.
 
-import math
+Some items of each profile are hidden, methods see the rest, and count for what they find of the hidden ones. All
+methods of a run meet the same split, so that they can be compared user by user.
+"""
+
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.checks import Real, fraction, one_of, whole
-from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.files import as_frame
-from hetdp.evaluation.metrics import recall_per_user
-from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
+from hetdp.core.checks import Real, finite, fraction, one_of, whole
+from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
+from hetdp.core.randomness import seeded_stream
+from hetdp.evaluation.item_baselines import ease, popularity, private_popularity
+from hetdp.evaluation.metrics import Recommends, judge_per_user, recall_per_user
+from hetdp.evaluation.neighbor_baselines import Neighbors, random_neighbors, same_neighbors, true_neighbors
+from hetdp.evaluation.results import (
+    EASE,
+    MODEL,
+    POPULARITY,
+    PRIVATE_POPULARITY,
+    RANDOM,
+    SAME,
+    THIRDS,
+    TRUE,
+    WAYS_TO_COMBINE,
+    WHAT,
+    Evaluation,
+    MethodKey,
+    item_row,
+    neighbor_row,
+)
 from hetdp.neighbors.engines import ENGINES
-from hetdp.neighbors.engines.base import Progress
+from hetdp.neighbors.engines.base import Levels, Progress, Run, Search
 from hetdp.neighbors.estimator import PrivateNeighbors
+from hetdp.neighbors.recommending import split_epsilon
+from hetdp.neighbors.scores import SCORES, scoring
 from hetdp.profiles import Profiles, split
+from hetdp.profiles.coded import code_profiles, observed_items
 from hetdp.profiles.policies import Policy
 from hetdp.profiles.profiles import require_profiles
+from hetdp.recommender import PrivateRecommender
 
-__all__ = ["ABOUT_INTERVALS", "Evaluation", "EvaluationPlan", "EvaluationRow", "evaluate", "interval"]
+__all__ = ["EvaluationPlan", "evaluate", "popularity_thirds"]
 
-_NORMAL_95 = 1.959964
 _FEWEST_RUNS = 2
-ABOUT_INTERVALS = (
-    "Intervals of 95 %: users as a sample of users, runs as a sample of splits, weights and noise. The spread of the "
-    "users' means over runs (normal) and of the runs' means (Student) are added in squares. All methods meet the same "
-    "splits and users, so differences from the baseline are taken user by user and run by run, and their intervals say "
-    "more than two that overlap."
-)
+#: So that engines do not draw the numbers that splits and policies draw from the same seed.
+_ENGINE = int.from_bytes(b"engine")
+#: The most items that the model and EASE relate to each other.
+_HEAD = 4096
+#: Seconds of one thread for the closed form, per cube of the items related; rough.
+_SECONDS_PER_CUBE = 1e-10
 
-#: A method and its epsilon, if it has one.
-_Key = tuple[str, float | None]
-
-
-@dataclass(frozen=True)
-class EvaluationRow:
-    """The recall of one method.
-
-    Attributes
-    ----------
-    method, epsilon
-        An engine and its level; or "baseline" (true neighbours) and "random", which have none.
-    recall, low, high, half_width
-        Mean recall over runs and users, and its 95 % interval.
-    difference, difference_half_width
-        How far from the baseline, and half the width of the interval of that.
-    against_all
-        What an item of weight 1 loses against everybody together, at most.
-    """
-
-    method: str
-    epsilon: float | None
-    recall: float
-    low: float
-    high: float
-    half_width: float
-    difference: float | None
-    difference_half_width: float | None
-    against_all: float | None
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What was measured, one row per method and epsilon; the baseline comes first, random neighbours last."""
-
-    rows: tuple[EvaluationRow, ...]
-
-    def to_frame(self) -> Any:  # noqa: ANN401  (pandas is optional)
-        """Return the rows as a data frame, of pandas if it is installed, else of arrow."""
-        records = [asdict(row) for row in self.rows]
-        return as_frame({name: [record[name] for record in records] for name in records[0]})
+#: What one method found in one run, and what an item of weight 1 loses by it.
+_Found = tuple[MethodKey, NDArray[np.float64], float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +65,17 @@ class EvaluationPlan:
     """What to measure; see `evaluate`."""
 
     epsilon: Sequence[Real] = (1.0,)
+    what: Sequence[str] = WHAT
     neighbors: int = 10
+    items: int = 10
     engine: Sequence[str] = ()
     score: str = "overlap"
     sizes: str = "noisy"
     cycles: int = 20
+    combine: str = "smaller"
     runs: int = 5
-    policy: Policy | None = None
+    share: float = 0.1
+    policy: Sequence[Policy] = ()
     per: Literal["item", "user"] = "item"
     seed: int = 0
     threads: int = 1
@@ -94,14 +84,22 @@ class EvaluationPlan:
     def __post_init__(self) -> None:
         for level in self.epsilon:
             fraction("epsilon", level)
+        for name in self.what:
+            one_of("what", name, WHAT)
         for name in self.engine:
-            one_of("engine", name, tuple(ENGINES))
+            one_of("engine", name, (MODEL, *ENGINES))
+        one_of("score", self.score, tuple(SCORES))
+        one_of("combine", self.combine, WAYS_TO_COMBINE)
+        whole("items", self.items, minimum=1)
         whole("runs", self.runs, minimum=_FEWEST_RUNS)
-        if self.policy is not None and not hasattr(self.policy, "draw"):
-            raise InvalidInput(
-                "policy must be one of hetdp.policies, such as hetdp.policies.slices(0.5, 1, 3). "
-                f"Got {type(self.policy).__name__} instead."
-            )
+        if not 0.0 < finite("share", self.share) < 1.0:
+            raise InvalidInput(f"share must be above 0 and below 1. Got {self.share!r} instead.")
+        for policy in self.policy:
+            if not hasattr(policy, "draw"):
+                raise InvalidInput(
+                    "policy must be one of hetdp.policies, such as hetdp.policies.slices(0.5, 1, 3), or several. "
+                    f"Got {type(policy).__name__} instead."
+                )
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -118,14 +116,43 @@ class EvaluationPlan:
         )
 
     @property
+    def recommenders(self) -> tuple[str, ...]:
+        """Who recommends: the model, unless only engines were asked for, and the engines."""
+        return (*((MODEL,) if MODEL in self.engine or not self.engine else ()), *self.engines)
+
+    @property
+    def finds_neighbors(self) -> bool:
+        """Whether neighbours are judged: if that was asked for, and something looks for them."""
+        return "neighbors" in self.what and bool(self.engines)
+
+    @property
+    def finds_items(self) -> bool:
+        """Whether recommendations are judged."""
+        return "items" in self.what
+
+    @property
     def searches(self) -> int:
-        """How many searches it takes."""
-        return self.runs * (2 + len(self.engines) * len(self.levels))
+        """How many lists of everybody it takes."""
+        private = max(1, len(self.policy)) * len(self.levels)
+        neighbors = 3 + private * len(self.engines) if self.finds_neighbors else 0
+        items = 2 + private * (1 + len(self.recommenders)) if self.finds_items else 0
+        return self.runs * (neighbors + items)
 
     def seconds(self, profiles: Profiles) -> float:
         """Return roughly how long it takes."""
-        each = [self._model(name, 1.0, 0).estimate(profiles).seconds for name in self.engines]
-        return self.runs * (len(self.levels) * sum(each) + each[0])
+        fits = self.runs * max(1, len(self.policy)) * len(self.levels)
+        closed_form = _SECONDS_PER_CUBE * min(_HEAD, profiles.n_items) ** 3 / self.threads
+        total = 0.0
+        if self.finds_neighbors:
+            each = [self._neighbors(name, Fraction(1), 0).estimate(profiles).seconds for name in self.engines]
+            total += fits * sum(each) + self.runs * each[0]
+        if self.finds_items:
+            each = [
+                self._neighbors(name, Fraction(1), 0).estimate(profiles, recommendations=self.items).seconds
+                for name in self.engines
+            ]
+            total += fits * (sum(each) + closed_form) + self.runs * closed_form
+        return total
 
     def check(self, profiles: Profiles) -> None:
         """Refuse data on which nothing can be measured."""
@@ -134,49 +161,102 @@ class EvaluationPlan:
             raise InvalidInput(
                 f"neighbors must be below the number of users ({profiles.n_users}). Got {self.neighbors} instead."
             )
+        for name in self.engines:
+            self._neighbors(name, Fraction(1), 0).promise(profiles.n_users)  # refuses a score that it does not know
         if not (profiles.popularity > 1).any():
             raise DataError("an item must be shared by two users to be tested. Got no such item instead.")
 
     def measure(self, profiles: Profiles, progress: Progress | None = None) -> Evaluation:
         """Return what was measured."""
         self.check(profiles)
-        found: dict[_Key, list[NDArray[np.float64]]] = {}
-        losses: dict[_Key, float] = {}
-        for run in range(self.runs):
-            for key, recalls, loss in self._run(profiles, run):
-                found.setdefault(key, []).append(recalls)
-                if loss is not None:
-                    losses[key] = max(loss, losses.get(key, 0.0))
-                if progress is not None:
-                    progress(sum(map(len, found.values())), self.searches)
-        baseline = np.array(found["baseline", None])
-        return Evaluation(
-            tuple(
-                _row(key, np.array(recalls), None if key[0] == "baseline" else baseline, losses.get(key))
-                for key, recalls in found.items()
-            )
-        )
+        warning = SCORES[self.score].warning
+        if warning is not None:
+            warnings.warn(warning, HetdpWarning, stacklevel=2)
+        tally = _Tally(self.searches, progress)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HetdpWarning)  # said once is enough
+            for run in range(self.runs):
+                split_run = self._split(profiles, run)
+                if self.finds_neighbors:
+                    tally.add("neighbors", self._find_neighbors(split_run))
+                if self.finds_items:
+                    tally.add("items", self._find_items(split_run))
+                    tally.sizes.append(split_run.sizes)
+        return tally.evaluation()
 
-    def _run(self, profiles: Profiles, run: int) -> Iterator[tuple[_Key, NDArray[np.float64], float | None]]:
-        """Yield the method and epsilon, the recall of each user, and what it costs against all together."""
+    def _split(self, profiles: Profiles, run: int) -> "_SplitRun":
         seed = self.seed + run
-        drawn = profiles if self.policy is None else self.policy.draw(profiles, seed, self.per)
-        train, test = split(drawn, random_state=seed)
+        _, test = split(profiles, share=self.share, random_state=seed)
         if not test.n_pairs:
             raise DataError(
-                "a tenth of the items that two users share must be at least one item to look for, in every run. "
-                f"Got none in run {run + 1} of {self.runs} instead: the data are too small to be evaluated."
+                f"a share of {self.share:g} of the items that two users share must be at least one item to look for, "
+                f"in every run. Got none in run {run + 1} of {self.runs} instead: the data are too small to be "
+                "evaluated."
             )
-        true = true_neighbors(train, self.neighbors, score=self.score, threads=self.threads)
-        yield ("baseline", None), recall_per_user(true, drawn, test), None
-        for name in self.engines:
-            for level in self.levels:
-                model = self._model(name, level, seed).fit(train)
-                yield (name, level), recall_per_user(model, drawn, test), model.guarantee_.total
-        lots = random_neighbors(train.n_users, self.neighbors, random_state=seed)
-        yield ("random", None), recall_per_user(lots, drawn, test), None
+        trains: dict[str | None, Profiles] = {}
+        for policy in self.policy or (None,):
+            drawn = profiles if policy is None else policy.draw(profiles, seed, self.per)
+            # Which pairs are hidden does not depend on weights.
+            label = None if policy is None else f"{policy} per {self.per}"
+            trains[label], _ = split(drawn, share=self.share, random_state=seed)
+        return _SplitRun(profiles, test, trains, seed)
 
-    def _model(self, engine: str, epsilon: float, seed: int) -> PrivateNeighbors:
+    def _find_neighbors(self, run: "_SplitRun") -> Iterator[_Found]:
+        """Yield the recall of each user by each method."""
+
+        def found(neighbors: Neighbors | tuple[None, NDArray[np.int32]]) -> NDArray[np.float64]:
+            return recall_per_user(neighbors, run.profiles, run.test)
+
+        train = run.train
+        score = "cosine" if SCORES[self.score].needs_sizes else "overlap"
+        yield MethodKey(TRUE), found(true_neighbors(train, self.neighbors, score=score, threads=self.threads)), None
+        for weights, weighted in run.trains.items():
+            for name in self.engines:
+                for level in self.levels:
+                    indices, loss = self._lists(name, fraction("epsilon", level), weighted, run.seed)
+                    yield MethodKey(name, level, weights), found((None, indices)), loss
+        yield MethodKey(SAME), found(same_neighbors(train, self.neighbors)), None
+        yield MethodKey(RANDOM), found(random_neighbors(train.n_users, self.neighbors, random_state=run.seed)), None
+
+    def _lists(self, name: str, level: Fraction, train: Profiles, seed: int) -> tuple[NDArray[np.int32], float]:
+        """Return the lists of an engine, and what they cost against all together."""
+        engine, score = ENGINES[name], SCORES[self.score]
+        coded = code_profiles(train)
+        if self.catalogue == "observed":
+            coded, _ = observed_items(coded, train)
+        stream = seeded_stream(seed, _ENGINE)
+        how = scoring(score, coded, train.sizes, sizes=self.sizes, epsilon=level, stream=stream)
+        search = Search(self.neighbors, cycles=self.cycles, combine=self.combine)
+        found = engine.fit(coded, how, search, Run(stream, self.threads))
+        levels = Levels(how.pair_epsilon, how.size_epsilon)
+        return found.lists.indices, engine.promise(levels, most_recipients=found.most_recipients).total
+
+    def _find_items(self, run: "_SplitRun") -> Iterator[_Found]:
+        """Yield what each user found by each method."""
+        yield MethodKey(EASE), run.judge(ease(run.train, n_head=_HEAD), self.items), None
+        for weights, train in run.trains.items():
+            for level in self.levels:
+                for name in self.recommenders:
+                    model = self._recommends(name, fraction("epsilon", level), train, run.seed)
+                    yield MethodKey(name, level, weights), run.judge(model, self.items), model.guarantee_.total
+                rival = private_popularity(train, epsilon=level, catalogue=self.catalogue, random_state=run.seed)
+                yield MethodKey(PRIVATE_POPULARITY, level, weights), run.judge(rival, self.items), level
+        yield MethodKey(POPULARITY), run.judge(popularity(run.train), self.items), None
+
+    def _recommends(
+        self, name: str, level: Fraction, train: Profiles, seed: int
+    ) -> PrivateRecommender | PrivateNeighbors:
+        """Return a fitted model whose recommendations cost `level` in all, and were made."""
+        if name == MODEL:
+            return PrivateRecommender(
+                level, catalogue=self.catalogue, n_head=_HEAD, n_jobs=self.threads, random_state=seed
+            ).fit(train)
+        for_neighbors, for_items = split_epsilon(level, name)
+        model = self._neighbors(name, for_neighbors, seed).fit(train)
+        model.recommend(self.items, epsilon=for_items or for_neighbors)
+        return model
+
+    def _neighbors(self, engine: str, epsilon: Fraction, seed: int) -> PrivateNeighbors:
         return PrivateNeighbors(
             self.neighbors,
             n_voters=1,  # nothing is recommended
@@ -191,27 +271,119 @@ class EvaluationPlan:
         )
 
 
+@dataclass(frozen=True, repr=False, eq=False)
+class _SplitRun:
+    """One split: all profiles, what was hidden, and what is left with weights chosen in each way."""
+
+    profiles: Profiles
+    test: Profiles
+    trains: dict[str | None, Profiles]
+    seed: int
+
+    @property
+    def train(self) -> Profiles:
+        """What is left, where weights do not matter."""
+        return next(iter(self.trains.values()))
+
+    def judge(self, model: Recommends, n: int) -> NDArray[np.float64]:
+        """Return `MEASURES` x users."""
+        found = judge_per_user(model, self.profiles, self.test, n)
+        thirds = self._by_third(found.users, found.items)
+        return np.vstack([found.precision, found.recall, found.ndcg, thirds])
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """What there is to find: whether a user has something hidden, and how much of each third, as `judge` has it."""
+        tested = np.tile(self.test.sizes > 0, (3, 1))
+        return np.vstack([tested, self._by_third(self.test.owners, self.test.indices)])
+
+    def _by_third(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> NDArray[np.float64]:
+        thirds = popularity_thirds(self.train.popularity)[items]
+        counts = [np.bincount(users[thirds == third], minlength=self.test.n_users) for third in range(len(THIRDS))]
+        return np.array(counts, dtype=np.float64)
+
+
+class _Tally:
+    """What was found so far, by table and method."""
+
+    def __init__(self, searches: int, progress: Progress | None) -> None:
+        self.sizes: list[NDArray[np.float64]] = []
+        self._found: dict[str, dict[MethodKey, list[NDArray[np.float64]]]] = {name: {} for name in WHAT}
+        self._losses: dict[tuple[str, MethodKey], float] = {}
+        self._searches, self._progress, self._done = searches, progress, 0
+
+    def add(self, table: str, found: Iterator[_Found]) -> None:
+        for key, measured, loss in found:
+            self._found[table].setdefault(key, []).append(measured)
+            if loss is not None:
+                self._losses[table, key] = max(loss, self._losses.get((table, key), 0.0))
+            self._done += 1
+            if self._progress is not None:
+                self._progress(self._done, self._searches)
+
+    def evaluation(self) -> Evaluation:
+        neighbors, items = ({key: np.array(runs) for key, runs in self._found[name].items()} for name in WHAT)
+        true = neighbors.get(MethodKey(TRUE))
+        sizes = np.array(self.sizes)
+        return Evaluation(
+            tuple(
+                neighbor_row(key, recalls, None if key.method == TRUE else true, self._losses.get(("neighbors", key)))
+                for key, recalls in neighbors.items()
+            ),
+            tuple(
+                item_row(key, found, sizes, self._rival(items, key), self._losses.get(("items", key)))
+                for key, found in items.items()
+            ),
+        )
+
+    @staticmethod
+    def _rival(items: dict[MethodKey, NDArray[np.float64]], key: MethodKey) -> NDArray[np.float64] | None:
+        """Return what private popularity found at the same level, unless that is the method, or it has no level."""
+        return None if key.method == PRIVATE_POPULARITY else items.get(key._replace(method=PRIVATE_POPULARITY))
+
+
+def popularity_thirds(counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the place in `THIRDS` of each item: head, middle and tail make up a third of all pairs each.
+
+    Examples
+    --------
+    >>> popularity_thirds(np.array([1, 6, 1, 3, 1, 3, 2, 1])).tolist()
+    [2, 0, 2, 1, 2, 1, 2, 2]
+    """
+    order = np.argsort(-counts, kind="stable")
+    middles = np.cumsum(counts[order]) - counts[order] / 2  # an item belongs where the middle of its pairs lies
+    thirds = np.empty(counts.size, dtype=np.int64)
+    thirds[order] = np.minimum(3 * middles // max(1, int(counts.sum())), 2)
+    return thirds
+
+
 def evaluate(
     profiles: Profiles,
     *,
     epsilon: Real | Sequence[Real] = 1.0,
+    what: str | Sequence[str] = WHAT,
     neighbors: int = 10,
+    items: int = 10,
     engine: str | Sequence[str] = (),
     score: str = "overlap",
     sizes: str = "noisy",
     cycles: int = 20,
+    combine: str = "smaller",
     runs: int = 5,
-    policy: Policy | None = None,
+    share: float = 0.1,
+    policy: Policy | Sequence[Policy] | None = None,
     per: Literal["item", "user"] = "item",
     seed: int = 0,
     threads: int = 1,
     catalogue: str = "observed",
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Measure the recall of true neighbours, of random ones, and of those of each engine: `hetdp evaluate`.
+    """Measure how good private neighbours and recommendations are, beside their rivals: `hetdp evaluate`.
 
-    The protocol of the paper: a tenth of the items that somebody else has too is hidden, and recall is the share of
-    them found in the profiles of the neighbours.
+    The protocol of the paper: a tenth of the items that somebody else has too is hidden. Neighbours are judged by the
+    share of hidden items that their profiles hold, beside true and random ones and the same people for everybody.
+    Recommendations are judged by precision, recall and NDCG, beside popularity (private at the same level, and exact)
+    and EASE without privacy.
 
     Parameters
     ----------
@@ -219,20 +391,30 @@ def evaluate(
         The data.
     epsilon
         One level or several.
-    neighbors
-        Length of a list.
+    what
+        "neighbors", "items" (recommendations), or both.
+    neighbors, items
+        Length of a list of neighbours, and of recommendations.
     engine
-        One engine or several; by default all that know the score.
-    score, sizes, cycles, catalogue
+        Who is judged: "model" (`PrivateRecommender`, which recommends) and engines of `PrivateNeighbors`, one or
+        several; by default the model and all engines that know the score.
+    score, sizes, cycles
         As for `PrivateNeighbors`.
+    combine
+        How much a common item counts in gossip: the "smaller" of both weights, or their "product" (the paper).
     runs
         Splits, each with new noise; two at least.
+    share
+        How much is hidden.
     policy, per
-        Draw weights in each run, per "item" or per "user" (`hetdp.policies`); None for those of the profiles.
+        Draw weights in each run, per "item" or per "user": one of `hetdp.policies`, or several to be compared; None for
+        those of the profiles.
     seed
         Same seed, same result.
     threads
         The result does not depend on it.
+    catalogue
+        "observed" or "given", as for `PrivateNeighbors`.
     progress
         Called now and then with what is done and what there is.
 
@@ -246,55 +428,29 @@ def evaluate(
     ...     [user for user in range(40) for _ in range(20)],
     ...     [30 * (user % 4) + (user + place) % 30 for user in range(40) for place in range(20)],
     ... )
-    >>> found = evaluate(profiles, epsilon=20, engine="exact", neighbors=3, runs=2)
-    >>> [row.method for row in found.rows]
-    ['baseline', 'exact', 'random']
-    >>> found.rows[1].recall > found.rows[2].recall + 0.2
-    True
+    >>> found = evaluate(profiles, epsilon=20, engine=("model", "exact"), neighbors=3, runs=2)
+    >>> [row.method for row in found.neighbors]
+    ['true neighbours', 'exact', 'same people', 'random']
+    >>> [row.method for row in found.items]
+    ['EASE, no privacy', 'model', 'exact', 'private popularity', 'popularity']
+    >>> found.items[1].beats_popularity
+    'yes'
     """
     return EvaluationPlan(
         epsilon=tuple(epsilon) if isinstance(epsilon, Sequence) else (epsilon,),
+        what=(what,) if isinstance(what, str) else tuple(what),
         neighbors=neighbors,
+        items=items,
         engine=(engine,) if isinstance(engine, str) else tuple(engine),
         score=score,
         sizes=sizes,
         cycles=cycles,
+        combine=combine,
         runs=runs,
-        policy=policy,
+        share=share,
+        policy=tuple(policy) if isinstance(policy, Sequence) else () if policy is None else (policy,),
         per=per,
         seed=seed,
         threads=threads,
         catalogue=catalogue,
     ).measure(profiles, progress)
-
-
-def _row(
-    key: _Key, recalls: NDArray[np.float64], baseline: NDArray[np.float64] | None, against_all: float | None
-) -> EvaluationRow:
-    mean, half = interval(recalls)
-    difference, half_difference = (None, None) if baseline is None else interval(recalls - baseline)
-    return EvaluationRow(
-        *key, mean, max(0.0, mean - half), min(1.0, mean + half), half, difference, half_difference, against_all
-    )
-
-
-def interval(recalls: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the mean of recalls, runs x users, and half the width of its 95 % confidence interval.
-
-    Users and runs are both taken as samples. The spread between users (of their means over the runs) and between runs
-    (of their means over the users) both contain the spread of single numbers, so adding them counts it twice: the
-    interval is a little too wide rather than too narrow. Few runs are met by Student's distribution.
-
-    Examples
-    --------
-    >>> mean, half = interval(np.array([[0.0, 1.0, 0.5, 0.5], [0.0, 1.0, 0.5, 0.5]]))
-    >>> round(mean, 3), round(half, 3)
-    (0.5, 0.4)
-    """
-    from scipy.special import stdtrit
-
-    runs, users = recalls.shape
-    between_users = recalls.mean(axis=0).std(ddof=1) / math.sqrt(users)
-    between_runs = recalls.mean(axis=1).std(ddof=1) / math.sqrt(runs)
-    student = float(stdtrit(runs - 1, 0.975))
-    return float(recalls.mean()), float(math.hypot(_NORMAL_95 * between_users, student * between_runs))

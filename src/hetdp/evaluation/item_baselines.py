@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.checks import Real, fraction, whole
+from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, simulation_stream
 from hetdp.profiles import Profiles
@@ -74,7 +74,9 @@ def popularity(train: Profiles) -> ScoredItems:
     return _same_for_all(train, train.popularity.astype(np.float64))
 
 
-def private_popularity(train: Profiles, *, epsilon: Real, random_state: RandomState = 0) -> ScoredItems:
+def private_popularity(
+    train: Profiles, *, epsilon: Real, catalogue: str = "given", random_state: RandomState = 0
+) -> ScoredItems:
     """Return who recommends everybody what most people seem to have, by published sketches alone.
 
     The simplest thing to do with sketches at the same total loss: whatever knows taste must beat it.
@@ -85,6 +87,8 @@ def private_popularity(train: Profiles, *, epsilon: Real, random_state: RandomSt
         The profiles, with their weights.
     epsilon
         What an item of weight 1 loses, against everybody together.
+    catalogue
+        "given": all items of the profiles may be named; "observed": those that somebody counts, which gives that away.
     random_state
         A seed, a stream, or None for the secure stream.
 
@@ -100,8 +104,10 @@ def private_popularity(train: Profiles, *, epsilon: Real, random_state: RandomSt
     ['b', 'c', 'a']
     """
     level = fraction("epsilon", epsilon)
+    one_of("catalogue", catalogue, ("given", "observed"))
     stream = simulation_stream(random_state, "private popularity")
-    sketches = Sketches(code_profiles(train), epsilon=level, stream=stream)
+    coded = code_profiles(train)
+    sketches = Sketches(coded, epsilon=level, stream=stream)
     words = sketches.n_groups * GROUP_WORDS
     ones = np.empty(train.n_items, dtype=np.int64)
     step = max(1, _CELLS // max(1, words))
@@ -110,7 +116,10 @@ def private_popularity(train: Profiles, *, epsilon: Real, random_state: RandomSt
         rows = np.zeros((items.size, words), dtype=np.uint64)
         sketches.rows(items, rows)
         ones[items] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
-    return _same_for_all(train, items_behind(ones, train.n_users, level))
+    counts = items_behind(ones, train.n_users, level)
+    if catalogue == "observed":
+        counts[np.bincount(coded.items, minlength=counts.size) == 0] = -np.inf
+    return _same_for_all(train, counts)
 
 
 def _same_for_all(train: Profiles, counts: Scores) -> ScoredItems:

@@ -71,7 +71,7 @@ class SliceRule:
 
     @property
     def _policy(self) -> policies.Slices:
-        return policies.slices(self.lower, 1.0, self.values)
+        return policies.slices(self.lower, 1.0, self.n)
 
     @property
     def values(self) -> int:

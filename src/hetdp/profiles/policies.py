@@ -48,7 +48,7 @@ class Slices:
     lower, upper
         Ends, `0 <= lower <= upper <= 1`.
     n
-        How many values, at least 2.
+        How many values; 1 means both ends, as 2 does (the paper). A single value is what `constant` is for.
 
     Examples
     --------
@@ -66,13 +66,16 @@ class Slices:
             raise InvalidInput(
                 f"lower and upper must satisfy 0 <= lower <= upper <= 1. Got {lower:g}, {upper:g} instead."
             )
-        # For n = 1 the formula of the paper divides by zero; a single value is what `constant` is for.
-        whole("n", self.n, minimum=2)
+        # For n = 1 the formula of the paper divides by zero, and its figures show n = 1 and n = 2 alike.
+        whole("n", self.n, minimum=1)
+
+    def __str__(self) -> str:
+        return f"slices {self.lower:g},{self.upper:g},{self.n}"
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The possible weights, ends included."""
-        return np.linspace(self.lower, self.upper, self.n)
+        """The possible weights, ends included; one slice has both ends, as two have."""
+        return np.linspace(self.lower, self.upper, max(2, self.n))
 
     def draw(self, profiles: Profiles, random_state: RandomState, per: Literal["item", "user"] = "item") -> Profiles:
         """Return the profiles with a uniformly drawn slice per pair, or one per user.
@@ -126,6 +129,9 @@ class Westin:
             raise InvalidInput(
                 f"fundamentalists, pragmatists and unconcerned must be >= 0 and sum to 1. Got {listed} instead."
             )
+
+    def __str__(self) -> str:
+        return f"westin {self.fundamentalists:g},{self.pragmatists:g},{self.unconcerned:g}"
 
     def group_sizes(self, n_users: int) -> tuple[int, int, int]:
         """Return how many of `n_users` users belong to each group: exact shares, rounded by largest remainder.
@@ -202,6 +208,9 @@ class Constant:
     def __post_init__(self) -> None:
         if not 0.0 <= finite("value", self.value) <= 1.0:
             raise InvalidInput(f"value must lie in [0, 1]. Got {self.value!r} instead.")
+
+    def __str__(self) -> str:
+        return f"constant {self.value:g}"
 
     def draw(
         self, profiles: Profiles, random_state: RandomState = 0, per: Literal["item", "user"] = "item"

@@ -1,0 +1,184 @@
+"""What an evaluation found: a row per method, for neighbours and for recommendations."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.checks import one_of
+from hetdp.core.files import as_frame
+from hetdp.evaluation.intervals import interval, ratio_interval
+
+__all__ = [
+    "EASE",
+    "MEASURES",
+    "MODEL",
+    "POPULARITY",
+    "PRIVATE_POPULARITY",
+    "RANDOM",
+    "SAME",
+    "THIRDS",
+    "TRUE",
+    "WAYS_TO_COMBINE",
+    "WHAT",
+    "Evaluation",
+    "ItemRow",
+    "MethodKey",
+    "NeighborRow",
+    "item_row",
+    "neighbor_row",
+]
+
+#: Tables of an evaluation.
+WHAT = ("neighbors", "items")
+#: Names of methods that are no engines.
+MODEL = "model"
+TRUE, SAME, RANDOM = "true neighbours", "same people", "random"
+PRIVATE_POPULARITY, POPULARITY, EASE = "private popularity", "popularity", "EASE, no privacy"
+#: How much a common item counts in gossip.
+WAYS_TO_COMBINE = ("smaller", "product")
+#: Items by popularity: the most popular ones that make up a third of all pairs, the next third, and the many others.
+THIRDS = ("head", "middle", "tail")
+#: What is measured of recommendations: means over users, and the share of hidden items found of each third.
+MEASURES = ("precision", "recall", "ndcg", *THIRDS)
+
+
+class MethodKey(NamedTuple):
+    """A method, its level if it has one, and how weights were chosen if they matter to it."""
+
+    method: str
+    epsilon: float | None = None
+    weights: str | None = None
+
+
+@dataclass(frozen=True)
+class NeighborRow:
+    """How much the neighbours of one method have of what was hidden: the paper's recall.
+
+    Attributes
+    ----------
+    method, epsilon, weights
+        An engine, its level and how weights were chosen; or "true neighbours", "same people" and "random", which have
+        neither.
+    recall, low, high, half_width
+        Mean recall over runs and users, and its 95 % interval.
+    difference, difference_half_width
+        How far from true neighbours, and half the width of the interval of that.
+    against_all
+        What an item of weight 1 loses against everybody together, at most.
+    """
+
+    method: str
+    epsilon: float | None
+    weights: str | None
+    recall: float
+    low: float
+    high: float
+    half_width: float
+    difference: float | None
+    difference_half_width: float | None
+    against_all: float | None
+
+
+@dataclass(frozen=True)
+class ItemRow:
+    """How good the recommendations of one method are.
+
+    Attributes
+    ----------
+    method, epsilon, weights
+        "model" or an engine, its level and how weights were chosen; "private popularity"; or what knows no privacy:
+        "popularity" and "EASE, no privacy".
+    precision, recall, ndcg
+        Of the first n recommendations, over the users from whom something was hidden; each with half the width of its
+        95 % interval.
+    head, middle, tail
+        The share of hidden items that were recommended, of items by popularity in training: each third of all pairs.
+        None if nothing of that third was hidden.
+    beyond_popularity, beyond_popularity_half_width
+        How much more NDCG than private popularity at the same epsilon, and half the width of the interval of that;
+        None for what is not private.
+    beats_popularity
+        Whether that is more, surely: "yes", "no" (surely less) or "unsure".
+    against_all
+        What an item of weight 1 loses against everybody together, at most.
+    """
+
+    method: str
+    epsilon: float | None
+    weights: str | None
+    precision: float
+    precision_half_width: float
+    recall: float
+    recall_half_width: float
+    ndcg: float
+    ndcg_half_width: float
+    head: float | None
+    head_half_width: float | None
+    middle: float | None
+    middle_half_width: float | None
+    tail: float | None
+    tail_half_width: float | None
+    beyond_popularity: float | None
+    beyond_popularity_half_width: float | None
+    beats_popularity: str | None
+    against_all: float | None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was measured, one row per method, epsilon and choice of weights; a table that was not asked for is empty."""
+
+    neighbors: tuple[NeighborRow, ...]
+    items: tuple[ItemRow, ...]
+
+    def to_frame(self, table: str = "items") -> Any:  # noqa: ANN401  (pandas is optional)
+        """Return the table "items" or "neighbors" as a data frame, of pandas if it is installed, else of arrow."""
+        chosen: Sequence[NeighborRow | ItemRow]
+        chosen = self.items if one_of("table", table, ("items", "neighbors")) == "items" else self.neighbors
+        kind = ItemRow if table == "items" else NeighborRow
+        return as_frame(
+            {field.name: [getattr(row, field.name) for row in chosen] for field in dataclasses.fields(kind)}
+        )
+
+
+def neighbor_row(
+    key: MethodKey, recalls: NDArray[np.float64], true: NDArray[np.float64] | None, against_all: float | None
+) -> NeighborRow:
+    """Return the row of recalls, runs x users, beside those of true neighbours."""
+    mean, half = interval(recalls)
+    difference, half_difference = (None, None) if true is None else interval(recalls - true)
+    return NeighborRow(
+        *key, mean, max(0.0, mean - half), min(1.0, mean + half), half, difference, half_difference, against_all
+    )
+
+
+def item_row(
+    key: MethodKey,
+    found: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    rival: NDArray[np.float64] | None,
+    against_all: float | None,
+) -> ItemRow:
+    """Return the row of what was found, runs x `MEASURES` x users, of so much to find, beside private popularity."""
+    shown: dict[str, float | None] = {}
+    for place, name in enumerate(MEASURES):
+        shown |= _named(name, ratio_interval(found[:, place], sizes[:, place]))
+    ndcg = MEASURES.index("ndcg")
+    beyond = None if rival is None else ratio_interval((found - rival)[:, ndcg], sizes[:, ndcg])
+    shown |= _named("beyond_popularity", beyond)
+    return ItemRow(*key, **shown, beats_popularity=beyond and _verdict(*beyond), against_all=against_all)  # type: ignore[arg-type]
+
+
+def _named(name: str, found: tuple[float, float] | None) -> Mapping[str, float | None]:
+    value, half = found or (None, None)
+    return {name: value, f"{name}_half_width": half}
+
+
+def _verdict(difference: float, half: float) -> str:
+    if abs(difference) <= half:
+        return "unsure"
+    return "yes" if difference > 0 else "no"
