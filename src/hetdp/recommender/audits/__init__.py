@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from hetdp.auditing.mutants.base import Mutant
 from hetdp.auditing.registry import Case
-from hetdp.recommender.audits import sketched
+from hetdp.recommender.audits import matrix, sketched
 
 __all__ = ["MUTANTS", "audit_cases"]
 
-MUTANTS: Sequence[Mutant] = (*sketched.MUTANTS,)
+MUTANTS: Sequence[Mutant] = (*sketched.MUTANTS, *matrix.MUTANTS)
 
 
 def audit_cases(size: str) -> list[Case]:
     """Return the cases of models, for the battery."""
-    return [*sketched.audit_cases(size)]
+    return [*sketched.audit_cases(size), *matrix.audit_cases(size)]
