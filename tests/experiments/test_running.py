@@ -11,9 +11,10 @@ import time
 
 import pytest
 
+from hetdp.core.cluster import within
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.experiments.results import ResultsStore, count_missing
-from hetdp.experiments.running import DaskRunner, LocalRunner, _within, run_sweep
+from hetdp.experiments.running import DaskRunner, LocalRunner, run_sweep
 from hetdp.experiments.sweep import plan_tasks
 
 pytestmark = pytest.mark.slow
@@ -158,11 +159,11 @@ def test_a_peer_that_is_no_scheduler_is_refused_in_a_process_that_then_ends(stra
 def test_a_connection_that_hangs_is_given_up_and_one_that_fails_in_any_way_is_told():
     never = threading.Event()
     with pytest.raises(TimeoutError):
-        _within(time.monotonic() + 0.05, never.wait)
+        within(time.monotonic() + 0.05, never.wait)
     never.set()
     with pytest.raises(ZeroDivisionError):
-        _within(time.monotonic() + 60, lambda: 1 / 0)
-    assert _within(time.monotonic() + 60, lambda: 7) == 7
+        within(time.monotonic() + 60, lambda: 1 / 0)
+    assert within(time.monotonic() + 60, lambda: 7) == 7
 
 
 @pytest.mark.filterwarnings("default")  # Dask's own servers warn about sockets when they close

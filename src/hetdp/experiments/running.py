@@ -1,13 +1,10 @@
 """Run the tasks of a sweep that are not finished yet: in this process, on several cores, or on a Dask cluster."""
 
-import asyncio
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from hetdp.core.errors import InvalidInput
+from hetdp.core.cluster import connect_dask
 from hetdp.experiments.configurations import Task
 from hetdp.experiments.evaluation import Outcome, run_tasks
 from hetdp.experiments.results import ResultsStore
@@ -15,8 +12,6 @@ from hetdp.neighbors.engines.base import Progress
 from hetdp.profiles import Profiles
 
 __all__ = ["Batch", "DaskRunner", "LocalRunner", "Progress", "Runner", "run_sweep"]
-
-Result = TypeVar("Result")
 
 #: Tasks handed over at a time: about a second of work on a few hundred users.
 _TASKS_PER_BATCH = 8
@@ -78,7 +73,7 @@ class DaskRunner:
     """
 
     def __init__(self, address: str, *, timeout_s: float = 5.0) -> None:
-        self._client = _connect_dask(address, timeout_s=timeout_s)
+        self._client = connect_dask(address, timeout_s=timeout_s)
 
     def close(self) -> None:
         """Leave the cluster; it goes on running."""
@@ -99,74 +94,6 @@ class DaskRunner:
         for future in completed(futures, loop=self._client.loop):
             yield future.result()
             future.release()
-
-
-def _connect_dask(address: str, *, timeout_s: float = 5.0) -> Any:  # noqa: ANN401  (dask is optional and has no types)
-    """Return a client of a Dask scheduler that has workers.
-
-    Dask's own client waits for ever for some peers that are no scheduler, and another ten seconds when it is thrown
-    away. So the scheduler is first asked who it is, over a bare connection, and only then a client is made; both on a
-    thread that nobody waits for beyond the deadline.
-    """
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise InvalidInput("--dask needs the package dask[distributed]: pip install 'hetdp[dask]'.") from error
-    make: Any = Client
-    deadline = time.monotonic() + timeout_s
-    try:
-        identity = _within(deadline, lambda: asyncio.run(_identity(address, timeout_s)))
-        if identity["type"] != "Scheduler":
-            raise ValueError  # noqa: TRY301  (a worker, say: the same message as for any other peer)
-        workers = len(identity["workers"])
-        client = _within(deadline, lambda: make(address, timeout=timeout_s, set_as_default=False)) if workers else None
-    except Exception as error:
-        raise InvalidInput(
-            f"--dask must be the address of a Dask scheduler that answers within {timeout_s:g} seconds, "
-            f"such as tcp://10.0.0.1:8786. Got {address!r} instead."
-        ) from error
-    if client is None:
-        raise InvalidInput(f"--dask must be a scheduler with at least one worker. Got {address!r} with none instead.")
-    return client
-
-
-async def _identity(address: str, timeout_s: float) -> dict[str, Any]:
-    """Return what a scheduler says about itself."""
-    from distributed.comm.core import connect
-
-    opened: Any = connect
-
-    async def ask() -> Any:  # noqa: ANN401
-        comm = await opened(address, timeout=timeout_s)
-        try:
-            await comm.write({"op": "identity", "reply": True})
-            return await comm.read()
-        finally:
-            comm.abort()
-
-    found = await asyncio.wait_for(ask(), timeout_s)
-    return dict(found)
-
-
-def _within(deadline: float, action: Callable[[], Result]) -> Result:
-    """Return what an action gives, or raise what it raises; TimeoutError if it takes longer."""
-    found: list[Result] = []
-    failed: list[Exception] = []
-
-    def act() -> None:
-        try:
-            found.append(action())
-        except Exception as error:  # noqa: BLE001  (handed over to the caller)
-            failed.append(error)
-
-    thread = threading.Thread(target=act, name="hetdp-dask-connect", daemon=True)
-    thread.start()
-    thread.join(max(0.0, deadline - time.monotonic()))
-    if failed:
-        raise failed[0]
-    if not found:
-        raise TimeoutError
-    return found[0]
 
 
 def run_sweep(

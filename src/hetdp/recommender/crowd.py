@@ -1,11 +1,13 @@
 """A crowd that grows: the catalogue and the head it was begun with, and what was learned from its parts so far."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.errors import HetdpError, InvalidInput
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
@@ -13,7 +15,7 @@ from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.evidence import Learning
 from hetdp.recommender.model import learn
 from hetdp.recommender.names import choose_names
-from hetdp.recommender.parts import Part, Parts, on_items
+from hetdp.recommender.parts import Part, Participants, Parts, keys_of, on_items
 from hetdp.recommender.promise import promise
 from hetdp.recommender.published import ModelSettings, PublishedModel
 from hetdp.recommender.sketched import SketchLearning
@@ -39,7 +41,7 @@ class Crowd:
     dials
         How much each person counts, where whole people are protected.
     threads
-        How much is done at a time.
+        How many blocks of people are worked on at a time.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class Crowd:
         self.settings = settings
         self._simulated = stream.simulated
         self._complete = given is not None
-        self._whole = True
         self.item_ids = choose_names(parts, settings, stream, dials) if given is None else given
+        self._secret = stream.key()
+        self._people = Participants(self._secret)
+        self._counted: Participants | None = None
         self._learning = _learning(settings, self.item_ids.size, stream, threads)
         if head is not None:
             self._head = self._given_head(head)
@@ -74,25 +78,25 @@ class Crowd:
         raise TypeError(message)
 
     def add(self, parts: Parts, dials: PersonDials | None = None) -> None:
-        """Learn from more people."""
-        for part in parts:
-            placed = self._placed(part, dials)
-            self._require_whole()
-            self._whole = False
-            try:
-                self._learning.add(placed, self._head)
-            except HetdpError:  # refused before anything was added
-                self._whole = True
-                raise
-            self._whole = True
+        """Learn from more people; a person who came before is refused, and the whole of `parts` with them."""
+        self._pass(parts, dials, self._head, self._people)
+        if self._counted is not None and not self._counted.are(self._people):
+            raise DataError(
+                "the parts must hold the same people whenever they are read. Got others the second time instead. "
+                "Wait until nobody writes to the files, and learn again."
+            )
+        self._counted = None  # whoever comes from now on was not there to be counted
 
-    def _require_whole(self) -> None:
-        if not self._whole:
-            raise InvalidInput("every part must be added to its end. Got one that was interrupted instead. Fit anew.")
+    def _pass(
+        self, parts: Parts, dials: PersonDials | None, head: NDArray[np.int32] | None, people: Participants
+    ) -> None:
+        work = _CrowdWork(self._secret, self.item_ids, self._complete, dials, self._learning.work(head))
+        found = parts.total(work)
+        people.add_keys(found.keys)
+        self._learning.take(found.sums)
 
     def publish(self, *, by_position: bool) -> PublishedModel:
         """Return what may be published: a function of what the people have published, and of public names."""
-        self._require_whole()
         evidence = self._learning.evidence()
         return PublishedModel(
             settings=self.settings,
@@ -105,13 +109,9 @@ class Crowd:
             simulated=self._simulated,
         )
 
-    def _placed(self, part: Profiles, dials: PersonDials | None) -> Part:
-        placed = on_items(part, self.item_ids, complete=self._complete)
-        return placed if dials is None else replace(placed, dials=dials.codes(part.user_ids))
-
     def _most_popular(self, parts: Parts, dials: PersonDials | None) -> NDArray[np.int32]:
-        for part in parts:
-            self._learning.count(self._placed(part, dials))
+        self._counted = Participants(self._secret)
+        self._pass(parts, dials, None, self._counted)
         order = np.argsort(-self._learning.counts, kind="stable")
         return np.sort(order[: self.settings.n_head]).astype(np.int32)
 
@@ -124,6 +124,34 @@ class Crowd:
         if not 0 < wanted.size <= self.settings.n_head:
             raise InvalidInput(f"head must be 1 to {self.settings.n_head} items (n_head). Got {wanted.size} instead.")
         return np.sort(wanted)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _CrowdWork:
+    """What is done with the profiles of a part, on whatever machine."""
+
+    secret: bytes
+    item_ids: Ids
+    complete: bool
+    dials: PersonDials | None
+    work: Callable[[Part], Any]
+
+    def __call__(self, profiles: Profiles) -> "_CrowdSums":
+        part = on_items(profiles, self.item_ids, complete=self.complete)
+        keys = keys_of(profiles.user_ids, self.secret)
+        dials = None if self.dials is None else self.dials.codes(profiles.user_ids)
+        return _CrowdSums(keys, self.work(replace(part, dials=dials, keys=keys)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _CrowdSums:
+    """Who came, by key, and what came of it."""
+
+    keys: NDArray[np.uint64]
+    sums: Any
+
+    def __add__(self, other: "_CrowdSums") -> "_CrowdSums":
+        return _CrowdSums(np.concatenate([self.keys, other.keys]), self.sums + other.sums)
 
 
 def _learning(settings: ModelSettings, n_items: int, stream: Stream, threads: int) -> Learning:

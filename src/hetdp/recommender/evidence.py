@@ -1,7 +1,9 @@
 """What is public about pairs of items, whatever the release: an unbiased matrix, and how much noise is in it."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,18 +41,33 @@ class Evidence:
         return f"Evidence({self.counts.size} items)"
 
 
-class Learning(Protocol):
-    """How a release gets its evidence from a crowd that comes part by part."""
+class Learning(ABC):
+    """How a release gets its evidence from a crowd that comes part by part, in one or several passes."""
 
-    def count(self, part: Part) -> None:
-        """Count the items of a part, for the choice of a head; `add` follows, with the same people."""
+    @abstractmethod
+    def work(self, head: NDArray[np.int32] | None) -> Callable[[Part], Any]:
+        """Return what is to be done with each part, here or elsewhere: its results add up to what `take` takes.
 
-    def add(self, part: Part, head: NDArray[np.int32]) -> None:
-        """Add a part, all of it or nothing."""
+        Without a head, items are counted, for the choice of one; a pass with it follows, over the same people.
+        """
+
+    @abstractmethod
+    def take(self, sums: Any) -> None:  # noqa: ANN401  (each release has sums of its own)
+        """Take what `work` has made of some people: all of it or nothing."""
 
     @property
+    @abstractmethod
     def counts(self) -> NDArray[np.float64]:
         """How much each item of the catalogue counts, noise included: public."""
 
+    @abstractmethod
     def evidence(self) -> Evidence:
         """Return what is published about the head. Noise that is drawn here is drawn once."""
+
+    def count(self, part: Part) -> None:
+        """Count the items of a part."""
+        self.take(self.work(None)(part))
+
+    def add(self, part: Part, head: NDArray[np.int32]) -> None:
+        """Add a part."""
+        self.take(self.work(head)(part))

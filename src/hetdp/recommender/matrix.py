@@ -21,7 +21,7 @@ from hetdp.core.randomness import Stream
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import MAXIMUM_SCALE
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
-from hetdp.recommender.evidence import Evidence
+from hetdp.recommender.evidence import Evidence, Learning
 from hetdp.recommender.parts import Part
 
 __all__ = ["COUNTS_SHARE", "ONE_ITEM", "ONE_PAIR", "MatrixLearning", "MatrixRule", "MatrixSums", "noisy_sums"]
@@ -186,7 +186,25 @@ def noisy_sums(exact: NDArray[np.int64], *, spread: int, rho: Fraction, stream: 
     return exact + gaussian_integers(variance, exact.size, stream)
 
 
-class MatrixLearning:
+@dataclass(frozen=True, eq=False, repr=False)
+class MatrixWork:
+    """What is done with a part, on whatever machine: pairs of the head, if there is one, and counts where wanted."""
+
+    rule: MatrixRule
+    head: NDArray[np.int32] | None
+    counting: bool
+
+    def __call__(self, part: Part) -> MatrixSums:
+        """Return what the people of a part count."""
+        sums = MatrixSums.of_nobody(part.coded.n_items, 0 if self.head is None else self.head.size)
+        if self.counting:
+            sums.add_counts(part, self.rule)
+        if self.head is not None:
+            sums.add_pairs(part, self.rule, self.head)
+        return sums
+
+
+class MatrixLearning(Learning):
     """The exact sums of a crowd, part by part, and the noise that makes them public, drawn once.
 
     Parameters
@@ -226,21 +244,19 @@ class MatrixLearning:
         message = "a matrix cannot be pickled before its noise is drawn: its sums are exact"
         raise TypeError(message)
 
-    def count(self, part: Part) -> None:
-        """Count the items of a part, for the choice of a head; `add` must follow, with the same people."""
-        self._require_open(self._counts)
-        self._counted_first = True
-        self._sums.add_counts(part, self._rule)
+    def work(self, head: NDArray[np.int32] | None) -> MatrixWork:
+        """Return what is to be done with a part; `head` is where the items to relate are in the catalogue."""
+        self._require_open(self._counts if head is None else self._evidence)
+        if head is None:
+            self._counted_first = True
+            return MatrixWork(self._rule, None, counting=True)
+        self._head = head
+        return MatrixWork(self._rule, head, counting=self._counts_apart and not self._counted_first)
 
-    def add(self, part: Part, head: NDArray[np.int32]) -> None:
-        """Add the pairs of a part; `head` is where the items to relate are in the catalogue."""
-        self._require_open(self._evidence)
-        if self._head is None:
-            self._head = head
-            self._sums = MatrixSums(self._sums.counts, MatrixSums.of_nobody(0, head.size).pairs)
-        if self._counts_apart and not self._counted_first:
-            self._sums.add_counts(part, self._rule)
-        self._sums.add_pairs(part, self._rule, head)
+    def take(self, sums: MatrixSums) -> None:
+        """Add what some people count."""
+        pairs = self._sums.pairs + sums.pairs if self._sums.pairs.size else sums.pairs
+        self._sums = MatrixSums(self._sums.counts + sums.counts, pairs)
 
     @property
     def counts(self) -> NDArray[np.float64]:

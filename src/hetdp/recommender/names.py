@@ -1,5 +1,6 @@
 """Which items have a name that may be told: a given list, names chosen privately, or whatever somebody counts."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import Stream
+from hetdp.profiles import Profiles
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles, observed_items
 from hetdp.profiles.reading.identifiers import Ids
 from hetdp.recommender.dials import PersonDials
@@ -57,22 +59,44 @@ def counted_names(
 
     Whole people are counted in steps of their own, 255 * 2**15 of which are one item in full.
     """
-    names, counts = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    for part in parts:
+    found = parts.total(_Naming(dials, whole_people))
+    return found.names, found.counts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _NameCounts:
+    """Names, sorted, and how much each counts. Exact, so private."""
+
+    names: Ids
+    counts: NDArray[np.int64]
+
+    def __add__(self, other: "_NameCounts") -> "_NameCounts":
+        mine, theirs = self.names, other.names
+        if mine.size and theirs.size and mine.dtype != theirs.dtype:  # a number is a text where another id is one
+            mine, theirs = (np.array([str(one) for one in side.tolist()], dtype=object) for side in (mine, theirs))
+        if not mine.size or not theirs.size:
+            return self if mine.size else other
+        names, places = np.unique(np.concatenate([mine, theirs]), return_inverse=True)
+        counts = np.concatenate([self.counts, other.counts])
+        return _NameCounts(names, np.bincount(places, weights=counts, minlength=names.size).astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Naming:
+    """What is done with a part, on whatever machine."""
+
+    dials: PersonDials | None
+    whole_people: bool
+
+    def __call__(self, part: Profiles) -> _NameCounts:
         coded = code_profiles(part)
-        if dials is not None:
-            coded = dials.present(coded, part.user_ids)
+        if self.dials is not None:
+            coded = self.dials.present(coded, part.user_ids)
         coded, ids = observed_items(coded, part)
         steps = coded.codes.astype(np.int64)
-        if whole_people:
-            steps = _steps_of_people(coded, None if dials is None else dials.codes(part.user_ids))
-        own = np.bincount(coded.items, weights=steps, minlength=ids.size).astype(np.int64)
-        if names.size and ids.size and names.dtype != ids.dtype:  # a number is a text where another id is one
-            names, ids = (np.array([str(one) for one in side.tolist()], dtype=object) for side in (names, ids))
-        joined, places = np.unique(np.concatenate([names, ids]) if names.size else ids, return_inverse=True)
-        counts = np.bincount(places, weights=np.concatenate([counts, own]), minlength=joined.size).astype(np.int64)
-        names = joined
-    return names, counts
+        if self.whole_people:
+            steps = _steps_of_people(coded, None if self.dials is None else self.dials.codes(part.user_ids))
+        return _NameCounts(ids, np.bincount(coded.items, weights=steps, minlength=ids.size).astype(np.int64))
 
 
 def _steps_of_people(coded: CodedProfiles, dials: NDArray[np.uint8] | None) -> NDArray[np.int64]:

@@ -1,9 +1,12 @@
 """The crowd as parts of whole people, which can be passed over more than once: profiles, or files of them."""
 
+import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +18,11 @@ from hetdp.profiles.coded import CodedProfiles, code_profiles
 from hetdp.profiles.reading.identifiers import Ids, positions
 from hetdp.sketching.people import person_keys
 
-__all__ = ["Part", "Participants", "Parts", "on_items"]
+__all__ = ["Part", "Participants", "Parts", "keys_of", "on_items"]
+
+
+#: Whatever can be added to its like.
+Addable = TypeVar("Addable")
 
 
 class Parts:
@@ -39,6 +46,8 @@ class Parts:
                 raise InvalidInput(f"parts must be Profiles or names of files. Got {type(part).__name__} instead.")
             if not isinstance(part, Profiles) and not Path(part).exists():
                 raise DataError(f"parts must be files that exist. Got {os.fspath(part)!r} instead.")
+        if not given:
+            raise InvalidInput("parts must be at least one. Got none instead.")
         self._given = tuple(given)
         self._read = read
 
@@ -48,6 +57,10 @@ class Parts:
     def __iter__(self) -> Iterator[Profiles]:
         for part in self._given:
             yield part if isinstance(part, Profiles) else self._read(part)
+
+    def total(self, work: Callable[[Profiles], Addable]) -> Addable:
+        """Return the sum of what some work makes of each part; it is the same in any order."""
+        return reduce(operator.add, map(work, self))
 
 
 class Participants:
@@ -87,8 +100,8 @@ class Participants:
         return np.array_equal(self._keys, others._keys)  # noqa: SLF001  (same class)
 
     def add(self, user_ids: Ids) -> NDArray[np.uint64]:
-        """Add the people of a part, and return their keys (`sketching.people.person_keys`), in their order."""
-        keys = person_keys(self._secret, canonical_ids(user_ids, "user ids").labels())
+        """Add the people of a part, and return their keys, in their order."""
+        keys = keys_of(user_ids, self._secret)
         self.add_keys(keys)
         return keys
 
@@ -105,6 +118,11 @@ class Participants:
         self._keys = known
 
 
+def keys_of(user_ids: Ids, secret: bytes) -> NDArray[np.uint64]:
+    """Return the keys of people (`sketching.people.person_keys`) by their canonical ids: 1, 1.0 and " 1" are one."""
+    return person_keys(secret, canonical_ids(user_ids, "user ids").labels())
+
+
 def _sortable(keys: NDArray[np.uint64]) -> NDArray[np.bytes_]:
     """Return each key as 11 bytes, which numpy can sort; a zero at the end is as good as none."""
     return np.ascontiguousarray(keys.astype("<u8").view(np.uint8)[:, :11]).view("S11").reshape(-1)
@@ -112,11 +130,12 @@ def _sortable(keys: NDArray[np.uint64]) -> NDArray[np.bytes_]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Part:
-    """People, what counts of their profiles on a public catalogue, and the dials of whole people in steps of 1/255."""
+    """People, what counts of their profiles on a public catalogue, their own dials in steps of 1/255, their keys."""
 
     user_ids: Ids
     coded: CodedProfiles
     dials: NDArray[np.uint8] | None = None
+    keys: NDArray[np.uint64] | None = None
 
     def __repr__(self) -> str:
         return f"Part({self.coded.n_users} users)"

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.profiles.coded import CodedProfiles
-from hetdp.recommender.evidence import Evidence
-from hetdp.recommender.parts import Part, Participants
+from hetdp.recommender.evidence import Evidence, Learning
+from hetdp.recommender.parts import Part
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import chance_of_one, contrast
 from hetdp.sketching.people import PeopleBits
 
-__all__ = ["PartSums", "SketchLearning", "SketchSums", "sum_part"]
+__all__ = ["PartSums", "SketchLearning", "SketchSums", "SketchWork", "sum_part"]
 
 #: People whose sketches are compared together, in words of 64; and those drawn at a time.
 _WORDS = 512
@@ -97,24 +97,47 @@ class SketchSums:
 
 @dataclass(frozen=True, eq=False)
 class PartSums:
-    """What one part adds: sums of published bits, and, never to be shown, who its people are.
+    """What some people add: sums of published bits.
 
     Attributes
     ----------
-    keys
-        Of its people, by the secret of the fit.
+    n_people
+        How many sketches there are.
     ones
         How many of them show each item of the catalogue.
     pairs
         How many of them show both of two items of the head; empty in a pass that only counts.
     """
 
-    keys: NDArray[np.uint64]
+    n_people: int
     ones: NDArray[np.int64]
     pairs: NDArray[np.int64]
 
     def __repr__(self) -> str:
         return f"PartSums({self.ones.size} items, {self.pairs.shape[0]} of them related)"
+
+    def __add__(self, other: "PartSums") -> "PartSums":
+        return PartSums(self.n_people + other.n_people, self.ones + other.ones, self.pairs + other.pairs)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SketchWork:
+    """What is done with a part, on whatever machine: its people's sketches are drawn and summed.
+
+    Holds the secret of the fit: whoever does the work must be trusted as the holder of the profiles is.
+    """
+
+    secret: bytes
+    epsilon: Fraction
+    head: NDArray[np.int32]
+    threads: int
+
+    def __call__(self, part: Part) -> PartSums:
+        """Return the sums of a part."""
+        bits = PeopleBits(self.secret, epsilon=self.epsilon, n_items=part.coded.n_items)
+        if part.keys is None:
+            raise InvalidInput("a part must hold the keys of its people, for their sketches. Got none instead.")
+        return sum_part(bits, part.keys, part.coded, self.head, threads=self.threads)
 
 
 def sum_part(
@@ -124,7 +147,6 @@ def sum_part(
     head: NDArray[np.int32],
     *,
     threads: int = 1,
-    pairs: NDArray[np.int64] | None = None,
 ) -> PartSums:
     """Return the sums over the sketches of some people; without a head, only how many ones there are.
 
@@ -138,8 +160,6 @@ def sum_part(
         Where the items to relate are in the catalogue.
     threads
         How many blocks are worked on at a time. The result does not depend on it.
-    pairs
-        Sums of earlier parts with the same head, to be added to in place.
 
     Examples
     --------
@@ -152,10 +172,8 @@ def sum_part(
     """
     from hetdp.recommender import _kernels
 
-    if pairs is None:
-        pairs = np.zeros((head.size, head.size), dtype=np.int64)
     size = _even(head.size)
-    sums = pairs if size == head.size else np.zeros((size, size), dtype=np.int64)
+    pairs = np.zeros((size, size), dtype=np.int64)
     places = np.full(part.n_items, -1, dtype=np.int64)
     places[head] = np.arange(head.size)
     ones = np.zeros(part.n_items, dtype=np.int64)
@@ -165,12 +183,10 @@ def sum_part(
             block = slice(begin, min(begin + 64 * _WORDS, part.n_users))
             ones += sum(apply(_drawing(bits, keys[block], _rows(part, block), places, shown), _blocks(block)))
             words = -(-(block.stop - begin) // 64)
-            for _ in apply(partial(_kernels.count_pairs, shown, words, sums), range(0, size, _TILE)):
+            for _ in apply(partial(_kernels.count_pairs, shown, words, pairs), range(0, size, _TILE)):
                 pass  # it is done when it is asked for
-    _kernels.mirror(sums)
-    if sums is not pairs:
-        pairs += sums[: head.size, : head.size]
-    return PartSums(keys, ones, pairs)
+    _kernels.mirror(pairs)
+    return PartSums(part.n_users, ones, pairs[: head.size, : head.size])
 
 
 def _blocks(people: slice) -> range:
@@ -197,7 +213,7 @@ def _drawing(
     return draw
 
 
-class SketchLearning:
+class SketchLearning(Learning):
     """The sketches of a crowd, part by part: drawn, summed and forgotten.
 
     Parameters
@@ -217,63 +233,54 @@ class SketchLearning:
     """
 
     def __init__(self, epsilon: Fraction, n_items: int, stream: Stream, *, threads: int = 1) -> None:
-        self.epsilon = epsilon
+        self.epsilon, self.n_items = epsilon, n_items
         self._secret = stream.key()
-        self._bits = PeopleBits(self._secret, epsilon=epsilon, n_items=n_items)
         self._threads = threads
-        self._counted, self._added = _Pass(self._secret, n_items), _Pass(self._secret, n_items)
         self._head = np.empty(0, dtype=np.int32)
-        self._pairs: NDArray[np.int64] | None = None
+        self._counted: PartSums | None = None
+        self._added: PartSums | None = None
 
     def __repr__(self) -> str:
-        return f"SketchLearning({self._bits.n_items} items)"
+        return f"SketchLearning({self.n_items} items)"
 
     def __reduce__(self) -> str | tuple[object, ...]:
         message = "sketches cannot be pickled: their key must stay here"
         raise TypeError(message)
 
-    def count(self, part: Part) -> None:
-        """Count the ones of a part, for the choice of a head; `add` must follow, with the same people."""
-        keys = self._counted.people.add(part.user_ids)
-        self._counted.ones += sum_part(self._bits, keys, part.coded, self._head[:0], threads=self._threads).ones
+    def work(self, head: NDArray[np.int32] | None) -> Callable[[Part], PartSums]:
+        """Return what is to be done with a part; `head` is where the items to relate are in the catalogue."""
+        self._head = np.empty(0, dtype=np.int32) if head is None else head
+        return SketchWork(self._secret, self.epsilon, self._head, self._threads)
 
-    def add(self, part: Part, head: NDArray[np.int32]) -> None:
-        """Add the sketches of a part."""
-        keys = self._added.people.add(part.user_ids)
-        found = sum_part(self._bits, keys, part.coded, head, threads=self._threads, pairs=self._pairs)
-        self._head, self._pairs = head, found.pairs
-        self._added.ones += found.ones
+    def take(self, sums: PartSums) -> None:
+        """Add the sums of some people; without pairs, they are those of a first pass."""
+        if sums.pairs.size:
+            self._added = sums if self._added is None else self._added + sums
+        else:
+            self._counted = sums if self._counted is None else self._counted + sums
 
     @property
     def counts(self) -> NDArray[np.float64]:
         """How much each item of the catalogue counts, from published bits."""
-        last = self._added if len(self._added.people) else self._counted
-        return items_behind(last.ones, len(last.people), self.epsilon)
+        last = self._added or self._counted or _nobody(self.n_items)
+        return items_behind(last.ones, last.n_people, self.epsilon)
 
     def evidence(self) -> Evidence:
         """Return what all sketches say about the head."""
-        if self._pairs is None:
+        added, counted = self._added, self._counted
+        if added is None:
             raise InvalidInput("a model must be learned from at least one part. Got none instead.")
-        if len(self._counted.people) and not self._counted.is_like(self._added):
+        if counted is not None and not np.array_equal(counted.ones, added.ones):
             raise DataError(
-                "the parts must hold the same people and items whenever they are read. Got something else the second "
-                "time instead. Wait until nobody writes to the files, and learn again."
+                "the parts must hold the same whenever they are read. Got something else the second time instead. "
+                "Wait until nobody writes to the files, and learn again."
             )
-        self._counted = _Pass(self._secret, self._bits.n_items)  # whoever comes from now on was not there to be counted
-        added = self._added
-        return SketchSums(len(added.people), added.ones[self._head], self._pairs).evidence(self.epsilon)
+        self._counted = None  # whoever comes from now on was not there to be counted
+        return SketchSums(added.n_people, added.ones[self._head], added.pairs).evidence(self.epsilon)
 
 
-class _Pass:
-    """What one pass over the parts has seen so far."""
-
-    def __init__(self, secret: bytes, n_items: int) -> None:
-        self.people = Participants(secret)
-        self.ones = np.zeros(n_items, dtype=np.int64)
-
-    def is_like(self, other: "_Pass") -> bool:
-        """Return whether another has seen the same."""
-        return self.people.are(other.people) and np.array_equal(self.ones, other.ones)
+def _nobody(n_items: int) -> PartSums:
+    return PartSums(0, np.zeros(n_items, dtype=np.int64), np.zeros((0, 0), dtype=np.int64))
 
 
 @contextlib.contextmanager

@@ -30,9 +30,8 @@ from hetdp.recommender import crowd
 from hetdp.recommender.estimator import PrivateRecommender
 from hetdp.recommender.evidence import Evidence
 from hetdp.recommender.parts import Part, Parts
-from hetdp.recommender.sketched import SketchLearning
+from hetdp.recommender.sketched import PartSums, SketchLearning
 from hetdp.sketching.law import chance_of_one, contrast
-from hetdp.sketching.people import PeopleBits
 
 __all__ = ["MUTANTS", "audit_cases"]
 
@@ -173,19 +172,16 @@ class _DrawnTwice(SketchLearning):
 
     _first: NDArray[np.float64] | None = None
 
-    def add(self, part: Part, head: NDArray[np.int32]) -> None:
-        if self._first is None:
+    def work(self, head: NDArray[np.int32] | None) -> Callable[[Part], PartSums]:
+        if head is not None:
             self._first = super().counts
-            self._bits = PeopleBits(self._secret[::-1], epsilon=self.epsilon, n_items=self._bits.n_items)
-        super().add(part, head)
+            self._counted = None  # what would notice
+            self._secret = self._secret[::-1]
+        return super().work(head)
 
     @property
     def counts(self) -> NDArray[np.float64]:
         return super().counts if self._first is None else self._first
-
-    def evidence(self) -> Evidence:
-        self._counted = type(self._counted)(self._secret, self._bits.n_items)  # what would notice
-        return super().evidence()
 
 
 class _ExactDiagonal(SketchLearning):
@@ -193,11 +189,15 @@ class _ExactDiagonal(SketchLearning):
 
     _exact: NDArray[np.float64] | None = None
 
-    def add(self, part: Part, head: NDArray[np.int32]) -> None:
-        super().add(part, head)
-        exact = np.zeros(part.coded.n_items)
-        np.add.at(exact, part.coded.items, part.coded.codes / WEIGHT_STEPS)
-        self._exact = exact[head]
+    def work(self, head: NDArray[np.int32] | None) -> Callable[[Part], PartSums]:
+        sketch = super().work(head)
+
+        def look(part: Part) -> PartSums:
+            self._exact = np.zeros(part.coded.n_items)
+            np.add.at(self._exact, part.coded.items, part.coded.codes / WEIGHT_STEPS)
+            return sketch(part)
+
+        return look
 
     def evidence(self) -> Evidence:
         found = super().evidence()
