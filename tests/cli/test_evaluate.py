@@ -13,6 +13,7 @@ from hetdp.evaluation.metrics import recall_per_user
 from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
 
 QUICK = ("-k", 3, "--runs", 2, "--json", "--quiet")
+MODELS = ("model", "matrix model", "private popularity", "holder's popularity")
 FAST = (*QUICK, "--what", "neighbors")
 
 
@@ -148,7 +149,7 @@ def test_both_tables_in_one_file(run):
     assert code == 0
     shown = json.loads(out)
     rows = list(csv.DictReader(Path("table.csv").read_text().splitlines()))
-    assert [row["table"] for row in rows] == ["neighbors"] * 4 + ["recommendations"] * 5
+    assert [row["table"] for row in rows] == ["neighbors"] * 4 + ["recommendations"] * 7
     assert [float(row["ndcg"]) for row in rows[4:]] == [row["ndcg"] for row in shown["recommendations"]]
     assert (rows[0]["ndcg"], rows[4]["beats_popularity"]) == ("", "")
 
@@ -161,7 +162,7 @@ def test_several_ways_to_draw_weights_are_compared(run):
     rows = [(row["method"], row["weights"]) for row in shown["recommendations"]]
     assert rows == [
         ("EASE, no privacy", None),
-        *((method, label) for label in labels for method in ("model", "private popularity")),
+        *((method, label) for label in labels for method in MODELS),
         ("popularity", None),
     ]
     out = run("evaluate", "likes.csv", "--runs", 2, "--what", "items", "--engine", "model", *drawn[:4])[1]
@@ -211,7 +212,7 @@ def test_a_dry_run_measures_nothing(run, monkeypatch):
     monkeypatch.setattr("hetdp.evaluation.neighbor_baselines.true_neighbors", None)
     code, out, err = run("evaluate", "likes.csv", "--dry-run")
     assert (code, out) == (0, "")
-    assert "65 searches" in err
+    assert "75 searches" in err
     assert json.loads(run("evaluate", "likes.csv", "--dry-run", "--json")[1])["dry_run"] is True
 
 

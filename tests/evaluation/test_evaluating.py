@@ -10,7 +10,8 @@ from hetdp.evaluation.evaluating import popularity_thirds
 from hetdp.evaluation.metrics import judge
 
 FAST = {"neighbors": 3, "runs": 2, "engine": "exact", "what": "neighbors"}
-RECOMMENDERS = ("model", "exact", "gossip", "sketch")
+RIVALS = ("private popularity", "holder's popularity")
+RECOMMENDERS = ("model", "matrix model", "exact", "gossip", "sketch")
 ITEMS = {"items": 5, "runs": 3, "what": "items", "engine": "model"}
 
 
@@ -77,12 +78,14 @@ def items(groups, **options):
 
 def test_recommendations_stand_beside_their_rivals(groups):
     found = items(groups, epsilon=(0.5, 30), engine=())
-    levels = [(name, level) for level in (0.5, 30.0) for name in (*RECOMMENDERS, "private popularity")]
+    levels = [(name, level) for level in (0.5, 30.0) for name in (*RECOMMENDERS, *RIVALS)]
     assert list(found) == [("EASE, no privacy", None), *levels, ("popularity", None)]
     sure, noise = found["model", 30.0], found["model", 0.5]
     assert found["EASE, no privacy", None].ndcg > sure.ndcg - 0.05 > found["popularity", None].ndcg
     assert (sure.beats_popularity, noise.beats_popularity) == ("yes", "unsure")
     assert sure.beyond_popularity == pytest.approx(sure.ndcg - found["private popularity", 30.0].ndcg)
+    matrix = found["matrix model", 30.0]
+    assert matrix.beyond_popularity == pytest.approx(matrix.ndcg - found["holder's popularity", 30.0].ndcg)
     assert found["private popularity", 30.0].beats_popularity is None
     assert found["popularity", None].beyond_popularity is None
 
@@ -92,9 +95,11 @@ def test_losses_are_those_of_the_recommendations(groups):
     assert {name: row.against_all for (name, _), row in found.items()} == {
         "EASE, no privacy": None,
         "model": 3.0,
+        "matrix model": 3.0,
         "exact": PrivateNeighbors(3, epsilon=1).promise(60, recommendations=2).total,
         "sketch": 3.0,
         "private popularity": 3.0,
+        "holder's popularity": 3.0,
         "popularity": None,
     }
 

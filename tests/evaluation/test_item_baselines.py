@@ -42,21 +42,31 @@ def test_popularity_is_the_same_for_all_but_for_what_they_have(crowd, monkeypatc
 
 
 @pytest.mark.parametrize("block", [1, 2**22])
-def test_private_popularity_counts_what_is_published(crowd, monkeypatch, block):
+@pytest.mark.parametrize("trusted", [False, True])
+def test_private_popularity_counts_what_is_published(crowd, monkeypatch, block, trusted):
     monkeypatch.setattr(item_baselines, "_CELLS", block)
-    assert lists(private_popularity(crowd, epsilon=50), 5) == lists(popularity(crowd), 5)
-    noisy = lists(private_popularity(crowd, epsilon=0.1, random_state=1), 5)
-    assert noisy != lists(popularity(crowd), 5)
-    assert noisy == lists(private_popularity(crowd, epsilon=0.1, random_state=1), 5)
-    assert noisy != lists(private_popularity(crowd, epsilon=0.1, random_state=2), 5)
+    sure = 10**6 if trusted else 50  # steps of 1/255 would settle ties
+    assert lists(private_popularity(crowd, epsilon=sure, trusted=trusted), 5) == lists(popularity(crowd), 5)
+    one, same, other = (
+        lists(private_popularity(crowd, epsilon=0.1, trusted=trusted, random_state=seed), 5) for seed in (1, 1, 2)
+    )
+    assert lists(popularity(crowd), 5) != one == same != other
 
 
-def test_private_popularity_does_not_depend_on_items_of_weight_zero(crowd):
+def test_a_catalogue_that_is_observed_has_no_item_that_nobody_counts(crowd):
+    weighed = crowd.with_weights((crowd.indices < 20).astype(float))
+    named = private_popularity(weighed, epsilon=0.1, catalogue="observed").recommend(n=40)["item"]
+    assert set(named) <= set(range(20))
+    assert set(private_popularity(weighed, epsilon=0.1).recommend(n=40)["item"]) == set(range(40))
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_private_popularity_does_not_depend_on_items_of_weight_zero(crowd, trusted):
     """Who has what changes whose list leaves out what, and nothing else: a person with nothing gets the same list."""
     moved = Profiles.from_pairs([3, 4, 5], [1, 1, 1], weights=[0, 0, 0], user_ids=range(90), item_ids=range(40))
-    nothing = lists(private_popularity(crowd.with_weights(0), epsilon=1), 5)[7]
-    assert nothing == lists(private_popularity(moved, epsilon=1), 5)[7]
-    assert nothing != lists(private_popularity(crowd, epsilon=1), 5)[7]
+    nothing = lists(private_popularity(crowd.with_weights(0), epsilon=1, trusted=trusted), 5)[7]
+    assert nothing == lists(private_popularity(moved, epsilon=1, trusted=trusted), 5)[7]
+    assert nothing != lists(private_popularity(crowd, epsilon=1, trusted=trusted), 5)[7]
 
 
 def test_ease_is_the_closed_form(crowd):

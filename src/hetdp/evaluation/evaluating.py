@@ -21,6 +21,8 @@ from hetdp.evaluation.metrics import Recommends, judge_per_user, recall_per_user
 from hetdp.evaluation.neighbor_baselines import Neighbors, random_neighbors, same_neighbors, true_neighbors
 from hetdp.evaluation.results import (
     EASE,
+    HOLDER_POPULARITY,
+    MATRIX_MODEL,
     MODEL,
     POPULARITY,
     PRIVATE_POPULARITY,
@@ -55,6 +57,8 @@ _ENGINE = int.from_bytes(b"engine")
 _HEAD = 4096
 #: Seconds of one thread for the closed form, per cube of the items related; rough.
 _SECONDS_PER_CUBE = 1e-10
+
+_RIVALS = (PRIVATE_POPULARITY, HOLDER_POPULARITY)
 
 #: What one method found in one run, and what an item of weight 1 loses by it.
 _Found = tuple[MethodKey, NDArray[np.float64], float | None]
@@ -117,8 +121,9 @@ class EvaluationPlan:
 
     @property
     def recommenders(self) -> tuple[str, ...]:
-        """Who recommends: the model, unless only engines were asked for, and the engines."""
-        return (*((MODEL,) if MODEL in self.engine or not self.engine else ()), *self.engines)
+        """Who recommends: the model of each release, unless only engines were asked for, and the engines."""
+        models = (MODEL, MATRIX_MODEL) if MODEL in self.engine or not self.engine else ()
+        return (*models, *self.engines)
 
     @property
     def finds_neighbors(self) -> bool:
@@ -135,7 +140,7 @@ class EvaluationPlan:
         """How many lists of everybody it takes."""
         private = max(1, len(self.policy)) * len(self.levels)
         neighbors = 3 + private * len(self.engines) if self.finds_neighbors else 0
-        items = 2 + private * (1 + len(self.recommenders)) if self.finds_items else 0
+        items = 2 + private * (len(self.recommenders) + len(_RIVALS)) if self.finds_items else 0
         return self.runs * (neighbors + items)
 
     def seconds(self, profiles: Profiles) -> float:
@@ -151,7 +156,7 @@ class EvaluationPlan:
                 self._neighbors(name, Fraction(1), 0).estimate(profiles, recommendations=self.items).seconds
                 for name in self.engines
             ]
-            total += fits * (sum(each) + closed_form) + self.runs * closed_form
+            total += fits * (sum(each) + 2 * closed_form) + self.runs * closed_form
         return total
 
     def check(self, profiles: Profiles) -> None:
@@ -237,24 +242,36 @@ class EvaluationPlan:
         for weights, train in run.trains.items():
             for level in self.levels:
                 for name in self.recommenders:
-                    model = self._recommends(name, fraction("epsilon", level), train, run.seed)
-                    yield MethodKey(name, level, weights), run.judge(model, self.items), model.guarantee_.total
-                rival = private_popularity(train, epsilon=level, catalogue=self.catalogue, random_state=run.seed)
-                yield MethodKey(PRIVATE_POPULARITY, level, weights), run.judge(rival, self.items), level
+                    model, loss = self._recommends(name, fraction("epsilon", level), train, run.seed)
+                    yield MethodKey(name, level, weights), run.judge(model, self.items), loss
+                for name in _RIVALS:
+                    rival = private_popularity(
+                        train,
+                        epsilon=level,
+                        trusted=name == HOLDER_POPULARITY,
+                        catalogue=self.catalogue,
+                        random_state=run.seed,
+                    )
+                    yield MethodKey(name, level, weights), run.judge(rival, self.items), level
         yield MethodKey(POPULARITY), run.judge(popularity(run.train), self.items), None
 
-    def _recommends(
-        self, name: str, level: Fraction, train: Profiles, seed: int
-    ) -> PrivateRecommender | PrivateNeighbors:
-        """Return a fitted model whose recommendations cost `level` in all, and were made."""
-        if name == MODEL:
-            return PrivateRecommender(
-                level, catalogue=self.catalogue, n_head=_HEAD, n_jobs=self.threads, random_state=seed
-            ).fit(train)
+    def _recommends(self, name: str, level: Fraction, train: Profiles, seed: int) -> tuple[Recommends, float]:
+        """Return a fitted model whose recommendations cost `level`, and what they cost against all together."""
+        if name in {MODEL, MATRIX_MODEL}:
+            release = "sketch" if name == MODEL else "matrix"
+            model = PrivateRecommender(
+                level,
+                release=release,
+                catalogue=self.catalogue,
+                n_head=_HEAD,
+                n_jobs=self.threads,
+                random_state=seed,
+            )
+            return model.fit(train), float(level)  # with a matrix, but for the delta
         for_neighbors, for_items = split_epsilon(level, name)
-        model = self._neighbors(name, for_neighbors, seed).fit(train)
-        model.recommend(self.items, epsilon=for_items or for_neighbors)
-        return model
+        voting = self._neighbors(name, for_neighbors, seed).fit(train)
+        voting.recommend(self.items, epsilon=for_items or for_neighbors)
+        return voting, voting.guarantee_.total
 
     def _neighbors(self, engine: str, epsilon: Fraction, seed: int) -> PrivateNeighbors:
         return PrivateNeighbors(
@@ -339,7 +356,8 @@ class _Tally:
     @staticmethod
     def _rival(items: dict[MethodKey, NDArray[np.float64]], key: MethodKey) -> NDArray[np.float64] | None:
         """Return what private popularity found at the same level, unless that is the method, or it has no level."""
-        return None if key.method == PRIVATE_POPULARITY else items.get(key._replace(method=PRIVATE_POPULARITY))
+        rival = HOLDER_POPULARITY if key.method == MATRIX_MODEL else PRIVATE_POPULARITY
+        return None if key.method in _RIVALS else items.get(key._replace(method=rival))
 
 
 def popularity_thirds(counts: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -396,8 +414,8 @@ def evaluate(
     neighbors, items
         Length of a list of neighbours, and of recommendations.
     engine
-        Who is judged: "model" (`PrivateRecommender`, which recommends) and engines of `PrivateNeighbors`, one or
-        several; by default the model and all engines that know the score.
+        Who is judged: "model" (`PrivateRecommender` with each release, which recommends) and engines of
+        `PrivateNeighbors`, one or several; by default the model and all engines that know the score.
     score, sizes, cycles
         As for `PrivateNeighbors`.
     combine
@@ -432,7 +450,7 @@ def evaluate(
     >>> [row.method for row in found.neighbors]
     ['true neighbours', 'exact', 'same people', 'random']
     >>> [row.method for row in found.items]
-    ['EASE, no privacy', 'model', 'exact', 'private popularity', 'popularity']
+    ['EASE, no privacy', 'model', 'matrix model', 'exact', 'private popularity', "holder's popularity", 'popularity']
     >>> found.items[1].beats_popularity
     'yes'
     """

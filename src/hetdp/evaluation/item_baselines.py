@@ -1,6 +1,7 @@
 """What private recommendations are compared with: popularity, private and exact, and EASE without privacy."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,10 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.files import as_frame
-from hetdp.core.randomness import RandomState, simulation_stream
+from hetdp.core.randomness import RandomState, Stream, simulation_stream
+from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
 from hetdp.sketching.bits import Sketches
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import GROUP_WORDS
@@ -75,11 +77,16 @@ def popularity(train: Profiles) -> ScoredItems:
 
 
 def private_popularity(
-    train: Profiles, *, epsilon: Real, catalogue: str = "given", random_state: RandomState = 0
+    train: Profiles,
+    *,
+    epsilon: Real,
+    trusted: bool = False,
+    catalogue: str = "given",
+    random_state: RandomState = 0,
 ) -> ScoredItems:
-    """Return who recommends everybody what most people seem to have, by published sketches alone.
+    """Return who recommends everybody what most people seem to have, by published sketches or by noisy counts.
 
-    The simplest thing to do with sketches at the same total loss: whatever knows taste must beat it.
+    The simplest thing to do at the same total loss: whatever knows taste must beat it.
 
     Parameters
     ----------
@@ -87,6 +94,8 @@ def private_popularity(
         The profiles, with their weights.
     epsilon
         What an item of weight 1 loses, against everybody together.
+    trusted
+        Whether somebody is trusted with the profiles, who publishes noisy counts; else counts are sums of sketches.
     catalogue
         "given": all items of the profiles may be named; "observed": those that somebody counts, which gives that away.
     random_state
@@ -94,8 +103,8 @@ def private_popularity(
 
     Privacy
     -------
-    Counts are sums of published bits, with their noise taken out on average: an item of weight v loses epsilon v
-    against everybody, and nobody needs to be trusted (docs/proofs/sketch_engine.md).
+    An item of weight v loses epsilon v against everybody: by the own bit of its owner (docs/proofs/sketch_engine.md),
+    or by the count of one item, which it moves by v.
 
     Examples
     --------
@@ -107,19 +116,31 @@ def private_popularity(
     one_of("catalogue", catalogue, ("given", "observed"))
     stream = simulation_stream(random_state, "private popularity")
     coded = code_profiles(train)
-    sketches = Sketches(coded, epsilon=level, stream=stream)
-    words = sketches.n_groups * GROUP_WORDS
-    ones = np.empty(train.n_items, dtype=np.int64)
-    step = max(1, _CELLS // max(1, words))
-    for begin in range(0, train.n_items, step):
-        items = np.arange(begin, min(begin + step, train.n_items))
-        rows = np.zeros((items.size, words), dtype=np.uint64)
-        sketches.rows(items, rows)
-        ones[items] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
-    counts = items_behind(ones, train.n_users, level)
+    counts = _holder_counts(coded, level, stream) if trusted else _sketch_counts(coded, level, stream)
     if catalogue == "observed":
         counts[np.bincount(coded.items, minlength=counts.size) == 0] = -np.inf
     return _same_for_all(train, counts)
+
+
+def _sketch_counts(coded: CodedProfiles, epsilon: Fraction, stream: Stream) -> Scores:
+    """Return how much each item counts, by the sketches of all."""
+    sketches = Sketches(coded, epsilon=epsilon, stream=stream)
+    words = sketches.n_groups * GROUP_WORDS
+    ones = np.empty(coded.n_items, dtype=np.int64)
+    step = max(1, _CELLS // max(1, words))
+    for begin in range(0, coded.n_items, step):
+        items = np.arange(begin, min(begin + step, coded.n_items))
+        rows = np.zeros((items.size, words), dtype=np.uint64)
+        sketches.rows(items, rows)
+        ones[items] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+    return items_behind(ones, coded.n_users, epsilon)
+
+
+def _holder_counts(coded: CodedProfiles, epsilon: Fraction, stream: Stream) -> Scores:
+    """Return how much each item counts, with the noise of a trusted holder."""
+    steps = np.bincount(coded.items, weights=coded.codes, minlength=coded.n_items).astype(np.int64)
+    noisy: Scores = (steps + laplace_integers(WEIGHT_STEPS / epsilon, coded.n_items, stream)) / WEIGHT_STEPS
+    return noisy
 
 
 def _same_for_all(train: Profiles, counts: Scores) -> ScoredItems:

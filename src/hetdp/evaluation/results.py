@@ -14,6 +14,8 @@ from hetdp.evaluation.intervals import interval, ratio_interval
 
 __all__ = [
     "EASE",
+    "HOLDER_POPULARITY",
+    "MATRIX_MODEL",
     "MEASURES",
     "MODEL",
     "POPULARITY",
@@ -35,9 +37,10 @@ __all__ = [
 #: Tables of an evaluation.
 WHAT = ("neighbors", "items")
 #: Names of methods that are no engines.
-MODEL = "model"
+MODEL, MATRIX_MODEL = "model", "matrix model"
 TRUE, SAME, RANDOM = "true neighbours", "same people", "random"
-PRIVATE_POPULARITY, POPULARITY, EASE = "private popularity", "popularity", "EASE, no privacy"
+PRIVATE_POPULARITY, HOLDER_POPULARITY = "private popularity", "holder's popularity"
+POPULARITY, EASE = "popularity", "EASE, no privacy"
 #: How much a common item counts in gossip.
 WAYS_TO_COMBINE = ("smaller", "product")
 #: Items by popularity: the most popular ones that make up a third of all pairs, the next third, and the many others.
@@ -90,8 +93,9 @@ class ItemRow:
     Attributes
     ----------
     method, epsilon, weights
-        "model" or an engine, its level and how weights were chosen; "private popularity"; or what knows no privacy:
-        "popularity" and "EASE, no privacy".
+        "model" (from sketches), "matrix model" (of a trusted holder) or an engine, its level and how weights were
+        chosen; "private popularity" and "holder's popularity"; or what knows no privacy: "popularity" and "EASE, no
+        privacy".
     precision, recall, ndcg
         Of the first n recommendations, over the users from whom something was hidden; each with half the width of its
         95 % interval.
@@ -99,12 +103,12 @@ class ItemRow:
         The share of hidden items that were recommended, of items by popularity in training: each third of all pairs.
         None if nothing of that third was hidden.
     beyond_popularity, beyond_popularity_half_width
-        How much more NDCG than private popularity at the same epsilon, and half the width of the interval of that;
-        None for what is not private.
+        How much more NDCG than private popularity at the same epsilon (a holder's for what a holder makes of a
+        matrix), and half the width of the interval of that; None for what is not private.
     beats_popularity
         Whether that is more, surely: "yes", "no" (surely less) or "unsure".
     against_all
-        What an item of weight 1 loses against everybody together, at most.
+        What an item of weight 1 loses against everybody together, at most; of a matrix, but for a chance of 1e-6.
     """
 
     method: str
