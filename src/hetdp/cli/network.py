@@ -23,6 +23,10 @@ _MOST_ITEMS_HELP = (
     "Largest profile; sketches that need a larger one are refused.  [default: a quarter of the catalogue, at least 25 "
     "and at most 1000]"
 )
+_HEAD_HELP = (
+    "Items that nodes learn about from the crowd: the first of the catalogue, so put the best known first.  [default: "
+    "2048, or all]"
+)
 
 
 def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -57,6 +61,7 @@ def need_extra() -> None:
 @click.option("--epoch-length", callback=_seconds, default="7d", show_default=True, help="How long an epoch lasts.")
 @click.option("--period", type=float, default=10.0, show_default=True, help="Seconds between two exchanges of a node.")
 @click.option("--most-items", type=click.IntRange(min=1), help=_MOST_ITEMS_HELP)
+@click.option("--head", type=click.IntRange(min=1, max=8192), help=_HEAD_HELP)
 @click.option("--invite-only", is_flag=True, help="Only nodes with an invitation take part; makes FILE.key for it.")
 @output_options
 def create(
@@ -68,6 +73,7 @@ def create(
     epoch_length: int,
     period: float,
     most_items: int | None,
+    head: int | None,
     invite_only: bool,
     voice: Voice,
 ) -> None:
@@ -89,6 +95,7 @@ def create(
         period_s=_period(period),
         name=name,
         most_items=most_items,
+        n_head=head,
         network_key=key.key if key else b"",
     )
     check_writable(file, keep=(catalogue,), name="FILE")
@@ -113,6 +120,7 @@ def create(
         "epoch_length_s": made.epoch_length_s,
         "sketch_bytes": made.sketch_bytes,
         "most_items": made.most_items,
+        "head": made.n_head,
         "admission": made.admission,
     }
     _show(facts, voice)

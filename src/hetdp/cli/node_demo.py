@@ -34,7 +34,7 @@ _EPOCH_S = 3600
 def demo(*, nodes: int, epsilon: str, seed: int, page: bool, voice: Voice) -> None:
     """Run a network of real processes with invented people, watch it converge, and measure what it finds.
 
-    Recall is the share of hidden items that the chosen neighbours have.
+    Recall is the share of hidden items that the chosen neighbours have; beside it, how many are among ten recommended.
     """
     from hetdp.node.demo.running import run_demo
     from hetdp.node.storage.network_file import exact_number
@@ -92,6 +92,8 @@ class _Page:
 
 
 def _print(report: "DemoReport") -> None:
+    from hetdp.node.learning import ENOUGH
+
     if report.nodes >= _COMPARABLE:
         rows = [
             ("neighbours by sketches", _percent(report.recall)),
@@ -99,9 +101,22 @@ def _print(report: "DemoReport") -> None:
             ("random neighbours", _percent(report.recall_random)),
         ]
         print_rows("recall, with one standard error", ("", "hidden items found"), rows)
+        chosen = "learned from the crowd" if report.least_counted >= ENOUGH else "votes of neighbours"
+        sources = {
+            "learned from the crowd": report.hits_crowd,
+            "votes of neighbours": report.hits_votes,
+            "what most people have": report.hits_popular,
+        }
+        rows = [(f"{name}{' (what nodes take)' * (name == chosen)}", _percent(hits)) for name, hits in sources.items()]
+        print_rows("ten recommendations, with one standard error", ("", "hidden items among them"), rows)
     else:
         click.echo(f"Too few people to compare recall: {_COMPARABLE} nodes or more would do.")
-    print_facts("", {"nodes": report.nodes, "converged after": f"{report.converged_s:.1f} s"})
+    facts = {
+        "nodes": report.nodes,
+        "converged after": f"{report.converged_s:.1f} s",
+        "sketches that count for a model": f"at least {report.least_counted}; nodes learn from {ENOUGH} on",
+    }
+    print_facts("", facts)
 
 
 def _percent(share: "Recall") -> str:

@@ -11,10 +11,13 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 
 from hetdp.core.errors import LedgerError
 from hetdp.core.randomness import secure_stream
 from hetdp.node.handle import NodeHandle
+from hetdp.node.learning import Learner
+from hetdp.node.protocol.crowd_count import CrowdNews
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.node import Action, Node, Traffic
 from hetdp.node.publication import publish
@@ -45,6 +48,7 @@ class Daemon:
         self._before = handle.store.peers.traffic()
         self._pending: Future[SignedSketch | None] | None = None
         self._exchanges_left = 0
+        self._learner = Learner(handle.folder, now=handle.now)
 
     def run(self) -> None:
         """Take part in the network until `handle.stopping` is set.
@@ -52,7 +56,11 @@ class Daemon:
         A failure of the disk stops the node; it never publishes what it could not record.
         """
         handle = self._handle
-        with locked(handle.folder), ThreadPoolExecutor(1, thread_name_prefix="store") as worker:
+        with (
+            locked(handle.folder),
+            closing(self._learner),
+            ThreadPoolExecutor(1, thread_name_prefix="store") as worker,
+        ):
             try:
                 node = self._node()
                 with closing(self._transport(node)) as transport:
@@ -79,6 +87,7 @@ class Daemon:
                 _CONTACTS, own_address=handle.address, most_per_host=handle.settings.most_per_host
             ),
         )
+        node.crowd.restore(handle.store.crowd.counted(node.gate.epochs(now_s).start))
         node.restore(handle.store.peers.sketches(), now_s=now_s)
         for key, until_s in handle.store.peers.bans().items():
             node.gate.ban(key, until_s=until_s)
@@ -149,7 +158,7 @@ class Daemon:
         """Hand what was learned to the worker; the lists are copies, so the loop can go on."""
         peers = [(record, now_s) for record in node.met.values()]
         node.met.clear()
-        return worker.submit(
+        keep_peers = partial(
             self._handle.store.peers.keep,
             sketches=node.shelf.take_news(),
             peers=peers,
@@ -159,6 +168,20 @@ class Daemon:
             first_epoch=node.gate.epochs(now_s).start,
             held={sketch.key for sketch in node.shelf},
         )
+        counted = node.crowd.take_news()
+
+        def save() -> None:
+            keep_peers()
+            self._keep_crowd(*counted, now_s=now_s)
+
+        return worker.submit(save)
+
+    def _keep_crowd(self, news: list[CrowdNews], gone: list[tuple[bytes, int]], *, now_s: float) -> None:
+        """Write which sketches count; have the model learned from them if it is time to."""
+        handle = self._handle
+        first_epoch = handle.network.epoch_at(now_s) - handle.settings.learn_epochs + 1
+        changes = handle.store.crowd.keep(news, gone, n_head=handle.network.head_items, first_epoch=first_epoch)
+        self._learner.consider(handle.store.crowd.size(), changes)
 
 
 def _sum(before: Traffic, now: Traffic) -> Traffic:

@@ -10,13 +10,16 @@ from typing import Any
 
 from hetdp.core.errors import DataError
 from hetdp.node.dials import FULL_DIAL
-from hetdp.node.neighbors import Neighbor, Recommendation, find_neighbors, votes
+from hetdp.node.learning import ENOUGH
+from hetdp.node.neighbors import Neighbor, find_neighbors, votes
 from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Traffic
+from hetdp.node.recommendations import Findings, Recommendation, crowd_places
 from hetdp.node.settings import NodeSettings, read_settings
-from hetdp.node.storage.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
+from hetdp.node.storage.folder import IDENTITY, MODEL, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
+from hetdp.node.storage.model_file import CrowdModel, load_model
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.store import NodeStore
 
@@ -48,6 +51,8 @@ class Status:
     next_epoch_s: float
     peers: int
     sketches: int
+    counted: int  # sketches of the last epochs that the model may learn from
+    learned_from: int  # sketches behind recommendations; 0 where neighbours vote for them
     traffic: Traffic
     items: int
     exhausted: int
@@ -68,6 +73,7 @@ class NodeHandle:
     store: NodeStore
     now: Callable[[], float] = time.time
     stopping: threading.Event = field(default_factory=threading.Event)
+    _model: tuple[int, CrowdModel | None] = field(default=(0, None), init=False)
 
     def __repr__(self) -> str:
         return f"NodeHandle({self.name})"
@@ -140,27 +146,54 @@ class NodeHandle:
         return self._alike(self.store.peers.sketches(), self.store.ledger.effective_dials())
 
     def recommendations(self, limit: int = 20) -> tuple[Recommendation, ...]:
-        """Return items that neighbours seem to have and that do not count in the own profile, best first."""
-        return self.findings(limit)[1]
+        """Return what the crowd, or neighbours, have to recommend, best first; never what is on the own list."""
+        return self.findings(limit).recommendations
 
-    def findings(self, limit: int = 20) -> tuple[tuple[Neighbor, ...], tuple[Recommendation, ...]]:
+    def findings(self, limit: int = 20) -> Findings:
         """Return neighbours and recommendations together: sketches are read and compared once."""
         sketches, counting = self.store.peers.sketches(), self.store.ledger.effective_dials()
-        chosen = self._alike(sketches, counting)
+        chosen, learned = self._alike(sketches, counting), self.crowd_model()
+        if learned is None:
+            return Findings(chosen, self.by_votes(sketches, chosen, limit), 0)
+        return Findings(chosen, self.by_crowd(learned, limit), learned.sketches)
+
+    def crowd_model(self) -> CrowdModel | None:
+        """Return the model that was learned from the crowd; None before enough sketches have come. Public."""
+        path = self.folder / MODEL
+        try:
+            written = path.stat().st_mtime_ns
+        except OSError:
+            return None
+        if written != self._model[0]:
+            learned = load_model(path, n_head=self.network.head_items)
+            enough = learned is not None and learned.sketches >= ENOUGH
+            self._model = written, learned if enough else None
+        return self._model[1]
+
+    def by_crowd(self, learned: CrowdModel, limit: int) -> tuple[Recommendation, ...]:
+        """Return what a model of the crowd recommends for the whole own list, best first."""
+        own, dismissed = set(self.store.profile.places()), self.store.profile.dismissed()
+        found = crowd_places(learned, own, without=dismissed, count=limit)
+        wanted = {place for best, reasons in found for place in (best, *reasons)}
+        items = {item.place: item for item in self.store.catalogue.items_at(sorted(wanted))}
+        return tuple(
+            Recommendation(items[best], None, tuple(items[place] for place in reasons)) for best, reasons in found
+        )
+
+    def by_votes(
+        self, sketches: Sequence[SignedSketch], chosen: Sequence[Neighbor], limit: int
+    ) -> tuple[Recommendation, ...]:
+        """Return what chosen neighbours vote for, best first."""
         best = votes(
             sketches,
             chosen,
-            without=set(counting) | self.store.profile.dismissed(),
+            without=set(self.store.profile.places()) | self.store.profile.dismissed(),
             epsilon=self.network.epsilon,
             size=self.network.items,
             count=limit,
         )
-        places = [vote.place for vote in best]
-        listed = self.store.profile.listed_among(places)
-        items = self.store.catalogue.items_at(places)
-        return chosen, tuple(
-            Recommendation(item, vote, in_profile=item.place in listed) for item, vote in zip(items, best, strict=True)
-        )
+        items = self.store.catalogue.items_at([vote.place for vote in best])
+        return tuple(Recommendation(item, vote) for item, vote in zip(items, best, strict=True))
 
     def _alike(self, sketches: Sequence[SignedSketch], counting: Collection[int]) -> tuple[Neighbor, ...]:
         return tuple(
@@ -175,7 +208,7 @@ class NodeHandle:
 
     def status(self) -> Status:
         """Return the node at a glance."""
-        clock, counts = self.clock(), self.store.profile.counts()
+        clock, counts, learned = self.clock(), self.store.profile.counts(), self.crowd_model()
         return Status(
             name=self.name,
             key_hex=self.identity.key.hex(),
@@ -187,6 +220,8 @@ class NodeHandle:
             next_epoch_s=clock.ends_s,
             peers=len(self.store.peers.known()),
             sketches=self.store.peers.sketch_count(),
+            counted=self.store.crowd.size(),
+            learned_from=0 if learned is None else learned.sketches,
             traffic=self.store.peers.traffic(),
             items=counts.size,
             exhausted=counts.exhausted,

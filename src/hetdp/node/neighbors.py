@@ -1,4 +1,4 @@
-"""Neighbours and recommendations, computed at home from the exact profile and the sketches that came by. Sends nothing.
+"""Neighbours and what they vote for, computed at home from the exact profile and the sketches held. Sends nothing.
 
 The score of a sketch b for a profile X is sum over X of (b_i - q). The number of ones that a stranger shows among X is
 binomial, and so is the number of neighbours without an item who show a one there: whether something stands out from
@@ -14,13 +14,12 @@ import numpy as np
 
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import unpack
 from hetdp.sketching.estimate import items_behind, items_behind_error, ones_among
 from hetdp.sketching.law import chance_of_one
 from hetdp.sketching.significance import RARE, best_by_chance, binomial_tail
 
-__all__ = ["Neighbor", "Recommendation", "Vote", "find_neighbors", "votes"]
+__all__ = ["Neighbor", "Vote", "find_neighbors", "votes"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,15 +47,6 @@ class Vote:
     asked: int  # how many vote
     deviations: float  # above chance, closer neighbours counting for more: decides among equal numbers of voters
     by_chance: float  # how likely the best of all items of the catalogue gets so many voters by chance alone
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Recommendation:
-    """An item that neighbours seem to have: for the owner's eyes, so `repr` shows nothing."""
-
-    item: CatalogueItem
-    vote: Vote
-    in_profile: bool  # only an item of dial 0 or one at its limit: it has no influence, so it may turn up
 
 
 def find_neighbors(
@@ -103,8 +93,8 @@ def votes(
 
     Only neighbours who stand out from chance vote: the bits of strangers would drown theirs.
 
-    Places `without` a vote are what counts in the profile and what was dismissed. Bits outside the profile did not
-    decide who votes, so under chance the number of voters is binomial and `by_chance` is exact.
+    Places `without` a vote are those on the own list, at any dial, and what was dismissed. Bits outside the list did
+    not decide who votes, so under chance the number of voters is binomial and `by_chance` is exact.
     """
     by_key = {sketch.key.hex(): sketch for sketch in sketches}
     chosen = [neighbor for neighbor in neighbors if neighbor.by_chance < RARE]

@@ -42,6 +42,8 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ban_s: Seconds = 3600.0
     most_exchanges: Count = 64
     most_per_host: Annotated[int, Meta(ge=0, le=1000)] = 4
+    most_learned: Count = 5000
+    learn_epochs: Annotated[int, Meta(ge=1, le=1000)] = 10
 
 
 #: Name of each setting -> what it does.
@@ -65,7 +67,12 @@ SETTINGS: dict[str, str] = {
     "strikes": "Bad or surplus messages after which a peer is banned; one is forgiven per gossip period.",
     "ban_s": "How long a ban lasts.",
     "most_exchanges": "Exchanges that others may have open at once.",
-    "most_per_host": "Peers of the same host in the view; 0 for no limit, and none among nodes on loopback.",
+    "most_per_host": (
+        "Peers of the same host in the view, and sketches of one host and epoch that the model counts; 0 for no limit, "
+        "and none among nodes on loopback."
+    ),
+    "most_learned": "Sketches of one epoch that the model counts: those whose turn came first.",
+    "learn_epochs": "Epochs whose sketches the model counts: the newest.",
 }
 
 

@@ -92,11 +92,15 @@ def test_progress_tells_how_many_nodes_are_up():
 
 @pytest.mark.parametrize("nodes", [29, 30])
 def test_the_report_has_errors_or_says_that_people_are_few(monkeypatch, nodes):
-    report = demo.DemoReport(nodes, 3.14159, 2, Recall(0.71234, 0.0321), Recall(0.8, 0.03), Recall(0.4, 0.04))
+    shares = [Recall(0.71234, 0.0321), *(Recall(0.1 * place, 0.04) for place in range(2))]
+    report = demo.DemoReport(nodes, 3.14159, 2, *shares, 28, *(Recall(0.1 * place, 0.05) for place in range(4, 7)))
     monkeypatch.setattr(demo, "run_demo", lambda *_, **__: report)
     shown = CliRunner().invoke(node, ["demo", "--nodes", str(nodes)]).output
     assert "3.1 s" in shown
     assert ("71.2 % ± 3.2" in shown) == (nodes >= 30)
+    assert ("50.0 % ± 5.0" in shown) == (nodes >= 30)
+    assert ("votes of neighbours (what nodes take)" in shown) == (nodes >= 30)
+    assert "at least 28; nodes learn from 100 on" in shown
     assert ("Too few people to compare" in shown) == (nodes < 30)
     data = json.loads(CliRunner().invoke(node, ["demo", "--nodes", str(nodes), "--json"]).stdout)
     assert data["recall"] == {"mean": 0.71234, "error": 0.0321}

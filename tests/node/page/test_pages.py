@@ -4,11 +4,15 @@ import re
 from fractions import Fraction
 
 import msgspec
+import numpy as np
 import pytest
 from page_client import Page, text_of
 from page_node import LIKED, ONES
 
 from hetdp.node.protocol.network import Bootstrap
+from hetdp.node.storage.folder import MODEL
+from hetdp.node.storage.model_file import CrowdModel, save_model
+from hetdp.recommender.model import ItemModel
 
 
 @pytest.fixture
@@ -108,7 +112,7 @@ def test_a_dial_is_turned_removed_and_taken_back(open_page):
     html = page.post("/items/dial", place="46", dial="0")
     assert message_in(html) == "Amber jazz: never counts from the next epoch."
     assert 'id="dial-46" name="dial" min="0" max="100" step="1" value="0"' in html
-    assert "nobody learns anything, and it is not used for you either" in text_of(html)
+    assert "nobody learns anything. Only what is recommended to you takes note of it." in text_of(html)
     page.post("/items/remove", place="46")
     assert page.node.dials == {}
     assert message_in(page.post("/items/undo")) == "Taken back."
@@ -434,24 +438,41 @@ def test_a_recommendation_is_added_dismissed_and_brought_back(open_page, nodes):
     assert 'id="dismiss-305"' in page.post("/neighbours/undismiss", place="305")
 
 
-def test_an_item_that_never_counts_may_be_recommended_and_says_so(open_page, nodes):
+@pytest.mark.parametrize(("dial", "limit"), [(100, None), (0, None), (100, 1.0)], ids=["counts", "muted", "exhausted"])
+def test_what_is_on_the_list_is_never_recommended(open_page, nodes, dial, limit):
     node = nodes.lived_in()
-    node.store.profile.set_dials({301: 0})
+    html = open_page(node).get("/neighbours")
+    assert 'id="dismiss-301"' in html
+    node.store.profile.set_dials({301: dial})
+    node.store.ledger.set_limit(301, limit)
     node.meet(20)
     html = open_page(node).get("/neighbours")
-    assert "It is on your list, where it never counts." in text_of(html)
-    assert 'id="add-301"' not in html
+    assert 'id="dismiss-301"' not in html
+    assert 'id="dismiss-305"' in html
 
 
-def test_an_item_at_its_limit_may_be_recommended_and_says_why(open_page, nodes):
+def test_the_page_says_that_neighbours_vote_until_the_crowd_is_large_enough(open_page, nodes):
+    text = text_of(open_page(nodes.lived_in()).get("/neighbours"))
+    assert "From your neighbours' votes." in text
+    assert "From 100 sketches of different people on" in text
+
+
+def test_the_page_names_the_crowd_and_the_own_items_that_speak_for_a_recommendation(open_page, nodes):
     node = nodes.lived_in()
-    node.store.profile.set_dials({301: 100})
-    node.store.ledger.set_limit(301, 1.0)
-    node.meet(20)
+    own, weights = node.store.profile.places(), np.zeros((600, 600), dtype=np.float32)
+    first, second = own[3], own[5]
+    weights[first, 400], weights[second, 400] = 0.5, 0.4
+    save_model(node.folder / MODEL, CrowdModel(ItemModel(np.arange(600.0)[::-1], weights), 1234))
     html = open_page(node).get("/neighbours")
-    assert "It is on your list, where it has reached its limit and no longer counts." in text_of(html)
-    assert "never counts" not in text_of(html)
-    assert 'id="add-301"' not in html
+    titles = [item.title for item in node.store.catalogue.items_at([first, second])]
+    assert f"Because you have {titles[0]} and {titles[1]}." in text_of(html)
+    assert "Learned from the crowd: 1,234 sketches" in text_of(html)
+    assert "Many people seem to have it." in text_of(html)
+    assert re.search(r'id="dismiss-(\d+)"', html)[1] == "400"
+    assert not any(f'id="dismiss-{place}"' in html for place in own)
+    page = open_page(node)
+    page.post("/neighbours/dismiss", place="400")
+    assert "Because you have" not in text_of(page.get("/neighbours"))
 
 
 def test_without_items_or_sketches_the_page_says_what_is_missing(open_page, nodes):

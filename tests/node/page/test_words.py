@@ -26,7 +26,7 @@ def test_the_name_of_a_dial_rises_with_it():
 
 
 def test_what_a_dial_means():
-    nothing = "No trace of it anywhere: nobody learns anything, and it is not used for you either."
+    nothing = "No trace of it anywhere: nobody learns anything. Only what is recommended to you takes note of it."
     assert words.dial_effect(0, Fraction(3)) == nothing
     much = "A sketch changes anyone's odds that you have it at most 20-fold."
     assert words.dial_effect(100, Fraction(3)) == much

@@ -40,7 +40,7 @@ def step(connection):
 
 
 def later(change=step):
-    return Format(FORMAT.name, FORMAT.version + 1, NEXT, steps={FORMAT.version: change})
+    return Format(FORMAT.name, FORMAT.version + 1, NEXT, steps={**FORMAT.steps, FORMAT.version: change})
 
 
 def whole_content(path):

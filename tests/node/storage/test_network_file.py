@@ -195,4 +195,4 @@ def test_invitations_are_for_one_key_and_one_network():
 
 def test_settings_are_written_with_their_defaults():
     assert NodeSettings().neighbors == 10
-    assert settings_toml(NodeSettings()).splitlines()[-1] == "most_per_host = 4"
+    assert settings_toml(NodeSettings()).splitlines()[-1] == "learn_epochs = 10"

@@ -385,7 +385,8 @@ def test_a_new_sketch_is_shown_a_fixed_number_of_exchanges_after_it_was_ordered(
     from hetdp.node.daemon import Daemon
 
     for done_after in (0, 1, 2):
-        daemon = Daemon(SimpleNamespace(store=SimpleNamespace(peers=SimpleNamespace(traffic=Traffic)), network=NETWORK))
+        store = SimpleNamespace(peers=SimpleNamespace(traffic=Traffic))
+        daemon = Daemon(SimpleNamespace(store=store, network=NETWORK, folder=None, now=None))
         shown, turns = [], [0]
         node = SimpleNamespace(shelf=SimpleNamespace(own=None), adopt=lambda sketch, to=shown: to.append(sketch))
         drawn = SimpleNamespace(done=lambda n=done_after, t=turns: t[0] >= n, result=lambda: "sketch")

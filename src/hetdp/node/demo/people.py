@@ -10,13 +10,15 @@ from hetdp.core.checks import whole
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.settings import NodeSettings
 
-__all__ = ["People", "Recall", "exact_neighbors", "invent_people", "list_length", "recall", "taste_count"]
+__all__ = ["People", "Recall", "exact_neighbors", "hits", "invent_people", "list_length", "recall", "taste_count"]
 
 _TASTES = ("jazz", "cooking", "hiking", "chess", "gardening", "film", "knitting", "astronomy")
 _PER_TASTE, _POPULAR = 60, 36
 #: How likely somebody has a popular item of the own taste, another one of it, and one of another taste.
 _LIKELY, _LESS, _ELSEWHERE = 0.75, 0.2, 0.02
 _HIDDEN = 0.15
+#: So many items are recommended to each, to see whether hidden ones are among them.
+LIST = 10
 #: Shares of people's items that never count, and that count half; the others are normal.
 _NEVER, _HALF = 0.1, 0.15
 #: So many people per taste at least: recommendations need several people who agree.
@@ -88,6 +90,21 @@ def recall(people: People, chosen: Sequence[Sequence[int]]) -> Recall:
         for hidden, neighbors in zip(people.hidden, chosen, strict=True)
         if hidden
     ]
+    return _mean(shares)
+
+
+def hits(people: People, lists: Sequence[Sequence[int]]) -> Recall:
+    """Return the share of recommended items that are hidden ones, of as many as could be, averaged over people."""
+    return _mean(
+        [
+            len(hidden.intersection(places)) / min(len(hidden), LIST)
+            for hidden, places in zip(people.hidden, lists, strict=True)
+            if hidden
+        ]
+    )
+
+
+def _mean(shares: Sequence[float]) -> Recall:
     if not shares:
         return Recall(0.0, 0.0)
     mean = math.fsum(shares) / len(shares)

@@ -12,14 +12,18 @@ from pathlib import Path
 from hetdp.core.checks import whole
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.demo.people import People, Recall, exact_neighbors, invent_people, list_length, recall
+from hetdp.node.demo.people import LIST, People, Recall, exact_neighbors, hits, invent_people, list_length, recall
 from hetdp.node.demo.processes import interrupted_by_signals, running, stopping_with_parent
 from hetdp.node.handle import NodeHandle
+from hetdp.node.learning import learn_from_crowd
+from hetdp.node.neighbors import Neighbor
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.random_choice import choose_some
+from hetdp.node.recommendations import crowd_places
 from hetdp.node.settings import NodeSettings
-from hetdp.node.storage.folder import free_ports, init_node
+from hetdp.node.storage.folder import MODEL, free_ports, init_node
+from hetdp.node.storage.model_file import load_model
 from hetdp.node.storage.network_file import new_network, with_peer
 from hetdp.node.storage.store import NodeStore
 
@@ -31,7 +35,7 @@ _SAY_EVERY_S = 2.0
 
 @dataclass(frozen=True)
 class DemoReport:
-    """How a demo went. Recall is the share of hidden items found at the neighbours."""
+    """How a demo went. Recall is the share of hidden items that neighbours have; hits are those recommended."""
 
     nodes: int
     converged_s: float  # from the last start until every node held enough sketches
@@ -39,6 +43,10 @@ class DemoReport:
     recall: Recall  # of neighbours chosen privately
     recall_exact: Recall  # of those that exact profiles would choose
     recall_random: Recall
+    least_counted: int  # sketches that count for a node's model
+    hits_crowd: Recall  # recommended by the model of the crowd
+    hits_votes: Recall  # by votes of neighbours
+    hits_popular: Recall  # the same to everybody
 
 
 @dataclass(frozen=True)
@@ -165,15 +173,20 @@ def _progress(up: int, held: Sequence[int]) -> str:
 
 
 def _measure(plan: Arrangement, people: People, converged_s: float, least: int, *, seed: int) -> DemoReport:
-    """Compare the neighbours that nodes have chosen with exact and with random ones."""
+    """Compare the neighbours that nodes have chosen with exact and with random ones, and ways to recommend."""
     count = len(plan.folders)
     number_of = {key: number for number, key in enumerate(plan.keys)}
     stream = seeded_stream(seed, 7)
-    private, exact, random = [], [], []
+    private, exact, random, counted = [], [], [], []
+    lists: dict[str, list[list[int]]] = {"crowd": [], "votes": [], "popular": []}
     for person, home in enumerate(plan.folders):
         handle = NodeHandle.open(home)
         try:
-            private.append([number_of[neighbor.key_hex] for neighbor in handle.neighbors()])
+            chosen = handle.neighbors()
+            private.append([number_of[neighbor.key_hex] for neighbor in chosen])
+            counted.append(learn_from_crowd(home))
+            for name, places in _recommended(handle, chosen).items():
+                lists[name].append(places)
         finally:
             handle.close()
         others = [other for other in range(count) if other != person]
@@ -181,6 +194,29 @@ def _measure(plan: Arrangement, people: People, converged_s: float, least: int, 
         random.append(choose_some(others, count, stream))
     size = list_length(count)
     private_recall, exact_recall, random_recall = (
-        recall(people, [one[:size] for one in chosen]) for chosen in (private, exact, random)
+        recall(people, [one[:size] for one in found]) for found in (private, exact, random)
     )
-    return DemoReport(count, converged_s, least, private_recall, exact_recall, random_recall)
+    return DemoReport(
+        count,
+        converged_s,
+        least,
+        private_recall,
+        exact_recall,
+        random_recall,
+        min(counted),
+        *(hits(people, lists[name]) for name in ("crowd", "votes", "popular")),
+    )
+
+
+def _recommended(handle: NodeHandle, chosen: Sequence[Neighbor]) -> dict[str, list[int]]:
+    """Return what a node recommends in each way, whichever it would take by itself."""
+    voted = handle.by_votes(handle.store.peers.sketches(), chosen, LIST)
+    learned = load_model(handle.folder / MODEL, n_head=handle.network.head_items)
+    if learned is None:
+        return {"crowd": [], "votes": [one.item.place for one in voted], "popular": []}
+    popular = crowd_places(learned, (), without=handle.store.profile.places(), count=LIST)
+    return {
+        "crowd": [one.item.place for one in handle.by_crowd(learned, LIST)],
+        "votes": [one.item.place for one in voted],
+        "popular": [place for place, _ in popular],
+    }

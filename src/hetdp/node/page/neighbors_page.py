@@ -1,15 +1,16 @@
-"""Neighbours and recommendations: who seems alike and how surely, and what they seem to have."""
+"""Neighbours and recommendations: who seems alike and how surely; what is recommended, why, and by whom."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from hetdp.node.neighbors import Neighbor, Recommendation
+from hetdp.node.learning import ENOUGH
+from hetdp.node.neighbors import Neighbor
 from hetdp.node.page.base_page import Form, FormAction, Page, whole_in
 from hetdp.node.page.items_page import add_item, undo
 from hetdp.node.page.pictures import Face, Interval, face, interval
 from hetdp.node.page.session import Notice
-from hetdp.node.page.words import chance_words, votes_words
+from hetdp.node.page.words import because_words, chance_words, votes_words
+from hetdp.node.recommendations import Recommendation
 from hetdp.sketching.significance import RARE
 
 __all__ = ["NeighborsPage"]
@@ -33,12 +34,10 @@ class Person:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Advice:
-    """A recommendation with its reason, whether it may be chance, and why it does not count if it is on the list."""
+    """A recommendation with its reason."""
 
     recommendation: Recommendation
     reason: str
-    sure: str
-    listed: str
 
 
 class NeighborsPage(Page):
@@ -57,14 +56,18 @@ class NeighborsPage(Page):
         """Return what the template shows."""
         store = self._node.store
         counting = store.profile.counts().counting
-        people, found = self._node.findings()
-        listed = (store.profile.item(one.item.place) for one in found if one.in_profile)
-        exhausted = {item.place for item in listed if item is not None and item.exhausted}
+        findings = self._node.findings()
+        people, found = findings.neighbors, findings.recommendations
+        sure = [one for one in found if one.vote is None or one.vote.by_chance < RARE]
+        weak = [one for one in found if one.vote is not None and one.vote.by_chance >= RARE]
         dismissed = sorted(store.profile.dismissed())
         return {
             "people": [person for one in people if (person := _person(one, counting)).middle > 0],
-            "advice": [_advice(one, exhausted) for one in found if one.vote.by_chance < RARE],
-            "weak": [_advice(one, exhausted) for one in found if one.vote.by_chance >= RARE][:_MOST_WEAK],
+            "advice": [_advice(one) for one in sure],
+            "weak": [_advice(one) for one in weak[:_MOST_WEAK]],
+            "crowd": findings.crowd,
+            "counted": store.crowd.size(),
+            "enough": ENOUGH,
             "counting": counting,
             "sketches": store.peers.sketch_count(),
             "dismissed": store.catalogue.items_at(dismissed[:_MOST_DISMISSED]),
@@ -103,13 +106,12 @@ class NeighborsPage(Page):
         return undo(self._node)
 
 
-def _advice(found: Recommendation, exhausted: Collection[int]) -> Advice:
-    listed = ""
-    if found.in_profile:
-        listed = "it has reached its limit and no longer counts" if found.item.place in exhausted else "it never counts"
+def _advice(found: Recommendation) -> Advice:
     vote = found.vote
+    if vote is None:
+        return Advice(found, because_words([item.title for item in found.because]))
     about = max(1, min(round(vote.votes), vote.voters))
-    return Advice(found, votes_words(about, vote.asked), chance_words(vote.by_chance), listed)
+    return Advice(found, f"{votes_words(about, vote.asked)}; {chance_words(vote.by_chance)}")
 
 
 def _person(found: Neighbor, counting: int) -> Person:

@@ -1,6 +1,7 @@
 """Numbers in plain words: what a dial means, how odds change, how sure a likeness is, how long until when."""
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ __all__ = [
     "DIAL_NAMES",
     "HUGE_LIMIT",
     "PRESETS",
+    "because_words",
     "certainty_words",
     "chance_words",
     "dial_effect",
@@ -49,7 +51,7 @@ def dial_name(dial: int) -> str:
 def dial_effect(dial: int, epsilon: Fraction) -> str:
     """Say what a dial means for the curious: per epoch, odds change by at most exp(epsilon * dial / 100)."""
     if dial == 0:
-        return "No trace of it anywhere: nobody learns anything, and it is not used for you either."
+        return "No trace of it anywhere: nobody learns anything. Only what is recommended to you takes note of it."
     most = most_odds_factor(epsilon, dial / FULL_DIAL)
     return f"A sketch changes anyone's odds that you have it at most {factor_words(most)}."
 
@@ -112,6 +114,14 @@ def votes_words(about: int, asked: int) -> str:
         return f"One of your {asked} neighbours seems to have it"
     few = "A few" if about == 2 else "Several"  # noqa: PLR2004  (a pair)
     return f"{few} of your neighbours seem to have it, about {about} of {asked}"
+
+
+def because_words(titles: Sequence[str]) -> str:
+    """Say which own items speak most for a recommendation; with none, many people have it."""
+    if not titles:
+        return "Many people seem to have it"
+    *others, last = titles
+    return f"Because you have {', '.join(others)} and {last}" if others else f"Because you have {last}"
 
 
 def moment_words(moment_s: float, now_s: float) -> str:

@@ -16,11 +16,13 @@ from hetdp.node.protocol.addresses import split_address
 __all__ = ["Bootstrap", "NetworkParameters"]
 
 VERSION = 1
-#: What may change without making it another network: where files lie and who is known.
-_NOT_IN_ID = ("catalogue", "bootstrap", "allow")
+#: What may change without making it another network: where files lie, who is known, and what nodes learn at home.
+_NOT_IN_ID = ("catalogue", "bootstrap", "allow", "n_head")
 _EXACT_EPSILONS = 64
 #: No network allows larger profiles: a person's list, not a database.
 MOST_PROFILE = 20_000
+#: Learning about more would take a home machine too long and too much memory: both grow with the square.
+MOST_HEAD, USUAL_HEAD = 8192, 2048
 
 HexKey = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
 
@@ -49,6 +51,9 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     epoch_length_s: Annotated[int, Meta(ge=1, le=2**32)]
     #: Largest profile; a sketch with many more ones than it allows is refused.
     most_items: int = MOST_PROFILE
+    #: So many items, from the start of the catalogue, are what nodes learn about from the sketches of others. A file of
+    #: the time before does not say, and means the default.
+    n_head: Annotated[int, Meta(ge=1, le=MOST_HEAD)] = USUAL_HEAD
     #: Between two exchanges that a node starts.
     period_s: Annotated[float, Meta(gt=0, le=86400)] = 10.0
     #: Peers known, and how many of them are exchanged at once.
@@ -94,6 +99,11 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     def sketch_bytes(self) -> int:
         """Length of every sketch: one bit per item."""
         return -(-self.items // 8)
+
+    @property
+    def head_items(self) -> int:
+        """How many items nodes learn about: the first of the catalogue."""
+        return min(self.n_head, self.items)
 
     @property
     def largest_message(self) -> int:

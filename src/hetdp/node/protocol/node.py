@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hetdp.core.randomness import Stream
 from hetdp.node.protocol.admission import Gate
+from hetdp.node.protocol.crowd_count import CrowdCount
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import (
@@ -117,6 +118,13 @@ class Node:
             most_per_host=settings.most_per_host,
             stream=stream,
         )
+        self.crowd = CrowdCount(
+            identity.key,
+            address,
+            most=settings.most_learned,
+            most_per_host=settings.most_per_host,
+            reached=self.view.reached.at,
+        )
         own = identity.key.hex()
         self._contacts = [peer for peer in (*network.bootstrap, *contacts) if peer.key != own]
         self._bootstraps = frozenset(peer.address for peer in network.bootstrap)
@@ -160,6 +168,7 @@ class Node:
         missed = math.floor((now_s - self.next_exchange_s) / self.network.period_s)
         self.next_exchange_s += (missed + 1) * self.network.period_s
         self.shelf.expire(self.gate.epochs(now_s).start)
+        self.crowd.expire(self.gate.epochs(now_s).start)
         self.gate.forget_the_future(now_s)
         self.view.forget_outside(
             1000 * (now_s - self.settings.record_periods * self.network.period_s),
@@ -267,6 +276,8 @@ class Node:
         self.view.reached.note(exchange.key, exchange.address, answered=True)
         if exchange.address in self._bootstraps:  # known by a name, perhaps, or by the address of its router
             self.view.reached.note(exchange.key, message.sender.address, answered=True)
+        self.crowd.confirm(exchange.key)
+        self._learn_where(message.sender)
         if exchange.trial:  # who has stood it is in
             entries = [*themselves, *entries]
         elif 2 * len(self.view) < self.network.view_size:  # else it has had its turn, or it would stay famous for ever
@@ -299,7 +310,17 @@ class Node:
             self.met[sender.key] = sender
             if len(self.met) > _MOST_MET:
                 del self.met[next(iter(self.met))]
-        return self.gate.usable(entries[: self.network.shuffle_size], sender=sender, now_s=now_s)
+        usable = self.gate.usable(entries[: self.network.shuffle_size], sender=sender, now_s=now_s)
+        for record in (sender, *usable):
+            self._learn_where(record)
+        return usable
+
+    def _learn_where(self, record: Record) -> None:
+        """Remember where the owner of a sketch is; one that has waited for it on the shelf may count now."""
+        self.crowd.locate(record)
+        sketch = self.shelf.find(record.key)
+        if sketch is not None:
+            self.crowd.count(sketch)
 
     @contextmanager
     def _at_the_cost_of(self, key: bytes, now_s: float) -> Iterator[None]:
@@ -319,12 +340,14 @@ class Node:
     def _keep(self, sketch: SignedSketch, now_s: float) -> None:
         self.gate.check_sketch(sketch, now_s=now_s)
         self.shelf.keep(sketch)
+        self.crowd.count(sketch)
 
     def _lacking(self, have: tuple[Slip, ...], now_s: float) -> tuple[bytes, ...]:
         return self.shelf.lacking(
             have[: self.network.inventory_size],
             epochs=self.gate.epochs(now_s),
             count=self.network.sketches_per_message,
+            also=self.crowd.wants,
         )
 
     def _encode(self, message: Message) -> bytes:

@@ -5,7 +5,7 @@ the peer's key decides who stays: a uniform selection that no crowd of new keys 
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from hetdp.core.randomness import Stream
@@ -45,15 +45,25 @@ class SketchShelf:
         chosen = own + newest + choose_some(rest, room - len(newest), self._stream)
         return tuple(Slip(sketch.key, sketch.epoch) for sketch in chosen)
 
-    def lacking(self, have: Iterable[Slip], *, epochs: range, count: int) -> tuple[bytes, ...]:
-        """Return up to `count` announced keys whose sketches would be kept."""
-        wanted = {slip.key: None for slip in have if slip.epoch in epochs and self._wants(slip.key, slip.epoch)}
-        return tuple(choose_some(list(wanted), count, self._stream))
+    def lacking(
+        self,
+        have: Iterable[Slip],
+        *,
+        epochs: range,
+        count: int,
+        also: Callable[[bytes, int], bool] = lambda _key, _epoch: False,
+    ) -> tuple[bytes, ...]:
+        """Return up to `count` announced keys whose sketches would be kept, and then some that are `also` of use."""
+        recent = [slip for slip in have if slip.epoch in epochs]
+        wanted = {slip.key: None for slip in recent if self._wants(slip.key, slip.epoch)}
+        others = {slip.key: None for slip in recent if slip.key not in wanted and also(slip.key, slip.epoch)}
+        chosen = choose_some(list(wanted), count, self._stream)
+        return (*chosen, *choose_some(list(others), count - len(chosen), self._stream))
 
     def serve(self, keys: Sequence[bytes], *, offered: Iterable[Slip], count: int) -> tuple[SignedSketch, ...]:
         """Return the sketches asked for, if they had been announced to that peer."""
         announced = {slip.key for slip in offered}
-        found = [self._find(key) for key in dict.fromkeys(keys[:count]) if key in announced]
+        found = [self.find(key) for key in dict.fromkeys(keys[:count]) if key in announced]
         return tuple(sketch for sketch in found if sketch is not None)
 
     def keep(self, sketch: SignedSketch) -> bool:
@@ -94,7 +104,8 @@ class SketchShelf:
             return epoch > held.epoch
         return len(self._held) < self._most or self._rank(key) < self._ranks[self._first_to_go()]
 
-    def _find(self, key: bytes) -> SignedSketch | None:
+    def find(self, key: bytes) -> SignedSketch | None:
+        """Return the sketch of a peer, or the own one; None if there is none."""
         return self.own if key == self._own_key else self._held.get(key)
 
     def _drop(self, key: bytes) -> None:

@@ -17,7 +17,12 @@ from hetdp.core.sqlite import Format, WrongFormat
 
 __all__ = ["FORMAT", "Database"]
 
-_SCHEMA = """
+_CROWD = """
+-- Public: what the model is learned from, one sketch per key and epoch, and of it the bits of the head.
+CREATE TABLE crowd (key BLOB NOT NULL, epoch INTEGER NOT NULL, host TEXT NOT NULL, reached INTEGER NOT NULL,
+                    bits BLOB NOT NULL, PRIMARY KEY (key, epoch)) WITHOUT ROWID
+"""
+_SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 -- Public.
 CREATE TABLE catalogue (place INTEGER PRIMARY KEY, item TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
@@ -38,9 +43,10 @@ CREATE TABLE sketches (key BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sketch BLOB
 CREATE TABLE peers (key BLOB PRIMARY KEY, curve BLOB NOT NULL, address TEXT NOT NULL, seen_s REAL NOT NULL);
 CREATE TABLE bans (key BLOB PRIMARY KEY, until_s REAL NOT NULL);
 CREATE TABLE traffic (time_s REAL PRIMARY KEY, sent_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL);
+{_CROWD};
 """
-#: Version 1 was of the time before the first release.
-FORMAT = Format("the store of a node", 2, _SCHEMA)
+#: Version 1 was of the time before the first release; 2 had no crowd.
+FORMAT = Format("the store of a node", 3, _SCHEMA, steps={2: lambda connection: connection.execute(_CROWD)})
 
 #: Each array and what it is made of: dials, hundredths of epsilon lost so far and at most (below 0: the default), the
 #: places of the catalogue in the order of the owner's list, the number of each item's group.

@@ -25,6 +25,7 @@ from hetdp.profiles.reading.catalogues import read_network_catalogue, read_profi
 
 __all__ = [
     "IDENTITY",
+    "MODEL",
     "NETWORK",
     "SETTINGS_FILE",
     "STORE",
@@ -36,6 +37,8 @@ __all__ = [
 ]
 
 SETTINGS_FILE, NETWORK, IDENTITY, STORE, _LOCK = "node.toml", "network.toml", "identity.key", "node.db", "lock"
+#: Not there before enough sketches have come.
+MODEL = "model.npz"
 _LOCK_TRIES = 5
 #: However many epochs the settings say, an item does not lose more than this unless its owner says so.
 _MOST_DEFAULT_LIMIT = 30.0

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.node.protocol.network import Bootstrap, NetworkParameters
+from hetdp.node.protocol.network import USUAL_HEAD, Bootstrap, NetworkParameters
 from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 __all__ = [
@@ -48,13 +48,14 @@ def new_network(
     period_s: float,
     name: str | None = None,
     most_items: int | None = None,
+    n_head: int | None = None,
     network_key: bytes = b"",
 ) -> NetworkParameters:
     """Return a network that begins now. Nothing is written.
 
     `file` is where it will be: the catalogue is named relative to it, and the network after it unless it has a `name`.
-    The catalogue is a CSV with the columns `item` and, optionally, `title`, `link` and `group`. Without the public
-    `network_key` that signs invitations everybody may take part.
+    The catalogue is a CSV with the columns `item` and, optionally, `title`, `link` and `group`; nodes learn
+    about its first `n_head` items. Without the public `network_key` that signs invitations everybody may take part.
     """
     items, digest = read_network_catalogue(catalogue)
     return NetworkParameters(
@@ -67,6 +68,7 @@ def new_network(
         epoch_length_s=epoch_length_s,
         period_s=period_s,
         most_items=min(len(items), most_items or usual_most_items(len(items))),
+        n_head=min(len(items), n_head or USUAL_HEAD),
         admission="invite" if network_key else "open",
         network_key=network_key.hex(),
     )

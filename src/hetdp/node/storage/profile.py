@@ -100,6 +100,11 @@ class OwnProfile:
         listed = self._ledger.standing().listed
         return {place for place in places if listed[place]}
 
+    def places(self) -> list[int]:
+        """Return the places of everything on the list, of any dial, in the order of the catalogue."""
+        places: list[int] = np.flatnonzero(self._ledger.standing().listed).tolist()
+        return places
+
     def counts(self) -> ListCounts:
         """Return how many items are on the list, count, and are exhausted."""
         standing = self._ledger.standing()

@@ -10,6 +10,7 @@ import numpy as np
 from hetdp.core.errors import DataError
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.catalogue import Catalogue
+from hetdp.node.storage.crowd import CrowdMemory
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit
 from hetdp.node.storage.peers import PeerMemory
@@ -37,6 +38,7 @@ class NodeStore:
         self.publications = Publications(self.database)
         self.profile = OwnProfile(self.database, self.catalogue, self.ledger, self.publications)
         self.peers = PeerMemory(self.database)
+        self.crowd = CrowdMemory(self.database)
 
     def __enter__(self) -> Self:
         return self

@@ -1,0 +1,70 @@
+"""What the node's model is learned from: of each sketch that counts, the bits of the head. All of it is public."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.node.protocol.crowd_count import Counted, CrowdNews
+from hetdp.node.storage.database import Database
+from hetdp.sketching.bits import pack, unpack
+
+__all__ = ["CrowdMemory"]
+
+#: Sketches read at once.
+_BLOCK = 1024
+
+
+class CrowdMemory:
+    """The sketches that count, one per key and epoch."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def keep(
+        self,
+        news: Sequence[CrowdNews],
+        gone: Iterable[tuple[bytes, int]] = (),
+        *,
+        n_head: int,
+        first_epoch: int,
+    ) -> int:
+        """Write what counts from now on, in one transaction, and return how many came or went.
+
+        Sketches of epochs before `first_epoch` go, and those of another head.
+        """
+        size = -(-n_head // 8)
+        rows = [(one, pack(unpack(sketch.bits, n_head))) for one, sketch in news if sketch is not None]
+        with self._database.transaction(durable=False) as connection:
+            left = connection.executemany("DELETE FROM crowd WHERE key = ? AND epoch = ?", gone).rowcount
+            came = connection.executemany(
+                "INSERT OR IGNORE INTO crowd VALUES (?, ?, ?, ?, ?)",
+                [(one.key, one.epoch, one.host, one.reached, bits) for one, bits in rows],
+            ).rowcount
+            connection.executemany(
+                "UPDATE crowd SET reached = ? WHERE key = ? AND epoch = ?",
+                [(one.reached, one.key, one.epoch) for one, sketch in news if sketch is None],
+            )
+            old = connection.execute("DELETE FROM crowd WHERE epoch < ? OR length(bits) != ?", (first_epoch, size))
+            return max(0, left) + max(0, came) + old.rowcount
+
+    def counted(self, first_epoch: int) -> list[Counted]:
+        """Return what counted in some epoch and later."""
+        rows = self._database.rows("SELECT key, epoch, host, reached FROM crowd WHERE epoch >= ?", first_epoch)
+        return [Counted(key, epoch, host, bool(reached)) for key, epoch, host, reached in rows]
+
+    def size(self) -> int:
+        """Return how many sketches count."""
+        return int(self._database.one("SELECT count(*) FROM crowd"))
+
+    def bits(self, n_head: int) -> Iterator[NDArray[np.bool_]]:
+        """Return the bits of the head of all sketches that count, in blocks, one row each."""
+        names = self._database.rows("SELECT key, epoch FROM crowd WHERE length(bits) = ?", -(-n_head // 8))
+        for begin in range(0, len(names), _BLOCK):
+            found = [
+                self._database.one("SELECT bits FROM crowd WHERE key = ? AND epoch = ?", *name)
+                for name in names[begin : begin + _BLOCK]
+            ]
+            rows = [unpack(raw, n_head) for raw in found if raw is not None]  # one may have gone meanwhile
+            if rows:
+                yield np.stack(rows)

@@ -1,0 +1,173 @@
+"""Which sketches count: each key once per epoch, few of one host, claims never more than who was reached."""
+
+import pytest
+from swarm import Swarm, identity_of
+
+from hetdp.node.protocol.crowd_count import Counted, CrowdCount
+from hetdp.node.protocol.memory_network import Conditions
+from hetdp.node.protocol.messages import Record, SignedSketch
+from hetdp.node.settings import NodeSettings
+
+OWN = bytes(32)
+HOME = "tcp://10.9.9.9:7470"
+
+
+def key_of(number):
+    return number.to_bytes(32, "big")
+
+
+def sketch(number, epoch=0):
+    return SignedSketch(key_of(number), epoch, b"\x01", b"", b"")
+
+
+def record(number, address, issued_ms=0):
+    return Record(key_of(number), bytes(32), address, issued_ms, b"", b"")
+
+
+class Crowd:
+    """A count, and the peers that were reached."""
+
+    def __init__(self, **changes):
+        self.reached = set()
+        given = {"most": 1000, "most_per_host": 4} | changes
+        self.count = CrowdCount(OWN, HOME, reached=lambda key, address: (key, address) in self.reached, **given)
+
+    def add(self, number, address, *, reached=False, epoch=0):
+        if reached:
+            self.reached.add((key_of(number), address))
+        self.count.locate(record(number, address))
+        return self.count.count(sketch(number, epoch))
+
+
+def test_each_key_counts_once_per_epoch():
+    crowd = Crowd()
+    assert crowd.add(1, "tcp://10.0.0.1:1", reached=True)
+    assert not crowd.add(1, "tcp://10.0.0.1:1")
+    assert crowd.add(1, "tcp://10.0.0.1:1", epoch=1)
+    assert len(crowd.count) == 2
+    news, gone = crowd.count.take_news()
+    assert [(one.key, one.epoch, one.reached, of.epoch) for one, of in news] == [
+        (key_of(1), 0, True, 0), (key_of(1), 1, True, 1),
+    ]  # fmt: skip
+    assert gone == []
+    assert crowd.count.take_news() == ([], [])
+
+
+def test_a_sketch_waits_until_it_is_known_where_its_owner_is():
+    crowd = Crowd()
+    assert not crowd.count.wants(key_of(1), 0)
+    assert not crowd.count.count(sketch(1))
+    crowd.count.locate(record(1, "tcp://10.0.0.1:1"))
+    assert crowd.count.wants(key_of(1), 0)
+    assert crowd.count.count(sketch(1))
+
+
+def test_the_own_sketch_does_not_count():
+    crowd = Crowd()
+    crowd.count.locate(record(0, "tcp://10.0.0.1:1"))
+    assert not crowd.count.count(sketch(0))
+
+
+@pytest.mark.parametrize("reached", [True, False])
+@pytest.mark.parametrize("address", ["tcp://10.0.0.1:{}", "tcp://[2001:db8::{}]:7470"])
+def test_a_host_with_a_hundred_keys_counts_four_times(reached, address):
+    crowd = Crowd()
+    assert sum(crowd.add(number, address.format(number), reached=reached) for number in range(1, 101)) == 4
+    assert sum(crowd.add(number, address.format(number), reached=True) for number in range(101, 201)) == 4 * (
+        not reached  # in the place of claims
+    )
+    assert len(crowd.count) == 4
+
+
+def test_claims_together_never_count_for_more_than_those_reached():
+    crowd = Crowd()
+    assert sum(crowd.add(number, f"tcp://10.1.0.{number}:1") for number in range(1, 101)) == 4
+    for number in range(101, 111):
+        assert crowd.add(number, f"tcp://10.0.0.{number}:1", reached=True)
+    assert sum(crowd.add(number, f"tcp://10.2.0.{number}:1") for number in range(111, 200)) == 6
+    assert len(crowd.count) == 20
+
+
+def test_who_was_reached_takes_the_place_of_a_claim_and_is_none_any_more():
+    crowd = Crowd()
+    for number in range(1, 5):
+        assert crowd.add(number, f"tcp://10.0.0.1:{number}")
+    assert crowd.add(5, "tcp://10.0.0.1:5", reached=True)
+    news, gone = crowd.count.take_news()
+    assert gone == [(key_of(1), 0)]
+    assert {one.key for one, _ in news} == {key_of(number) for number in range(2, 6)}
+    crowd.reached.add((key_of(2), "tcp://10.0.0.1:2"))
+    crowd.count.confirm(key_of(2))
+    assert crowd.count.take_news() == ([(Counted(key_of(2), 0, "10.0.0.1", reached=True), None)], [])
+    for number in (6, 7):
+        assert crowd.add(number, f"tcp://10.0.0.1:{number}", reached=True)
+    assert not crowd.add(8, "tcp://10.0.0.1:8", reached=True)
+    assert len(crowd.count) == 4
+
+
+def test_what_counted_before_a_restart_counts():
+    crowd, again = Crowd(), Crowd()
+    for number in range(1, 6):
+        crowd.add(number, f"tcp://10.0.0.1:{number}", reached=number > 1)
+    again.count.restore([one for one, _ in crowd.count.take_news()[0]])
+    assert len(again.count) == 4
+    assert not again.add(2, "tcp://10.0.0.1:2", reached=True)
+    assert not again.add(9, "tcp://10.0.0.1:9", reached=True)
+
+
+def test_an_epoch_is_bounded_and_old_ones_are_forgotten():
+    crowd = Crowd(most=3)
+    assert sum(crowd.add(n, f"tcp://10.0.0.{n}:1", reached=True) for n in range(1, 10)) == 3
+    assert crowd.add(1, "tcp://10.0.0.1:1", reached=True, epoch=5)
+    crowd.count.expire(5)
+    assert len(crowd.count) == 1
+
+
+def test_the_newest_word_about_a_place_counts():
+    crowd = Crowd()
+    crowd.count.locate(record(1, "tcp://10.0.0.1:1", issued_ms=5))
+    crowd.count.locate(record(1, "tcp://10.0.0.2:1", issued_ms=4))
+    crowd.count.count(sketch(1))
+    assert crowd.count.take_news()[0][0][0].host == "10.0.0.1"
+
+
+def counted_by(swarm, number):
+    return {one.key for one, _ in swarm.nodes[number].crowd.take_news()[0]}
+
+
+def test_a_node_learns_from_more_than_its_shelf_holds():
+    swarm = Swarm(30, settings=NodeSettings(most_sketches=5))
+    swarm.cycles(60)
+    assert set(swarm.held().values()) == {5}
+    for number in range(0, 30, 6):
+        assert counted_by(swarm, number) >= {identity_of(n).key for n in range(30) if n != number and n % 2}
+
+
+def test_a_machine_with_many_keys_counts_little(monkeypatch):
+    """Nodes 20 to 39 are at one host: of it, four count, whoever else there is."""
+    import swarm as module
+
+    usual = module.address_of
+    monkeypatch.setattr(module, "address_of", lambda n: usual(n) if n < 20 else f"tcp://10.77.0.1:{7000 + n}")
+    swarm = Swarm(40)
+    swarm.cycles(60)
+    many = {identity_of(number).key for number in range(20, 40)}
+    for number in range(0, 20, 5):
+        counted = counted_by(swarm, number)
+        assert len(counted & many) <= 4
+        assert len(counted - many) >= 15
+
+
+def test_what_is_asked_for_beyond_the_shelf_is_the_same_whatever_the_profile():
+    """Same seeds, other profiles: every message has the same time, ends and length, and the same sketches count."""
+
+    def observed(dials, seed=3):
+        settings = NodeSettings(most_sketches=3)
+        swarm = Swarm(14, seed=seed, dials=dials, items=800, settings=settings, conditions=Conditions(loss=0.05))
+        swarm.cycles(15)
+        return swarm.wire.log, [counted_by(swarm, number) for number in range(14)]
+
+    empty = observed(lambda _number: {})
+    assert max(len(keys) for keys in empty[1]) > 3
+    assert observed(lambda number: {place: (place * number) % 101 for place in range(0, 800, 1 + number)}) == empty
+    assert observed(lambda _number: {}, seed=4) != empty  # the comparison can fail

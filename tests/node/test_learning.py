@@ -1,0 +1,266 @@
+"""Learning from the crowd: from public sketches alone, bounded by host, at times that the profile does not set."""
+
+import sqlite3
+import sys
+from contextlib import closing
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from swarm import a_network, draw_bits, identity_of
+
+from hetdp.core.randomness import seeded_stream
+from hetdp.node import learning
+from hetdp.node.handle import NodeHandle
+from hetdp.node.learning import ENOUGH, Learner, learn_from_crowd, main
+from hetdp.node.protocol.crowd_count import Counted, CrowdCount
+from hetdp.node.protocol.messages import Record
+from hetdp.node.protocol.sketches import sign_sketch
+from hetdp.node.settings import NodeSettings
+from hetdp.node.storage.folder import MODEL, NETWORK, STORE
+from hetdp.node.storage.model_file import load_model
+from hetdp.node.storage.store import NodeStore
+from hetdp.profiles.reading.catalogues import CatalogueItem
+from hetdp.recommender.model import learn
+from hetdp.recommender.sketched import SketchSums
+from hetdp.sketching.bits import unpack
+
+SIZE, HEAD = 60, 45
+NET = a_network(items=SIZE, n_head=HEAD)
+#: Two tastes, and a few things that everybody has.
+PEOPLE = 160
+
+
+def sketch_of(number, *, epoch=0, places=None):
+    mine = range(5 + 20 * (number % 2), 25 + 20 * (number % 2)) if places is None else places
+    dials = dict.fromkeys([*range(5), *list(mine)[number % 3 :: 2]] if places is None else mine, 100)
+    bits = draw_bits(dials, epsilon=NET.epsilon, size=SIZE, stream=seeded_stream(8, number, epoch))
+    return sign_sketch(bits, epoch=epoch, identity=identity_of(number), network=NET)
+
+
+SKETCHES = [sketch_of(number) for number in range(PEOPLE)]
+
+
+def news_of(sketches):
+    return [(Counted(one.key, one.epoch, f"10.0.{n}.1", reached=True), one) for n, one in enumerate(sketches)]
+
+
+def make(folder, sketches, dials=None):
+    folder.mkdir()
+    (folder / NETWORK).write_text(NET.to_toml())
+    items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(SIZE)]
+    store = NodeStore.make(folder / STORE, NET, items, default_limit=30.0)
+    store.profile.set_dials(dials or {})
+    store.crowd.keep(news_of(sketches), n_head=HEAD, first_epoch=0)
+    return NodeHandle(folder, NET, NodeSettings(), identity_of(999), store)
+
+
+@pytest.fixture
+def handle(tmp_path):
+    node = make(tmp_path / "node", SKETCHES)
+    yield node
+    node.close()
+
+
+def test_the_model_is_that_of_the_sketches_that_count(handle):
+    assert learn_from_crowd(handle.folder) == PEOPLE
+    bits = np.stack([unpack(one.bits, SIZE)[:HEAD] for one in SKETCHES])
+    expected = learn(SketchSums.of_bits(bits).evidence(NET.epsilon)).arrays()
+    found = load_model(handle.folder / MODEL, n_head=HEAD)
+    assert found.sketches == PEOPLE
+    assert found.model.arrays().keys() == expected.keys()
+    for name, array in found.model.arrays().items():
+        assert np.array_equal(array, expected[name])
+    assert (handle.folder / MODEL).stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_that_is_private_is_read(tmp_path):
+    """The model is the same, byte by byte, for another profile, and where the private tables are not even there."""
+    made = []
+    for number, dials in enumerate(({}, {place: 1 + place for place in range(0, SIZE, 2)}, {3: 0, 7: 100})):
+        folder = tmp_path / str(number)
+        make(folder, SKETCHES, dials).close()
+        if number == 2:
+            with closing(sqlite3.connect(folder / STORE)) as connection:
+                for table in ("arrays", "limits", "edits", "dismissed", "publications"):
+                    connection.execute(f"DROP TABLE {table}")
+        learn_from_crowd(folder)
+        model = load_model(folder / MODEL, n_head=HEAD).model.arrays()
+        made.append({name: array.tobytes() for name, array in model.items()})
+    assert made[0] == made[1] == made[2]
+
+
+def test_without_sketches_nothing_is_learned(tmp_path):
+    node = make(tmp_path / "node", [])
+    node.close()
+    assert learn_from_crowd(node.folder) == 0
+    assert not (node.folder / MODEL).exists()
+
+
+def sums_with_a_crowd_of_one_host(most_per_host):
+    """Return the sums without and with a host of 100 keys that all say they have the last things of the head."""
+    crowd = CrowdCount(bytes(32), "tcp://10.9.9.9:1", most=5000, most_per_host=most_per_host, reached=lambda *_: True)
+    liars = [sketch_of(1000 + number, places=range(35, 45)) for number in range(100)]
+    found = []
+    for sketches, address in ((SKETCHES, "tcp://10.0.{}.1:7470"), (liars, "tcp://10.200.0.1:{}")):
+        for number, one in enumerate(sketches):
+            crowd.locate(Record(one.key, bytes(32), address.format(number + 1), 0, b"", b""))
+            crowd.count(one)
+            found += [unpack(of.bits, SIZE)[:HEAD] for _, of in crowd.take_news()[0]]
+        yield SketchSums.of_bits(np.stack(found))
+
+
+def test_a_host_with_many_keys_moves_the_model_by_at_most_the_cap():
+    before, after = sums_with_a_crowd_of_one_host(4)
+    assert after.n_people == before.n_people + 4
+    assert np.abs(after.pairs - before.pairs).max() <= 4
+    assert np.abs(after.ones - before.ones).max() <= 4
+    # Without the cap the same test would fail.
+    before, after = sums_with_a_crowd_of_one_host(0)
+    assert np.abs(after.pairs - before.pairs).max() > 50
+
+
+def test_epochs_add_up_and_old_ones_go(handle):
+    store = handle.store
+    assert store.crowd.size() == PEOPLE
+    again = [sketch_of(number, epoch=1) for number in range(10)]
+    assert store.crowd.keep(news_of(again), n_head=HEAD, first_epoch=0) == 10
+    assert store.crowd.keep(news_of(again), n_head=HEAD, first_epoch=0) == 0, "once per key and epoch"
+    assert store.crowd.size() == PEOPLE + 10
+    assert len(store.crowd.counted(1)) == 10
+    assert store.crowd.keep([], [(again[0].key, 1)], n_head=HEAD, first_epoch=0) == 1
+    assert store.crowd.keep([], n_head=HEAD, first_epoch=1) == PEOPLE
+    assert store.crowd.size() == 9
+    assert store.crowd.keep([], n_head=HEAD - 8, first_epoch=1) == 9, "those of another head go"
+
+
+def test_whether_an_owner_was_reached_is_kept(handle):
+    first = handle.store.crowd.counted(0)[0]
+    claim = Counted(first.key, first.epoch, first.host, reached=False)
+    handle.store.crowd.keep([(claim, None)], n_head=HEAD, first_epoch=0)
+    assert claim in handle.store.crowd.counted(0)
+
+
+def test_recommendations_come_from_the_crowd_and_name_own_items(handle):
+    assert handle.status().learned_from == 0
+    assert handle.findings().crowd == 0
+    handle.store.profile.set_dials(dict.fromkeys(range(5, 15), 100))
+    learn_from_crowd(handle.folder)
+    findings = handle.findings(8)
+    assert findings.crowd == handle.status().learned_from == PEOPLE
+    places = [one.item.place for one in findings.recommendations]
+    assert len(places) == 8
+    assert sum(15 <= place < 25 or place < 5 for place in places) >= 7
+    assert not any(25 <= place < 45 for place in places[:4])
+    reasons = [item.place for one in findings.recommendations for item in one.because]
+    assert reasons
+    assert set(reasons) <= set(range(5, 15))
+    assert all(1 <= len(one.because) <= 3 for one in findings.recommendations[:3])
+    assert "Item" not in repr(findings) + repr(findings.recommendations[0]) + repr(handle.status())
+
+
+@pytest.mark.parametrize("dial", [0, 1, 100])
+def test_the_whole_list_speaks_and_none_of_it_is_recommended(handle, dial):
+    learn_from_crowd(handle.folder)
+    popular = {one.item.place for one in handle.recommendations(5)}
+    handle.store.profile.set_dials(dict.fromkeys(range(25, 35), dial))
+    places = [one.item.place for one in handle.recommendations(HEAD)]
+    assert not set(places) & set(range(25, 35))
+    taste = [place for place in places if place not in popular]
+    assert sum(35 <= place < 45 for place in taste[:6]) >= 5
+    handle.store.profile.dismiss(places[0])
+    assert [one.item.place for one in handle.recommendations(HEAD)] == places[1:]
+
+
+def test_who_has_nothing_gets_what_is_popular(handle):
+    learn_from_crowd(handle.folder)
+    found = handle.recommendations(4)
+    assert sum(one.item.place < 5 for one in found) >= 3
+    assert not any(one.because for one in found)
+
+
+def test_a_small_crowd_leaves_it_to_neighbours(tmp_path):
+    node = make(tmp_path / "node", SKETCHES[: ENOUGH - 1])
+    learn_from_crowd(node.folder)
+    assert node.crowd_model() is None
+    assert node.findings().crowd == 0
+    node.close()
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 not a zip", b"\x93NUMPY"])
+def test_a_file_that_cannot_be_read_is_no_model(handle, damage):
+    learn_from_crowd(handle.folder)
+    assert handle.crowd_model() is not None
+    assert load_model(handle.folder / MODEL, n_head=HEAD + 1) is None
+    (handle.folder / MODEL).write_bytes(damage)
+    assert handle.crowd_model() is None
+    learn_from_crowd(handle.folder)
+    assert handle.crowd_model() is not None
+
+
+class FakeProcess:
+    started: list["FakeProcess"] = []  # noqa: RUF012  (emptied by the test)
+
+    def __init__(self, command, **_):
+        self.command, self.over = command, False
+        self.started.append(self)
+
+    def poll(self):
+        return 0 if self.over else None
+
+    def kill(self):
+        self.over = True
+
+    def wait(self):
+        return 0
+
+
+def test_the_model_is_learned_when_enough_has_changed_and_rarely(monkeypatch, tmp_path):
+    now = [1000.0]
+    monkeypatch.setattr(learning.subprocess, "Popen", FakeProcess)
+    FakeProcess.started.clear()
+    learner = Learner(tmp_path, now=lambda: now[0])
+    assert not learner.consider(ENOUGH - 1, ENOUGH - 1)
+    assert learner.consider(ENOUGH, 1)
+    assert FakeProcess.started[0].command == [sys.executable, "-m", "hetdp.node.learning", str(tmp_path)]
+    now[0] += 7.0
+    assert not learner.consider(1000, 900), "one at a time"
+    FakeProcess.started[0].over = True
+    assert not learner.consider(1000, 0), "a rest of twenty times what it took"
+    now[0] += 139.0
+    assert not learner.consider(1000, 0)
+    now[0] += 1.0
+    assert learner.consider(1000, 0)
+    FakeProcess.started[1].over = True
+    now[0] += 10_000.0
+    assert not learner.consider(1050, 50)
+    now[0] += 10_000_000.0
+    assert not learner.consider(1099, 49), "time alone is no reason"
+    assert learner.consider(1110, 12)
+    learner.close()
+    assert FakeProcess.started[2].over
+    assert len(FakeProcess.started) == 3
+
+
+def test_a_real_process_learns(handle):
+    learner = Learner(handle.folder, now=lambda: 0.0)
+    assert learner.consider(PEOPLE, PEOPLE)
+    assert learner._process.wait(60) == 0
+    assert handle.crowd_model().sketches == PEOPLE
+    learner.close()
+
+
+def test_what_cannot_be_learned_ends_quietly(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(learning.os, "nice", lambda _more: 0)
+    assert main(str(tmp_path)) == 1
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_network_of_before_has_a_head_and_is_the_same_network():
+    text = "\n".join(line for line in NET.to_toml().splitlines() if not line.startswith("n_head"))
+    assert "n_head" in NET.to_toml()
+    assert "n_head" not in text
+    old = a_network(items=SIZE)
+    assert old.id == NET.id
+    assert (old.head_items, NET.head_items) == (SIZE, HEAD)
+    assert a_network(items=5000, epsilon=Fraction(1)).head_items == 2048
