@@ -12,7 +12,7 @@ from hetdp.sketching.bits import pack, unpack
 __all__ = ["CrowdMemory"]
 
 #: Sketches read at once.
-_BLOCK = 1024
+_BLOCK = 4096
 
 
 class CrowdMemory:
