@@ -52,12 +52,13 @@ def crowd_places(
     >>> crowd_places(learned, [0], without=[], count=2)
     [(2, [0]), (1, [0])]
     """
+    from hetdp.profiles.holdings import Holdings
     from hetdp.recommender.lists import best_items, contributions
 
     model = learned.model
     head = np.arange(model.counts.size, dtype=np.int32)
     mine = np.array(sorted(place for place in own if place < head.size), dtype=np.int32)
-    rows = (np.array([0, mine.size], dtype=np.int64), mine)
+    rows = Holdings(np.array([0, mine.size], dtype=np.int64), mine)
     items, _ = best_items(model, head, model.counts, rows, min(head.size, count + len(without)))
     best = [place for place in items[0].tolist() if place >= 0 and place not in without][:count]
     found = []
