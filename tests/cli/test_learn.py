@@ -128,3 +128,32 @@ class TestLearn:
     def test_the_model_of_a_command_is_never_simulated(self, run):
         assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp")[0] == 0
         assert not PrivateRecommender.load("m.hetdp").simulated_
+
+
+@pytest.mark.slow
+@pytest.mark.network
+@pytest.mark.filterwarnings("default")  # Dask's own servers warn about sockets when they close
+class TestCluster:
+    @pytest.mark.usefixtures("folder")
+    def test_files_are_read_and_summed_by_workers(self, run):
+        distributed = pytest.importorskip("distributed", reason="needs dask[distributed]")
+        with distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster:
+            at = ("--dask", cluster.scheduler_address)
+            for data in (("part-0.csv", "part-1.csv"), ("likes.csv",)):
+                code, out, _ = run("learn", *data, "--epsilon", 5, *GIVEN, *at, "-o", "m.hetdp", "--json")
+                assert code == 0
+                assert json.loads(out)["items"] == 32
+            assert run("recommend", "--model", "m.hetdp", "--profile", "me.csv", "-q")[0] == 0
+            code, _, err = run("learn", "part-0.csv", "part-0.csv", "--epsilon", 5, *at, "-o", "again.hetdp")
+            assert code == 3
+            assert "Got 300 who came before" in err
+
+    @pytest.mark.usefixtures("folder")
+    def test_a_cluster_that_does_not_answer_is_told(self, run):
+        pytest.importorskip("distributed", reason="needs dask[distributed]")
+        code, _, err = run("learn", "likes.csv", "--epsilon", 5, "--dask", "nonsense://x", "-o", "m.hetdp")
+        assert code != 0
+        assert "--dask must be the address of a Dask scheduler that answers" in " ".join(err.split())
+        assert not Path("m.hetdp").exists()

@@ -1,7 +1,9 @@
 """`hetdp learn`: one public model of what goes with what, from everybody's likes; and what `hetdp recommend` shares."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -78,6 +80,9 @@ def model_options(function: Command) -> Command:
 @column_options
 @catalogue_option
 @model_options
+@click.option(
+    "--dask", "address", help="Have the files read and summed by a Dask cluster, such as tcp://10.0.0.1:8786."
+)
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Model to write, such as model.hetdp.")
 @output_options
 def learn(
@@ -97,7 +102,8 @@ def learn(
     The model is public. --epsilon counts against everybody together, once; whoever has the model gets recommendations
     at home, with the exact own profile, and nothing leaves. Files of one crowd hold whole people each; they are read
     one after the other, up to three times. Noise is always secure: running it again is another release, and losses add
-    up.
+    up. With --dask, workers read the files, which must have the same names there, and are told the secret of the noise:
+    trust them as you trust whoever holds DATA. The model is the same, however many there are.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     if output is None and not voice.dry_run:
         raise click.UsageError("--output is needed: a model that nobody keeps is paid for in vain.")
@@ -108,6 +114,16 @@ def learn(
     model = command.fitted()
     model.save(command.written_to)
     command.finish(model)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """Reads one file of a crowd like any other, on whatever machine."""
+
+    source: Source
+
+    def __call__(self, path: str | os.PathLike[str]) -> "Profiles":
+        return replace(self.source, path=Path(path)).read().profiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +140,7 @@ class LearnCommand:
     n_head: int
     threads: int | None
     output: Path | None
+    address: str | None = None
     began: float = field(default_factory=time.monotonic)
 
     @classmethod
@@ -134,7 +151,7 @@ class LearnCommand:
         first = Source.take(data[0], options, voice)
         sources = [replace(first, path=path) for path in data]
         own = {name: options.pop(name) for name in ("epsilon", *OF_MODELS, "threads")}
-        command = cls(sources=sources, output=output, **own)
+        command = cls(sources=sources, output=output, address=options.pop("address", None), **own)
         fraction("--epsilon", command.epsilon)
         if sources[0].catalogue is not None and command.names is not None:
             raise click.UsageError("--names and --catalogue exclude each other: a catalogue names all items.")
@@ -168,17 +185,21 @@ class LearnCommand:
         """How items get their names."""
         return "given" if self.source.catalogue is not None else (self.names or "private")
 
-    def crowd(self) -> "Profiles | Parts":
-        """Return the data: read, if it is one file."""
+    def crowd(self) -> "Parts":
+        """Return the data: read, if it is one file that is read here."""
         from hetdp.recommender.parts import Parts
 
-        if len(self.sources) == 1:
-            return self.source.read().profiles
-        quiet = replace(self.voice, quiet=True)  # each file is read up to three times
-        return Parts(
-            [source.path for source in self.sources],
-            lambda path: replace(self.source, path=Path(path), voice=quiet).read().profiles,
-        )
+        if len(self.sources) == 1 and self.address is None:
+            return Parts([self.source.read().profiles])
+        files = [source.path for source in self.sources]
+        # Each file is read up to three times, and perhaps elsewhere.
+        catalogue = None if self.source.catalogue is None else self.source.catalogue.absolute()
+        read = _Reading(replace(self.source, catalogue=catalogue, voice=replace(self.voice, quiet=True)))
+        if self.address is None:
+            return Parts(files, read)
+        from hetdp.recommender.cluster import ClusterParts
+
+        return ClusterParts(files, self.address, read)
 
     def model(self) -> "PrivateRecommender":
         """Return the model, not fitted yet; its noise is secure."""
@@ -191,13 +212,17 @@ class LearnCommand:
             unit=self.unit,
             n_head=self.n_head,
             catalogue=self.catalogue,
-            n_jobs=self.threads or available_processors(),
+            n_jobs=self.threads or (available_processors() if self.address is None else 1),
         )
 
     def fitted(self) -> "PrivateRecommender":
         """Return the model, learned from everybody in the data."""
-        crowd, model = self.crowd(), self.model()
-        with self.voice.progress("Learning") as model.progress, self.voice.remarks():
+        model = self.model()
+        with (
+            closing(self.crowd()) as crowd,
+            self.voice.progress("Learning") as model.progress,
+            self.voice.remarks(),
+        ):
             model.fit(crowd, user_weights=self.dials())
         return model
 

@@ -58,6 +58,9 @@ class Parts:
         for part in self._given:
             yield part if isinstance(part, Profiles) else self._read(part)
 
+    def close(self) -> None:
+        """Let go of whatever else reads them."""
+
     def total(self, work: Callable[[Profiles], Addable]) -> Addable:
         """Return the sum of what some work makes of each part; it is the same in any order."""
         return reduce(operator.add, map(work, self))
