@@ -1,4 +1,4 @@
-"""Compile the kernels of the engines ahead of time: `python -m hetdp.warm_up exact gossip sketch`.
+"""Compile the kernels ahead of time: `python -m hetdp.warm_up exact gossip sketch`.
 
 Compiled kernels are kept on disk, so this is done once, after installation; else the first fit waits for it.
 """
@@ -12,12 +12,13 @@ from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.noise import discrete_laplace
 from hetdp.profiles import Profiles, policies, split
+from hetdp.recommender import PrivateRecommender
 
 __all__ = ["compile_kernels"]
 
 
 def compile_kernels(engines: Iterable[str] = ENGINES) -> None:
-    """Fit each engine once on a few made-up people, which compiles what it needs.
+    """Fit each engine, and the model, once on a few made-up people, which compiles what they need.
 
     Examples
     --------
@@ -32,6 +33,7 @@ def compile_kernels(engines: Iterable[str] = ENGINES) -> None:
         model.recommend(n=3)
         recall(model, weighted, test)
     true_neighbors(train, 3)
+    PrivateRecommender(catalogue="given", random_state=0).fit(train).recommend(3)
     discrete_laplace(255, 10_000, random_state=0)
 
 

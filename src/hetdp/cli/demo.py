@@ -29,7 +29,7 @@ __all__ = ["demo"]
 def demo(*, mean: bool, save: Path | None, output: Path, voice: Voice) -> None:
     """Find neighbours and recommendations for generated people who have set a dial on each of their items.
 
-    Three engines on two data sets, a table, and a report of a small version of the paper's evaluation.
+    Three engines and a model on two data sets, two tables, and a report of a small version of the paper's evaluation.
     """
     if voice.dry_run:
         what = "release a mean and charge a ledger in memory" if mean or save else f"write {output}"
@@ -44,37 +44,42 @@ def demo(*, mean: bool, save: Path | None, output: Path, voice: Voice) -> None:
     except ImportError:
         raise click.UsageError("this command needs the extra: pip install 'hetdp[report]'") from None
     check_writable(output)
-    voice.note("Three engines on generated people (the first run compiles them, once) ...")
+    voice.note("Three engines and a model on generated people (the first run compiles them, once) ...")
     with voice.progress("Demonstration") as advance:
         shown = demo_report(output, advance)
     if voice.as_json:
         print_json({"rows": [asdict(row) for row in shown.rows], "report": str(shown.report)})
         return
     _show(shown)
-    voice.note(f"Wrote {shown.report}: open it in a browser. Next: hetdp neighbors --help, or README.md.")
+    voice.note(f"Wrote {shown.report}: open it in a browser. Next: hetdp recommend --help, or README.md.")
 
 
 def _show(shown: "Demonstration") -> None:
     from hetdp.experiments.demo import EPSILON
 
-    rows = [
-        (
-            row.data,
-            row.engine,
-            f"{row.recall:.3f}",
-            _number(row.precision, "{:.3f}"),
-            _number(row.loss_one, "{:g} v"),
-            _number(row.loss_all, "{:g} v"),
-        )
+    found = [
+        (row.data, row.method, f"{row.recall:.3f}", _number(row.loss_one, "{:g} v"), _number(row.loss_all, "{:g} v"))
         for row in shown.rows
+        if row.recall is not None
     ]
-    header = ("data", "engine", "recall", "precision", "loss to one", "loss to all")
-    print_rows(f"10 neighbours and 10 recommendations at epsilon = {EPSILON:g}; 34/43/23 % of dials", header, rows)
+    header = ("data", "neighbours", "recall", "loss to one", "loss to all")
+    print_rows(f"10 neighbours at epsilon = {EPSILON:g}; 34/43/23 % of dials", header, found)
     click.echo(
-        "recall: hidden items that the neighbours have; precision: recommended items that were hidden;\n"
-        "loss: what an item of weight v may lose, lists and recommendations together.\n"
-        "true: no privacy. The engines rank by overlap and aim at that row (in one run, they may end up above it);\n"
-        "the paper ranks by cosine."
+        "recall: hidden items that the neighbours have. true: no privacy; the engines rank by overlap and aim at\n"
+        "that row, the paper ranks by cosine. same people: the same for everybody, chosen to have most of what\n"
+        "people have; recall rewards them.\n"
+    )
+    listed = [
+        (row.data, row.method, _number(row.precision, "{:.3f}"), f"{row.ndcg:.3f}", _number(row.loss_all, "{:g} v"))
+        for row in shown.rows
+        if row.ndcg is not None
+    ]
+    header = ("data", "recommendations", "precision", "NDCG", "loss to all")
+    print_rows("10 recommendations; the same dials", header, listed)
+    click.echo(
+        "precision: recommended items that were hidden; NDCG: first ones count more. popularity and EASE: no privacy.\n"
+        "model: learned from the sketches of all, scored at home; beside popularity it needs a crowd, or epsilon.\n"
+        "loss: what an item of weight v may lose, lists and recommendations together."
     )
 
 
