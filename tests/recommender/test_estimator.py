@@ -266,6 +266,11 @@ class TestGrowth:
         assert same_model(grown, model)
         assert len(before) == 1
 
+    def test_rows_of_a_further_matrix_are_new_people(self, crowd):
+        matrix = crowd.to_csr()[0].toarray()
+        whole, grown = (PrivateRecommender(epsilon=4, random_state=1) for _ in range(2))
+        assert same_model(grown.partial_fit(matrix[:100]).partial_fit(matrix[100:]), whole.fit(matrix))
+
     def test_a_person_who_comes_twice_is_refused_and_nothing_is_lost(self, crowd, model):
         first, second, third = self.parts(crowd)
         grown = PrivateRecommender(epsilon=4, catalogue="given", random_state=1).partial_fit(first).partial_fit(second)

@@ -77,6 +77,11 @@ class Crowd:
         message = "a crowd cannot be pickled: its secret must stay here"
         raise TypeError(message)
 
+    @property
+    def n_people(self) -> int:
+        """How many people have come so far."""
+        return len(self._people)
+
     def add(self, parts: Parts, dials: PersonDials | None = None) -> None:
         """Learn from more people; a person who came before is refused, and the whole of `parts` with them."""
         self._pass(parts, dials, self._head, self._people)

@@ -18,6 +18,7 @@ from hetdp.neighbors.inputs import asking_profiles, given_profiles
 from hetdp.profiles import Profiles
 from hetdp.profiles.holdings import holdings
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
+from hetdp.profiles.reading.pairs import SparseRows
 from hetdp.recommender.crowd import Crowd
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.file import load, save
@@ -166,8 +167,9 @@ class PrivateRecommender(Estimator):
         Parameters
         ----------
         X
-            As for `fit`: whole people, none of whom was there before. The first part of a crowd needs a given catalogue
-            (a list of ids, or the columns of a matrix), and a given `head` if that is longer than `n_head`.
+            As for `fit`: whole people, none of whom was there before; rows of a matrix are new people. The first part
+            of a crowd needs a given catalogue (a list of ids, or the columns of a matrix), and a given `head` if that
+            is longer than `n_head`.
         y
             Ignored.
         user_weights
@@ -178,7 +180,7 @@ class PrivateRecommender(Estimator):
         The same release as before, made larger: whoever was there pays nothing more, whoever is new pays as
         `guarantee_` says. With `release="matrix"` all parts must come before the model is first asked for.
         """
-        parts, by_position = _as_parts(X)
+        parts, by_position = _as_parts(X, first=0 if self._crowd is None else self._crowd.n_people)
         dials = self._dials(parts, user_weights)
         if self._crowd is None:
             if self.__sklearn_is_fitted__():
@@ -425,8 +427,11 @@ class PrivateRecommender(Estimator):
         )
 
 
-def _as_parts(given: object) -> tuple[Parts, bool]:
-    """Return the parts that the data come in, and whether they are a matrix, whose columns are the catalogue."""
+def _as_parts(given: object, first: int = 0) -> tuple[Parts, bool]:
+    """Return the parts that the data come in, and whether they are a matrix, whose columns are the catalogue.
+
+    The people of a matrix are numbered, from `first` on.
+    """
     if isinstance(given, Parts):
         return given, False
     if isinstance(given, Profiles | str | os.PathLike):
@@ -434,4 +439,7 @@ def _as_parts(given: object) -> tuple[Parts, bool]:
     if isinstance(given, list | tuple) and any(isinstance(part, Profiles | str | os.PathLike) for part in given):
         return Parts(given), False
     profiles, by_position = given_profiles(given)
+    if by_position and first:
+        rows = SparseRows(profiles.indptr, profiles.indices, profiles.weights, 0)
+        profiles = Profiles.from_rows(rows, as_ids("user", profiles.user_ids + first), profiles.item_ids)
     return Parts([profiles]), by_position
