@@ -1,6 +1,7 @@
 """`hetdp network` and `hetdp node`, and that every setting is documented."""
 
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -19,8 +20,10 @@ from hetdp.node.protocol.messages import Refused
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import SETTINGS, NodeSettings, read_settings, settings_toml
-from hetdp.node.storage.folder import locked
+from hetdp.node.storage.folder import MODEL, locked
+from hetdp.node.storage.model_file import CrowdModel, save_model
 from hetdp.node.storage.network_file import read_network, usual_most_items
+from hetdp.recommender.model import ItemModel
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "node.md"
 
@@ -62,6 +65,24 @@ def test_a_network_is_made(files):
     result = run(network, *base, "--epoch-length", "12h", "--dry-run", "--json")
     assert json.loads(result.stdout)["epoch_length_s"] == 43200
     assert not (files / "x.toml").exists()
+
+
+def test_a_network_says_how_many_items_nodes_learn_about(files):
+    base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "3", "--dry-run", "--json")
+    heads = [json.loads(run(network, *base, *more).stdout)["head"] for more in ((), ("--head", "20"), ("--head", "99"))]
+    assert heads == [50, 20, 50]
+    run(network, *base, "--head", "0", code=2)
+
+
+def test_status_says_where_recommendations_come_from_and_names_no_item(home):
+    assert "votes of neighbours (0 of 100 sketches" in run(node, "status", "--folder", home).output
+    weights = np.full((50, 50), 0.1, dtype=np.float32)
+    save_model(home / MODEL, CrowdModel(ItemModel(np.arange(50.0), weights), 2345))
+    shown = run(node, "status", "--folder", home).output
+    assert "learned from a crowd of 2,345 sketches" in shown
+    told = json.loads(run(node, "status", "--folder", home, "--json").stdout)
+    assert (told["counted"], told["learned_from"]) == (0, 2345)
+    assert not re.search(r"\bi\d+\b|Item", shown + json.dumps(told))
 
 
 def test_epochs_that_are_too_short_are_refused_and_short_ones_explained(files):

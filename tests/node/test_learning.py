@@ -2,6 +2,7 @@
 
 import sqlite3
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from swarm import a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import learning
+from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import ENOUGH, Learner, learn_from_crowd, main
 from hetdp.node.protocol.crowd_count import Counted, CrowdCount
@@ -139,6 +141,29 @@ def test_whether_an_owner_was_reached_is_kept(handle):
     claim = Counted(first.key, first.epoch, first.host, reached=False)
     handle.store.crowd.keep([(claim, None)], n_head=HEAD, first_epoch=0)
     assert claim in handle.store.crowd.counted(0)
+
+
+def test_what_counts_is_written_with_the_rest_and_known_after_a_restart(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(Learner, "consider", lambda _self, size, changes: told.append((size, changes)))
+    handle = make(tmp_path / "node", [])
+    handle.now = lambda: NET.starts(0) + 50.0
+    daemon = Daemon(handle)
+    node = daemon._node()
+    for number, one in enumerate(SKETCHES[:7]):
+        node.crowd.locate(Record(one.key, bytes(32), f"tcp://127.0.0.1:{7000 + number}", 0, b"", b""))
+        node._keep(one, handle.now())
+    with ThreadPoolExecutor(1) as worker:
+        daemon._save(node, worker, handle.now()).result()
+        daemon._save(node, worker, handle.now()).result()
+    assert told == [(7, 7), (7, 0)]
+    again = daemon._node()
+    assert len(again.crowd) == len(again.shelf) == 7
+    handle.now = lambda: NET.starts(12) + 50.0
+    with ThreadPoolExecutor(1) as worker:
+        daemon._save(again, worker, handle.now()).result()
+    assert told[-1] == (0, 7), "ten epochs count"
+    handle.close()
 
 
 def test_recommendations_come_from_the_crowd_and_name_own_items(handle):

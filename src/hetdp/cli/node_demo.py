@@ -13,6 +13,7 @@ import click
 from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_rows
 
 if TYPE_CHECKING:
+    from hetdp.node.demo.larger import LargerNetwork
     from hetdp.node.demo.people import Recall
     from hetdp.node.demo.running import DemoReport
 
@@ -23,6 +24,9 @@ _COMPARABLE = 30
 #: Long enough that nobody sees an item reach its lifetime limit of ten epochs, short enough to see a dial take effect.
 _EPOCH_WITH_PAGE_S = 600
 _EPOCH_S = 3600
+#: People in memory, to show what a larger network would recommend.
+_LARGER = 1000
+_CROWD, _VOTES = "learned from the crowd", "votes of neighbours"
 
 
 @click.command(short_help="Run a whole network on this machine.")
@@ -36,6 +40,7 @@ def demo(*, nodes: int, epsilon: str, seed: int, page: bool, voice: Voice) -> No
 
     Recall is the share of hidden items that the chosen neighbours have; beside it, how many are among ten recommended.
     """
+    from hetdp.node.demo.larger import larger_network
     from hetdp.node.demo.running import run_demo
     from hetdp.node.storage.network_file import exact_number
 
@@ -43,7 +48,7 @@ def demo(*, nodes: int, epsilon: str, seed: int, page: bool, voice: Voice) -> No
     if voice.dry_run:
         voice.note(f"--dry-run: would start {nodes} processes on 127.0.0.1 in a temporary folder.")
         return
-    shown = _Page(voice)
+    shown, larger = _Page(voice), larger_network(_LARGER, epsilon=level, seed=seed)
     report = run_demo(
         nodes,
         epsilon=level,
@@ -54,7 +59,10 @@ def demo(*, nodes: int, epsilon: str, seed: int, page: bool, voice: Voice) -> No
         heard=shown.hear,
         afterwards=shown.until_interrupted if page else (lambda: None),
     )
-    print_json(dataclasses.asdict(report)) if voice.as_json else _print(report)
+    if voice.as_json:
+        print_json(dataclasses.asdict(report) | {"larger": dataclasses.asdict(larger)})
+    else:
+        _print(report, larger)
 
 
 def _with_page(folder: Path) -> Sequence[str]:
@@ -91,7 +99,7 @@ class _Page:
         click.echo(f"Page of the first person (works once, in one browser): {self._address}", err=True)
 
 
-def _print(report: "DemoReport") -> None:
+def _print(report: "DemoReport", larger: "LargerNetwork") -> None:
     from hetdp.node.learning import ENOUGH
 
     if report.nodes >= _COMPARABLE:
@@ -101,22 +109,30 @@ def _print(report: "DemoReport") -> None:
             ("random neighbours", _percent(report.recall_random)),
         ]
         print_rows("recall, with one standard error", ("", "hidden items found"), rows)
-        chosen = "learned from the crowd" if report.least_counted >= ENOUGH else "votes of neighbours"
-        sources = {
-            "learned from the crowd": report.hits_crowd,
-            "votes of neighbours": report.hits_votes,
-            "what most people have": report.hits_popular,
-        }
-        rows = [(f"{name}{' (what nodes take)' * (name == chosen)}", _percent(hits)) for name, hits in sources.items()]
-        print_rows("ten recommendations, with one standard error", ("", "hidden items among them"), rows)
     else:
         click.echo(f"Too few people to compare recall: {_COMPARABLE} nodes or more would do.")
+    _print_hits(report, larger, enough=ENOUGH)
     facts = {
         "nodes": report.nodes,
         "converged after": f"{report.converged_s:.1f} s",
         "sketches that count for a model": f"at least {report.least_counted}; nodes learn from {ENOUGH} on",
     }
     print_facts("", facts)
+
+
+def _print_hits(report: "DemoReport", larger: "LargerNetwork", *, enough: int) -> None:
+    taken = [_CROWD if count >= enough else _VOTES for count in (report.least_counted, larger.people)]
+    found = {
+        _CROWD: (report.hits_crowd, larger.hits_crowd),
+        _VOTES: (report.hits_votes, larger.hits_votes),
+        "what most people have": (report.hits_popular, larger.hits_popular),
+    }
+    rows = [
+        (name, *(f"{_percent(one)}{' *' * (name == source)}" for one, source in zip(hits, taken, strict=True)))
+        for name, hits in found.items()
+    ]
+    title = "hidden items among ten recommended, with one standard error; * is what nodes take"
+    print_rows(title, ("", f"{report.nodes} nodes", f"{larger.people:,} people, in memory"), rows)
 
 
 def _percent(share: "Recall") -> str:

@@ -18,7 +18,9 @@ import pytest
 from hetdp.core.errors import DataError
 from hetdp.core.sqlite import Format
 from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.crowd_count import Counted
 from hetdp.node.storage.database import FORMAT, Database
+from hetdp.sketching.bits import unpack
 
 FORMATS = Path(__file__).parents[2] / "fixtures" / "formats"
 #: A format that does not exist: one more table, which a step fills from what is there.
@@ -92,6 +94,22 @@ def test_a_folder_of_version_0_1_opens_and_holds_the_same(folder):
     expected = json.loads((FORMATS / "version-0.1.json").read_text())["node"]
     assert plain(all_that_is_read(folder)) == expected
     assert plain(all_that_is_read(folder)) == expected, "also the second time"
+
+
+def test_a_folder_of_version_0_1_can_learn_from_the_crowd(folder):
+    """Its network file says nothing of a head, and its store has no table for it."""
+    assert "n_head" not in (folder / "network.toml").read_text()
+    handle = NodeHandle.open(folder)
+    try:
+        sketch = handle.store.peers.sketches()[0]
+        counted = Counted(sketch.key, sketch.epoch, "10.0.0.1", reached=True)
+        handle.store.crowd.keep([(counted, sketch)], n_head=handle.network.head_items, first_epoch=0)
+        assert handle.network.head_items == 24
+        assert handle.store.crowd.counted(0) == [counted]
+        (bits,) = handle.store.crowd.bits(24)
+        assert np.array_equal(bits[0], unpack(sketch.bits, 24))
+    finally:
+        handle.close()
 
 
 def test_a_later_version_is_refused_and_left_as_it_is(folder):

@@ -93,13 +93,13 @@ def recall(people: People, chosen: Sequence[Sequence[int]]) -> Recall:
     return _mean(shares)
 
 
-def hits(people: People, lists: Sequence[Sequence[int]]) -> Recall:
+def hits(hidden: Sequence[frozenset[int]], lists: Sequence[Sequence[int]]) -> Recall:
     """Return the share of recommended items that are hidden ones, of as many as could be, averaged over people."""
     return _mean(
         [
-            len(hidden.intersection(places)) / min(len(hidden), LIST)
-            for hidden, places in zip(people.hidden, lists, strict=True)
-            if hidden
+            len(items.intersection(places)) / min(len(items), LIST)
+            for items, places in zip(hidden, lists, strict=True)
+            if items
         ]
     )
 

@@ -204,7 +204,7 @@ def _measure(plan: Arrangement, people: People, converged_s: float, least: int, 
         exact_recall,
         random_recall,
         min(counted),
-        *(hits(people, lists[name]) for name in ("crowd", "votes", "popular")),
+        *(hits(people.hidden, lists[name]) for name in ("crowd", "votes", "popular")),
     )
 
 
