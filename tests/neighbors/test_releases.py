@@ -1,6 +1,5 @@
 """What a fitted model gives out beyond its lists: to whom, how often, under which names, and what it says it costs."""
 
-import os
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +7,7 @@ import pandas as pd
 import pytest
 
 import hetdp
+from forks import in_a_copy
 from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.neighbors.engines import ENGINES as BY_NAME
@@ -155,24 +155,6 @@ def test_a_cosine_knows_how_large_a_new_recipient_is(score, sizes):
 # --- copies of the process -------------------------------------------------------------------------------------------
 
 
-def in_a_copy(ask):
-    """Return what a forked child makes of a question: the answer in words, or the error."""
-    end, begin = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            answer = repr(ask())
-        except InvalidInput as error:
-            answer = f"refused: {error}"
-        os.write(begin, answer.encode()[:4000])
-        os._exit(0)
-    os.close(begin)
-    with os.fdopen(end) as pipe:
-        answer = pipe.read()
-    os.waitpid(child, 0)
-    return answer
-
-
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_copy_of_the_process_shows_what_was_released_and_releases_nothing_new():
     model = fitted(likes())
@@ -180,7 +162,7 @@ def test_a_copy_of_the_process_shows_what_was_released_and_releases_nothing_new(
     shown = model.kneighbors(zoe)
     assert in_a_copy(lambda: list(model.kneighbors(zoe)[0][0])) == repr(list(shown[0][0]))
     assert "must be released in the process that fitted" in in_a_copy(lambda: model.kneighbors(yan))
-    with model._releases._lock:  # held by a thread that the child does not have
+    with model._releases._home._lock:  # held by a thread that the child does not have
         assert "must be released in the process that fitted" in in_a_copy(model.recommend)
     frame = model.recommend(1)
     assert in_a_copy(lambda: list(model.recommend(1)["score"])) == repr(list(frame["score"]))

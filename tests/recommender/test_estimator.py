@@ -1,5 +1,6 @@
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -7,6 +8,7 @@ import pytest
 from crowds import muted, tastes
 from scipy.sparse import csr_array
 
+from forks import in_a_copy
 from hetdp import PrivateRecommender, Profiles
 from hetdp.core.errors import DataError, HetdpWarning, InvalidInput, SimulatedResult
 
@@ -233,6 +235,46 @@ class TestPromises:
     def test_two_secure_fits_differ(self, crowd):
         fits = [PrivateRecommender(epsilon=1, catalogue="given").fit(crowd) for _ in range(2)]
         assert not same_model(*fits)
+
+    def test_a_name_that_is_not_chosen_does_not_decide_what_kind_the_others_are_of(self, tmp_path):
+        rows = [f"{user},{item},1" for user in range(400) for item in (2, 9, 10, 33)]
+        for extra in ([], ["7,secret,0.004"]):
+            path = tmp_path / f"{len(extra)}.csv"
+            path.write_text("\n".join(["user,item,weight", *rows, *extra]))
+            found = PrivateRecommender(2, random_state=2).fit(path)
+            assert found.item_ids_.dtype == np.int64
+            assert found.item_ids_.tolist() == [2, 9, 10, 33]
+
+    def test_parts_of_another_kind_whose_items_do_not_count_change_nothing(self):
+        first = Profiles.from_pairs(np.repeat(np.arange(300), 3), np.tile([2, 9, 10], 300))
+        last = Profiles.from_pairs(np.repeat(np.arange(400, 700), 3), np.tile([2, 9, 11], 300))
+        texts, numbers = (Profiles.from_pairs([350], [name], weights=[0.0]) for name in ("x", 777))
+        for catalogue in ("private", "observed"):
+            models = [
+                PrivateRecommender(3, catalogue=catalogue, random_state=1).fit(parts)
+                for parts in ([first, numbers, last], [first, texts, last], [texts, last, first], [first, last, texts])
+            ]
+            assert all(same_model(models[0], other) for other in models[1:])
+
+    def test_texts_of_a_typed_source_stay_texts(self):
+        profiles = Profiles.from_pairs(np.repeat(np.arange(300), 2), ["10", "2"] * 300)
+        assert PrivateRecommender(3, random_state=1).fit(profiles).item_ids_.tolist() == ["10", "2"]
+
+    @pytest.mark.parametrize("release", ["sketch", "matrix"])
+    def test_noise_is_drawn_once_whoever_asks(self, crowd, release):
+        model = PrivateRecommender(epsilon=1, release=release, catalogue="given").partial_fit(crowd)
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda _: model._public, range(8)))
+        assert all(one is found[0] for one in found)
+
+    @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+    def test_a_copy_of_the_process_draws_nothing(self, crowd):
+        model = PrivateRecommender(epsilon=1, release="matrix", catalogue="given").partial_fit(crowd)
+        newcomer = Profiles.from_pairs(["newcomer"], ["item 00"])
+        for ask in (lambda: model.guarantee_, lambda: model.partial_fit(newcomer)):
+            assert "copy of that process" in in_a_copy(ask)
+        before = model.recommend(2, profiles=["item 00"])
+        assert in_a_copy(lambda: model.recommend(2, profiles=["item 00"])) == repr(before)
 
 
 class TestGrowth:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hetdp import Profiles, errors
 from hetdp.core.randomness import seeded_stream
 from hetdp.noise import discrete_gaussian
-from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.coded import CodedProfiles, code_profiles
 from hetdp.recommender import matrix
 from hetdp.recommender.matrix import COUNTS_SHARE, ONE_ITEM, ONE_PAIR, MatrixLearning, MatrixRule, MatrixSums
-from hetdp.recommender.parts import Part, on_items
+from hetdp.recommender.parts import Part
 
 STEPS = 255
 CLIP = 30
@@ -149,7 +149,7 @@ def parts_of(profiles, bounds):
         some = Profiles.from_pairs(
             users[here], items[here], weights[here], user_ids=np.arange(begin, end), item_ids=profiles.item_ids
         )
-        found.append(on_items(some, profiles.item_ids, complete=True))
+        found.append(Part(some.user_ids, code_profiles(some)))
     return found
 
 

@@ -144,7 +144,7 @@ def test_names_of_people_count_within_their_dials():
     for person in range(0, 400, 40):
         own = profiles.keep(profiles.owners == person)
         everybody = PersonDials(own.user_ids, dials)
-        _, counts = counted_names(Parts([own]), everybody, whole_people=True)
+        counts = counted_names(Parts([own]), everybody, whole_people=True).counts
         assert counts.max() <= FULL
         assert Fraction(int(counts.sum())) <= Fraction(dials[person]) * MOST_NAMES * FULL
         assert counts.sum() >= 0.97 * dials[person] * min(MOST_NAMES, own.weights.sum()) * FULL - 255 * 30 * 2**15

@@ -476,6 +476,7 @@ class Lists:
 
 
 def _cell(value: object) -> str:
-    from rich.markup import escape
-
-    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))
+    """Return a value in words; an id may hold what moves the cursor of a terminal, which is not printed."""
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(value))

@@ -1,9 +1,6 @@
 """`PrivateNeighbors`: fit profiles, get neighbours and recommendations, know what was promised."""
 
-import contextlib
 import hashlib
-import os
-import threading
 import warnings
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,7 +12,7 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
-from hetdp.core.estimators import Estimator
+from hetdp.core.estimators import Estimator, Home
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.engines import ENGINES
@@ -428,8 +425,7 @@ class _Releases:
         self.public_sizes = public_sizes
         self._observed_catalogue = observed_catalogue
         self._served: dict[bytes, _Lists] = {}
-        self._lock = threading.Lock()
-        self._process = os.getpid()
+        self._home = Home(simulated=stream.simulated)
 
     def __repr__(self) -> str:
         return f"Releases({self._engine.name})"
@@ -458,10 +454,10 @@ class _Releases:
             return np.empty((0, k)), np.empty((0, k), dtype=np.int32), np.empty((0, k))
         rows = np.split(recipients.items, recipients.indptr[1:-1])
         keys = [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
-        with self._alone():
+        with self._home.alone():
             fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
             if fresh:
-                self._require_home()
+                self._home.require()
                 places = np.array(list(fresh.values()), dtype=np.int64)
                 starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(recipients.sizes[places])])
                 new = Holdings(starts, np.concatenate([rows[place] for place in places]))
@@ -481,9 +477,9 @@ class _Releases:
         -------
         One release, whoever asks and however often.
         """
-        with self._alone():
+        with self._home.alone():
             if self.recommended is None:
-                self._require_home()
+                self._home.require()
                 level = self._levels.pairs + self._levels.sizes if epsilon is None else epsilon
                 run = Run(self._stream, threads, progress)
                 items, scores = self.fitted.recommend(n, epsilon=level, significant_only=significant_only, run=run)
@@ -498,14 +494,3 @@ class _Releases:
                 "Fit again to begin anew."
             )
         return made
-
-    def _alone(self) -> contextlib.AbstractContextManager[object]:
-        """Return the lock. A copy of the process only reads, and whoever holds its copy of the lock is not there."""
-        return self._lock if os.getpid() == self._process else contextlib.nullcontext()
-
-    def _require_home(self) -> None:
-        if os.getpid() != self._process and not self.simulated:
-            raise InvalidInput(
-                "something new must be released in the process that fitted the model, where it is counted. Got a copy "
-                "of that process instead. Ask before it forks; what was released by then can be shown anywhere."
-            )

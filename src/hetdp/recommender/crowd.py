@@ -1,15 +1,17 @@
 """A crowd that grows: the catalogue and the head it was begun with, and what was learned from its parts so far."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.estimators import Home
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Profiles
+from hetdp.profiles.coded import code_profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.evidence import Learning
@@ -57,6 +59,8 @@ class Crowd:
     ) -> None:
         self.settings = settings
         self._simulated = stream.simulated
+        self._home = Home(simulated=stream.simulated)
+        self._published: PublishedModel | None = None
         self._complete = given is not None
         self.item_ids = choose_names(parts, settings, stream, dials) if given is None else given
         self._secret = stream.key()
@@ -84,6 +88,8 @@ class Crowd:
 
     def add(self, parts: Parts, dials: PersonDials | None = None) -> None:
         """Learn from more people; a person who came before is refused, and the whole of `parts` with them."""
+        self._home.require()
+        self._published = None
         self._pass(parts, dials, self._head, self._people)
         if self._counted is not None and not self._counted.are(self._people):
             raise DataError(
@@ -101,18 +107,24 @@ class Crowd:
         self._learning.take(found.sums)
 
     def publish(self, *, by_position: bool) -> PublishedModel:
-        """Return what may be published: a function of what the people have published, and of public names."""
-        evidence = self._learning.evidence()
-        return PublishedModel(
-            settings=self.settings,
-            guarantee=promise(self.settings, simulated=self._simulated),
-            item_ids=self.item_ids,
-            counts=self._learning.counts,
-            head=self._head,
-            model=learn(evidence),
-            by_position=by_position,
-            simulated=self._simulated,
-        )
+        """Return what may be published: a function of what the people have published, and of public names.
+
+        Made when it is first asked for, once, whoever asks: noise that is drawn twice for the same sums is paid twice.
+        """
+        with self._home.alone():
+            if self._published is None:
+                self._home.require()
+                self._published = PublishedModel(
+                    settings=self.settings,
+                    guarantee=promise(self.settings, simulated=self._simulated),
+                    item_ids=self.item_ids,
+                    counts=self._learning.counts,
+                    head=self._head,
+                    model=learn(self._learning.evidence()),
+                    by_position=by_position,
+                    simulated=self._simulated,
+                )
+            return self._published
 
     def _most_popular(self, parts: Parts, dials: PersonDials | None) -> NDArray[np.int32]:
         self._counted = Participants(self._secret)
@@ -142,10 +154,13 @@ class _CrowdWork:
     work: Callable[[Part], Any]
 
     def __call__(self, profiles: Profiles) -> "_CrowdSums":
-        part = on_items(profiles, self.item_ids, complete=self.complete)
+        coded = code_profiles(profiles)
+        if self.dials is not None:
+            coded = self.dials.present(coded, profiles.user_ids)
         keys = keys_of(profiles.user_ids, self.secret)
         dials = None if self.dials is None else self.dials.codes(profiles.user_ids)
-        return _CrowdSums(keys, self.work(replace(part, dials=dials, keys=keys)))
+        placed = on_items(coded, profiles.item_ids, self.item_ids, complete=self.complete)
+        return _CrowdSums(keys, self.work(Part(profiles.user_ids, placed, dials, keys)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

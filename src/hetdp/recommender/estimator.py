@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.guarantee import Guarantee
-from hetdp.core.checks import Real, fraction, one_of, whole
+from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
@@ -23,15 +23,11 @@ from hetdp.recommender.crowd import Crowd
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.file import load, save
 from hetdp.recommender.lists import best_items, contributions
-from hetdp.recommender.names import CATALOGUES
 from hetdp.recommender.parts import Parts
 from hetdp.recommender.promise import promise
 from hetdp.recommender.published import ModelSettings, PublishedModel
 
 __all__ = ["PrivateRecommender"]
-
-RELEASES = ("sketch", "matrix")
-UNITS = ("item", "user")
 
 Progress = Callable[[int, int], None]
 UserWeights: TypeAlias = Mapping[str, float] | Mapping[int, float] | Sequence[float] | NDArray[np.floating] | None
@@ -382,24 +378,14 @@ class PrivateRecommender(Estimator):
 
     def _settings(self, *, given: bool = False) -> ModelSettings:
         """Return the parameters, checked; columns of a matrix are a given catalogue, whatever is asked for."""
-        release = one_of("release", self.release, RELEASES)
-        unit = one_of("unit", self.unit, UNITS)
-        if unit == "user" and release == "sketch":
-            raise InvalidInput(
-                "unit must be 'item' with release='sketch': a sketch protects items, and a whole person loses the sum "
-                "of theirs. Got 'user' instead. Use release='matrix'."
-            )
         catalogue = self.catalogue if isinstance(self.catalogue, str) else "given"
-        delta = fraction("delta", self.delta)
-        if delta >= 1:
-            raise InvalidInput(f"delta must be below 1. Got {self.delta!r} instead.")
         return ModelSettings(
             fraction("epsilon", self.epsilon),
-            delta,
-            release,
-            unit,
-            "given" if given else one_of("catalogue", catalogue, CATALOGUES),
-            whole("n_head", self.n_head, minimum=1),
+            fraction("delta", self.delta),
+            self.release,
+            self.unit,
+            "given" if given else catalogue,
+            self.n_head,
         )
 
     def _given_items(self, parts: Parts, *, by_position: bool) -> Ids | None:

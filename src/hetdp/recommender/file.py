@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp._version import __version__
+from hetdp.core.checks import whole
 from hetdp.core.errors import DataError
 from hetdp.core.files import whole_file
 from hetdp.profiles.reading.identifiers import as_ids
@@ -30,6 +31,8 @@ _KIND = "hetdp model"
 #: Raised when the contents change; older files are brought forward in `_opened`.
 _VERSION = 1
 _EXACT = ("epsilon", "delta")
+#: Sums of numbers below it are finite, whatever their kind.
+_LARGEST = 1e30
 #: The time in the zip; files of the same model are the same.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -64,10 +67,8 @@ def load(path: str | os.PathLike[str]) -> PublishedModel:
             return _opened(file, name)
     except DataError:
         raise
-    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError, OverflowError, NotImplementedError):
-        raise DataError(
-            f"{name} must be a model that hetdp has saved. Got a damaged or another file instead."
-        ) from None
+    except Exception:  # noqa: BLE001  (a hostile file chooses what goes wrong)
+        raise DataError(f"{name} must be a model saved by hetdp. Got a damaged or another file instead.") from None
 
 
 def _opened(file: zipfile.ZipFile, name: str) -> PublishedModel:
@@ -76,24 +77,25 @@ def _opened(file: zipfile.ZipFile, name: str) -> PublishedModel:
     about = json.loads(file.read("about.json"))
     if about["kind"] != _KIND:
         raise ValueError(name)
-    if about["version"] > _VERSION:
+    if whole("version", about["version"], minimum=1) > _VERSION:
         raise DataError(
-            f"{name} must be of version {_VERSION} or older. Got {about['version']}, made by {about['made_by']}, "
-            "instead. Use a newer hetdp."
+            f"{name} must be of version {_VERSION} or older. Got {about['version']} instead. Use a newer hetdp."
         )
-    exact = {field: Fraction(about["settings"][field]) for field in _EXACT}
+    exact = {field: _fraction(about["settings"][field]) for field in _EXACT}
     settings = ModelSettings(**about["settings"] | exact)
-    item_ids = as_ids("item", json.loads(file.read("items.json")))
+    item_ids = as_ids("item", list(_every(json.loads(file.read("items.json")))))
     arrays = {
         member.filename.removesuffix(".npy"): _array(file, member)
         for member in file.infolist()
         if member.filename.endswith(".npy")
     }
     counts, head = arrays.pop("counts"), arrays.pop("head")
-    model = ItemModel.of_arrays(arrays)
-    inside = head.dtype == np.int32 and head.size and (np.diff(head) > 0).all() and head[0] >= 0
-    if not inside or head[-1] >= item_ids.size or counts.shape != item_ids.shape or model.counts.shape != head.shape:
+    inside = head.dtype == np.int32 and head.ndim == 1 and (np.diff(head) > 0).all() and head[0] >= 0
+    if not inside or head[-1] >= item_ids.size or counts.shape != item_ids.shape:
         raise ValueError(name)
+    if any(not set(array.shape) <= {head.size} for array in arrays.values()):
+        raise ValueError(name)
+    model = ItemModel.of_arrays(arrays)
     return PublishedModel(
         settings=settings,
         guarantee=promise(settings),
@@ -116,6 +118,18 @@ def _array(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     if by_column or kind.kind not in "if" or len(data) != math.prod(shape) * kind.itemsize:
         raise ValueError(member.filename)
     array = np.frombuffer(data, dtype=kind).reshape(shape)
-    if not np.isfinite(array).all():
+    if not (np.abs(array) < _LARGEST).all():  # nan neither
         raise ValueError(member.filename)
     return array
+
+
+def _every(items: object) -> list[Any]:
+    if not isinstance(items, list):
+        raise TypeError
+    return items
+
+
+def _fraction(text: str) -> Fraction:
+    """Return a fraction of two whole numbers; a power of ten could be larger than the memory."""
+    above, _, below = text.partition("/")
+    return Fraction(int(above), int(below or "1"))

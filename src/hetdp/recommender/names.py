@@ -10,16 +10,15 @@ from hetdp.core.checks import Real
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles, observed_items
-from hetdp.profiles.reading.identifiers import Ids
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
+from hetdp.profiles.reading.identifiers import Ids, whole_numbers
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.parts import Parts
 from hetdp.recommender.published import ModelSettings
 from hetdp.tables.keys import choose
 
-__all__ = ["CATALOGUES", "MOST_NAMES", "choose_names", "chosen_names", "counted_names"]
+__all__ = ["MOST_NAMES", "choose_names", "chosen_names", "counted_names"]
 
-CATALOGUES = ("private", "given", "observed")
 #: The most names that a person can count in full for, where whole people are protected (`max_groups` of tables).
 MOST_NAMES = 8
 #: Finer steps for people who count a little for many names.
@@ -34,10 +33,11 @@ def choose_names(parts: Parts, settings: ModelSettings, stream: Stream, dials: P
     "private" costs as `chosen_names` says; "observed" gives away every item that somebody counts.
     """
     whole_people = settings.unit == "user"
-    names, counts = counted_names(parts, dials, whole_people=whole_people)
+    found = counted_names(parts, dials, whole_people=whole_people)
+    names = found.names
     if settings.catalogue == "private":
         kept = chosen_names(
-            counts,
+            found.counts,
             epsilon=settings.names_epsilon,
             delta=settings.names_delta,
             stream=stream,
@@ -49,36 +49,46 @@ def choose_names(parts: Parts, settings: ModelSettings, stream: Stream, dials: P
             "there must be an item that may be named. Got none instead: too few people count any. Give a catalogue, "
             "or raise epsilon or delta."
         )
-    return names
+    return found.as_ids(names)
 
 
-def counted_names(
-    parts: Parts, dials: PersonDials | None = None, *, whole_people: bool = False
-) -> tuple[Ids, NDArray[np.int64]]:
-    """Return the items that somebody counts, sorted, and the sum of the codes of each. Exact, so private.
+def counted_names(parts: Parts, dials: PersonDials | None = None, *, whole_people: bool = False) -> "NameCounts":
+    """Return the items that somebody counts, and the sum of the codes of each. Exact, so private.
 
     Whole people are counted in steps of their own, 255 * 2**15 of which are one item in full.
     """
-    found = parts.total(_Naming(dials, whole_people))
-    return found.names, found.counts
+    return parts.total(_Naming(dials, whole_people))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _NameCounts:
-    """Names, sorted, and how much each counts. Exact, so private."""
+class NameCounts:
+    """Names as texts, sorted, and how much each counts. Exact, so private.
 
-    names: Ids
+    Attributes
+    ----------
+    names, counts
+        Texts, also of whole numbers: a name that is not chosen must not decide what kind the others are of.
+    may_be_numbers
+        Whether the kind of some source allows for numbers: a column of them, or a text file, where any text may be one.
+    """
+
+    names: NDArray[np.object_]
     counts: NDArray[np.int64]
+    may_be_numbers: bool
 
-    def __add__(self, other: "_NameCounts") -> "_NameCounts":
-        mine, theirs = self.names, other.names
-        if mine.size and theirs.size and mine.dtype != theirs.dtype:  # a number is a text where another id is one
-            mine, theirs = (np.array([str(one) for one in side.tolist()], dtype=object) for side in (mine, theirs))
-        if not mine.size or not theirs.size:
-            return self if mine.size else other
-        names, places = np.unique(np.concatenate([mine, theirs]), return_inverse=True)
+    def __add__(self, other: "NameCounts") -> "NameCounts":
+        names, places = np.unique(np.concatenate([self.names, other.names]), return_inverse=True)
         counts = np.concatenate([self.counts, other.counts])
-        return _NameCounts(names, np.bincount(places, weights=counts, minlength=names.size).astype(np.int64))
+        return NameCounts(
+            names,
+            np.bincount(places, weights=counts, minlength=names.size).astype(np.int64),
+            self.may_be_numbers or other.may_be_numbers,
+        )
+
+    def as_ids(self, chosen: NDArray[np.object_]) -> Ids:
+        """Return chosen names as ids: whole numbers in their order if all of *these* are some, else texts."""
+        numbers = whole_numbers(chosen) if self.may_be_numbers else None
+        return chosen if numbers is None else np.sort(numbers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,15 +98,18 @@ class _Naming:
     dials: PersonDials | None
     whole_people: bool
 
-    def __call__(self, part: Profiles) -> _NameCounts:
+    def __call__(self, part: Profiles) -> NameCounts:
         coded = code_profiles(part)
         if self.dials is not None:
             coded = self.dials.present(coded, part.user_ids)
-        coded, ids = observed_items(coded, part)
         steps = coded.codes.astype(np.int64)
         if self.whole_people:
             steps = _steps_of_people(coded, None if self.dials is None else self.dials.codes(part.user_ids))
-        return _NameCounts(ids, np.bincount(coded.items, weights=steps, minlength=ids.size).astype(np.int64))
+        counts = np.bincount(coded.items, weights=steps, minlength=part.n_items).astype(np.int64)
+        (there,) = np.nonzero(np.bincount(coded.items, minlength=part.n_items))
+        texts = np.array([str(name) for name in part.item_ids[there].tolist()], dtype=object)
+        order = np.argsort(texts, kind="stable")
+        return NameCounts(texts[order], counts[there][order], part.guessed or part.item_ids.dtype != np.object_)
 
 
 def _steps_of_people(coded: CodedProfiles, dials: NDArray[np.uint8] | None) -> NDArray[np.int64]:

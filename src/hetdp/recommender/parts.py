@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hetdp.accounting.ledger.identity import canonical_ids
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.coded import CodedProfiles
 from hetdp.profiles.reading.identifiers import Ids, positions
 from hetdp.sketching.people import person_keys
 
@@ -144,13 +144,13 @@ class Part:
         return f"Part({self.coded.n_users} users)"
 
 
-def on_items(profiles: Profiles, item_ids: Ids, *, complete: bool) -> Part:
-    """Return a part on the items of a catalogue.
+def on_items(coded: CodedProfiles, own_ids: Ids, item_ids: Ids, *, complete: bool) -> CodedProfiles:
+    """Return what counts of some profiles on the items of a catalogue.
 
     Parameters
     ----------
-    profiles
-        Its people.
+    coded, own_ids
+        What counts, and the items it is about.
     item_ids
         The catalogue.
     complete
@@ -158,17 +158,19 @@ def on_items(profiles: Profiles, item_ids: Ids, *, complete: bool) -> Part:
 
     Examples
     --------
-    >>> part = on_items(Profiles.from_pairs([1, 1], ["b", "c"]), np.array(["a", "b"], dtype=object), complete=False)
-    >>> part.coded.items.tolist(), part.coded.n_items
+    >>> from hetdp.profiles.coded import code_profiles
+    >>> profiles = Profiles.from_pairs([1, 1], ["b", "c"])
+    >>> catalogue = np.array(["a", "b"], dtype=object)
+    >>> placed = on_items(code_profiles(profiles), profiles.item_ids, catalogue, complete=False)
+    >>> placed.items.tolist(), placed.n_items
     ([1], 2)
     """
-    places = positions(item_ids, profiles.item_ids)
-    coded = code_profiles(profiles)
+    places = positions(item_ids, own_ids)
     if complete:
         unknown = np.unique(coded.items[places[coded.items] < 0]).size
         if unknown:
             raise DataError(
-                f"the catalogue must list every item in the data. Got {unknown:,} of {profiles.n_items:,} items that "
-                "are not in it instead. Add them, or leave them out of the data."
+                f"the catalogue must list every item in the data. Got {unknown:,} that are not in it instead. Add "
+                "them, or leave them out of the data."
             )
-    return Part(profiles.user_ids, coded.renamed(places, item_ids.size))
+    return coded.renamed(places, item_ids.size)

@@ -9,10 +9,16 @@ from numpy.typing import NDArray
 
 from hetdp.accounting.composition import rho_of_epsilon_delta
 from hetdp.accounting.guarantee import Guarantee
+from hetdp.core.checks import fraction, one_of, whole
+from hetdp.core.errors import InvalidInput
 from hetdp.profiles.reading.identifiers import Ids
 from hetdp.recommender.model import ItemModel
 
-__all__ = ["ModelSettings", "PublishedModel"]
+__all__ = ["CATALOGUES", "RELEASES", "UNITS", "ModelSettings", "PublishedModel"]
+
+RELEASES = ("sketch", "matrix")
+UNITS = ("item", "user")
+CATALOGUES = ("private", "given", "observed")
 
 #: Part of epsilon that goes to names where they are chosen privately; measured, docs/recommender.md.
 NAMES_SHARE = Fraction(1, 10)
@@ -41,6 +47,19 @@ class ModelSettings:
     unit: str
     catalogue: str
     n_head: int
+
+    def __post_init__(self) -> None:
+        fraction("epsilon", self.epsilon)
+        if fraction("delta", self.delta) >= 1:
+            raise InvalidInput(f"delta must be below 1. Got {float(self.delta):g} instead.")
+        for name, choices in (("release", RELEASES), ("unit", UNITS), ("catalogue", CATALOGUES)):
+            one_of(name, getattr(self, name), choices)
+        whole("n_head", self.n_head, minimum=1)
+        if self.unit == "user" and self.release == "sketch":
+            raise InvalidInput(
+                "unit must be 'item' with release='sketch': a sketch protects items, and a whole person loses the sum "
+                "of theirs. Got 'user' instead. Use release='matrix'."
+            )
 
     @property
     def names_epsilon(self) -> Fraction:

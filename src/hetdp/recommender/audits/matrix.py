@@ -8,7 +8,7 @@ distribution, and weights and dials of 0 are replayed through `PrivateRecommende
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
@@ -26,12 +26,12 @@ from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.engines.audit_crowd import ITEMS, WEIGHTS, without
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.coded import CodedProfiles, code_profiles
 from hetdp.recommender import matrix
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.estimator import PrivateRecommender
 from hetdp.recommender.matrix import ONE_PAIR, MatrixRule, MatrixSums, noisy_sums
-from hetdp.recommender.parts import Part, on_items
+from hetdp.recommender.parts import Part
 
 __all__ = ["MUTANTS", "audit_cases"]
 
@@ -118,7 +118,7 @@ def _part(people: Sequence[Sequence[float]], dials: Sequence[float] | None = Non
     everybody = np.arange(len(people))
     profiles = Profiles.from_pairs(users, items, weights, user_ids=everybody, item_ids=np.arange(_ALL))
     codes = None if dials is None else PersonDials(everybody, list(dials)).codes(everybody)
-    return replace(on_items(profiles, profiles.item_ids, complete=True), dials=codes)
+    return Part(profiles.user_ids, code_profiles(profiles), codes)
 
 
 def _people(unit: str, subject: Sequence[float], *, in_full: bool = False) -> Part:
