@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hetdp import PrivateRecommender, Profiles
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import seeded_stream
 from hetdp.recommender.parts import Participants
@@ -56,3 +57,13 @@ def test_keys_are_those_of_the_sketches_and_may_end_in_zeros():
     assert len(people) == 7
     with pytest.raises(DataError, match="Got 5 who"):
         people.add_keys(close)
+
+
+@pytest.mark.parametrize(("settings", "passes"), [({}, 1), ({"n_head": 2}, 2), ({"catalogue": "observed"}, 2)])
+def test_progress_counts_parts_and_passes(settings, passes):
+    parts = [Profiles.from_pairs([person] * 3, ["a", "b", "c"]) for person in range(4)]
+    told = []
+    settings = {"catalogue": ["a", "b", "c"], **settings}
+    PrivateRecommender(progress=lambda *step: told.append(step), **settings).fit(parts)
+    assert [done for done, _ in told] == list(range(1, 4 * passes + 1))
+    assert {done <= whole for done, whole in told} == {True}

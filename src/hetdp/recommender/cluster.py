@@ -70,6 +70,8 @@ class ClusterParts(Parts):
         # A task, and not scattered data, which would be lost with the workers that hold it.
         shared = submit(_keep, (self._read, work), pure=False)
         waiting = [submit(_work_on, file, shared, pure=False) for file in self._given]
+        for one in waiting:
+            one.add_done_callback(self._step)
         while len(waiting) > 1:
             groups = [waiting[begin : begin + _TOGETHER] for begin in range(0, len(waiting), _TOGETHER)]
             waiting = [submit(_added, group, pure=False) for group in groups]

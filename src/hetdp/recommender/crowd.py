@@ -44,6 +44,8 @@ class Crowd:
         How much each person counts, where whole people are protected.
     threads
         How many blocks of people are worked on at a time.
+    progress
+        Called with how many parts were passed over, of how many, those of `add` included.
     """
 
     def __init__(
@@ -56,12 +58,15 @@ class Crowd:
         head: object = None,
         dials: PersonDials | None = None,
         threads: int = 1,
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.settings = settings
         self._simulated = stream.simulated
         self._home = Home(simulated=stream.simulated)
         self._published: PublishedModel | None = None
         self._complete = given is not None
+        choosing = head is None and (given is None or given.size > settings.n_head)
+        parts.watch(progress, 1 + (given is None) + choosing)
         self.item_ids = choose_names(parts, settings, stream, dials) if given is None else given
         self._secret = stream.key()
         self._people = Participants(self._secret)

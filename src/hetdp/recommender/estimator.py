@@ -216,7 +216,16 @@ class PrivateRecommender(Estimator):
         own = stream.child() if stream.simulated else stream
         given = self._given_items(parts, by_position=by_position)
         settings = self._settings(given=given is not None)
-        return Crowd(settings, parts, own, given=given, head=self.head, dials=dials, threads=self._threads)
+        return Crowd(
+            settings,
+            parts,
+            own,
+            given=given,
+            head=self.head,
+            dials=dials,
+            threads=self._threads,
+            progress=self.progress,
+        )
 
     @property
     def _public(self) -> PublishedModel:

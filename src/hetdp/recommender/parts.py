@@ -50,6 +50,8 @@ class Parts:
             raise InvalidInput("parts must be at least one. Got none instead.")
         self._given = tuple(given)
         self._read = read
+        self._progress: Callable[[int, int], None] | None = None
+        self._done, self._steps = 0, 0
 
     def __len__(self) -> int:
         return len(self._given)
@@ -61,9 +63,24 @@ class Parts:
     def close(self) -> None:
         """Let go of whatever else reads them."""
 
+    def watch(self, progress: Callable[[int, int], None] | None, passes: int) -> None:
+        """Tell how far the next passes have come: how many parts were passed over, of how many."""
+        self._progress, self._done, self._steps = progress, 0, passes * len(self)
+
+    def _step(self, *_: object) -> None:
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, max(self._done, self._steps))
+
     def total(self, work: Callable[[Profiles], Addable]) -> Addable:
         """Return the sum of what some work makes of each part; it is the same in any order."""
-        return reduce(operator.add, map(work, self))
+
+        def worked() -> Iterator[Addable]:
+            for part in self:
+                yield work(part)
+                self._step()
+
+        return reduce(operator.add, worked())
 
 
 class Participants:
