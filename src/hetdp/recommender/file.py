@@ -93,9 +93,9 @@ def _opened(file: zipfile.ZipFile, name: str) -> PublishedModel:
     inside = head.dtype == np.int32 and head.ndim == 1 and (np.diff(head) > 0).all() and head[0] >= 0
     if not inside or head[-1] >= item_ids.size or counts.shape != item_ids.shape:
         raise ValueError(name)
-    if any(not set(array.shape) <= {head.size} for array in arrays.values()):
-        raise ValueError(name)
     model = ItemModel.of_arrays(arrays)
+    if model.counts.shape != head.shape or model.weights.shape != (head.size, head.size):
+        raise ValueError(name)
     return PublishedModel(
         settings=settings,
         guarantee=promise(settings),
