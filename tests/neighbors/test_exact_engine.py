@@ -158,7 +158,7 @@ def test_wherever_the_words_run_out_nothing_is_counted_twice(monkeypatch, words,
     """With three words a draw, the buffer ends before every possible candidate of some recipient."""
     from hetdp.neighbors.engines.exact import engine
 
-    monkeypatch.setattr(engine, "_FIRST_WORDS", words)
+    monkeypatch.setattr(engine, "_first_words", lambda *_: words)
     monkeypatch.setattr(engine, "_MORE_WORDS", words)
     coded = crowd(11, 6, 5, seed=9)
     recipients = copies(coded, 3, 2000)

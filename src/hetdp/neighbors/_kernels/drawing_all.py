@@ -31,7 +31,8 @@ def draw_all(
     inverse: NDArray[np.float64],
     tables: LaplaceTables,
     squared: bool,  # noqa: FBT001  (compiled functions take arguments by position)
-    all_words: NDArray[np.uint64],
+    first_words: NDArray[np.uint64],
+    more_words: NDArray[np.uint64],
     work: Workspace,
     out_scores: NDArray[np.float64],
     out_indices: NDArray[np.int32],
@@ -42,9 +43,10 @@ def draw_all(
     candidates = inverse.size - 1
     k = best.size
     while state[TURN] < who.size:
-        if state[TURN] - state[FIRST] >= all_words.shape[0]:
+        if state[TURN] - state[FIRST] >= first_words.shape[0]:
             return False
-        words, position = all_words[state[TURN] - state[FIRST]], 0
+        words = more_words if state[REFILLS] else first_words[state[TURN] - state[FIRST]]
+        position = 0
         user = who[state[TURN]]
         if not state[_PREPARED]:
             accumulate(rows.ids[rows.starts[user] : rows.starts[user + 1]], index, sums)

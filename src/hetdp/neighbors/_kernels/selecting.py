@@ -49,7 +49,8 @@ def select(
     inverse: NDArray[np.float64],
     tables: LaplaceTables,
     thresholds: ThresholdTables,
-    all_words: NDArray[np.uint64],
+    first_words: NDArray[np.uint64],
+    more_words: NDArray[np.uint64],
     work: Workspace,
     out_scores: NDArray[np.float64],
     out_indices: NDArray[np.int32],
@@ -57,8 +58,8 @@ def select(
     """Fill the lists of the recipients `who`; return whether it is done, else call again with more words.
 
     `rows` holds what each recipient has, `bars` the candidates that may not be in their lists. `inverse` holds
-    1 / factor of each candidate, its last entry the smallest of all; scores are (sum + noise) * factor. `all_words` has
-    a row for each recipient from `state[FIRST]` on.
+    1 / factor of each candidate, its last entry the smallest of all; scores are (sum + noise) * factor. `first_words`
+    has a row for each recipient from `state[FIRST]` on, `more_words` goes on where one of them has run out.
     """
     state, sums, strong, barred = work.state, work.sums, work.strong, work.barred
     best, chosen = work.best, work.chosen
@@ -69,9 +70,10 @@ def select(
     top = thresholds.coins.shape[0] - 1
     taken = np.empty(thresholds.high.shape[1], dtype=np.int64)
     while state[TURN] < who.size:
-        if state[TURN] - state[FIRST] >= all_words.shape[0]:
+        if state[TURN] - state[FIRST] >= first_words.shape[0]:
             return False
-        words, position = all_words[state[TURN] - state[FIRST]], 0
+        words = more_words if state[REFILLS] else first_words[state[TURN] - state[FIRST]]
+        position = 0
         user = who[state[TURN]]
         if state[_PHASE] == _PREPARE:
             own = rows.ids[rows.starts[user] : rows.starts[user + 1]]

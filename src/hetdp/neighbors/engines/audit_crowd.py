@@ -47,8 +47,9 @@ def population(profile: Sequence[float], weights: Sequence[float] = WEIGHTS, cop
     return code_profiles(pairs)
 
 
-def recipients(count: int) -> Holdings:
-    """Return so many recipients who have all six items."""
-    items = np.tile(np.arange(ITEMS, dtype=np.int32), count)
-    starts = np.arange(0, (count + 1) * ITEMS, ITEMS, dtype=np.int64)
-    return Holdings(starts, items)
+def recipients(count: int, after: Sequence[float] | None = None) -> Holdings:
+    """Return so many recipients who have all six items; after one with the given profile, if there is one."""
+    first = np.flatnonzero(np.array(after) >= 0.5) if after is not None else np.empty(0, dtype=np.intp)  # noqa: PLR2004
+    sizes = [*([] if after is None else [first.size]), *[ITEMS] * count]
+    items = np.concatenate([first, np.tile(np.arange(ITEMS), count)]).astype(np.int32)
+    return Holdings(np.cumsum([0, *sizes], dtype=np.int64), items)

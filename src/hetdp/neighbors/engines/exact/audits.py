@@ -24,7 +24,7 @@ def _lists(
     epsilon: Fraction = EPSILON,
     every_pair: bool = False,
 ) -> NDArray[np.float64]:
-    """Return three neighbours and their scores for each recipient."""
+    """Return three neighbours and their scores for each recipient, after the user has got a list too."""
     coded = population(profile, weights)
     lists = exact_neighbors(
         coded,
@@ -32,11 +32,11 @@ def _lists(
         epsilon=epsilon,
         stream=as_stream(random_state),
         factors=np.ones(coded.n_users),
-        own=recipients(size),
+        own=recipients(size, after=profile),
         members=False,
         every_pair=every_pair,
     )
-    return np.concatenate([lists.indices, lists.scores], axis=1)
+    return np.concatenate([lists.indices, lists.scores], axis=1)[1:]
 
 
 SUBJECTS: dict[str, Subject] = {
@@ -77,4 +77,16 @@ def _raw_sizes(broken: bool) -> Subject:  # noqa: FBT001
     return lists
 
 
-MUTANTS = (_twice_the_level, _weights_ignored, _raw_sizes)
+@mutant("noise that begins where another list ends", by_replay, without([1]), {1: 0.0}, odd_values=False)
+def _one_stream(broken: bool) -> Subject:  # noqa: FBT001
+    """Noise in one stream: an item of weight 0 makes the own list longer work, and moves the noise of others."""
+
+    def lists(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
+        stream = as_stream(random_state)
+        stream.words(sum(value > 0 for value in profile) if broken else 0)
+        return _lists(profile, size, stream)
+
+    return lists
+
+
+MUTANTS = (_twice_the_level, _weights_ignored, _raw_sizes, _one_stream)

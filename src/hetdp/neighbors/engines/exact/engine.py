@@ -1,5 +1,6 @@
 """The exact engine: every pair is compared, every pair has noise of its own, and the cost follows the common items."""
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -24,10 +25,13 @@ __all__ = ["EXACT", "NoisyTopK", "exact_neighbors"]
 _DENSE_SHARE = 30
 #: ... as long as all dense rows together stay below so many bytes.
 _DENSE_BYTES = 1 << 28
-#: Random words of each recipient to begin with, and whenever they run out; and how many are drawn at a time.
-_FIRST_WORDS = 1536
-_MORE_WORDS = 1 << 14
+#: Random words made at a time: the first of many recipients, or more for one who has run out.
 _WORDS = 1 << 16
+_MORE_WORDS = 1 << 13
+#: What a kernel keeps in reserve, what it takes for each candidate that enters a list for a while, and what is little.
+_RESERVE = 1024
+_WORDS_PER_ENTRY = 24
+_FEWEST_WORDS = 4096
 #: The largest sum that 16 bits hold, and the candidates from which on it pays to use so few.
 _LARGEST_SMALL = 65_535
 _MANY = 4_096
@@ -230,6 +234,7 @@ class NoisyTopK:
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         from hetdp.neighbors._kernels.drawing_all import draw_all
         from hetdp.neighbors._kernels.selecting import select
+        from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, TURN
 
         work = _workspace(self.factors.size, self.k, dtype, self.base)
         inverse = 1.0 / self.factors
@@ -241,21 +246,23 @@ class NoisyTopK:
         middle: Any = threshold_tables(self.scale)
         if self.every_pair or self.squared:
             kernel, middle = draw_all, self.squared
-        words = np.empty((0, 0), dtype=np.uint64)
-        while not kernel(*common, middle, words, work, scores, indices):
-            words = _next_words(source, who, work)
+        first, more = np.empty((0, 0), dtype=np.uint64), np.empty(0, dtype=np.uint64)
+        each = _first_words(self.k, self.factors.size)
+        while not kernel(*common, middle, first, more, work, scores, indices):
+            turn, refills = int(work.state[TURN]), int(work.state[REFILLS])
+            if refills:
+                more = source.words(who[turn : turn + 1], [refills], count=_MORE_WORDS)[0]
+                continue
+            work.state[FIRST] = turn
+            following = who[turn : turn + max(1, _WORDS // each)]
+            first = source.words(following, np.zeros(following.size), count=each)
         return scores, indices
 
 
-def _next_words(source: KeyedWords, who: NDArray[np.int32], work: "Workspace") -> NDArray[np.uint64]:
-    """Return the first words of the next recipients, or more of those of the one whose words ran out."""
-    from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, TURN
-
-    turn, refills = int(work.state[TURN]), int(work.state[REFILLS])
-    work.state[FIRST] = turn
-    each, count = (_MORE_WORDS, 1) if refills else (_FIRST_WORDS, max(1, _WORDS // _FIRST_WORDS))
-    following = who[turn : turn + count]
-    return source.words(following, np.full(following.size, refills), count=each)
+def _first_words(k: int, candidates: int) -> int:
+    """Return how many words most recipients need: k (1 + ln(candidates / k)) candidates enter a list for a while."""
+    entries = k * (1.0 + math.log(max(1.0, candidates / k)))
+    return max(_FEWEST_WORDS, 2 * ((_RESERVE + int(_WORDS_PER_ENTRY * entries)) // 2))
 
 
 def _workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> "Workspace":
