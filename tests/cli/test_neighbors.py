@@ -213,6 +213,16 @@ class TestRecommend:
         assert np.mean([first[f"u{g}-0"] == f"i{g}-12" for g in range(GROUPS)]) > 0.8
         about = json.loads(table.schema.metadata[b"hetdp"])
         assert about["epsilon_neighbors"] + about["epsilon_recommendations"] == pytest.approx(level)
+        assert about["voters"] == 100
+
+    def test_voters_are_a_setting_of_votes_alone(self, run):
+        options = ("likes.csv", "--epsilon", 1, "--voters", 7, "--json", "--dry-run")
+        _, out, _ = run("recommend", *options, "--engine", "exact")
+        assert json.loads(out)["voters"] == 7
+        code, _, err = run("recommend", *options)
+        assert code == 2
+        assert "--voters: no meaning with --engine model" in err
+        assert run("neighbors", *options)[0] == 2
 
 
 @pytest.mark.usefixtures("folder")
@@ -288,7 +298,7 @@ class TestSources:
         )
         assert "at epsilon 0.5, a neighbour needs about" in run("neighbors", *options, 0.5)[2]
         remark = run(*VOTES, *options, 1)[2]
-        assert "at epsilon 0.3333 (the part that finds neighbours), a neighbour needs about" in remark
+        assert "at epsilon 0.4 (the part that finds neighbours), a neighbour needs about" in remark
         assert "at epsilon 1, a neighbour needs" in run("recommend", *options, 1, "--engine", "sketch")[2]
 
 

@@ -24,8 +24,8 @@ from hetdp.profiles.holdings import Holdings
 
 __all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "split_epsilon", "vote_selection", "vote_weights"]
 
-#: Part of epsilon that finds neighbours: votes need more. Measured on the built-in sets; see docs/neighbors.md.
-_NEIGHBORS_SHARE = Fraction(1, 3)
+#: Part of epsilon that finds neighbours: votes need more. Measured; see docs/neighbors.md.
+_NEIGHBORS_SHARE = Fraction(2, 5)
 #: The popularity of an item counts like so many votes at epsilon = 1, and more where votes are noisier.
 _PRIOR_VOTES = Fraction(8)
 _MOST_PRIOR_VOTES = Fraction(100)
@@ -50,7 +50,7 @@ def split_epsilon(epsilon: Real, engine: str = "exact") -> tuple[Fraction, Fract
     Examples
     --------
     >>> split_epsilon(1, "exact")
-    (Fraction(1, 3), Fraction(2, 3))
+    (Fraction(2, 5), Fraction(3, 5))
     >>> split_epsilon(3, "sketch")
     (Fraction(3, 1), Fraction(0, 1))
     """
@@ -110,9 +110,14 @@ def recommend_items(
 def _prior(coded: CodedProfiles, epsilon: Fraction, worth: float, stream: Stream) -> NDArray[np.int64]:
     """Return what the popularity of each item is worth, `worth` votes at most, in steps. Released with `epsilon`."""
     counts = np.bincount(coded.items, weights=coded.codes, minlength=coded.n_items).astype(np.int64)
-    noisy = counts + laplace_integers(WEIGHT_STEPS / epsilon, coded.n_items, stream)
-    share = np.clip(noisy / (WEIGHT_STEPS * max(1, coded.n_users)), 0.0, 1.0)
-    return np.rint(share * worth * WEIGHT_STEPS).astype(np.int64)
+    scale = WEIGHT_STEPS / epsilon
+    noisy = (counts + laplace_integers(scale, coded.n_items, stream)).astype(np.float64)
+    # Where noise is most of what makes popularities differ, they are drawn to their mean (Stein).
+    spread, noise = float(noisy.var()) if noisy.size else 0.0, 2.0 * float(scale) ** 2
+    trust = max(0.0, 1.0 - noise / spread) if spread > 0.0 else 0.0
+    centre = float(noisy.mean()) if noisy.size else 0.0
+    share = (centre + trust * (noisy - centre)) / (WEIGHT_STEPS * max(1, coded.n_users))
+    return np.rint(np.clip(share, 0.0, 1.0) * worth * WEIGHT_STEPS).astype(np.int64)
 
 
 def vote_selection(

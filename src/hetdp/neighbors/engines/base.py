@@ -53,7 +53,7 @@ _NAMES = "Names of users, and of items that somebody counts, are taken as public
 # Seconds on one thread and bytes, measured on one machine with benchmarks/populations.py; right within a factor of
 # three or so on another.
 _SECONDS_PER_PAIR = 3e-7  # coding, inverting
-_SECONDS_PER_ENTRY = 3e-7  # finding one neighbour of one user
+_SECONDS_PER_ENTRY = 1e-6  # finding one neighbour of one user
 _SECONDS_PER_VOTE_ITEM = 1.2e-9  # looking at one item for one user
 _SECONDS_PER_VOTE = 2e-8  # one item of one neighbour of one user
 _FIXED_BYTES = 250 * 2**20
