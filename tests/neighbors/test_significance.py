@@ -7,7 +7,6 @@ import pytest
 
 import hetdp
 from hetdp.neighbors.engines.sketch.engine import sketch_items_to_stand_out, sketch_significance
-from hetdp.neighbors.recommending import vote_weights
 from hetdp.neighbors.scores import items_to_stand_out, overlap_significance
 from hetdp.node.neighbors import find_neighbors
 from hetdp.node.protocol.messages import SignedSketch
@@ -85,13 +84,3 @@ def test_few_items_cannot_stand_out():
     common = {"n_users": 5_000, "epsilon": 0.5}
     assert np.isinf(sketch_items_to_stand_out(size=5, **common))
     assert sketch_items_to_stand_out(size=400, **common) < 400
-
-
-def test_votes_are_weighed_by_the_share_that_is_no_stranger():
-    """Ten equally good neighbours, one stranger to be expected among them: each vote counts nine tenths."""
-    sure = np.full((1, 10), np.exp(-1.0))
-    assert vote_weights(sure) == pytest.approx(np.full((1, 10), 0.9))
-    weights = vote_weights(np.array([[1.0, 0.99, 0.5, 0.0, np.nan]]))
-    assert (np.diff(weights) <= 0).all()
-    assert weights[0, 0] == 1
-    assert weights[0, 3:].tolist() == [0, 0]

@@ -1,7 +1,7 @@
 """Items for each user: what the neighbours have, counted with noise, leaning on what everybody has.
 
-Each neighbour votes for the items it has, with its weight for the item, and the more the surer it is that it is no
-stranger (`vote_weights`). The votes of a recipient are released as the best n of all items under noise,
+Each neighbour votes for the items it has, with its weight for the item, and the more the more alike it seems
+(`vote_weights`). The votes of a recipient are released as the best n of all items under noise,
 which is the selection of the exact engine again: items are the candidates, and the neighbours are what the recipient
 "has". Few neighbours cannot outvote the noise on a large catalogue, so the votes start from what the popularity of the
 item, released once for everybody, lets one expect.
@@ -27,8 +27,8 @@ __all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "split_epsilon", "vot
 #: Part of epsilon that finds neighbours: votes need more. Measured; see docs/neighbors.md.
 _NEIGHBORS_SHARE = Fraction(2, 5)
 #: The popularity of an item counts like so many votes at epsilon = 1, and more where votes are noisier.
-_PRIOR_VOTES = Fraction(8)
-_MOST_PRIOR_VOTES = Fraction(100)
+_PRIOR_VOTES = Fraction(16)
+_MOST_PRIOR_VOTES = Fraction(200)
 #: Votes are weighed in steps of 1/256.
 _WHOLE_VOTE = 256
 
@@ -110,12 +110,13 @@ def recommend_items(
 def _prior(coded: CodedProfiles, epsilon: Fraction, worth: float, stream: Stream) -> NDArray[np.int64]:
     """Return what the popularity of each item is worth, `worth` votes at most, in steps. Released with `epsilon`."""
     counts = np.bincount(coded.items, weights=coded.codes, minlength=coded.n_items).astype(np.int64)
+    if not counts.size:
+        return counts
     scale = WEIGHT_STEPS / epsilon
     noisy = (counts + laplace_integers(scale, coded.n_items, stream)).astype(np.float64)
     # Where noise is most of what makes popularities differ, they are drawn to their mean (Stein).
-    spread, noise = float(noisy.var()) if noisy.size else 0.0, 2.0 * float(scale) ** 2
-    trust = max(0.0, 1.0 - noise / spread) if spread > 0.0 else 0.0
-    centre = float(noisy.mean()) if noisy.size else 0.0
+    centre, spread = float(noisy.mean()), float(noisy.var())
+    trust = max(0.0, 1.0 - 2.0 * float(scale) ** 2 / spread) if spread > 0.0 else 0.0
     share = (centre + trust * (noisy - centre)) / (WEIGHT_STEPS * max(1, coded.n_users))
     return np.rint(np.clip(share, 0.0, 1.0) * worth * WEIGHT_STEPS).astype(np.int64)
 
@@ -159,21 +160,18 @@ def vote_selection(
     )
 
 
-def vote_weights(sure: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how much each neighbour's vote counts, from the significance of lists (best first): 0 where it is nan.
+def vote_weights(scores: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Return how much each neighbour's vote counts, from the scores of lists (best first): 0 where it is nan.
 
-    A vote need not be beyond doubt to help, so its weight is milder than the significance: one minus the share of
-    strangers to be expected among the neighbours down to this place. Where nobody gets by noise alone with probability
-    s, -log(s) strangers are expected to (Poisson).
+    A vote need not be beyond doubt to help. The first k count in full, those after them as much as they score in
+    comparison with the k-th: in a small crowd, where voters are nearly everybody, most count for little.
 
     Examples
     --------
-    >>> vote_weights(np.array([[0.95, 0.6, 0.01]])).round(2)
-    array([[0.95, 0.74, 0.  ]])
+    >>> vote_weights(np.array([[8.0, 4.0, 3.0, -1.0]]), 2)
+    array([[1.  , 1.  , 0.75, 0.  ]])
     """
-    with np.errstate(divide="ignore"):
-        strangers = np.where(np.isnan(sure), np.inf, -np.log(sure))
-    shares = strangers / np.arange(1, sure.shape[-1] + 1)
-    # The smallest share of this place and all after it, so that weights never rise down the list.
-    best = np.minimum.accumulate(shares[..., ::-1], axis=-1)[..., ::-1]
-    return np.where(np.isnan(sure), 0.0, 1.0 - np.minimum(best, 1.0))
+    least = scores[:, min(k, scores.shape[1]) - 1, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(least > 0, np.clip(scores / least, 0.0, 1.0), 1.0)
+    return np.where(np.isnan(scores), 0.0, shares)

@@ -199,11 +199,10 @@ class Fitted:
         from hetdp.neighbors.recommending import vote_weights
 
         voters = slice(max(1, self.search.voters))
-        sure = self.significance[:, voters]
-        weights = vote_weights(sure)
-        return self.lists.indices[:, voters], np.where(
-            sure < SIGNIFICANT, 0.0, weights
-        ) if significant_only else weights
+        weights = vote_weights(self.lists.scores[:, voters], self.search.k)
+        if significant_only:
+            weights = np.where(self.significance[:, voters] >= SIGNIFICANT, weights, 0.0)
+        return self.lists.indices[:, voters], weights
 
 
 class Engine(ABC):
