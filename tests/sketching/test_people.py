@@ -3,13 +3,16 @@
 Statistical tests use fixed seeds and a false-alarm rate of at most 1e-6.
 """
 
+import hashlib
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy import stats
 
 from hetdp.core.randomness import seeded_stream
+from hetdp.noise.coins import binary_digits, logistic
 from hetdp.sketching import people as people_module
 from hetdp.sketching.law import sketch_tables
 from hetdp.sketching.people import PeopleBits, person_keys
@@ -34,6 +37,37 @@ def law_pvalue(bits, probabilities):
     n = bits.shape[0]
     ones, expected = bits.sum(axis=0), n * np.asarray(probabilities)
     return stats.chi2.sf(((ones - expected) ** 2 / (expected * (1 - expected / n))).sum(), len(probabilities))
+
+
+def slow_bit(label, item, code, *, epsilon, secret):
+    """One bit as docs/proofs/recommender.md has it: blocks of AES by hand, digits as whole numbers of any size."""
+    key = hashlib.blake2b(f"t{label}".encode(), key=secret, digest_size=11, person=b"hetdp-person").digest()
+    coins = hashlib.blake2b(key=secret, digest_size=32, person=b"hetdp-coins").digest()
+
+    def words(purpose, counter):
+        block = key + bytes([purpose]) + counter.to_bytes(4, "little")
+        found = Cipher(algorithms.AES(coins), modes.ECB()).encryptor().update(block)  # noqa: S305
+        return [int.from_bytes(found[begin : begin + 8], "little") for begin in (0, 8)]
+
+    group, word, place = item // 512, item // 64 % 8, item % 64
+    first = [words(1, 32 * group + (8 * digit + word) // 2)[(8 * digit + word) % 2] >> place & 1 for digit in range(8)]
+    high, low = words(2, item)
+    base = int("".join(map(str, first)), 2) << 128 | high << 64 | low
+    high, low = words(3, item)
+    chance = binary_digits(logistic(epsilon), 136) + 1
+    second = sketch_tables(epsilon).extra[code]
+    return base < chance or (high << 64 | low) < (int(second[0]) << 64 | int(second[1]))
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(6)])
+def test_bits_are_those_of_the_proof(epsilon):
+    random = np.random.default_rng(7)
+    rows = [{int(item): int(random.integers(1, 256)) for item in random.choice(700, 200, replace=False)} for _ in "ab"]
+    expected = [
+        [slow_bit(label, item, row.get(item, 0), epsilon=epsilon, secret=SECRET) for item in range(700)]
+        for label, row in zip("ab", rows, strict=True)
+    ]
+    np.testing.assert_array_equal(bits_of(rows, 700, ["a", "b"], epsilon=epsilon), expected)
 
 
 # At 8, q < 1/256: every one comes from the digits behind the first eight. Ones are rare, so only larger errors show.

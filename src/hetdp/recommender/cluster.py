@@ -7,6 +7,7 @@ So a worker that dies is replaced by another, and the model is the same, bit for
 import operator
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -68,24 +69,33 @@ class ClusterParts(Parts):
         """Return the sum of what some work makes of each file, done by the workers."""
         submit = self._client.submit
         # A task, and not scattered data, which would be lost with the workers that hold it.
-        shared = submit(_keep, (self._read, work), pure=False)
+        shared = submit(_keep, _Shared(self._read, work), pure=False)
         waiting = [submit(_work_on, file, shared, pure=False) for file in self._given]
         for one in waiting:
             one.add_done_callback(self._step)
+        depth = 0
         while len(waiting) > 1:
             groups = [waiting[begin : begin + _TOGETHER] for begin in range(0, len(waiting), _TOGETHER)]
-            waiting = [submit(_added, group, pure=False) for group in groups]
+            depth += 1  # added up as soon as they are there: results are large, and there may be thousands
+            waiting = [submit(_added, group, pure=False, priority=depth) for group in groups]
         found: Addable = waiting[0].result()
         return found
 
 
-def _keep(shared: Any) -> Any:  # noqa: ANN401
+@dataclass(frozen=True, eq=False, repr=False)
+class _Shared:
+    """What is the same for all files. No tuple: Dask would take one that begins with a function for a task."""
+
+    read: Read
+    work: Callable[[Profiles], Any]
+
+
+def _keep(shared: _Shared) -> _Shared:
     return shared
 
 
-def _work_on(file: str, shared: tuple[Read, Callable[[Profiles], Any]]) -> Any:  # noqa: ANN401
-    read, work = shared
-    return work(read(file))
+def _work_on(file: str, shared: _Shared) -> Any:  # noqa: ANN401
+    return shared.work(shared.read(file))
 
 
 def _added(parts: list[Any]) -> Any:  # noqa: ANN401
