@@ -45,6 +45,12 @@ class TestLearn:
         assert set(items) < {f"item 0{place}" for place in range(2, 8)}
         assert len(items) == 3
 
+    def test_reasons_are_own_items(self, run):
+        assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
+        out = run("recommend", "--model", "m.hetdp", "--profile", "me.csv", "-n", 2, "--why", "--json")[1]
+        assert {row["because"] for row in json.loads(out)["first_rows"]} <= {"item 00, item 01", "item 01, item 00"}
+        assert "--why" in run("recommend", "likes.csv", "--epsilon", 5, "--why")[2]
+
     def test_profiles_of_several_people_and_plain_lines(self, run):
         assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
         Path("us.csv").write_text("user,item\nann,item 00\nbob,item 20\n")

@@ -1,12 +1,14 @@
 """`hetdp recommend`: items for each user, from a model of everybody (at home, or learned first) or from neighbours."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 from click.core import ParameterSource
+from numpy.typing import NDArray
 
 from hetdp.cli.learn import MODEL_SECTIONS, OF_MODELS, LearnCommand, model_options
 from hetdp.cli.neighbors import SearchCommand, neighbor_options
@@ -34,18 +36,21 @@ if TYPE_CHECKING:
 __all__ = ["recommend"]
 
 _MODEL = "model"
+#: Own items named for each recommendation.
+_REASONS = 3
 _OF_NEIGHBORS = ("voters", "neighbors", "score", "sizes", "cycles", "significant_only")
 
 
 @click.command(
     cls=Sectioned,
-    sections=MODEL_SECTIONS | {"At home": ("model_file", "profile"), "Neighbours": _OF_NEIGHBORS},
+    sections=MODEL_SECTIONS | {"At home": ("model_file", "profile", "why"), "Neighbours": _OF_NEIGHBORS},
     short_help="Recommend items to each user, privately.",
 )
 @click.argument("data", required=False, type=click.Path(path_type=Path))
 @click.option("--model", "model_file", type=click.Path(path_type=Path), help="Model to use, instead of DATA.")
 @click.option("--profile", type=click.Path(path_type=Path),
               help="Own items: a file with a column of items, or of users and items.")  # fmt: skip
+@click.option("--why", is_flag=True, help="With --model: name the own items that speak most for each.")
 @click.option("--items", "-n", type=click.IntRange(min=1), default=10, show_default=True, help="Items per user.")
 @click.option("--epsilon", type=float, help="Privacy level of an item of weight 1, in all.")
 @click.option("--engine", type=click.Choice((_MODEL, *ENGINES)), default=_MODEL, show_default=True,
@@ -64,6 +69,7 @@ def recommend(
     voice: Voice,
     model_file: Path | None,
     profile: Path | None,
+    why: bool,
     items: int,
     engine: str,
     output: Path | None,
@@ -87,10 +93,11 @@ def recommend(
         _refuse(("data", "epsilon", "engine", "catalogue", *OF_MODELS, *_OF_NEIGHBORS), "with --model")
         if model_file is None or profile is None:
             raise click.UsageError("--model and --profile go together: a model, and the items of whoever asks.")
-        _at_home(model_file, Source.take(profile, options, voice), shown)
+        _at_home(model_file, Source.take(profile, options, voice), replace(shown, why=why))
         return
     if data is None or options["epsilon"] is None:
         raise click.UsageError("DATA and --epsilon are needed to learn from; or --model and --profile, at home.")
+    _refuse(("why",), "without --model: a reason is for its owner only")
     useless = _OF_NEIGHBORS if engine == _MODEL else OF_MODELS
     _refuse(useless, f"with --engine {engine}")
     for name in useless:
@@ -126,11 +133,14 @@ class _Shown:
     items: int
     output: Path | None
     voice: Voice
+    why: bool = False
 
     def show(self, model: "PrivateRecommender", asking: "Profiles | None", facts: dict[str, Any]) -> None:
         """Write the lists, or show the first ones, and say what is promised."""
         with self.voice.progress("Recommending") as model.progress, self.voice.remarks():
             rows = Lists.from_frame(model.recommend(self.items, profiles=asking))
+        if self.why and asking is not None:
+            rows = Lists({**rows.columns, "because": _reasons(model, asking, rows)})
         about = plain({**facts, "n": self.items, "guarantee": model.guarantee_.text})
         if self.output is not None:
             rows.write(self.output, about)
@@ -143,6 +153,18 @@ class _Shown:
         if self.output is None:
             rows.show(f"The first {min(SHOWN, rows.n_rows)} of {rows.n_rows:,} recommendations")
         print_promise(model.guarantee_)
+
+
+def _reasons(model: "PrivateRecommender", asking: "Profiles", rows: Lists) -> NDArray[np.object_]:
+    """Return the own items that speak most for each recommendation, in words."""
+    own = {user: list(asking.profile(user)) for user in asking.user_ids.tolist()}
+    reasons = []
+    for user, item in zip(rows.columns["user"].tolist(), rows.columns["item"].tolist(), strict=True):
+        parts = Lists.from_frame(model.explain(own[user], item)).columns
+        named = zip(parts["item"].tolist(), parts["contribution"].tolist(), strict=True)
+        speaking = [str(one) for one, amount in named if one is not None and amount > 0]
+        reasons.append(", ".join(speaking[:_REASONS]) or "popular")
+    return np.array(reasons, dtype=object)
 
 
 def _at_home(model_file: Path, source: Source, shown: _Shown) -> None:

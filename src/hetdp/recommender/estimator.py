@@ -308,12 +308,8 @@ class PrivateRecommender(Estimator):
             raise InvalidInput(f"profile must be that of one person. Got {asking.n_users} instead.")
         own = holdings(asking, public.item_ids)
         parts = contributions(public.model, public.head, own.items, place)
-        return as_frame(
-            {
-                "item": [None if one < 0 else public.item_ids[one] for one in parts.items.tolist()],
-                "contribution": parts.amounts,
-            }
-        )
+        names = [None if one < 0 else public.item_ids[one] for one in parts.items.tolist()]
+        return as_frame({"item": np.array(names, dtype=object), "contribution": parts.amounts})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file: the public part, all that `load` needs.
