@@ -8,6 +8,7 @@ import json
 import math
 import re
 import shutil
+from html import unescape
 
 import pytest
 
@@ -18,8 +19,10 @@ from hetdp.experiments.report.charts import panel_chart, styled
 from hetdp.experiments.report.contents import answer, lead, numbers_csv
 from hetdp.experiments.report.figures import FIGURES, Series, present_series, remarks
 from hetdp.experiments.reproduction import reproduce
+from hetdp.experiments.rivals import beside_rivals
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.experiments.weight_rules import GROUPS
+from hetdp.profiles import Profiles
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTHS = {"desktop": 1280, "phone": 390}
@@ -75,6 +78,30 @@ def test_the_page_refers_to_nothing_outside(html):
     assert "url(" not in page
     assert "default-src 'none'" in page
     assert html.count("<script") == html.count("</script>") == 3
+
+
+def test_recommendations_stand_beside_their_rivals(made, html):
+    found = made.evaluation.rivals["survey_like"]
+    page = re.sub(r"<script\b.*?</script>", "", html, flags=re.DOTALL)
+    section = unescape(page.split('id="rivals"')[1].split("</section>")[0])
+    for row in found.items:
+        assert f"<td>{row.method}</td>" in section
+        assert f"{row.ndcg:.3f} ± {row.ndcg_half_width:.3f}" in section
+    recalls = {row.method: row.recall for row in found.neighbors}
+    assert (
+        f"{recalls['same people']:.3f} on survey_like, where true ones reach {recalls['true neighbours']:.3f}"
+        in section
+    )
+    assert {row.epsilon for row in found.items if row.method == "model"} == {1.0, 3.0}
+    assert {row.weights for row in found.items if row.epsilon} == {"westin 0.34,0.43,0.23 per item"}
+
+
+def test_rivals_are_an_extra_and_no_reason_to_fail(crowd, small_settings):
+    small = Profiles.from_pairs([1, 2, 3, 4, 5, 6], ["a", "a", "b", "c", "d", "e"])
+    tiny = dataclasses.replace(crowd, name="tiny", profiles=small)
+    wide = dataclasses.replace(crowd, name="wide", profiles=Profiles.from_pairs(range(5000), range(5000)))
+    assert set(beside_rivals(small_settings, [tiny, crowd, wide])) == {"crowd"}
+    assert beside_rivals(dataclasses.replace(small_settings, extras=False), [crowd]) == {}
 
 
 def test_names_of_data_sets_are_only_text(html):

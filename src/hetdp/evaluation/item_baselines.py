@@ -55,13 +55,23 @@ class ScoredItems:
             scores = np.array(self._scores(part))
             own = slice(profiles.indptr[part.start], profiles.indptr[part.stop])
             scores[profiles.owners[own] - begin, profiles.indices[own]] = -np.inf
-            items[part] = np.argsort(-scores, axis=1, kind="stable")[:, :n]
+            items[part] = _first(scores, n)
             best[part] = np.take_along_axis(scores, items[part], axis=1)
         there = np.isfinite(best)
         users = np.repeat(np.arange(profiles.n_users), there.sum(axis=1))
         return as_frame(
             {"user": profiles.user_ids[users], "item": profiles.item_ids[items[there]], "score": best[there]}
         )
+
+
+def _first(scores: Scores, n: int) -> NDArray[np.int64]:
+    """Return where the n largest numbers of each row are, best first; of equal ones, the first is best."""
+    least = np.partition(scores, scores.shape[1] - n, axis=1)[:, -n]
+    found = np.empty((scores.shape[0], n), dtype=np.int64)
+    for row, (values, bound) in enumerate(zip(scores, least, strict=True)):
+        (able,) = np.nonzero(values >= bound)
+        found[row] = able[np.argsort(-values[able], kind="stable")[:n]]
+    return found
 
 
 def popularity(train: Profiles) -> ScoredItems:

@@ -5,12 +5,13 @@ import importlib.util
 import io
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
+from hetdp.evaluation.results import Evaluation
 from hetdp.experiments.datasets.prepared import DataSet, prepare_data
 from hetdp.experiments.datasets.statistics import describe
 from hetdp.experiments.evaluation import Outcome
@@ -18,6 +19,7 @@ from hetdp.experiments.figure_points import figure_points
 from hetdp.experiments.measurements import Measurements, sketch_gaps_closed
 from hetdp.experiments.report.contents import SweepEvaluation, numbers_csv
 from hetdp.experiments.results import ResultsStore
+from hetdp.experiments.rivals import beside_rivals
 from hetdp.experiments.running import LocalRunner, Progress, Runner, run_sweep
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.experiments.verdicts import judge_claims
@@ -86,7 +88,7 @@ def reproduce(
             {one.fingerprint: one.profiles for one in data}, tasks, store, runner or LocalRunner(), progress
         )
         outcomes = list(store.outcomes(tasks))
-    evaluation = evaluate(settings, data, outcomes)
+    evaluation = evaluate(settings, data, outcomes, beside_rivals(settings, data))
     files = write_files(evaluation, outcomes, {one.fingerprint: one.name for one in data}, folder)
     return Reproduction(evaluation, computed, len(tasks) - computed, (*files, folder / RESULTS))
 
@@ -119,8 +121,13 @@ def require_packages() -> None:
         )
 
 
-def evaluate(settings: SweepSettings, data: list[DataSet], outcomes: Iterable[Outcome]) -> SweepEvaluation:
-    """Return what outcomes say."""
+def evaluate(
+    settings: SweepSettings,
+    data: list[DataSet],
+    outcomes: Iterable[Outcome],
+    rivals: Mapping[str, Evaluation] | None = None,
+) -> SweepEvaluation:
+    """Return what outcomes say, and what was found beside rivals."""
     known = list(outcomes)
     measured = Measurements(known, {one.fingerprint: one.name for one in data})
     names = [one.name for one in data]
@@ -132,6 +139,7 @@ def evaluate(settings: SweepSettings, data: list[DataSet], outcomes: Iterable[Ou
         gaps_closed={name: sketch_gaps_closed(measured, settings, name) for name in names},
         tasks=len(known),
         seconds=sum(outcome.seconds for outcome in known),
+        rivals=dict(rivals or {}),
     )
 
 

@@ -5,12 +5,13 @@ import io
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hetdp.core.words import counted, listed
+from hetdp.evaluation.results import SAME, THIRDS, TRUE, Evaluation, ItemRow
 from hetdp.experiments.datasets.statistics import Statistics
 from hetdp.experiments.figure_points import BY_OVERLAP, FigurePoint
 from hetdp.experiments.measurements import CONFIDENCE, GapClosed, MeanOverRuns
@@ -24,6 +25,7 @@ __all__ = [
     "lead",
     "method",
     "numbers_csv",
+    "rivals",
     "tally",
     "verdict_note",
     "verdict_rows",
@@ -47,6 +49,7 @@ class SweepEvaluation:
     gaps_closed: dict[str, tuple[GapClosed, ...]]
     tasks: int
     seconds: float
+    rivals: dict[str, Evaluation] = field(default_factory=dict)
 
     @property
     def data(self) -> list[str]:
@@ -254,6 +257,45 @@ def method(evaluation: SweepEvaluation) -> list[str]:
     )
     work = f"{counted(evaluation.tasks, 'run')} took {evaluation.seconds:,.0f} seconds of one processor."
     return [protocol, scores, f"Averages over epsilon are over {levels}.", runs, bars, loss, work]
+
+
+def rivals(evaluation: SweepEvaluation) -> dict[str, Any]:
+    """Return the table of recommendations beside their rivals, and what the same ten people reach; empty if none."""
+    if not evaluation.rivals:
+        return {}
+    rows = [
+        {"data": data if not place else "", **_rival(row)}
+        for data, found in evaluation.rivals.items()
+        for place, row in enumerate(found.items)
+    ]
+    reached = []
+    for data, found in evaluation.rivals.items():
+        recalls = {row.method: row.recall for row in found.neighbors}
+        reached.append(f"{recalls[SAME]:.3f} on {data}, where true ones reach {recalls[TRUE]:.3f}")
+    k = evaluation.settings.k
+    note = (
+        f"Ten recommendations each; a tenth of the items was hidden. {_people(evaluation.settings)} Popularity "
+        "recommends everybody the same; EASE is the model's closed form on exact profiles. Thirds: the share of hidden "
+        "items that were recommended, of the most popular items that make up a third of all pairs, the next third, and "
+        f"the others. Recall of neighbours rewards variety too: the same {k} people for everybody, chosen to hold most "
+        f"of what people have, reach {listed(reached)}."
+    )
+    return {"rows": rows, "note": note, "thirds": THIRDS}
+
+
+def _rival(row: ItemRow) -> dict[str, Any]:
+    beyond = row.beyond_popularity
+    thirds = [getattr(row, name) for name in THIRDS]
+    return {
+        "method": row.method,
+        "loss": "none promised" if row.against_all is None else f"{row.against_all:g}",
+        "precision": f"{row.precision:.3f}",
+        "recall": f"{row.recall:.3f}",
+        "ndcg": f"{row.ndcg:.3f} ± {row.ndcg_half_width:.3f}",
+        "beyond": "" if beyond is None else f"{beyond:+.3f} ± {row.beyond_popularity_half_width:.3f}",
+        "better": row.beats_popularity or "",
+        "thirds": ["" if share is None else f"{share:.3f}" for share in thirds],
+    }
 
 
 def numbers_csv(points: Sequence[FigurePoint]) -> str:

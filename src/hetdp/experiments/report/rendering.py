@@ -49,6 +49,7 @@ def render_html(evaluation: SweepEvaluation, *, title: str = TITLE) -> str:
         verdict_note=verdict_note(evaluation.verdicts, evaluation.settings.runs),
         differences=differences(evaluation.points),
         remarks=remarks(evaluation.points),
+        rivals=contents.rivals(evaluation),
         method=contents.method(evaluation),
         csv=base64.b64encode(numbers.encode()).decode(),
         source=published_source(),
