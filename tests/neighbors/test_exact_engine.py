@@ -146,7 +146,8 @@ def test_random_words_that_run_out_in_the_middle_change_nothing_about_the_distri
 
     coded, user, _ = CROWDS["everybody meets, scanned"]
     plain = lists(coded, user=user, seed=2, every_pair=True)
-    monkeypatch.setattr(engine, "_WORDS", 1100)  # barely more than one step may take
+    monkeypatch.setattr(engine, "_first_words", lambda *_: 1100)  # barely more than one step may take
+    monkeypatch.setattr(engine, "_MORE_WORDS", 1100)
     short = lists(coded, user=user, seed=1)
     pvalues = list(two_sample_pvalues(short, plain, coded.n_users))
     assert min(pvalues) > FALSE_ALARM / len(pvalues)
