@@ -291,8 +291,9 @@ class PrivateRecommender(Estimator):
 
         Examples
         --------
-        >>> pairs = [(person, item) for person in range(400) for item in ("tea", "jazz")]
-        >>> profiles = Profiles.from_pairs(*zip(*pairs), item_ids=["golf", "jazz", "tea"])
+        >>> tastes = ("golf", "opera"), ("jazz", "tea")
+        >>> pairs = [(person, item) for person in range(400) for item in tastes[person % 2]]
+        >>> profiles = Profiles.from_pairs(*zip(*pairs), item_ids=["golf", "jazz", "opera", "tea"])
         >>> model = PrivateRecommender(epsilon=5, catalogue="given", random_state=0).fit(profiles)
         >>> model.explain(["tea", "golf"], "jazz")["item"].tolist()[0]
         'tea'

@@ -125,6 +125,9 @@ def contributions(model: ItemModel, head: NDArray[np.int32], own: NDArray[np.int
     if place >= head.size or head[place] != item:
         return Contributions(np.empty(0, dtype=np.int32), np.empty(0))
     inside = np.flatnonzero(np.isin(head, own))
-    amounts = model.weights[inside, place].astype(np.float64)
+    if not inside.size:
+        return Contributions(np.array([-1], dtype=np.int32), model.counts[place : place + 1])
+    amounts = np.append(model.weights[inside, place], inside.size * model.popularity[place])
     order = np.argsort(-amounts, kind="stable")
-    return Contributions(head[inside[order]], amounts[order])
+    order = order[(order < inside.size) | (amounts[order] != 0.0)]
+    return Contributions(np.append(head[inside], np.int32(-1))[order], amounts[order])
