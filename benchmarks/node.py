@@ -1,6 +1,6 @@
 """What a node costs and how fast a network converges: memory, processor, bytes on the wire, seconds.
 
-`python benchmarks/node.py` prints every figure; `--nodes`, `--members`, `--rest` and `--fuzz` make it shorter.
+`python benchmarks/node.py` prints every figure; `--nodes`, `--members`, `--learn`, `--rest` and `--fuzz` make it shorter.
 """
 
 import argparse
@@ -19,19 +19,25 @@ import numpy as np
 
 from hetdp.core.randomness import Stream, secure_stream, seeded_stream
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
+from hetdp.node.demo.larger import larger_network
 from hetdp.node.demo.people import invent_people, list_length, recall
 from hetdp.node.demo.running import run_demo
 from hetdp.node.dials import draw_bits
+from hetdp.node.protocol.crowd_count import Counted
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.memory_network import MemoryNetwork
+from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Call, HangUp, Node, Reply
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.settings import NodeSettings
-from hetdp.node.storage.folder import init_node
+from hetdp.node.storage.folder import MODEL, NETWORK, STORE, init_node
+from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles
-from hetdp.profiles.reading.catalogues import read_network_catalogue
+from hetdp.profiles.reading.catalogues import CatalogueItem, read_network_catalogue
+from hetdp.sketching.bits import pack
+from hetdp.sketching.law import chance_of_one
 
 LARGE = 50_000
 START = 1_000_000
@@ -214,6 +220,47 @@ def engine_recall(count: int, draws: int = 20) -> tuple[float, float]:
     return statistics.mean(found), statistics.stdev(found)
 
 
+LEARN = """
+import resource, sys
+from hetdp.node.learning import main
+main(sys.argv[1])
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(f"{used.ru_utime + used.ru_stime:.1f} s of CPU, {used.ru_maxrss * 1024 / 1e6:.0f} MB at most")
+"""
+
+
+def learning(items: int, sketches: int) -> None:
+    """Learn from sketches of nothing, in a process as a node starts it."""
+    network, stream = network_of(items, n_head=items), seeded_stream(5)
+    catalogue = [CatalogueItem(place, f"i{place}", f"Item {place}") for place in range(items)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / NETWORK).write_text(network.to_toml())
+        with NodeStore.make(folder / STORE, network, catalogue, default_limit=30.0) as store:
+            for number in range(sketches):
+                key, bits = number.to_bytes(32, "big"), stream.uniforms(items) < chance_of_one(network.epsilon)
+                one = Counted(key, 0, "10.0.0.1", reached=True), SignedSketch(key, 0, pack(bits), b"", b"")
+                store.crowd.keep([one], n_head=items, first_epoch=0)
+        one_core = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        done = subprocess.run(
+            [sys.executable, "-c", LEARN, name], env=one_core, check=True, capture_output=True, text=True
+        )
+        print(
+            f"learning about {items} items from {sketches} sketches: {done.stdout.strip()}; the model is "
+            f"{(folder / MODEL).stat().st_size / 1e6:.0f} MB"
+        )
+
+
+def grown(sizes: tuple[int, ...]) -> None:
+    """Say what networks of some sizes recommend."""
+    for epsilon in (1, 3):
+        for count in sizes:
+            found = larger_network(count, epsilon=Fraction(epsilon), seed=1)
+            shares = (found.hits_crowd, found.hits_votes, found.hits_popular)
+            crowd, voted, popular = (f"{one.mean:.2f} +- {one.error:.2f}" for one in shares)
+            print(f"{count} people, epsilon {epsilon}: crowd {crowd}, votes {voted}, what is popular {popular}")
+
+
 def processes(count: int) -> None:
     mean, deviation = engine_recall(count)
     report = run_demo(count)
@@ -228,12 +275,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, default=50)
     parser.add_argument("--members", type=int, default=1000)
+    parser.add_argument("--learn", type=int, default=5000)
     parser.add_argument("--rest", type=float, default=60.0)
     parser.add_argument("--fuzz", type=float, default=60.0)
     chosen = parser.parse_args()
     one_sketch()
     at_rest(chosen.rest)
     fuzz(chosen.fuzz)
+    for items in (1000, 2048, 4096):
+        learning(items, chosen.learn)
+    grown((50, 100, 200, 1000))
     in_memory(chosen.members, 20)
     processes(chosen.nodes)
 

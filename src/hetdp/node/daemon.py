@@ -49,6 +49,8 @@ class Daemon:
         self._pending: Future[SignedSketch | None] | None = None
         self._exchanges_left = 0
         self._learner = Learner(handle.folder, now=handle.now)
+        self._first_counted: int | None = None
+        self._counted = 0
 
     def run(self) -> None:
         """Take part in the network until `handle.stopping` is set.
@@ -179,9 +181,12 @@ class Daemon:
     def _keep_crowd(self, news: list[CrowdNews], gone: list[tuple[bytes, int]], *, now_s: float) -> None:
         """Write which sketches count; have the model learned from them if it is time to."""
         handle = self._handle
-        first_epoch = handle.network.epoch_at(now_s) - handle.settings.learn_epochs + 1
-        changes = handle.store.crowd.keep(news, gone, n_head=handle.network.head_items, first_epoch=first_epoch)
-        self._learner.consider(handle.store.crowd.size(), changes)
+        first_epoch, changes = handle.network.epoch_at(now_s) - handle.settings.learn_epochs + 1, 0
+        if news or gone or first_epoch != self._first_counted:  # else it need not be looked at
+            crowd, self._first_counted = handle.store.crowd, first_epoch
+            changes = crowd.keep(news, gone, n_head=handle.network.head_items, first_epoch=first_epoch)
+            self._counted = crowd.size()
+        self._learner.consider(self._counted, changes)
 
 
 def _sum(before: Traffic, now: Traffic) -> Traffic:
