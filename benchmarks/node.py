@@ -1,6 +1,6 @@
 """What a node costs and how fast a network converges: memory, processor, bytes on the wire, seconds.
 
-`python benchmarks/node.py` prints every figure; `--nodes`, `--members`, `--learn`, `--rest` and `--fuzz` make it shorter.
+`python benchmarks/node.py` prints every figure; `--nodes`, `--members`, `--learn`, `--rest`, `--fuzz` make it shorter.
 """
 
 import argparse

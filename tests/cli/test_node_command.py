@@ -75,7 +75,7 @@ def test_a_network_says_how_many_items_nodes_learn_about(files):
 
 
 def test_status_says_where_recommendations_come_from_and_names_no_item(home):
-    assert "votes of neighbours (0 of 100 sketches" in run(node, "status", "--folder", home).output
+    assert "votes of neighbours (0 of 50 sketches" in run(node, "status", "--folder", home).output
     weights = np.full((50, 50), 0.1, dtype=np.float32)
     save_model(home / MODEL, CrowdModel(ItemModel(np.arange(50.0), weights), 2345))
     shown = run(node, "status", "--folder", home).output

@@ -22,7 +22,7 @@ from hetdp.node.storage.network_file import read_network
 __all__ = ["ENOUGH", "Learner", "learn_from_crowd"]
 
 #: From so many sketches on, what the crowd says is better than what neighbours say (docs/node.md has the figures).
-ENOUGH = 100
+ENOUGH = 50
 #: Learned anew when so much of what it was learned from has changed, and not before so many times the last run took.
 _NEWS, _REST = 0.1, 20.0
 #: A node asks for little of the machine.

@@ -104,7 +104,7 @@ def test_the_report_has_errors_or_says_that_people_are_few(monkeypatch, nodes):
     rows = [" ".join(line.split()) for line in shown.splitlines()]
     assert "learned from the crowd 40.0 % ± 5.0 75.0 % ± 2.0 *" in rows
     assert "votes of neighbours 50.0 % ± 5.0 * 65.0 % ± 2.0" in rows
-    assert "at least 28; nodes learn from 100 on" in shown
+    assert "at least 28; nodes learn from 50 on" in shown
     assert ("Too few people to compare" in shown) == (nodes < 30)
     data = json.loads(CliRunner().invoke(node, ["demo", "--nodes", str(nodes), "--json"]).stdout)
     assert data["recall"] == {"mean": 0.71234, "error": 0.0321}

@@ -454,7 +454,7 @@ def test_what_is_on_the_list_is_never_recommended(open_page, nodes, dial, limit)
 def test_the_page_says_that_neighbours_vote_until_the_crowd_is_large_enough(open_page, nodes):
     text = text_of(open_page(nodes.lived_in()).get("/neighbours"))
     assert "From your neighbours' votes." in text
-    assert "From 100 sketches of different people on" in text
+    assert "From 50 sketches of different people on" in text
 
 
 def test_the_page_names_the_crowd_and_the_own_items_that_speak_for_a_recommendation(open_page, nodes):
