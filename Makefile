@@ -79,7 +79,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/neighbors.py
 	$(BIN)/python benchmarks/gossip.py
 	$(BIN)/python benchmarks/sketch.py
-	$(BIN)/python benchmarks/recommender_speed.py
+	$(BIN)/python benchmarks/recommender_speed.py --large
 	$(BIN)/python benchmarks/node.py
 
 reproduce: $(VENV)/.installed
