@@ -37,6 +37,11 @@ def test_the_picture_shows_the_packages_there_are():
     )
 
 
+def test_the_picture_of_quality_shows_what_was_measured():
+    drawn = (ROOT / "docs" / "quality.svg").read_text(encoding="utf-8")
+    assert drawn == script(ROOT / "docs" / "update_quality.py").render(), "run docs/update_quality.py"
+
+
 def test_the_page_on_architecture_names_every_package_and_no_file_that_is_not_there():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     for path in SOURCE.glob("*/__init__.py"):
