@@ -26,7 +26,7 @@ from hetdp.recommender.parts import Part
 
 __all__ = ["COUNTS_SHARE", "ONE_ITEM", "ONE_PAIR", "MatrixLearning", "MatrixRule", "MatrixSums", "noisy_sums"]
 
-#: Part of rho that goes to the counts of a catalogue that is longer than the head.
+#: Part of rho that goes to counts: the choice of a head, items outside it, and what is popular in a small crowd.
 COUNTS_SHARE = Fraction(1, 20)
 #: A person's factor has this many binary digits, and a product of two codes with it is cut by `_CUT` of them.
 _FACTOR = 46
@@ -222,8 +222,8 @@ class MatrixLearning(Learning):
     -------
     Sums are exact and stay here; `counts` and `evidence` are public. Unit "item": adding, removing or re-weighting an
     item of weight v costs rho v². Unit "user": a person of dial u who comes or goes costs rho u², one whose profile is
-    exchanged 2 rho u². Where the catalogue is longer than the head, `COUNTS_SHARE` of rho pays for the counts. Once
-    noise was drawn for a sum, nothing is added to it: a second look would be a second loss.
+    exchanged 2 rho u². `COUNTS_SHARE` of rho pays for the counts. Once noise was drawn for a sum, nothing is added to
+    it: a second look would be a second loss.
     """
 
     def __init__(self, rho: Fraction, rule: MatrixRule, *, n_items: int, stream: Stream) -> None:
@@ -246,12 +246,12 @@ class MatrixLearning(Learning):
 
     def work(self, head: NDArray[np.int32] | None) -> MatrixWork:
         """Return what is to be done with a part; `head` is where the items to relate are in the catalogue."""
-        self._require_open(self._counts if head is None else self._evidence)
+        self._require_open(self._evidence if self._counted_first and head is not None else self._counts)
         if head is None:
             self._counted_first = True
-            return MatrixWork(self._rule, None, counting=True)
-        self._head = head
-        return MatrixWork(self._rule, head, counting=self._counts_apart and not self._counted_first)
+        else:
+            self._head = head
+        return MatrixWork(self._rule, head, counting=head is None or not self._counted_first)
 
     def take(self, sums: MatrixSums) -> None:
         """Add what some people count."""
@@ -260,9 +260,7 @@ class MatrixLearning(Learning):
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """How much each item of the catalogue counts, noise included: the diagonal of the matrix if all are in it."""
-        if not self._counts_apart:
-            return self.evidence().counts
+        """How much each item of the catalogue counts, noise included."""
         if self._counts is None:
             rho, spread = self._rho * COUNTS_SHARE, self._rule.count_spread
             self._counts = noisy_sums(self._sums.counts, spread=spread, rho=rho, stream=self._stream) / ONE_ITEM
@@ -273,27 +271,21 @@ class MatrixLearning(Learning):
         if self._head is None:
             raise InvalidInput("a model must be learned from at least one part. Got none instead.")
         if self._evidence is None:
-            rho = self._rho
-            if self._counts_apart:
-                rho -= rho * COUNTS_SHARE
-                _ = self.counts  # drawn before the sums are let go
-            size = self._head.size
-            spread = self._rule.pair_spread(size)
+            counts, size = self.counts[self._head], self._head.size
+            rho, spread = self._rho * (1 - COUNTS_SHARE), self._rule.pair_spread(size)
             noisy = noisy_sums(self._sums.pairs, spread=spread, rho=rho, stream=self._stream) / ONE_PAIR
+            self._sums = MatrixSums.of_nobody(0, 0)
             gram = np.empty((size, size))
             for row in range(size):
                 begin = row * (row + 1) // 2
                 gram[row, : row + 1] = gram[: row + 1, row] = noisy[begin : begin + row + 1]
             noise = float(Fraction(spread, ONE_PAIR) ** 2 / (2 * rho))
+            count_noise = float(Fraction(self._rule.count_spread, ONE_ITEM) ** 2 / (2 * self._rho * COUNTS_SHARE))
+            diagonal, diagonal_noise = _joined(gram.diagonal(), noise, counts, count_noise)
+            np.fill_diagonal(gram, diagonal)
             edge = 2.0 * math.sqrt(noise * size)
-            self._evidence = Evidence(np.diag(gram).copy(), gram, edge, noise=noise, count_noise=noise)
-            self._sums = MatrixSums.of_nobody(0, 0)
+            self._evidence = Evidence(diagonal, gram, edge, noise=noise, count_noise=diagonal_noise)
         return self._evidence
-
-    @property
-    def _counts_apart(self) -> bool:
-        """Whether counts are released beside the matrix, for the choice of a head and for items outside it."""
-        return self._counted_first or (self._head is not None and self._head.size < self._n_items)
 
     @staticmethod
     def _require_open(published: object) -> None:
@@ -302,3 +294,17 @@ class MatrixLearning(Learning):
                 "all parts must come before the model is first asked for, with release='matrix': its noise is drawn "
                 "once, and more people would be another release. Got another part instead. Fit anew."
             )
+
+
+def _joined(
+    diagonal: NDArray[np.float64], noise: float, counts: NDArray[np.float64], count_noise: float
+) -> tuple[NDArray[np.float64], float]:
+    """Return a diagonal that knows the counts too, and the variance of its noise.
+
+    Counts have less noise, but are not clipped in the same way: they are brought to the level of the diagonal, and both
+    are averaged by how sure they are. All of it is made of noisy numbers.
+    """
+    level = min(1.0, max(1 / 16, float(diagonal.sum()) / max(float(counts.sum()), 1.0)))
+    own, other = 1.0 / noise, 1.0 / (level**2 * count_noise)
+    joined = (own * diagonal + other * level * counts) / (own + other)
+    return np.asarray(joined, dtype=np.float64), 1.0 / (own + other)

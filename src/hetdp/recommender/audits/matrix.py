@@ -30,7 +30,7 @@ from hetdp.profiles.coded import CodedProfiles, code_profiles
 from hetdp.recommender import matrix
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.estimator import PrivateRecommender
-from hetdp.recommender.matrix import ONE_PAIR, MatrixRule, MatrixSums, noisy_sums
+from hetdp.recommender.matrix import COUNTS_SHARE, ONE_PAIR, MatrixRule, MatrixSums, noisy_sums
 from hetdp.recommender.parts import Part
 
 __all__ = ["MUTANTS", "audit_cases"]
@@ -198,7 +198,7 @@ def _noise(unit: str, factor: Fraction = Fraction(1)) -> Callable[[int, RandomSt
         with patch.object(matrix, "gaussian_integers", drawn):
             model.fit(nobody)
         evidence = model._crowd._learning.evidence()  # type: ignore[union-attr]  # noqa: SLF001  (auditors see all)
-        return np.rint(evidence.gram[np.tril_indices(_NOISE_ITEMS)] * ONE_PAIR).astype(np.int64)[:size]
+        return np.rint(evidence.gram[np.tril_indices(_NOISE_ITEMS, -1)] * ONE_PAIR).astype(np.int64)[:size]
 
     return sampler
 
@@ -206,7 +206,8 @@ def _noise(unit: str, factor: Fraction = Fraction(1)) -> Callable[[int, RandomSt
 def _sampled(unit: str) -> Callable[[Function, Stream], Finding]:
     """Return the audit of that noise, at the scale that the promise asks for."""
     model = PrivateRecommender(release="matrix", unit=unit, catalogue="given")
-    scale = MatrixRule(unit).pair_spread(_NOISE_ITEMS) / math.sqrt(2 * model.promise().amount)
+    rho = model.promise().amount * (1 - float(COUNTS_SHARE))
+    scale = MatrixRule(unit).pair_spread(_NOISE_ITEMS) / math.sqrt(2 * rho)
 
     def run(function: Function, stream: Stream) -> Finding:
         return sampler_audit(
