@@ -125,7 +125,7 @@ class TestInputs:
         model = PrivateRecommender(epsilon=4, delta=1e-6, random_state=1).fit(lonely)
         assert set(model.item_ids_) == set(crowd.item_ids)
         assert model.guarantee_.delta == 1e-6
-        assert "trusted" in model.promise(1).remarks[0]
+        assert "trusted" in model.promise().remarks[0]
 
     def test_no_name_at_all(self):
         with pytest.raises(DataError, match="Give a catalogue"):
@@ -135,6 +135,8 @@ class TestInputs:
         ("settings", "words"),
         [
             ({"epsilon": 0}, "epsilon must be"),
+            ({"epsilon": 1e-300}, "epsilon must be from 1e-9"),
+            ({"epsilon": 1e-8, "delta": 1e-3, "catalogue": "private"}, "so far below delta"),
             ({"delta": 1}, "delta must be below 1"),
             ({"delta": 0}, "delta must be"),
             ({"release": "magic"}, "release must be one of"),
@@ -159,6 +161,16 @@ class TestInputs:
             model.explain(tastes(3), "item 00")
         with pytest.raises((ValueError, AttributeError), match="not fitted"):
             PrivateRecommender().recommend()
+
+    def test_questions_in_arrays_and_of_any_length(self, model):
+        asked = model.recommend(10**20, profiles=np.array(["item 00"], dtype=object))
+        assert len(asked) == 31
+        numbers = PrivateRecommender(3, random_state=1).fit([[1, 1, 0], [0, 1, 1]])
+        assert len(numbers.recommend(1, profiles=[np.int64(1)])) == 1
+
+    def test_nothing_at_all(self):
+        with pytest.raises(InvalidInput, match="at least one item"):
+            PrivateRecommender(catalogue=[]).fit(tastes(3))
 
     @pytest.mark.parametrize("epsilon", [1e-6, 0.01, 100, 1e6])
     @pytest.mark.parametrize("people", [2, 40])
@@ -231,6 +243,9 @@ class TestPromises:
     def test_nothing_private_is_shown(self, model):
         assert "person" not in repr(model)
         assert repr(PrivateRecommender(epsilon=2, n_head=5)) == "PrivateRecommender(epsilon=2, n_head=5)"
+
+    def test_catalogues_in_arrays_are_shown(self):
+        assert "array(['a', 'b']" in repr(PrivateRecommender(catalogue=np.array(["a", "b"], dtype=object)))
 
     def test_two_secure_fits_differ(self, crowd):
         fits = [PrivateRecommender(epsilon=1, catalogue="given").fit(crowd) for _ in range(2)]

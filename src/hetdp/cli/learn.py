@@ -25,6 +25,7 @@ from hetdp.cli.output import (
 )
 from hetdp.cli.source import Source, catalogue_option, column_options
 from hetdp.core.checks import fraction
+from hetdp.core.errors import DataError
 from hetdp.core.words import counted
 
 if TYPE_CHECKING:
@@ -228,13 +229,20 @@ class LearnCommand:
 
     def dials(self) -> Any:  # noqa: ANN401  (a mapping from ids of either kind)
         """Return the dial of each person, if there are any."""
+        from hetdp.accounting.ledger.identity import canonical_ids
         from hetdp.profiles.reading.tables import read_table
 
         if self.user_weights is None:
             return None
         table = read_table(self.user_weights, ["user", "weight"])
-        weights = table.weights("weight", default=1.0).values
-        return dict(zip(table.labels("user").to_pylist(), weights.tolist(), strict=True))
+        people, weights = table.labels("user"), table.weights("weight", default=1.0).values
+        repeated = canonical_ids(people, "user").repeated
+        if repeated:
+            raise DataError(
+                f"{self.user_weights.name} must hold each person once. Got {repeated:,} who were there before instead; "
+                "1, 1.0 and ' 1' are one person."
+            )
+        return dict(zip(people.to_pylist(), weights.tolist(), strict=True))
 
     def facts(self) -> dict[str, Any]:
         """Return what was asked for, which may be told to everybody."""

@@ -162,7 +162,7 @@ def _reasons(model: "PrivateRecommender", asking: "Profiles", rows: Lists) -> ND
     for user, item in zip(rows.columns["user"].tolist(), rows.columns["item"].tolist(), strict=True):
         parts = Lists.from_frame(model.explain(own[user], item)).columns
         named = zip(parts["item"].tolist(), parts["contribution"].tolist(), strict=True)
-        speaking = [str(one) for one, amount in named if one is not None and amount > 0]
+        speaking = [str(one) for one, amount in named if isinstance(one, str | int) and amount > 0]
         reasons.append(", ".join(speaking[:_REASONS]) or "popular")
     return np.array(reasons, dtype=object)
 

@@ -6,6 +6,8 @@ import os
 import threading
 from typing import Any, Self
 
+import numpy as np
+
 from hetdp.core.checks import whole
 from hetdp.core.errors import HetdpError, InvalidInput
 
@@ -42,7 +44,7 @@ class Estimator:
         shown = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()
-            if not (value is defaults[name].default or value == defaults[name].default)
+            if not (value is defaults[name].default or np.array_equal(value, defaults[name].default))
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 

@@ -190,11 +190,14 @@ class PrivateRecommender(Estimator):
                     "catalogue must be a list of ids, and head one too if that is longer than n_head, for partial_fit: "
                     "what must be chosen from everybody needs more than one pass. Got another instead. Use fit."
                 )
-            self._crowd, self._by_position = self._begin(parts, by_position=by_position, dials=dials), by_position
-        elif self._crowd.settings not in (self._settings(), self._settings(given=True)):
-            raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
+            crowd = self._begin(parts, by_position=by_position, dials=dials)
+        else:
+            crowd, by_position = self._crowd, self._by_position
+            if crowd.settings not in (self._settings(), self._settings(given=True)):
+                raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
+        crowd.add(parts, dials)
+        self._crowd, self._by_position = crowd, by_position
         self._published = self._own = None
-        self._crowd.add(parts, dials)
         return self
 
     def _dials(self, parts: Parts, given: UserWeights) -> PersonDials | None:
@@ -257,6 +260,7 @@ class PrivateRecommender(Estimator):
         user. What a user has is never recommended to them.
         """
         n, public = whole("n", n, minimum=1), self._public
+        n = min(n, public.item_ids.size)
         asking = self._fitted_people() if profiles is None else [self._asking(profiles)]
         lists = [self._lists(some, public, n) for some in asking]
         return as_frame({name: np.concatenate([own[name] for own in lists]) for name in ("user", "item", "score")})
@@ -283,7 +287,7 @@ class PrivateRecommender(Estimator):
         profile
             The exact items of one person: a list of ids, or profiles of one user.
         item
-            An item of the catalogue. Contributions add up to its score; what its popularity adds has no item (None).
+            An item of the catalogue. Contributions add up to its score; what its popularity adds has no item.
 
         Privacy
         -------
@@ -362,7 +366,7 @@ class PrivateRecommender(Estimator):
         """Whether the noise came from a seed."""
         return self._public.simulated
 
-    def promise(self, n_users: int = 1) -> Guarantee:  # noqa: ARG002
+    def promise(self) -> Guarantee:
         """Return what a fit would promise, before anything is drawn.
 
         Examples
@@ -377,10 +381,12 @@ class PrivateRecommender(Estimator):
         return self._crowd is not None or self._published is not None
 
     def __getstate__(self) -> dict[str, object]:
-        """Return the public part: copies and pickles hold neither profiles nor secrets."""
-        published = self._public if self.__sklearn_is_fitted__() else None
-        private = {"_own": None, "_crowd": None, "progress": None, "random_state": None}
-        return vars(self) | private | {"_published": published}
+        """Return the public part, and nothing that is not named here: neither profiles nor secrets."""
+        public = self._public if self.__sklearn_is_fitted__() else None
+        parameters = self.get_params() | {"progress": None, "random_state": None}
+        return parameters | {
+            "_published": public, "_by_position": self._by_position, "_crowd": None, "_own": None,
+        }  # fmt: skip
 
     def _settings(self, *, given: bool = False) -> ModelSettings:
         """Return the parameters, checked; columns of a matrix are a given catalogue, whatever is asked for."""
@@ -397,10 +403,10 @@ class PrivateRecommender(Estimator):
     def _given_items(self, parts: Parts, *, by_position: bool) -> Ids | None:
         """Return the public catalogue, if there is one."""
         if not isinstance(self.catalogue, str):
-            return as_ids("catalogue", self.catalogue)
+            return _not_empty(as_ids("catalogue", self.catalogue))
         if self.catalogue != "given" and not by_position:
             return None
-        return next(iter(parts)).item_ids
+        return _not_empty(next(iter(parts)).item_ids)
 
     def _fitted_people(self) -> Parts:
         if self._own is None:
@@ -410,13 +416,19 @@ class PrivateRecommender(Estimator):
         return self._own
 
     def _asking(self, profiles: object) -> Profiles:
-        if isinstance(profiles, list | tuple | set | frozenset) and all(isinstance(one, str | int) for one in profiles):
-            items = sorted(profiles, key=str)
+        items = sorted(profiles, key=str) if isinstance(profiles, set | frozenset) else profiles
+        if isinstance(items, list | tuple | np.ndarray) and np.ndim(items) == 1 and not isinstance(items[0], Profiles):
             return Profiles.from_pairs(np.zeros(len(items), dtype=np.int64), items, user_ids=[0])
         public = self._public
         return asking_profiles(
             profiles, public.item_ids, by_position=public.by_position, names=None, estimator=type(self).__name__
         )
+
+
+def _not_empty(item_ids: Ids) -> Ids:
+    if not item_ids.size:
+        raise InvalidInput("catalogue must list at least one item. Got none instead.")
+    return item_ids
 
 
 def _as_parts(given: object, first: int = 0) -> tuple[Parts, bool]:

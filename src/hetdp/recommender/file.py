@@ -94,7 +94,8 @@ def _opened(file: zipfile.ZipFile, name: str) -> PublishedModel:
     if not inside or head[-1] >= item_ids.size or counts.shape != item_ids.shape:
         raise ValueError(name)
     model = ItemModel.of_arrays(arrays)
-    if model.counts.shape != head.shape or model.weights.shape != (head.size, head.size):
+    shaped = model.counts.shape == head.shape and model.weights.shape == (head.size, head.size)
+    if not (shaped and 0.0 <= model.taste <= 1.0):
         raise ValueError(name)
     return PublishedModel(
         settings=settings,

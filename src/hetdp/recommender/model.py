@@ -83,7 +83,8 @@ class ItemModel:
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the model that was saved."""
-        return cls(arrays["model_counts"], arrays["model_weights"], float(arrays["model_taste"][0]))
+        (taste,) = arrays["model_taste"]
+        return cls(arrays["model_counts"], arrays["model_weights"], float(taste))
 
 
 def learn(evidence: Evidence) -> ItemModel:

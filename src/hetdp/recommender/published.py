@@ -25,6 +25,7 @@ NAMES_SHARE = Fraction(1, 10)
 #: Part of rho that goes to them with a matrix: about the same epsilon, at epsilon 1.
 NAMES_RHO_SHARE = Fraction(1, 5)
 _FINE = 2**60
+_LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class ModelSettings:
     n_head: int
 
     def __post_init__(self) -> None:
-        fraction("epsilon", self.epsilon)
+        if not _LEAST_EPSILON <= fraction("epsilon", self.epsilon) <= _MOST_EPSILON:
+            raise InvalidInput(f"epsilon must be from 1e-9 to 1e9. Got {float(self.epsilon):g} instead.")
         if fraction("delta", self.delta) >= 1:
             raise InvalidInput(f"delta must be below 1. Got {float(self.delta):g} instead.")
         for name, choices in (("release", RELEASES), ("unit", UNITS), ("catalogue", CATALOGUES)):
@@ -59,6 +61,11 @@ class ModelSettings:
             raise InvalidInput(
                 "unit must be 'item' with release='sketch': a sketch protects items, and a whole person loses the sum "
                 "of theirs. Got 'user' instead. Use release='matrix'."
+            )
+        if self.names_epsilon < self.names_delta:  # noise that is cut off far inside its scale is slow to draw
+            raise InvalidInput(
+                "epsilon must not be so far below delta where names are private. Got "
+                f"{float(self.epsilon):g} and {float(self.delta):g} instead. Give a catalogue."
             )
 
     @property
