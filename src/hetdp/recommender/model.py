@@ -20,12 +20,12 @@ from hetdp.recommender.evidence import Evidence
 __all__ = ["ItemModel", "learn", "noise_edge", "visible_taste"]
 
 # The constants were chosen on one half of the users of benchmarks/recommender_quality.py and on made-up crowds.
-#: A direction of taste is kept by half where its strength is the edge of all noise plus so many mean counts.
-_MEAN_COUNTS = 3.0
+#: A direction of taste is kept by half where its strength is so many edges of the noise plus so many mean counts.
+_EDGES, _MEAN_COUNTS = 0.85, 3.0
 #: How steeply directions are let go below that: without noise nearly as in a ridge regression (1), with noise faster.
-_STEEPNESS = (1.25, 1.25)
+_STEEPNESS = (1.25, 2.5)
 #: Where the second direction lies at so many edges, taste is not used at all, and where it is used in full.
-_NO_TASTE, _FULL_TASTE = 0.90, 1.12
+_NO_TASTE, _FULL_TASTE = 0.92, 1.05
 #: Unpopular items are not told apart below this share of the mean count.
 _LEAST_SHARE = 0.02
 #: For noise that is Gaussian by itself, not the sum over some people: as if it came from very many.
@@ -99,17 +99,20 @@ def learn(evidence: Evidence) -> ItemModel:
     (True, True)
     """
     known = _known_part(evidence)
+    weighted, own = _weighted(evidence, known)
     noise = _noise(evidence, known)
-    strengths, directions = _directions(evidence, known)
-    middle = max(noise.edge + _MEAN_COUNTS * float((known**2 * np.maximum(evidence.counts, 0.0)).mean()), 1e-9)
-    private_share = noise.private_edge / max(noise.edge, 1e-300)
-    steepness = _STEEPNESS[0] + _STEEPNESS[1] * private_share
+    taste = (
+        _trust(_second(weighted, known**2 * noise.by_popularity) / noise.edge) if own.size > 1 and noise.edge else 1.0
+    )
+    np.fill_diagonal(weighted, own)
+    strengths, directions = scipy.linalg.eigh(weighted, overwrite_a=True, check_finite=False, driver="evd")
+    middle = max(_EDGES * noise.edge + _MEAN_COUNTS * float(own.mean()), 1e-9)
+    steepness = _STEEPNESS[0] + _STEEPNESS[1] * noise.private_share
     kept = (np.maximum(strengths, 0.0) / middle) ** steepness
-    weights = _regression(directions, (1.0 / (1.0 + kept)).astype(directions.dtype), known)
-    second = float(strengths[-2]) / max(noise.edge, 1e-300) if strengths.size > 1 else 0.0
-    taste = _trust(second) * _found_again(weights, evidence.counts) ** private_share
+    weights = _regression(directions, 1.0 / (1.0 + kept), known)
+    taste *= _found_again(weights, evidence.counts) ** noise.private_share
     weights *= taste
-    return ItemModel(evidence.counts, weights.astype(np.float32, copy=False), taste)
+    return ItemModel(evidence.counts, weights, taste)
 
 
 def visible_taste(noise: float, n_items: int) -> float:
@@ -179,10 +182,14 @@ def noise_edge(spread: NDArray[np.float64], n_people: float) -> float:
 
 
 class _Noise(NamedTuple):
-    """How strong a direction may look that means nothing: by noise of all kinds, and by that for privacy alone."""
+    """What is to be seen where people pick items by popularity alone."""
 
+    #: How strong a direction may look that means nothing.
     edge: float
-    private_edge: float
+    #: Which part of it comes from the noise for privacy.
+    private_share: float
+    #: How many people would have an item twice, were there two of it: what popularity puts on the diagonal.
+    by_popularity: NDArray[np.float64]
 
 
 def _total(counts: NDArray[np.float64]) -> float:
@@ -197,38 +204,48 @@ def _known_part(evidence: Evidence) -> NDArray[np.float64]:
     return known
 
 
-def _noise(evidence: Evidence, known: NDArray[np.float64]) -> _Noise:
-    """Return the edges of the noise, once items are weighted.
+def _weighted(evidence: Evidence, known: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the pairs of weighted items, and their diagonal. Noise is far above the last digit of a float32."""
+    weighted = (evidence.gram * known[:, None] * known).astype(np.float32)
+    own = (known**2 * np.maximum(evidence.counts, 0.0)).astype(np.float32)
+    return weighted, own
 
-    Beside the noise for privacy (with bits, it multiplies what is there), people are a sample: if everybody picked
-    items by popularity alone, a pair would still vary by its expected count.
+
+def _noise(evidence: Evidence, known: NDArray[np.float64]) -> _Noise:
+    """Return the noise of weighted items.
+
+    Beside the noise for privacy (with bits, it multiplies what is there), people are a sample: where everybody picks
+    items by popularity alone, a pair still varies by its expected count.
     """
     counts, gram, size = np.maximum(evidence.counts, 0.0), evidence.gram, evidence.counts.size
     skew = max(evidence.edge - 2.0 * math.sqrt(evidence.noise * size), 0.0) / size
     people = evidence.noise / skew**2 if skew**2 * _VERY_MANY > evidence.noise else _VERY_MANY
     squares = counts**2
-    expected = (counts @ gram @ counts - squares @ gram.diagonal()) / max(squares.sum() ** 2 - (squares**2).sum(), 1e-9)
+    pairs = counts @ gram @ counts - squares @ gram.diagonal()
+    expected = max(pairs / max(squares.sum() ** 2 - (squares**2).sum(), 1e-9), 0.0) * squares
     private = np.full(size, evidence.noise)
-    in_all = private + 2.0 * skew * counts + max(expected, 0.0) * squares
-    return _Noise(*(noise_edge(np.sqrt(variance) * known**2, people) for variance in (in_all, private)))
+    in_all = private + 2.0 * skew * counts + expected
+    edge, private_edge = (noise_edge(np.sqrt(variance) * known**2, people) for variance in (in_all, private))
+    return _Noise(edge, private_edge / max(edge, 1e-300), np.minimum(expected, counts))
 
 
-def _directions(evidence: Evidence, known: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the strength of every direction of taste among the weighted items, ascending, and the directions."""
-    gram = evidence.gram * known
-    gram *= known[:, None]
-    np.fill_diagonal(gram, known**2 * np.maximum(evidence.counts, 0.0))
-    # Half the digits in half the time: noise is far above the last of them.
-    single = gram.astype(np.float32)
-    return scipy.linalg.eigh(single, overwrite_a=True, check_finite=False, driver="evd")  # type: ignore[no-any-return]
+def _second(weighted: NDArray[np.float32], diagonal: NDArray[np.float64]) -> float:
+    """Return the strength of the second direction, where an item says no more about itself than popularity does."""
+    np.fill_diagonal(weighted, diagonal)
+    size = len(weighted)
+    return float(
+        scipy.linalg.eigh(weighted, eigvals_only=True, subset_by_index=(size - 2, size - 2), check_finite=False)[0]
+    )
 
 
-def _regression(directions: NDArray[Any], left: NDArray[Any], known: NDArray[np.float64]) -> NDArray[Any]:
+def _regression(
+    directions: NDArray[np.float32], left: NDArray[np.float32], known: NDArray[np.float64]
+) -> NDArray[np.float32]:
     """Return the weights of EASE: what is left of each direction stands for the inverse matrix of the regression."""
-    weights: NDArray[Any] = (directions * left) @ directions.T
-    scale = weights.diagonal() * known
+    weights = np.asarray((directions * left) @ directions.T, dtype=np.float32)
+    scale = weights.diagonal() * known.astype(np.float32)
     weights *= -known.astype(np.float32)[:, None]
-    weights /= scale.astype(np.float32)
+    weights /= scale
     np.fill_diagonal(weights, 0.0)
     return weights
 
