@@ -1,5 +1,6 @@
 """`hetdp learn`: one public model of what goes with what, from everybody's likes; and what `hetdp recommend` shares."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from hetdp.recommender.estimator import PrivateRecommender
     from hetdp.recommender.parts import Parts
 
-__all__ = ["MODEL_SECTIONS", "OF_MODELS", "LearnCommand", "learn", "model_options"]
+__all__ = ["MODEL_SECTIONS", "OF_MODELS", "LearnCommand", "in_words", "learn", "model_options"]
 
 DEFAULT_DELTA, DEFAULT_HEAD = 1e-6, 4096
 
@@ -48,6 +49,9 @@ MODEL_SECTIONS = {
 
 #: Parameters that only models have.
 OF_MODELS = ("delta", "release", "unit", "user_weights", "names", "n_head")
+
+#: Items in the example of a taste, and how much of a score is taste where it is well seen.
+_TOGETHER, _WELL_SEEN = 20, 0.9
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -250,25 +254,45 @@ class LearnCommand:
         return {**shown, "catalogue": self.catalogue, "n_head": self.n_head}
 
     def show_plan(self) -> None:
-        """Say what would be done and promised."""
-        promised = self.model().promise()
+        """Say what would be done and promised, and how large a taste has to be to be seen."""
+        from hetdp.profiles import Profiles
+
+        model, crowd = self.model(), self.crowd()
+        sizes = [(part.n_users, part.n_items) for part in ([crowd] if isinstance(crowd, Profiles) else crowd)]
+        n_users, n_items = sum(size[0] for size in sizes), max(size[1] for size in sizes)
+        needed = model.visible_taste(n_users, n_items)
         facts = {"dry_run": True, **self.facts(), "output": None if self.output is None else str(self.output)}
         if self.voice.as_json:
-            print_json(plain({**facts, "guarantee": promised.text}))
+            print_json(plain({**facts, "visible_taste": needed, "guarantee": model.promise().text}))
             return
         words = {name.replace("_", " "): value for name, value in facts.items()}
-        print_facts("Dry run: nothing was drawn", {**words, "guarantee": promised.text})
+        together = math.ceil(needed / _TOGETHER)
+        seen = (
+            f"if people who share it, times items that each of them has of it, are above {math.ceil(needed):,}: for "
+            f"instance {together:,} of {n_users:,} people with {_TOGETHER} items"
+        )
+        if together > n_users:
+            seen += ". There are not so many: expect no more than what is popular"
+        print_facts("Dry run: nothing was drawn", {**words, "taste is seen": seen, "guarantee": model.promise().text})
 
     def finish(self, model: "PrivateRecommender") -> None:
         """Say what was learned, and what is promised."""
         facts = {
             **self.facts(),
             "items": model.n_features_in_,
+            "taste": model.taste_,
             "output": str(self.output),
             "seconds": round(time.monotonic() - self.began, 2),
         }
         if self.voice.as_json:
             print_json(plain({**facts, "guarantee": model.guarantee_.text}))
             return
-        print_facts("", {"model": f"{self.output}: {counted(model.n_features_in_, 'item')}"})
+        print_facts("", {"model": f"{self.output}: {counted(model.n_features_in_, 'item')}", "taste": in_words(model)})
         print_promise(model.guarantee_)
+
+
+def in_words(model: "PrivateRecommender") -> str:
+    """Return whether a model has seen what people like together."""
+    if model.taste_ == 0:
+        return "none rises above the noise; everybody is recommended what is popular. More people or epsilon help"
+    return "seen" if model.taste_ > _WELL_SEEN else f"seen a little; {1 - model.taste_:.0%} of a score is popularity"

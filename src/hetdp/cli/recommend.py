@@ -10,7 +10,7 @@ import numpy as np
 from click.core import ParameterSource
 from numpy.typing import NDArray
 
-from hetdp.cli.learn import MODEL_SECTIONS, OF_MODELS, LearnCommand, model_options
+from hetdp.cli.learn import MODEL_SECTIONS, OF_MODELS, LearnCommand, in_words, model_options
 from hetdp.cli.neighbors import SearchCommand, neighbor_options
 from hetdp.cli.output import (
     ENDINGS,
@@ -141,7 +141,7 @@ class _Shown:
             rows = Lists.from_frame(model.recommend(self.items, profiles=asking))
         if self.why and asking is not None:
             rows = Lists({**rows.columns, "because": _reasons(model, asking, rows)})
-        about = plain({**facts, "n": self.items, "guarantee": model.guarantee_.text})
+        about = plain({**facts, "n": self.items, "taste": model.taste_, "guarantee": model.guarantee_.text})
         if self.output is not None:
             rows.write(self.output, about)
             self.voice.note(f"Wrote {rows.n_rows:,} recommendations to {self.output}.")
@@ -152,6 +152,7 @@ class _Shown:
             return
         if self.output is None:
             rows.show(f"The first {min(SHOWN, rows.n_rows)} of {rows.n_rows:,} recommendations")
+        print_facts("", {"taste": in_words(model)})
         print_promise(model.guarantee_)
 
 

@@ -20,9 +20,9 @@ from hetdp.recommender.names import choose_names
 from hetdp.recommender.parts import Part, Participants, Parts, keys_of, on_items
 from hetdp.recommender.promise import promise
 from hetdp.recommender.published import ModelSettings, PublishedModel
-from hetdp.recommender.sketched import SketchLearning
+from hetdp.recommender.sketched import SketchLearning, bit_spread
 
-__all__ = ["Crowd"]
+__all__ = ["Crowd", "expected_noise"]
 
 
 class Crowd:
@@ -177,6 +177,15 @@ class _CrowdSums:
 
     def __add__(self, other: "_CrowdSums") -> "_CrowdSums":
         return _CrowdSums(np.concatenate([self.keys, other.keys]), self.sums + other.sums)
+
+
+def expected_noise(settings: ModelSettings, *, n_users: int, n_head: int) -> float:
+    """Return the variance that an entry of the evidence will have by noise alone; from public numbers."""
+    if settings.release == "sketch":
+        return n_users * bit_spread(settings.model_epsilon) ** 2
+    from hetdp.recommender.matrix import MatrixRule  # loads numba
+
+    return MatrixRule(settings.unit).pair_noise(n_head, settings.model_rho)
 
 
 def _learning(settings: ModelSettings, n_items: int, stream: Stream, threads: int) -> Learning:

@@ -19,10 +19,11 @@ from hetdp.profiles import Profiles
 from hetdp.profiles.holdings import holdings
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
 from hetdp.profiles.reading.pairs import SparseRows
-from hetdp.recommender.crowd import Crowd
+from hetdp.recommender.crowd import Crowd, expected_noise
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.file import load, save
 from hetdp.recommender.lists import best_items, contributions
+from hetdp.recommender.model import visible_taste
 from hetdp.recommender.parts import Parts
 from hetdp.recommender.promise import promise
 from hetdp.recommender.published import ModelSettings, PublishedModel
@@ -68,6 +69,8 @@ class PrivateRecommender(Estimator):
         The promise about the model, against everybody together.
     item_ids_, n_features_in_
         The public catalogue, and how many items it has.
+    taste_
+        How much of a score is taste, in [0, 1]; popularity is the rest.
     simulated_
         Whether the noise came from a seed.
 
@@ -365,6 +368,41 @@ class PrivateRecommender(Estimator):
     def simulated_(self) -> bool:
         """Whether the noise came from a seed."""
         return self._public.simulated
+
+    @property
+    def taste_(self) -> float:
+        """How much of a score is taste, in [0, 1]; popularity is the rest. From public numbers alone.
+
+        At 0 no taste rose above the noise, and everybody is recommended what is popular.
+        """
+        return self._public.model.taste
+
+    def visible_taste(self, n_users: int, n_items: int) -> float:
+        """Return how large a shared taste must be to be seen at all, from public numbers, before anything is spent.
+
+        Parameters
+        ----------
+        n_users, n_items
+            How many people and items there are; of the items, those of the head count.
+
+        Returns
+        -------
+        float
+            People who share a taste times items that each of them has of it, at a weight of 1. Where each has only a
+            share f of the items of the taste, 1/f times as many.
+
+        Examples
+        --------
+        Among 6,000 people and 3,000 items at epsilon 1, 500 communities of 12 people who have 50 items each in common
+        (12 * 50 = 600) cannot be seen, and nothing beats popularity there.
+
+        >>> round(PrivateRecommender(epsilon=1, catalogue="given").visible_taste(6000, 3000))
+        3906
+        """
+        settings = self._settings()
+        size = min(whole("n_items", n_items, minimum=1), settings.n_head)
+        noise = expected_noise(settings, n_users=whole("n_users", n_users, minimum=1), n_head=size)
+        return visible_taste(noise, size)
 
     def promise(self) -> Guarantee:
         """Return what a fit would promise, before anything is drawn.

@@ -84,6 +84,10 @@ class MatrixRule:
         lost = _root_up(_LOST**2 * size * (size + 1) / 2)
         return _root_up(ONE_PAIR**2 * Fraction(3 * self.clip + 2, 3)) + WEIGHT_STEPS * lost
 
+    def pair_noise(self, size: int, rho: Fraction) -> float:
+        """Return the variance of an entry of the noisy matrix of a head, where a weight of 1 pays rho in all."""
+        return float(Fraction(self.pair_spread(size), ONE_PAIR) ** 2 / (2 * rho * (1 - COUNTS_SHARE)))
+
     @property
     def count_spread(self) -> int:
         """How far a weight of 1 may move the counts, in steps."""
@@ -279,7 +283,7 @@ class MatrixLearning(Learning):
             for row in range(size):
                 begin = row * (row + 1) // 2
                 gram[row, : row + 1] = gram[: row + 1, row] = noisy[begin : begin + row + 1]
-            noise = float(Fraction(spread, ONE_PAIR) ** 2 / (2 * rho))
+            noise = self._rule.pair_noise(size, self._rho)
             count_noise = float(Fraction(self._rule.count_spread, ONE_ITEM) ** 2 / (2 * self._rho * COUNTS_SHARE))
             diagonal, diagonal_noise = _joined(gram.diagonal(), noise, counts, count_noise)
             np.fill_diagonal(gram, diagonal)

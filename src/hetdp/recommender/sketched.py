@@ -25,7 +25,7 @@ from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import chance_of_one, contrast
 from hetdp.sketching.people import PeopleBits
 
-__all__ = ["PartSums", "SketchLearning", "SketchSums", "SketchWork", "sum_part"]
+__all__ = ["PartSums", "SketchLearning", "SketchSums", "SketchWork", "bit_spread", "sum_part"]
 
 #: People whose sketches are compared together, in words of 64; and those drawn at a time.
 _WORDS = 512
@@ -33,6 +33,12 @@ _DRAWN_WORDS = 32
 #: Rows with a power of two of words would all fall into the same few lines of a cache.
 _PADDING = 8
 _TILE = 64
+
+
+def bit_spread(epsilon: Fraction) -> float:
+    """Return the variance of a bit once it is made unbiased; a pair of N people has N times its square."""
+    q = chance_of_one(epsilon)
+    return q * (1.0 - q) / contrast(epsilon) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +88,7 @@ class SketchSums:
     def evidence(self, epsilon: Fraction) -> Evidence:
         """Return what the sums say, once the noise that everybody knows is taken out."""
         q, c, n = chance_of_one(epsilon), contrast(epsilon), self.n_people
-        spread = q * (1.0 - q) / c**2
+        spread = bit_spread(epsilon)
         counts = items_behind(self.ones, n, epsilon)
         expected = q * (self.ones - n * q / 2.0)
         gram = self.pairs.astype(np.float64)
