@@ -81,7 +81,9 @@ def test_status_says_where_recommendations_come_from_and_names_no_item(home):
     shown = run(node, "status", "--folder", home).output
     assert "learned from a crowd of 2,345 sketches" in shown
     told = json.loads(run(node, "status", "--folder", home, "--json").stdout)
-    assert (told["counted"], told["learned_from"]) == (0, 2345)
+    assert (told["counted"], told["learned_from"], told["taste"]) == (0, 2345, 1.0)
+    save_model(home / MODEL, CrowdModel(ItemModel(np.arange(50.0), weights, taste=0.0), 2346))
+    assert "in which no taste rises" in " ".join(run(node, "status", "--folder", home).output.split())
     assert not re.search(r"\bi\d+\b|Item", shown + json.dumps(told))
 
 

@@ -1,6 +1,7 @@
 """Learning from the crowd: from public sketches alone, bounded by host, at times that the profile does not set."""
 
 import sqlite3
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -18,7 +19,7 @@ from hetdp.node.learning import ENOUGH, Learner, learn_from_crowd, main
 from hetdp.node.protocol.crowd_count import Counted, CrowdCount
 from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.sketches import sign_sketch
-from hetdp.node.settings import NodeSettings
+from hetdp.node.settings import NodeSettings, settings_toml
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE
 from hetdp.node.storage.model_file import load_model
 from hetdp.node.storage.store import NodeStore
@@ -289,3 +290,18 @@ def test_a_network_of_before_has_a_head_and_is_the_same_network():
     assert old.id == NET.id
     assert (old.head_items, NET.head_items) == (SIZE, HEAD)
     assert a_network(items=5000, epsilon=Fraction(1)).head_items == 2048
+
+
+def test_a_node_that_runs_and_recommends_loads_neither_scipy_nor_numba(handle):
+    """They would take tens of megabytes; only the process that learns needs them."""
+    handle.store.profile.set_dials({3: 100, 7: 0})
+    learn_from_crowd(handle.folder)
+    (handle.folder / "node.toml").write_text(settings_toml(NodeSettings()))
+    handle.identity.save(handle.folder / "identity.key")
+    code = (
+        "import sys; from pathlib import Path; import hetdp.node.daemon; from hetdp.node.handle import NodeHandle; "
+        "handle = NodeHandle.open(Path(sys.argv[1])); print(len(handle.recommendations(5)), handle.findings().crowd); "
+        "handle.close(); print(*({'scipy', 'numba', 'pandas', 'sklearn'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(handle.folder)], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n") == [f"5 {PEOPLE}", "", ""]

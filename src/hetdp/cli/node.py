@@ -162,7 +162,7 @@ def status(*, folder: Path, voice: Voice) -> None:
     if voice.as_json:
         print_json(facts)
         return
-    facts["recommendations"] = _source_words(facts.pop("counted"), facts.pop("learned_from"))
+    facts["recommendations"] = _source_words(facts.pop("counted"), facts.pop("learned_from"), facts.pop("taste"))
     traffic = facts.pop("traffic")
     del facts["key_hex"], facts["curve_hex"]
     facts["next_epoch"] = datetime.fromtimestamp(facts.pop("next_epoch_s"), UTC).isoformat(timespec="seconds")
@@ -200,12 +200,13 @@ def export(*, folder: Path, output: Path | None, voice: Voice) -> None:
         print_json(data)
 
 
-def _source_words(counted: int, learned_from: int) -> str:
+def _source_words(counted: int, learned_from: int, taste: float) -> str:
     """Say where recommendations come from; the same words whatever the profile."""
     from hetdp.node.learning import ENOUGH
 
     if learned_from:
-        return f"learned from a crowd of {learned_from:,} sketches"
+        what = "" if taste else ", in which no taste rises above the noise yet: what most people have"
+        return f"learned from a crowd of {learned_from:,} sketches{what}"
     return f"votes of neighbours ({counted:,} of {ENOUGH} sketches to learn from a crowd)"
 
 

@@ -53,6 +53,7 @@ class Status:
     sketches: int
     counted: int  # sketches of the last epochs that the model may learn from
     learned_from: int  # sketches behind recommendations; 0 where neighbours vote for them
+    taste: float  # how much of what was learned is taste, and not what is popular anyway
     traffic: Traffic
     items: int
     exhausted: int
@@ -154,8 +155,8 @@ class NodeHandle:
         sketches, counting = self.store.peers.sketches(), self.store.ledger.effective_dials()
         chosen, learned = self._alike(sketches, counting), self.crowd_model()
         if learned is None:
-            return Findings(chosen, self.by_votes(sketches, chosen, limit), 0)
-        return Findings(chosen, self.by_crowd(learned, limit), learned.sketches)
+            return Findings(chosen, self.by_votes(sketches, chosen, limit), 0, 0.0)
+        return Findings(chosen, self.by_crowd(learned, limit), learned.sketches, learned.model.taste)
 
     def crowd_model(self) -> CrowdModel | None:
         """Return the model that was learned from the crowd; None before enough sketches have come. Public."""
@@ -222,6 +223,7 @@ class NodeHandle:
             sketches=self.store.peers.sketch_count(),
             counted=self.store.crowd.size(),
             learned_from=0 if learned is None else learned.sketches,
+            taste=0.0 if learned is None else learned.model.taste,
             traffic=self.store.peers.traffic(),
             items=counts.size,
             exhausted=counts.exhausted,

@@ -6,12 +6,16 @@ owner's eyes, so a dial of 0 has nothing to protect here.
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hetdp.node.neighbors import Neighbor, Vote
 from hetdp.node.storage.model_file import CrowdModel
 from hetdp.profiles.reading.catalogues import CatalogueItem
+
+if TYPE_CHECKING:
+    from hetdp.recommender.lists import Contributions
 
 __all__ = ["Findings", "Recommendation", "crowd_places"]
 
@@ -30,11 +34,15 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Findings:
-    """Neighbours and recommendations; `crowd` is how many sketches the latter were learned from, 0 if by votes."""
+    """Neighbours and recommendations; `crowd` is how many sketches the latter were learned from, 0 if by votes.
+
+    `taste` is how much of what the crowd recommends is taste: at 0, everybody is recommended what is popular. Public.
+    """
 
     neighbors: tuple[Neighbor, ...]
     recommendations: tuple[Recommendation, ...]
     crowd: int
+    taste: float
 
 
 def crowd_places(
@@ -61,13 +69,15 @@ def crowd_places(
     rows = Holdings(np.array([0, mine.size], dtype=np.int64), mine)
     items, _ = best_items(model, head, model.counts, rows, min(head.size, count + len(without)))
     best = [place for place in items[0].tolist() if place >= 0 and place not in without][:count]
-    found = []
-    for place in best:
-        parts = contributions(model, head, mine, place)
-        speaking = [
-            (item, amount)
-            for item, amount in zip(parts.items.tolist(), parts.amounts.tolist(), strict=True)
-            if item >= 0 and amount > 0.0
-        ][:_REASONS]
-        found.append((place, [item for item, amount in speaking if amount >= _WORTH_NAMING * speaking[0][1]]))
-    return found
+    return [(place, _reasons(contributions(model, head, mine, place))) for place in best]
+
+
+def _reasons(parts: "Contributions") -> list[int]:
+    """Return the own items worth naming; none where an item is recommended for being popular above all."""
+    amounts = dict(zip(parts.items.tolist(), parts.amounts.tolist(), strict=True))
+    popular = amounts.pop(-1, 0.0)
+    speaking = {item: amount for item, amount in amounts.items() if amount > 0.0}
+    if popular >= sum(speaking.values()):
+        return []
+    most = max(speaking.values())
+    return [item for item, amount in speaking.items() if amount >= _WORTH_NAMING * most][:_REASONS]

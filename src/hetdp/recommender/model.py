@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from hetdp.recommender.evidence import Evidence
@@ -98,6 +97,8 @@ def learn(evidence: Evidence) -> ItemModel:
     >>> model.taste > 0.9, bool(model.weights[0, 1] > 10 * abs(model.weights[0, 2]))
     (True, True)
     """
+    from scipy.linalg import eigh  # who only scores, such as a node, does without
+
     known = _known_part(evidence)
     weighted, own = _weighted(evidence, known)
     noise = _noise(evidence, known)
@@ -105,7 +106,7 @@ def learn(evidence: Evidence) -> ItemModel:
         _trust(_second(weighted, known**2 * noise.by_popularity) / noise.edge) if own.size > 1 and noise.edge else 1.0
     )
     np.fill_diagonal(weighted, own)
-    strengths, directions = scipy.linalg.eigh(weighted, overwrite_a=True, check_finite=False, driver="evd")
+    strengths, directions = eigh(weighted, overwrite_a=True, check_finite=False, driver="evd")
     middle = max(_EDGES * noise.edge + _MEAN_COUNTS * float(own.mean()), 1e-9)
     steepness = _STEEPNESS[0] + _STEEPNESS[1] * noise.private_share
     kept = (np.maximum(strengths, 0.0) / middle) ** steepness
@@ -231,11 +232,11 @@ def _noise(evidence: Evidence, known: NDArray[np.float64]) -> _Noise:
 
 def _second(weighted: NDArray[np.float32], diagonal: NDArray[np.float64]) -> float:
     """Return the strength of the second direction, where an item says no more about itself than popularity does."""
+    from scipy.linalg import eigh
+
     np.fill_diagonal(weighted, diagonal)
     size = len(weighted)
-    return float(
-        scipy.linalg.eigh(weighted, eigvals_only=True, subset_by_index=(size - 2, size - 2), check_finite=False)[0]
-    )
+    return float(eigh(weighted, eigvals_only=True, subset_by_index=(size - 2, size - 2), check_finite=False)[0])
 
 
 def _regression(

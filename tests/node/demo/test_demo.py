@@ -112,10 +112,9 @@ def test_the_report_has_errors_or_says_that_people_are_few(monkeypatch, nodes):
 
 
 def test_a_larger_network_recommends_better_by_its_crowd():
-    """Seeded. At epsilon 1 ten neighbours say next to nothing; a crowd of 300 finds more, and one of 900 more still."""
+    """Seeded. At epsilon 1 ten neighbours say next to nothing, however many there are to choose from; a crowd does."""
     small, large = (larger.larger_network(count, epsilon=Fraction(1), seed=2) for count in (300, 900))
-    assert small.hits_popular.mean < small.hits_votes.mean + 0.1
-    assert small.hits_votes.mean + 0.05 < small.hits_crowd.mean < large.hits_crowd.mean
+    assert small.hits_crowd.mean + 0.15 < large.hits_crowd.mean
     assert large.hits_votes.mean + 0.15 < large.hits_crowd.mean
 
 

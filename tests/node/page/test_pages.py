@@ -473,6 +473,9 @@ def test_the_page_names_the_crowd_and_the_own_items_that_speak_for_a_recommendat
     page = open_page(node)
     page.post("/neighbours/dismiss", place="400")
     assert "Because you have" not in text_of(page.get("/neighbours"))
+    assert "no shared taste" not in text_of(page.get("/neighbours"))
+    save_model(node.folder / MODEL, CrowdModel(ItemModel(np.arange(600.0)[::-1], 0 * weights, taste=0.0), 1235))
+    assert "So far no shared taste rises above the noise" in text_of(page.get("/neighbours"))
 
 
 def test_without_items_or_sketches_the_page_says_what_is_missing(open_page, nodes):

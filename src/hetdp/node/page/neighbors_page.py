@@ -66,6 +66,7 @@ class NeighborsPage(Page):
             "advice": [_advice(one) for one in sure],
             "weak": [_advice(one) for one in weak[:_MOST_WEAK]],
             "crowd": findings.crowd,
+            "taste": findings.taste,
             "counted": store.crowd.size(),
             "enough": ENOUGH,
             "counting": counting,
