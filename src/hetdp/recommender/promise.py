@@ -1,6 +1,7 @@
 """What a model promises, before or after the fact."""
 
 from hetdp.accounting.guarantee import Guarantee, in_digits
+from hetdp.mechanisms.plan import float_up
 from hetdp.recommender.published import ModelSettings
 
 __all__ = ["promise"]
@@ -35,11 +36,11 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
     trust = {"private": _HOLDER, "observed": _OBSERVED, "given": _NOBODY_TRUSTED}[settings.catalogue]
     return Guarantee(
         "epsilon",
-        float(settings.epsilon),
+        float_up(settings.epsilon),
         "values",
         _ADDED,
         _EVERYBODY,
-        delta=float(settings.delta) if private else 0.0,
+        delta=float_up(settings.delta) if private else 0.0,
         remarks=(trust, _USERS, _LISTS),
         simulated=simulated,
     )
@@ -61,8 +62,8 @@ def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
         "values",
         _ADDED if settings.unit == "item" else _PERSON,
         _EVERYBODY,
-        delta=float(settings.names_delta),
-        at_weight_one=(float(settings.epsilon), float(settings.delta)),
+        delta=float_up(settings.names_delta),
+        at_weight_one=(float_up(settings.epsilon), float_up(settings.delta)),
         protected="item" if settings.unit == "item" else "person",
         remarks=(_MATRIX, *observed, *whom, _LISTS),
         simulated=simulated,
