@@ -133,7 +133,8 @@ class Source:
 
         with open_file(self.path) as file:
             form = FORMATS.get(file.ending)
-            names = form.columns(file) if form is not None and not file.empty else []
+            with file.explaining("file of items"):
+                names = form.columns(file) if form is not None and not file.empty else []
             pairs = (self.user_column or "user") in names or recognise(file.first_line, file.name) is not None
         if pairs:
             return self.read().profiles

@@ -72,7 +72,8 @@ class Stream:
         out = np.empty(count, dtype=np.uint64)
         target = out.data.cast("B") if count else memoryview(b"")
         with self._lock:
-            stale = self._generation != _forks or self._since_key > _REKEY_AFTER_WORDS
+            # A signal may have kept what runs after a fork from running; the number of the process cannot lie.
+            stale = self._generation != (_forks, os.getpid()) or self._since_key > _REKEY_AFTER_WORDS
             if stale and not self.simulated:
                 self._start(os.urandom(_KEY_BYTES))
             for begin in range(0, 8 * count, len(_ZEROS)):
@@ -107,7 +108,7 @@ class Stream:
 
         self._encrypt = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
         self._since_key = 0
-        self._generation = _forks
+        self._generation = (_forks, os.getpid())
 
 
 #: What functions accept as `random_state`: None (secure), a whole number (simulated) or a stream.

@@ -9,6 +9,7 @@ __all__ = ["promise"]
 _ADDED = "adding or removing an item of a user"
 _EVERYBODY = "everybody together, whatever else they know"
 _NOBODY_TRUSTED = "Nobody needs to be trusted: each person can draw the own sketch at home."
+_GIVEN = "The catalogue is taken as public, every item that was listed with it."
 _HOLDER = (
     "Names of items were chosen by noise on exact counts: whoever holds the profiles is trusted with them, and the "
     "promise is to everybody else."
@@ -33,7 +34,7 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
     if settings.release == "matrix":
         return _of_matrix(settings, simulated=simulated)
     private = settings.catalogue == "private"
-    trust = {"private": _HOLDER, "observed": _OBSERVED, "given": _NOBODY_TRUSTED}[settings.catalogue]
+    trust = {"private": (_HOLDER,), "observed": (_OBSERVED,), "given": (_NOBODY_TRUSTED, _GIVEN)}[settings.catalogue]
     return Guarantee(
         "epsilon",
         float_up(settings.epsilon),
@@ -41,7 +42,7 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
         _ADDED,
         _EVERYBODY,
         delta=float_up(settings.delta) if private else 0.0,
-        remarks=(trust, _USERS, _LISTS),
+        remarks=(*trust, _USERS, _LISTS),
         simulated=simulated,
     )
 
@@ -55,7 +56,7 @@ def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
             f", except with a chance of {in_digits(2 * settings.names_delta)} * v_i" if settings.names_delta else ""
         )
         whom = (f"A user whose whole profile is exchanged for another loses {in_digits(2 * rho)} * v_i**2{chance}.",)
-    observed = (_OBSERVED,) if settings.catalogue == "observed" else ()
+    names = {"private": (), "observed": (_OBSERVED,), "given": (_GIVEN,)}[settings.catalogue]
     return Guarantee(
         "rho",
         rho,
@@ -65,6 +66,6 @@ def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
         delta=float_up(settings.names_delta),
         at_weight_one=(float_up(settings.epsilon), float_up(settings.delta)),
         protected="item" if settings.unit == "item" else "person",
-        remarks=(_MATRIX, *observed, *whom, _LISTS),
+        remarks=(_MATRIX, *names, *whom, _LISTS),
         simulated=simulated,
     )
