@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hetdp.recommender.evidence import Evidence
-from hetdp.recommender.model import ItemModel, learn, noise_edge, visible_taste
+from hetdp.recommender.model import ItemModel, _loudness, learn, noise_edge, visible_taste
 from hetdp.recommender.sketched import SketchSums
 from hetdp.sketching.law import chance_of_one, contrast
 
@@ -143,3 +143,13 @@ def test_a_taste_is_visible_where_it_should_be():
         found = np.linalg.eigh(evidence.gram)[1][:, -1]
         seen.append(float((found[:side] ** 2).sum()))
     assert seen[0] < 0.5 < seen[1]
+
+
+def test_what_few_have_speaks_louder_and_only_proportions_matter():
+    counts = np.array([1000.0, 400.0, 100.0, 20.0, -30.0])
+    loud = _loudness(counts)
+    assert loud[0] < loud[1] < loud[2] == loud[3] == loud[4]
+    assert _loudness(7 * counts) == pytest.approx(loud)
+    there = np.maximum(counts, 0)
+    assert there @ loud == pytest.approx(there.sum())  # taste and popularity keep their balance
+    assert _loudness(np.array([-1.0, 0.0])).tolist() == [1.0, 1.0]
