@@ -165,6 +165,12 @@ class TestInputs:
     def test_questions_in_arrays_and_of_any_length(self, model):
         asked = model.recommend(10**20, profiles=np.array(["item 00"], dtype=object))
         assert len(asked) == 31
+        for nothing in ([], (), set(), np.array([]), pd.Series([], dtype=object)):
+            assert len(model.recommend(3, profiles=nothing)) == 3
+        column = pd.Series(["item 00", "item 00", "item 01"])
+        pd.testing.assert_frame_equal(
+            model.recommend(3, profiles=column), model.recommend(3, profiles=["item 01", "item 00"])
+        )
         numbers = PrivateRecommender(3, random_state=1).fit([[1, 1, 0], [0, 1, 1]])
         assert len(numbers.recommend(1, profiles=[np.int64(1)])) == 1
 

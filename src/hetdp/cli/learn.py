@@ -52,6 +52,8 @@ OF_MODELS = ("delta", "release", "unit", "user_weights", "names", "n_head")
 
 #: Items in the example of a taste, and how much of a score is taste where it is well seen.
 _TOGETHER, _WELL_SEEN = 20, 0.9
+#: With fewer items than that, a catalogue would help.
+_FEW_ITEMS = 50
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -287,8 +289,12 @@ class LearnCommand:
         if self.voice.as_json:
             print_json(plain({**facts, "guarantee": model.guarantee_.text}))
             return
-        print_facts("", {"model": f"{self.output}: {counted(model.n_features_in_, 'item')}", "taste": in_words(model)})
-        print_promise(model.guarantee_)
+        items = counted(model.n_features_in_, "item")
+        named = f", named because enough people have {'it' if model.n_features_in_ == 1 else 'them'}"
+        hint = " (--catalogue lists others)" if model.n_features_in_ < _FEW_ITEMS else ""
+        what = f"{items}{named if self.catalogue == 'private' else ''}{hint if self.catalogue == 'private' else ''}"
+        print_facts("", {"model": str(self.output), "items": what, "taste": in_words(model)})
+        print_promise(model.guarantee_, in_full="--json, and in the model")
 
 
 def in_words(model: "PrivateRecommender") -> str:

@@ -251,9 +251,9 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     Console(width=max(console.width, needed), height=console.height).print(table)
 
 
-def print_promise(guarantee: "Guarantee") -> None:
+def print_promise(guarantee: "Guarantee", *, in_full: str = "--json, -o") -> None:
     """Print a guarantee in a line or two, and where all of it is."""
-    click.echo(wrapped(f"guarantee: {guarantee.short} (in full: --json, -o).", to=sys.stdout))
+    click.echo(wrapped(f"guarantee: {guarantee.short} (in full: {in_full}).", to=sys.stdout))
 
 
 def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
@@ -316,8 +316,9 @@ class PrivateRecommender(Estimator):
             raise InvalidInput(f"profile must be that of one person. Got {asking.n_users} instead.")
         own = holdings(asking, public.item_ids)
         parts = contributions(public.model, public.head, own.items, place)
-        names = [None if one < 0 else public.item_ids[one] for one in parts.items.tolist()]
-        return as_frame({"item": np.array(names, dtype=object), "contribution": parts.amounts})
+        names = public.item_ids[parts.items].astype(object)
+        names[parts.items < 0] = None
+        return as_frame({"item": names, "contribution": parts.amounts})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file: the public part, all that `load` needs.
@@ -454,9 +455,10 @@ class PrivateRecommender(Estimator):
         return self._own
 
     def _asking(self, profiles: object) -> Profiles:
-        items = sorted(profiles, key=str) if isinstance(profiles, set | frozenset) else profiles
-        if isinstance(items, list | tuple | np.ndarray) and np.ndim(items) == 1 and not isinstance(items[0], Profiles):
-            return Profiles.from_pairs(np.zeros(len(items), dtype=np.int64), items, user_ids=[0])
+        items: Any = sorted(profiles, key=str) if isinstance(profiles, set | frozenset) else profiles
+        if isinstance(items, Iterable) and not isinstance(items, Profiles | str) and np.ndim(items) == 1:
+            own = as_ids("item", list(dict.fromkeys(items)))  # of a list, an array, or a column of a table
+            return Profiles.from_pairs(np.zeros(own.size, dtype=np.int64), own, user_ids=[0])
         public = self._public
         return asking_profiles(
             profiles, public.item_ids, by_position=public.by_position, names=None, estimator=type(self).__name__
