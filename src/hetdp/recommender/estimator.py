@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
@@ -456,7 +456,7 @@ class PrivateRecommender(Estimator):
 
     def _asking(self, profiles: object) -> Profiles:
         items: Any = sorted(profiles, key=str) if isinstance(profiles, set | frozenset) else profiles
-        if isinstance(items, Iterable) and not isinstance(items, Profiles | str) and np.ndim(items) == 1:
+        if hasattr(items, "__iter__") and not isinstance(items, Profiles | str) and np.ndim(items) == 1:
             own = as_ids("item", list(dict.fromkeys(items)))  # of a list, an array, or a column of a table
             return Profiles.from_pairs(np.zeros(own.size, dtype=np.int64), own, user_ids=[0])
         public = self._public
