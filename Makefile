@@ -80,6 +80,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/gossip.py
 	$(BIN)/python benchmarks/sketch.py
 	$(BIN)/python benchmarks/recommender_speed.py --large
+	$(BIN)/python benchmarks/recommender_quality.py
 	$(BIN)/python benchmarks/node.py
 
 reproduce: $(VENV)/.installed
