@@ -8,6 +8,7 @@ from hetdp import PrivateNeighbors, Profiles, policies
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.evaluation.evaluating import popularity_thirds
 from hetdp.evaluation.metrics import judge
+from hetdp.neighbors import split_epsilon
 
 FAST = {"neighbors": 3, "runs": 2, "engine": "exact", "what": "neighbors"}
 RIVALS = ("private popularity", "holder's popularity")
@@ -92,11 +93,12 @@ def test_recommendations_stand_beside_their_rivals(groups):
 
 def test_losses_are_those_of_the_recommendations(groups):
     found = items(groups, epsilon=3, engine=("model", "exact", "sketch"))
+    to_find, to_vote = split_epsilon(3, "exact")
     assert {name: row.against_all for (name, _), row in found.items()} == {
         "EASE, no privacy": None,
         "model": 3.0,
         "matrix model": 3.0,
-        "exact": PrivateNeighbors(3, epsilon=1).promise(60, recommendations=2).total,
+        "exact": PrivateNeighbors(3, epsilon=to_find).promise(60, recommendations=to_vote).total,
         "sketch": 3.0,
         "private popularity": 3.0,
         "holder's popularity": 3.0,
