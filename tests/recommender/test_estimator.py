@@ -270,16 +270,25 @@ class TestPromises:
         first = Profiles.from_pairs(np.repeat(np.arange(300), 3), np.tile([2, 9, 10], 300))
         last = Profiles.from_pairs(np.repeat(np.arange(400, 700), 3), np.tile([2, 9, 11], 300))
         texts, numbers = (Profiles.from_pairs([350], [name], weights=[0.0]) for name in ("x", 777))
+        nothing = Profiles.from_pairs([], [], user_ids=[350])
         for catalogue in ("private", "observed"):
             models = [
                 PrivateRecommender(3, catalogue=catalogue, random_state=1).fit(parts)
-                for parts in ([first, numbers, last], [first, texts, last], [texts, last, first], [first, last, texts])
+                for parts in (
+                    [first, numbers, last],
+                    [first, texts, last],
+                    [texts, last, first],
+                    [first, nothing, last],
+                )
             ]
             assert all(same_model(models[0], other) for other in models[1:])
 
-    def test_texts_of_a_typed_source_stay_texts(self):
+    def test_lists_come_in_the_kind_of_ids_that_one_asks_with(self):
         profiles = Profiles.from_pairs(np.repeat(np.arange(300), 2), ["10", "2"] * 300)
-        assert PrivateRecommender(3, random_state=1).fit(profiles).item_ids_.tolist() == ["10", "2"]
+        model = PrivateRecommender(3, random_state=1).fit(profiles)
+        assert model.item_ids_.tolist() == [2, 10]
+        assert model.recommend(1, profiles=["10"])["item"].tolist() == ["2"]
+        assert model.recommend(1, profiles=[10])["item"].tolist() == [2]
 
     @pytest.mark.parametrize("release", ["sketch", "matrix"])
     def test_noise_is_drawn_once_whoever_asks(self, crowd, release):

@@ -252,8 +252,9 @@ class LearnCommand:
 
     def facts(self) -> dict[str, Any]:
         """Return what was asked for, which may be told to everybody."""
-        shown = {"epsilon": self.epsilon, "delta": self.delta, "release": self.release, "unit": self.unit}
-        return {**shown, "catalogue": self.catalogue, "n_head": self.n_head}
+        shown = {"epsilon": self.epsilon, "release": self.release, "unit": self.unit}
+        delta = {"delta": self.delta} if self.release == "matrix" or self.catalogue == "private" else {}
+        return {**shown, **delta, "catalogue": self.catalogue, "n_head": self.n_head}
 
     def show_plan(self) -> None:
         """Say what would be done and promised, and how large a taste has to be to be seen."""
@@ -267,7 +268,7 @@ class LearnCommand:
         if self.voice.as_json:
             print_json(plain({**facts, "visible_taste": needed, "guarantee": model.promise().text}))
             return
-        words = {name.replace("_", " "): value for name, value in facts.items()}
+        words = {name.replace("_", " "): value for name, value in facts.items() if name != "dry_run"}
         together = math.ceil(needed / _TOGETHER)
         seen = (
             f"if people who share it, times items that each of them has of it, are above {math.ceil(needed):,}: for "

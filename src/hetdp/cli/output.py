@@ -419,9 +419,9 @@ class Lists:
         for begin in range(0, self.n_rows, _BLOCK):
             yield [column[begin : begin + _BLOCK] for column in self.columns.values()]
 
-    def show(self, title: str) -> None:
+    def show(self, title: str, count: int = SHOWN) -> None:
         """Print the first rows."""
-        rows = [tuple(map(_cell, row)) for row in self.first()]
+        rows = [tuple(map(_cell, row)) for row in self.first(count)]
         print_rows(title, self.names, rows)
 
     def first(self, count: int = SHOWN) -> list[tuple[Any, ...]]:

@@ -146,14 +146,19 @@ class _Shown:
             rows.write(self.output, about)
             self.voice.note(f"Wrote {rows.n_rows:,} recommendations to {self.output}.")
         if self.voice.as_json:
-            first = [dict(zip(rows.names, row, strict=True)) for row in rows.first()]
+            first = [dict(zip(rows.names, row, strict=True)) for row in rows.first(self._shown(asking))]
             where = {"first_rows": first} if self.output is None else {"output": str(self.output)}
             print_json(plain({**about, "rows": rows.n_rows, **where}))
             return
         if self.output is None:
-            rows.show(f"The first {min(SHOWN, rows.n_rows)} of {rows.n_rows:,} recommendations")
+            count = min(self._shown(asking), rows.n_rows)
+            rows.show(f"The first {count:,} of {rows.n_rows:,} recommendations", count)
         print_facts("", {"taste": in_words(model)})
         print_promise(model.guarantee_)
+
+    def _shown(self, asking: "Profiles | None") -> int:
+        """How many rows are shown: all of a list that one person asked for."""
+        return self.items if asking is not None and asking.n_users == 1 else SHOWN
 
 
 def _reasons(model: "PrivateRecommender", asking: "Profiles", rows: Lists) -> NDArray[np.object_]:

@@ -280,7 +280,10 @@ class PrivateRecommender(Estimator):
         items, scores = best_items(public.model, public.head, public.counts, own, n, progress=self.progress)
         there = items >= 0
         users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
-        return {"user": asking.user_ids[users], "item": public.item_ids[items[there]], "score": scores[there]}
+        found = public.item_ids[items[there]]
+        if asking.item_ids.dtype != found.dtype and asking.n_items:  # in the kind that whoever asks has them in
+            found = np.array([str(one) for one in found.tolist()], dtype=object)
+        return {"user": asking.user_ids[users], "item": found, "score": scores[there]}
 
     def explain(self, profile: object, item: str | int) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns item and contribution: what of a profile speaks for an item, most first.

@@ -49,7 +49,13 @@ def choose_names(parts: Parts, settings: ModelSettings, stream: Stream, dials: P
             "there must be an item that may be named. Got none instead: too few people count any. Give a catalogue, "
             "or raise epsilon or delta."
         )
-    return found.as_ids(names)
+    return _as_ids(names)
+
+
+def _as_ids(chosen: NDArray[np.object_]) -> Ids:
+    """Return chosen names as ids: whole numbers, in their order, if all of *these* are some, whatever others are."""
+    numbers = whole_numbers(chosen)
+    return chosen if numbers is None else np.sort(numbers)
 
 
 def counted_names(parts: Parts, dials: PersonDials | None = None, *, whole_people: bool = False) -> "NameCounts":
@@ -68,27 +74,15 @@ class NameCounts:
     ----------
     names, counts
         Texts, also of whole numbers: a name that is not chosen must not decide what kind the others are of.
-    may_be_numbers
-        Whether the kind of some source allows for numbers: a column of them, or a text file, where any text may be one.
     """
 
     names: NDArray[np.object_]
     counts: NDArray[np.int64]
-    may_be_numbers: bool
 
     def __add__(self, other: "NameCounts") -> "NameCounts":
         names, places = np.unique(np.concatenate([self.names, other.names]), return_inverse=True)
         counts = np.concatenate([self.counts, other.counts])
-        return NameCounts(
-            names,
-            np.bincount(places, weights=counts, minlength=names.size).astype(np.int64),
-            self.may_be_numbers or other.may_be_numbers,
-        )
-
-    def as_ids(self, chosen: NDArray[np.object_]) -> Ids:
-        """Return chosen names as ids: whole numbers in their order if all of *these* are some, else texts."""
-        numbers = whole_numbers(chosen) if self.may_be_numbers else None
-        return chosen if numbers is None else np.sort(numbers)
+        return NameCounts(names, np.bincount(places, weights=counts, minlength=names.size).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +103,7 @@ class _Naming:
         (there,) = np.nonzero(np.bincount(coded.items, minlength=part.n_items))
         texts = np.array([str(name) for name in part.item_ids[there].tolist()], dtype=object)
         order = np.argsort(texts, kind="stable")
-        return NameCounts(texts[order], counts[there][order], part.guessed or part.item_ids.dtype != np.object_)
+        return NameCounts(texts[order], counts[there][order])
 
 
 def _steps_of_people(coded: CodedProfiles, dials: NDArray[np.uint8] | None) -> NDArray[np.int64]:
