@@ -198,14 +198,16 @@ def test_noise_has_the_size_that_rho_asks_for(unit):
     learning = MatrixLearning(Fraction(1, 50), MatrixRule(unit), n_items=80, stream=seeded_stream(5))
     learning.add(nobody, np.arange(40, dtype=np.int32))
     evidence = learning.evidence()
-    sigma = {"item": math.sqrt(30 + 2 / 3), "user": math.sqrt(30 * 31 / 2)}[unit] / math.sqrt(2 / 50 * 19 / 20)
+    sigma = {"item": math.sqrt(30 + 2 / 3), "user": math.sqrt(30 * 31 / 2)}[unit] / math.sqrt(
+        2 / 50 * (1 - COUNTS_SHARE[unit])
+    )
     assert evidence.noise == pytest.approx(sigma**2, rel=1e-3)
     assert evidence.edge == pytest.approx(2 * sigma * math.sqrt(40), rel=1e-3)
     entries = evidence.gram[np.tril_indices(40, -1)]
     assert entries.var() / sigma**2 == pytest.approx(1, abs=5 * math.sqrt(2 / entries.size))
     assert (evidence.gram == evidence.gram.T).all()
     assert (np.diag(evidence.gram) == evidence.counts).all()
-    each = {"item": 1.0, "user": math.sqrt(30)}[unit] / math.sqrt(2 / 50 * float(COUNTS_SHARE))
+    each = {"item": 1.0, "user": math.sqrt(30)}[unit] / math.sqrt(2 / 50 * float(COUNTS_SHARE[unit]))
     assert learning.counts.std() / each == pytest.approx(1, abs=5 / math.sqrt(2 * 80))
 
 
@@ -215,8 +217,8 @@ def test_evidence_is_the_exact_matrix_and_noise():
     learning = learned(parts_of(everybody, [0, 200]), seed=9)
     found = learning.evidence().gram
     stream = seeded_stream(9)
-    matrix.gaussian_integers(Fraction(ONE_ITEM) ** 2 / (2 * Fraction(1, 50) * COUNTS_SHARE), 40, stream)
-    variance = Fraction(matrix_spread("item", 40)) ** 2 / (2 * Fraction(1, 50) * (1 - COUNTS_SHARE))
+    matrix.gaussian_integers(Fraction(ONE_ITEM) ** 2 / (2 * Fraction(1, 50) * COUNTS_SHARE["item"]), 40, stream)
+    variance = Fraction(matrix_spread("item", 40)) ** 2 / (2 * Fraction(1, 50) * (1 - COUNTS_SHARE["item"]))
     noise = matrix.gaussian_integers(variance, 40 * 41 // 2, stream)
     exact = np.zeros((40, 40))
     for user in range(200):

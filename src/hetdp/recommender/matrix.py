@@ -27,7 +27,7 @@ from hetdp.recommender.parts import Part
 __all__ = ["COUNTS_SHARE", "ONE_ITEM", "ONE_PAIR", "MatrixLearning", "MatrixRule", "MatrixSums", "noisy_sums"]
 
 #: Part of rho that goes to counts: the choice of a head, items outside it, and what is popular in a small crowd.
-COUNTS_SHARE = Fraction(1, 20)
+COUNTS_SHARE = {"item": Fraction(1, 20), "user": Fraction(1, 10)}
 #: A person's factor has this many binary digits, and a product of two codes with it is cut by `_CUT` of them.
 _FACTOR = 46
 _CUT = 31
@@ -86,7 +86,7 @@ class MatrixRule:
 
     def pair_noise(self, size: int, rho: Fraction) -> float:
         """Return the variance of an entry of the noisy matrix of a head, where a weight of 1 pays rho in all."""
-        return float(Fraction(self.pair_spread(size), ONE_PAIR) ** 2 / (2 * rho * (1 - COUNTS_SHARE)))
+        return float(Fraction(self.pair_spread(size), ONE_PAIR) ** 2 / (2 * rho * (1 - COUNTS_SHARE[self.unit])))
 
     @property
     def count_spread(self) -> int:
@@ -232,6 +232,7 @@ class MatrixLearning(Learning):
 
     def __init__(self, rho: Fraction, rule: MatrixRule, *, n_items: int, stream: Stream) -> None:
         self._rho = rho
+        self._counts_rho = rho * COUNTS_SHARE[rule.unit]
         self._rule = rule
         self._n_items = n_items
         self._stream = stream
@@ -266,7 +267,7 @@ class MatrixLearning(Learning):
     def counts(self) -> NDArray[np.float64]:
         """How much each item of the catalogue counts, noise included."""
         if self._counts is None:
-            rho, spread = self._rho * COUNTS_SHARE, self._rule.count_spread
+            rho, spread = self._counts_rho, self._rule.count_spread
             self._counts = noisy_sums(self._sums.counts, spread=spread, rho=rho, stream=self._stream) / ONE_ITEM
         return self._counts
 
@@ -276,7 +277,7 @@ class MatrixLearning(Learning):
             raise InvalidInput("a model must be learned from at least one part. Got none instead.")
         if self._evidence is None:
             counts, size = self.counts[self._head], self._head.size
-            rho, spread = self._rho * (1 - COUNTS_SHARE), self._rule.pair_spread(size)
+            rho, spread = self._rho - self._counts_rho, self._rule.pair_spread(size)
             noisy = noisy_sums(self._sums.pairs, spread=spread, rho=rho, stream=self._stream) / ONE_PAIR
             self._sums = MatrixSums.of_nobody(0, 0)
             gram = np.empty((size, size))
@@ -284,7 +285,7 @@ class MatrixLearning(Learning):
                 begin = row * (row + 1) // 2
                 gram[row, : row + 1] = gram[: row + 1, row] = noisy[begin : begin + row + 1]
             noise = self._rule.pair_noise(size, self._rho)
-            count_noise = float(Fraction(self._rule.count_spread, ONE_ITEM) ** 2 / (2 * self._rho * COUNTS_SHARE))
+            count_noise = float(Fraction(self._rule.count_spread, ONE_ITEM) ** 2 / (2 * self._counts_rho))
             diagonal, diagonal_noise = _joined(gram.diagonal(), noise, counts, count_noise)
             np.fill_diagonal(gram, diagonal)
             edge = 2.0 * math.sqrt(noise * size)

@@ -206,7 +206,7 @@ def _noise(unit: str, factor: Fraction = Fraction(1)) -> Callable[[int, RandomSt
 def _sampled(unit: str) -> Callable[[Function, Stream], Finding]:
     """Return the audit of that noise, at the scale that the promise asks for."""
     model = PrivateRecommender(release="matrix", unit=unit, catalogue="given")
-    rho = model.promise().amount * (1 - float(COUNTS_SHARE))
+    rho = model.promise().amount * (1 - float(COUNTS_SHARE[unit]))
     scale = MatrixRule(unit).pair_spread(_NOISE_ITEMS) / math.sqrt(2 * rho)
 
     def run(function: Function, stream: Stream) -> Finding:
