@@ -22,6 +22,7 @@ __all__ = [
     "COMPRESSIONS",
     "CSV",
     "FORMATS",
+    "OTHER_NAMES",
     "PLAIN_ENDINGS",
     "DataFile",
     "Delimited",
@@ -314,11 +315,16 @@ FORMATS: dict[str, FileFormat] = {
 PLAIN_ENDINGS = ("", ".txt", ".dat", ".pairs")
 
 
-def check_columns(source: str, present: list[str], wanted: list[str]) -> None:
+#: What helps where columns of pairs have other names.
+OTHER_NAMES = " Columns of other names can be given: user=..., item=... (--user-column, --item-column)."
+
+
+def check_columns(source: str, present: list[str], wanted: list[str], *, hint: str = "") -> None:
     """Explain which column of a table is missing, or there more than once."""
     for name in wanted:
         if name not in present:
-            hint = " Is its separator a semicolon?" if any(";" in str(column) for column in present) else ""
+            if any(";" in str(column) for column in present):
+                hint = " Is its separator a semicolon?"
             columns = ", ".join(repr(column) for column in present) or "no column at all"
             raise DataError(f"{source} must have a column {name!r}. Got the columns {columns} instead.{hint}")
         if present.count(name) > 1:
@@ -397,8 +403,7 @@ def _by_names(columns: list[str], delimiter: str, file_name: str) -> Layout:
         listed = ", ".join(repr(column) for column in columns)
         raise DataError(
             f"{file_name} must have a column of items, such as 'movieId', 'bookmarkID' or 'artistID'. "
-            f"Got the columns {listed} instead. Columns of other names can be given: user=..., item=... "
-            "(--user-column, --item-column)."
+            f"Got the columns {listed} instead.{OTHER_NAMES}"
         )
     rating, weight = first("rating"), first("weight")
     if columns == _PLAYS:

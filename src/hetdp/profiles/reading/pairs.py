@@ -15,6 +15,7 @@ from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
 from hetdp.profiles.reading.files import (
     BETWEEN_BLANKS,
     FORMATS,
+    OTHER_NAMES,
     PLAIN_ENDINGS,
     DataFile,
     FileFormat,
@@ -96,6 +97,7 @@ def choose_columns(
     guessed = weight is None and usual_weight in present
     column = usual_weight if guessed else weight or None
     wanted = [name for name in (user, item, column, rating) if name is not None]
+    check_columns(source, present, wanted[:2], hint=OTHER_NAMES)
     check_columns(source, present, wanted)
     if len(set(wanted)) != len(wanted):
         raise DataError("user, item and weight must be different columns. Got one of them twice instead.")
