@@ -25,6 +25,8 @@ _EDGES, _MEAN_COUNTS = 0.85, 3.0
 _STEEPNESS = (1.25, 2.5)
 #: Where the second direction lies at so many edges, taste is not used at all, and where it is used in full.
 _NO_TASTE, _FULL_TASTE = 0.92, 1.05
+#: Less taste than this is none: it would only shuffle items of nearly equal counts.
+_LEAST_TASTE = 0.03
 #: Unpopular items are not told apart below this share of the mean count.
 _LEAST_SHARE = 0.02
 #: How much louder rare own items speak than popular ones: as counts to the power of minus this. From 0.2 to 0.4 it
