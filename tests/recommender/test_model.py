@@ -87,6 +87,12 @@ def test_taste_below_the_noise_is_not_used():
     assert learn(sketched(two_tastes(100, 200, seed=7), 0.2, seed=8)).taste < 0.35
 
 
+def test_hardly_any_taste_is_none():
+    model = learn(sketched(by_popularity(3000, 120, seed=5), 10, seed=6))
+    assert model.taste == 0.0
+    assert not model.weights.any()
+
+
 def test_a_score_is_taste_and_popularity():
     model = ItemModel(np.array([6.0, 3.0, 1.0]), np.arange(9, dtype=np.float32).reshape(3, 3), taste=0.25)
     scores = model.scores(np.array([0, 2]), np.array([0, 2], dtype=np.int32))[0]

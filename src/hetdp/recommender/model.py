@@ -118,6 +118,7 @@ def learn(evidence: Evidence) -> ItemModel:
     kept = (np.maximum(strengths, 0.0) / middle) ** steepness
     weights = _regression(directions, 1.0 / (1.0 + kept), known)
     taste *= _found_again(weights, evidence.counts) ** noise.private_share
+    taste = taste if taste >= _LEAST_TASTE else 0.0
     weights *= (taste * _loudness(evidence.counts)).astype(np.float32)[:, None]
     return ItemModel(evidence.counts, weights, taste)
 
