@@ -81,7 +81,7 @@ class TestLearn:
         table = parquet.read_table("items.parquet")
         about = json.loads(table.schema.metadata[b"hetdp"])
         assert about["release"] == "sketch"
-        assert "everybody together" in about["guarantee"]
+        assert "everybody but the holder of the profiles" in about["guarantee"]["adversary"]
         own = set(zip(*tastes().to_pairs()[:2], strict=True))
         assert not own & set(zip(table["user"].to_pylist(), table["item"].to_pylist(), strict=True))
 

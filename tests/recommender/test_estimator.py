@@ -140,7 +140,7 @@ class TestInputs:
             ({"delta": 1}, "delta must be below 1"),
             ({"delta": 0}, "delta must be"),
             ({"release": "magic"}, "release must be one of"),
-            ({"unit": "user"}, "unit must be 'item' with release='sketch'"),
+            ({"unit": "user"}, "unit must be 'item' for the release of sketches"),
             ({"n_head": 0}, "n_head must be"),
             ({"catalogue": "all"}, "catalogue must be one of"),
             ({"head": ["nobody's"]}, "head must be items of the catalogue. Got 1"),
@@ -173,6 +173,26 @@ class TestInputs:
         )
         numbers = PrivateRecommender(3, random_state=1).fit([[1, 1, 0], [0, 1, 1]])
         assert len(numbers.recommend(1, profiles=[np.int64(1)])) == 1
+
+    def test_labels_of_a_frame_are_its_ids(self, crowd):
+        wide = pd.DataFrame(crowd.to_csr()[0].toarray(), index=crowd.user_ids, columns=np.arange(100, 132))
+        model = PrivateRecommender(epsilon=4, random_state=1).fit(wide)
+        assert model.item_ids_.tolist() == list(range(100, 132))
+        assert set(model.recommend(1)["user"]) == set(crowd.user_ids)
+
+    def test_tables_may_be_parts(self, crowd):
+        users, items, _ = crowd.to_pairs()
+        tables = [
+            pd.DataFrame({"user": users[some], "item": items[some]}) for some in (slice(None, 1500), slice(1500, None))
+        ]
+        model = PrivateRecommender(epsilon=4, catalogue=crowd.item_ids, random_state=1).fit(tables)
+        assert len(model.recommend(1)) == crowd.n_users
+
+    def test_nobody_at_all(self, crowd):
+        with pytest.raises(InvalidInput, match="at least one person"):
+            PrivateRecommender(epsilon=4, catalogue=crowd.item_ids).fit(Profiles.from_pairs([], []))
+        nobody = PrivateRecommender(epsilon=4, release="matrix", unit="user", catalogue=crowd.item_ids)
+        assert len(nobody.fit(Profiles.from_pairs([], [])).recommend(2, profiles=["item 00"])) == 2
 
     def test_nothing_at_all(self):
         with pytest.raises(InvalidInput, match="at least one item"):
@@ -223,7 +243,7 @@ class TestPromises:
             assert model.guarantee_.amount == 2
             assert model.guarantee_.delta == delta
             promised = PrivateRecommender(epsilon=2, catalogue=catalogue).promise()
-            assert "everybody together" in promised.text
+            assert ("everybody together" in promised.text) == (catalogue != "private")
             assert ("given away" in promised.text) == (catalogue == "observed")
             assert ("Nobody needs to be trusted" in promised.text) == (catalogue == "given")
 

@@ -127,7 +127,7 @@ def test_dials_come_by_id_or_in_order():
         ({"unit": "user"}, [2.0] * 400, "in \\[0, 1\\]"),
         ({"unit": "user"}, ["high"] * 400, "must be numbers"),
         ({"unit": "user"}, {7: 1.0}, "a weight for every person. Got none for 399"),
-        ({"unit": "user", "release": "sketch"}, None, "unit must be 'item' with release='sketch'"),
+        ({"unit": "user", "release": "sketch"}, None, "unit must be 'item' for the release of sketches"),
     ],
 )
 def test_dials_that_cannot_be_meant_are_refused(options, dials, words):

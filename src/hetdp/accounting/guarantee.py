@@ -173,8 +173,10 @@ class Guarantee:
         if self.recipients.together:
             return [promise, holds]
         once = f"{in_digits(self.shared)} + " if self.shared else ""
+        each = in_digits(self.per_recipient)
+        collusion = f"({once}{each} c)" if once or each != "1" else "c"
         collusion = (
-            f"Against c who collude: ({once}{in_digits(self.per_recipient)} c) * {self.factor}; all "
+            f"Against c who collude: {collusion} * {self.factor}; all "
             f"{self.most_recipients:,} lists together: {in_digits(self.total)} * {self.factor}."
         )
         return [promise, holds, collusion]

@@ -16,6 +16,7 @@ from hetdp.cli.output import (
     Voice,
     available_processors,
     check_writable,
+    guarantee_facts,
     in_options,
     output_options,
     plain,
@@ -266,7 +267,7 @@ class LearnCommand:
         needed = model.visible_taste(n_users, n_items)
         facts = {"dry_run": True, **self.facts(), "output": None if self.output is None else str(self.output)}
         if self.voice.as_json:
-            print_json(plain({**facts, "visible_taste": needed, "guarantee": model.promise().text}))
+            print_json(plain({**facts, "visible_taste": needed, "guarantee": guarantee_facts(model.promise())}))
             return
         words = {name.replace("_", " "): value for name, value in facts.items() if name != "dry_run"}
         together = math.ceil(needed / _TOGETHER)
@@ -288,7 +289,7 @@ class LearnCommand:
             "seconds": round(time.monotonic() - self.began, 2),
         }
         if self.voice.as_json:
-            print_json(plain({**facts, "guarantee": model.guarantee_.text}))
+            print_json(plain({**facts, "guarantee": guarantee_facts(model.guarantee_)}))
             return
         items = counted(model.n_features_in_, "item")
         named = f", named because enough people have {'it' if model.n_features_in_ == 1 else 'them'}"

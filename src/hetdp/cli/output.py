@@ -40,6 +40,7 @@ __all__ = [
     "available_processors",
     "check_ending",
     "check_writable",
+    "guarantee_facts",
     "in_options",
     "ledger_notes",
     "output_options",
@@ -249,6 +250,20 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     longest = max((len(word) for text in words.values() for word in text.split()), default=0)
     console, needed = Console(), max(map(len, words), default=0) + longest + 4
     Console(width=max(console.width, needed), height=console.height).print(table)
+
+
+def guarantee_facts(guarantee: "Guarantee") -> dict[str, Any]:
+    """Return a promise that all see alike, in words and numbers."""
+    return {
+        "text": guarantee.text,
+        "adversary": guarantee.adversary,
+        "protected": guarantee.protected,
+        "unit": guarantee.unit,
+        "amount": guarantee.amount,
+        "delta": guarantee.delta,
+        "at_weight_one": guarantee.at_weight_one,
+        "adjacent": guarantee.adjacent,
+    }
 
 
 def print_promise(guarantee: "Guarantee", *, in_full: str = "--json, -o") -> None:

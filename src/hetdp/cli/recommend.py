@@ -20,6 +20,7 @@ from hetdp.cli.output import (
     Voice,
     check_ending,
     check_writable,
+    guarantee_facts,
     output_options,
     plain,
     print_facts,
@@ -141,7 +142,7 @@ class _Shown:
             rows = Lists.from_frame(model.recommend(self.items, profiles=asking))
         if self.why and asking is not None:
             rows = Lists({**rows.columns, "because": _reasons(model, asking, rows)})
-        about = plain({**facts, "n": self.items, "taste": model.taste_, "guarantee": model.guarantee_.text})
+        about = plain({**facts, "n": self.items, "taste": model.taste_, "guarantee": guarantee_facts(model.guarantee_)})
         if self.output is not None:
             rows.write(self.output, about)
             self.voice.note(f"Wrote {rows.n_rows:,} recommendations to {self.output}.")
@@ -194,3 +195,8 @@ def _learned(command: LearnCommand, shown: _Shown) -> None:
         command.show_plan()
         return
     shown.show(command.fitted(), None, command.facts())
+    if shown.output is None:
+        shown.voice.note(
+            "-o FILE writes all of them, and hetdp learn keeps the model. Each run draws new noise: keep the result of "
+            "one run only, or losses add up."
+        )

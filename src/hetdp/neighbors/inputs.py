@@ -15,7 +15,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import WEIGHT_STEPS, code_profiles
 from hetdp.profiles.holdings import Holdings, holdings
-from hetdp.profiles.reading.identifiers import Ids, positions
+from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
 
 __all__ = ["asking_profiles", "column_names", "given_profiles", "on_fitted_items"]
 
@@ -48,11 +48,30 @@ def given_profiles(given: object) -> tuple[Profiles, bool]:
         return given, False
     names = column_names(given)
     if names is None:
-        return Profiles.from_csr(_as_matrix(given)), True
+        return Profiles.from_csr(_as_matrix(given), user_ids=_row_ids(given), item_ids=_number_names(given)), True
     if set(names) in (_PAIRS, _WEIGHTED):
         return Profiles.from_frame(given), False
     _refuse_pairs(given, names.tolist())
-    return Profiles.from_csr(_as_matrix(given), item_ids=names), True
+    return Profiles.from_csr(_as_matrix(given), user_ids=_row_ids(given), item_ids=names), True
+
+
+def _row_ids(given: object) -> Ids | None:
+    """Return the labels of the rows of a pandas frame, if they can be ids."""
+    index = getattr(given, "index", None)
+    return None if index is None or callable(index) else _labels(index)
+
+
+def _number_names(given: object) -> Ids | None:
+    """Return the names of the columns of a pandas frame that are whole numbers."""
+    columns = getattr(given, "columns", None)
+    return None if columns is None else _labels(columns)
+
+
+def _labels(labels: Any) -> Ids | None:  # noqa: ANN401  (an index of pandas)
+    try:
+        return as_ids("labels", labels.to_numpy())
+    except (AttributeError, InvalidInput):
+        return None  # dates, several levels, repeated ones: rows and columns have their numbers
 
 
 def _refuse_pairs(given: object, names: list[str]) -> None:

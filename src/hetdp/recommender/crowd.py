@@ -116,6 +116,8 @@ class Crowd:
 
         Made when it is first asked for, once, whoever asks: noise that is drawn twice for the same sums is paid twice.
         """
+        if not self.n_people and self.settings.unit == "item":  # whole people are protected even from being counted
+            raise InvalidInput("a model must be learned from at least one person. Got nobody instead.")
         with self._home.alone():
             if self._published is None:
                 self._home.require()

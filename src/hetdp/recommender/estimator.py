@@ -133,7 +133,7 @@ class PrivateRecommender(Estimator):
         ----------
         X
             `Profiles`; the name of a file of pairs; a table of pairs; a matrix of users x items in which anything but 0
-            means "has it" (weight 1); or a list of parts, `Profiles` or names of files, that hold whole people each.
+            means "has it" (weight 1); or a list of parts, `Profiles`, tables or names of files, of whole people each.
         y
             Ignored.
         user_weights
@@ -474,6 +474,14 @@ def _not_empty(item_ids: Ids) -> Ids:
     return item_ids
 
 
+def _is_table(part: object) -> bool:
+    return not isinstance(part, Profiles) and hasattr(part, "columns")
+
+
+def _is_part(part: object) -> bool:
+    return isinstance(part, Profiles | str | os.PathLike) or _is_table(part)
+
+
 def _as_parts(given: object, first: int = 0) -> tuple[Parts, bool]:
     """Return the parts that the data come in, and whether they are a matrix, whose columns are the catalogue.
 
@@ -483,10 +491,11 @@ def _as_parts(given: object, first: int = 0) -> tuple[Parts, bool]:
         return given, False
     if isinstance(given, Profiles | str | os.PathLike):
         return Parts([given]), False
-    if isinstance(given, list | tuple) and any(isinstance(part, Profiles | str | os.PathLike) for part in given):
-        return Parts(given), False
+    if isinstance(given, list | tuple) and any(_is_part(part) for part in given):
+        tables = (part if not _is_table(part) else given_profiles(part)[0] for part in given)
+        return Parts(tuple(tables)), False
     profiles, by_position = given_profiles(given)
-    if by_position and first:
+    if by_position and first and np.array_equal(profiles.user_ids, np.arange(profiles.n_users)):
         rows = SparseRows(profiles.indptr, profiles.indices, profiles.weights, 0)
         profiles = Profiles.from_rows(rows, as_ids("user", profiles.user_ids + first), profiles.item_ids)
     return Parts([profiles]), by_position

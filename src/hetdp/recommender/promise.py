@@ -8,6 +8,7 @@ __all__ = ["promise"]
 
 _ADDED = "adding or removing an item of a user"
 _EVERYBODY = "everybody together, whatever else they know"
+_OTHERS = "everybody but the holder of the profiles, together, whatever else they know"
 _NOBODY_TRUSTED = "Nobody needs to be trusted: each person can draw the own sketch at home."
 _GIVEN = "The catalogue is taken as public, every item that was listed with it."
 _HOLDER = (
@@ -40,7 +41,7 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
         float_up(settings.epsilon),
         "values",
         _ADDED,
-        _EVERYBODY,
+        _OTHERS if private else _EVERYBODY,
         delta=float_up(settings.delta) if private else 0.0,
         remarks=(*trust, _USERS, _LISTS),
         simulated=simulated,
@@ -62,7 +63,7 @@ def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
         rho,
         "values",
         _ADDED if settings.unit == "item" else _PERSON,
-        _EVERYBODY,
+        _OTHERS,
         delta=float_up(settings.names_delta),
         at_weight_one=(float_up(settings.epsilon), float_up(settings.delta)),
         protected="item" if settings.unit == "item" else "person",

@@ -59,8 +59,8 @@ class ModelSettings:
         whole("n_head", self.n_head, minimum=1)
         if self.unit == "user" and self.release == "sketch":
             raise InvalidInput(
-                "unit must be 'item' with release='sketch': a sketch protects items, and a whole person loses the sum "
-                "of theirs. Got 'user' instead. Use release='matrix'."
+                "unit must be 'item' for the release of sketches: they protect items, and a whole person loses the sum "
+                "of theirs. Got 'user' instead. A matrix protects whole people."
             )
         if self.names_epsilon < self.names_delta:  # noise that is cut off far inside its scale is slow to draw
             raise InvalidInput(
