@@ -159,7 +159,13 @@ def test_the_guarantee_says_rho_and_what_it_is_worth(catalogue):
     assert guarantee.at_weight_one == (3.0, 1e-6)
     assert guarantee.delta == (5e-7 if catalogue == "private" else 0.0)
     assert promised == guarantee
-    for words in ("epsilon = 3 and delta = 0.000001", "v_i**2", "everybody but the holder of the profiles", "trusted", "for its owner only"):
+    for words in (
+        "epsilon = 3 and delta = 0.000001",
+        "v_i**2",
+        "everybody but the holder of the profiles",
+        "trusted",
+        "for its owner only",
+    ):
         assert words in guarantee.text
     assert ("except with a chance of" in guarantee.text) == (catalogue == "private")
 

@@ -126,7 +126,7 @@ def contributions(model: ItemModel, head: NDArray[np.int32], own: NDArray[np.int
         return Contributions(np.empty(0, dtype=np.int32), np.empty(0))
     inside = np.flatnonzero(np.isin(head, own))
     if not inside.size:
-        return Contributions(np.array([-1], dtype=np.int32), model.counts[place : place + 1])
+        return Contributions(np.array([-1], dtype=np.int32), model.shares[place : place + 1])
     amounts = np.append(model.weights[inside, place], inside.size * model.popularity[place])
     order = np.argsort(-amounts, kind="stable")
     order = order[(order < inside.size) | (amounts[order] != 0.0)]

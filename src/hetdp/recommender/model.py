@@ -55,7 +55,7 @@ class ItemModel:
     --------
     >>> speaks = np.array([[0, 0.1], [0.3, 0]], dtype=np.float32)
     >>> ItemModel(np.array([3.0, 1.0]), speaks, taste=0.5).scores(np.array([0, 1, 1]), np.array([0])).round(3).tolist()
-    [[0.375, 0.225], [3.0, 1.0]]
+    [[0.375, 0.225], [0.75, 0.25]]
     """
 
     counts: NDArray[np.float64]
@@ -66,20 +66,25 @@ class ItemModel:
         return f"ItemModel({self.counts.size} items, taste {self.taste:.0%})"
 
     def scores(self, indptr: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the score of every item for exact own rows; whoever has nothing gets the popularity of items."""
+        """Return the score of every item for exact own rows; whoever has nothing gets the shares of items."""
         scores = np.zeros((indptr.size - 1, self.counts.size))
+        shares, popularity = self.shares, self.popularity
         for row, (begin, end) in enumerate(itertools.pairwise(indptr)):
             if end > begin:
-                scores[row] = self.weights[items[begin:end]].sum(axis=0) + (end - begin) * self.popularity
+                scores[row] = self.weights[items[begin:end]].sum(axis=0) + (end - begin) * popularity
             else:
-                scores[row] = self.counts
+                scores[row] = shares
         return scores
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Which part of all that is counted each item is."""
+        return self.counts / _total(self.counts)
 
     @property
     def popularity(self) -> NDArray[np.float64]:
         """How much each item is recommended for being popular, for every item that somebody has."""
-        share: NDArray[np.float64] = (1.0 - self.taste) / _total(self.counts) * self.counts
-        return share
+        return (1.0 - self.taste) * self.shares
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what is to be saved, by name."""
