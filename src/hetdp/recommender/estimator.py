@@ -255,8 +255,8 @@ class PrivateRecommender(Estimator):
         Returns
         -------
         data frame
-            pandas if it is installed, else arrow. Items outside the head come last, without a score (nan); whoever has nothing that the
-            model knows gets shares of popularity.
+            pandas if it is installed, else arrow. Items outside the head come last, without a score (nan); whoever has
+            nothing that the model knows gets shares of popularity.
 
         Privacy
         -------
