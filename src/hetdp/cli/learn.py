@@ -200,6 +200,8 @@ class LearnCommand:
         if len(self.sources) == 1 and self.address is None:
             return Parts([self.source.read().profiles])
         files = [source.path for source in self.sources]
+        for source in self.sources:
+            self.voice.note(f"{source.path.name}: {source.weights_in()}.")
         # Each file is read up to three times, and perhaps elsewhere.
         catalogue = None if self.source.catalogue is None else self.source.catalogue.absolute()
         read = _Reading(replace(self.source, catalogue=catalogue, voice=replace(self.voice, quiet=True)))
@@ -270,6 +272,8 @@ class LearnCommand:
             print_json(plain({**facts, "visible_taste": needed, "guarantee": guarantee_facts(model.promise())}))
             return
         words = {name.replace("_", " "): value for name, value in facts.items() if name != "dry_run"}
+        if self.catalogue == "private":
+            words["an item is named"] = f"if about {counted(model.people_to_be_named(), 'person', 'people')} have it"
         together = math.ceil(needed / _TOGETHER)
         seen = (
             f"if people who share it, times items that each of them has of it, are above {math.ceil(needed):,}: for "

@@ -266,9 +266,9 @@ def guarantee_facts(guarantee: "Guarantee") -> dict[str, Any]:
     }
 
 
-def print_promise(guarantee: "Guarantee", *, in_full: str = "--json, -o") -> None:
+def print_promise(guarantee: "Guarantee", *, of: str = "guarantee", in_full: str = "--json, -o") -> None:
     """Print a guarantee in a line or two, and where all of it is."""
-    click.echo(wrapped(f"guarantee: {guarantee.short} (in full: {in_full}).", to=sys.stdout))
+    click.echo(wrapped(f"{of}: {guarantee.short} (in full: {in_full}).", to=sys.stdout))
 
 
 def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

@@ -155,7 +155,9 @@ class _Shown:
             count = min(self._shown(asking), rows.n_rows)
             rows.show(f"The first {count:,} of {rows.n_rows:,} recommendations", count)
         print_facts("", {"taste": in_words(model)})
-        print_promise(model.guarantee_)
+        if asking is not None:
+            self.voice.note("Nothing was spent. The list comes from exact own items, and is for their owner only.")
+        print_promise(model.guarantee_, of="the model's guarantee to its crowd" if asking is not None else "guarantee")
 
     def _shown(self, asking: "Profiles | None") -> int:
         """How many rows are shown: all of a list that one person asked for."""

@@ -125,6 +125,20 @@ class Source:
         self.voice.note(f"Read {pairs.name}: {counts}; {weights}.")
         return Data(profiles, weights)
 
+    def weights_in(self) -> str:
+        """Look where weights come from, in words, without reading them."""
+        from hetdp.profiles.reading.pairs import open_pairs
+
+        with open_pairs(
+            self.path,
+            user=self.user_column,
+            item=self.item_column,
+            weight=False if self.no_weights else self.weight_column,
+            default_weight=self.default_weight,
+            min_rating=self.min_rating,
+        ) as pairs:
+            return self._weights(pairs.weights)
+
     def read_own(self) -> "Profiles":
         """Read who asks for items: pairs of users and items or, without a column of users, the items of one person."""
         from hetdp.profiles import Profiles

@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import os
+import reprlib
 import threading
 from typing import Any, Self
 
@@ -12,6 +13,12 @@ from hetdp.core.checks import whole
 from hetdp.core.errors import HetdpError, InvalidInput
 
 __all__ = ["Estimator", "Home", "NotFitted"]
+
+
+#: A catalogue may have a million items.
+_BRIEFLY = reprlib.Repr()
+_BRIEFLY.maxlist = _BRIEFLY.maxtuple = 4
+_BRIEFLY.maxstring = _BRIEFLY.maxother = 80
 
 
 class NotFitted(HetdpError, ValueError, AttributeError):
@@ -42,7 +49,7 @@ class Estimator:
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
         shown = [
-            f"{name}={value!r}"
+            f"{name}={_BRIEFLY.repr(value)}"
             for name, value in self.get_params().items()
             if not (value is defaults[name].default or np.array_equal(value, defaults[name].default))
         ]

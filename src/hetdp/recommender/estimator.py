@@ -24,6 +24,7 @@ from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.file import load, save
 from hetdp.recommender.lists import best_items, contributions
 from hetdp.recommender.model import visible_taste
+from hetdp.recommender.names import people_to_be_named
 from hetdp.recommender.parts import Parts
 from hetdp.recommender.promise import promise
 from hetdp.recommender.published import ModelSettings, PublishedModel
@@ -408,6 +409,16 @@ class PrivateRecommender(Estimator):
         size = min(whole("n_items", n_items, minimum=1), settings.n_head)
         noise = expected_noise(settings, n_users=whole("n_users", n_users, minimum=1), n_head=size)
         return visible_taste(noise, size)
+
+    def people_to_be_named(self) -> int:
+        """Return how many people must have an item, at a weight of 1, for it to be named in one of two fits.
+
+        Examples
+        --------
+        >>> PrivateRecommender(epsilon=1).people_to_be_named()
+        109
+        """
+        return people_to_be_named(self._settings())
 
     def promise(self) -> Guarantee:
         """Return what a fit would promise, before anything is drawn.

@@ -15,9 +15,9 @@ from hetdp.profiles.reading.identifiers import Ids, whole_numbers
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.parts import Parts
 from hetdp.recommender.published import ModelSettings
-from hetdp.tables.keys import choose
+from hetdp.tables.keys import choose, threshold
 
-__all__ = ["MOST_NAMES", "choose_names", "chosen_names", "counted_names"]
+__all__ = ["MOST_NAMES", "choose_names", "chosen_names", "counted_names", "people_to_be_named"]
 
 #: The most names that a person can count in full for, where whole people are protected (`max_groups` of tables).
 MOST_NAMES = 8
@@ -114,6 +114,20 @@ def _steps_of_people(coded: CodedProfiles, dials: NDArray[np.uint8] | None) -> N
     return np.asarray(codes * most[users] * 2**_PERSON_BITS // (WEIGHT_STEPS * totals[users]), dtype=np.int64)
 
 
+def _counting(*, whole_people: bool) -> tuple[int, int]:
+    """Return the steps of one item in full, and how many of them a protected unit can count in full."""
+    return (WEIGHT_STEPS << _PERSON_BITS, MOST_NAMES) if whole_people else (WEIGHT_STEPS, 1)
+
+
+def people_to_be_named(settings: ModelSettings) -> int:
+    """Return how many people, counted in full, an item needs to be named in one of two fits; 0 if names are public."""
+    if settings.catalogue != "private":
+        return 0
+    steps, groups = _counting(whole_people=settings.unit == "user")
+    bound = threshold(settings.names_epsilon, settings.names_delta, steps=steps, groups=groups)
+    return -(-bound // steps)
+
+
 def chosen_names(
     counts: NDArray[np.int64], *, epsilon: Fraction, delta: Real, stream: Stream, whole_people: bool = False
 ) -> NDArray[np.bool_]:
@@ -145,7 +159,7 @@ def chosen_names(
     """
     named = np.zeros(counts.size, dtype=np.bool_)
     (there,) = np.nonzero(counts)
-    steps, groups = (WEIGHT_STEPS << _PERSON_BITS, MOST_NAMES) if whole_people else (WEIGHT_STEPS, 1)
+    steps, groups = _counting(whole_people=whole_people)
     named[there] = choose(
         counts[there].tolist(), epsilon=epsilon, delta=delta, steps=steps, groups=groups, stream=stream
     )
