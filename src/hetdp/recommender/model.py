@@ -24,7 +24,7 @@ _EDGES, _MEAN_COUNTS = 0.85, 3.0
 #: How steeply directions are let go below that: without noise nearly as in a ridge regression (1), with noise faster.
 _STEEPNESS = (1.25, 2.5)
 #: Where the second direction lies at so many edges, taste is not used at all, and where it is used in full.
-_NO_TASTE, _FULL_TASTE = 0.92, 1.05
+_NO_TASTE, _FULL_TASTE = 0.96, 1.05
 #: Less taste than this is none: it would only shuffle items of nearly equal counts.
 _LEAST_TASTE = 0.03
 #: Unpopular items are not told apart below this share of the mean count.
