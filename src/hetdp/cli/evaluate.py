@@ -156,6 +156,11 @@ def evaluate(
     profiles = read.profiles
     check_size(plan.neighbors, profiles.n_users)
     plan.check(profiles)
+    if source.catalogue is None and "items" in plan.what:
+        voice.note(
+            "Items that occur are taken for a public catalogue. Without --catalogue, hetdp learn names items privately, "
+            "for a tenth of epsilon: expect less, in a small crowd much less (hetdp learn --dry-run)."
+        )
     unknowing = () if engine else (one for name, one in ENGINES.items() if name not in plan.engines)
     left_out = "".join(f" {one.limits}: left out." for one in unknowing)
     seconds = rough_duration(plan.seconds(profiles))
