@@ -23,13 +23,13 @@ from hetdp.node.demo.larger import larger_network
 from hetdp.node.demo.people import invent_people, list_length, recall
 from hetdp.node.demo.running import run_demo
 from hetdp.node.dials import draw_bits
-from hetdp.node.protocol.crowd_count import Counted
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.memory_network import MemoryNetwork
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Call, HangUp, Node, Reply
 from hetdp.node.protocol.sketches import sign_sketch
+from hetdp.node.protocol.who_counts import Counted
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE, init_node
 from hetdp.node.storage.store import NodeStore

@@ -16,9 +16,9 @@ from hetdp.node import learning
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import ENOUGH, Learner, learn_from_crowd, main
-from hetdp.node.protocol.crowd_count import Counted, CrowdCount
 from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.sketches import sign_sketch
+from hetdp.node.protocol.who_counts import Counted, CrowdCount
 from hetdp.node.settings import NodeSettings, settings_toml
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE
 from hetdp.node.storage.model_file import load_model

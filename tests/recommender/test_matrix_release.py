@@ -10,7 +10,7 @@ from hetdp.accounting.composition import epsilon_delta_of_rho
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.names import MOST_NAMES, counted_names
 from hetdp.recommender.parts import Parts
-from hetdp.recommender.published import ModelSettings
+from hetdp.recommender.settings import ModelSettings
 
 FULL = 255 * 2**15
 

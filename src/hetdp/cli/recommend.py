@@ -29,6 +29,7 @@ from hetdp.cli.output import (
 )
 from hetdp.cli.source import Source, catalogue_option, column_options
 from hetdp.neighbors.engines import ENGINES
+from hetdp.neighbors.recommending import VOTERS
 
 if TYPE_CHECKING:
     from hetdp.profiles import Profiles
@@ -59,7 +60,7 @@ _OF_NEIGHBORS = ("voters", "neighbors", "score", "sizes", "cycles", "significant
 @column_options
 @catalogue_option
 @model_options
-@click.option("--voters", type=click.IntRange(min=1), default=100, show_default=True,
+@click.option("--voters", type=click.IntRange(min=1), default=VOTERS, show_default=True,
               help="How many of the most similar users vote.")  # fmt: skip
 @neighbor_options
 @click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}.")

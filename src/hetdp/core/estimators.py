@@ -1,10 +1,8 @@
-"""What estimators share: what scikit-learn expects of one, without needing it, and where one may release."""
+"""What scikit-learn expects of an estimator, without needing it."""
 
-import contextlib
 import inspect
 import os
 import reprlib
-import threading
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +10,7 @@ import numpy as np
 from hetdp.core.checks import whole
 from hetdp.core.errors import HetdpError, InvalidInput
 
-__all__ = ["Estimator", "Home", "NotFitted"]
+__all__ = ["Estimator", "NotFitted"]
 
 
 #: A catalogue may have a million items.
@@ -86,43 +84,3 @@ class Estimator:
         if self.n_jobs == -1:
             return os.cpu_count() or 1
         return whole("n_jobs", self.n_jobs, minimum=1)
-
-
-class Home:
-    """Where something new may be released: by one thread at a time, in the process in which it is counted.
-
-    Two threads, or two copies of a process (`fork`, as servers do), that drew noise for the same exact numbers would
-    release them twice. Copies can show what was released before; whoever holds their copy of the lock is not there.
-
-    Parameters
-    ----------
-    simulated
-        Whether noise comes from a seed: then nothing is released, and copies may do what they like.
-
-    Examples
-    --------
-    >>> home = Home()
-    >>> with home.alone():
-    ...     home.require()
-    """
-
-    def __init__(self, *, simulated: bool = False) -> None:
-        self._simulated = simulated
-        self._lock = threading.RLock()
-        self._process = os.getpid()
-
-    def alone(self) -> contextlib.AbstractContextManager[object]:
-        """Return a lock, if this is the home; a copy of the process only reads."""
-        return self._lock if self._here else contextlib.nullcontext()
-
-    def require(self) -> None:
-        """Refuse to go on in a copy of the process."""
-        if not (self._here or self._simulated):
-            raise InvalidInput(
-                "something new must be released in the process that fitted the model, where it is counted. Got a copy "
-                "of that process instead. Ask before it forks; what was released by then can be shown anywhere."
-            )
-
-    @property
-    def _here(self) -> bool:
-        return os.getpid() == self._process

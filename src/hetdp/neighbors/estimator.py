@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
-from hetdp.core.estimators import Estimator, Home
+from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
+from hetdp.core.home import Home
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Effort, Engine, Fitted, Levels, Progress, Run, Search
-from hetdp.neighbors.inputs import asking_profiles, column_names, given_profiles, on_fitted_items
+from hetdp.neighbors.recommending import VOTERS
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles, observed_items
 from hetdp.profiles.holdings import Holdings, holdings
+from hetdp.profiles.reading.given import asking_profiles, column_names, given_profiles, on_fitted_items
 from hetdp.profiles.reading.identifiers import position_of
 from hetdp.sketching.significance import SIGNIFICANT
 
@@ -103,7 +105,7 @@ class PrivateNeighbors(Estimator):
         self,
         n_neighbors: int = 10,
         *,
-        n_voters: int = 100,
+        n_voters: int = VOTERS,
         epsilon: Real = 1.0,
         engine: str = "exact",
         score: str = "overlap",

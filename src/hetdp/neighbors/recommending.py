@@ -22,8 +22,10 @@ from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
 from hetdp.profiles.holdings import Holdings
 
-__all__ = ["POPULARITY_SHARE", "Votes", "recommend_items", "split_epsilon", "vote_selection", "vote_weights"]
+__all__ = ["POPULARITY_SHARE", "VOTERS", "Votes", "recommend_items", "split_epsilon", "vote_selection", "vote_weights"]
 
+#: How many of the most similar users vote; ten cannot outvote the noise.
+VOTERS = 100
 #: Part of epsilon that finds neighbours: votes need more. Measured; see docs/neighbors.md.
 _NEIGHBORS_SHARE = Fraction(2, 5)
 #: The popularity of an item counts like so many votes at epsilon = 1, and more where votes are noisier.

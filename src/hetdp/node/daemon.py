@@ -17,9 +17,9 @@ from hetdp.core.errors import LedgerError
 from hetdp.core.randomness import secure_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import Learner
-from hetdp.node.protocol.crowd_count import CrowdNews
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.node import Action, Node, Traffic
+from hetdp.node.protocol.who_counts import CrowdNews
 from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked
 from hetdp.node.wire.transport import Arrived, Lost, Transport

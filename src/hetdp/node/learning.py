@@ -1,9 +1,9 @@
 """Learning from the crowd: `python -m hetdp.node.learning FOLDER`, a process of its own, at times that others set.
 
 The model is a function of public sketches: the process opens the tables of the crowd and never looks at the profile.
-When it runs depends on how many sketches count and on how long the last run took, so neither does its time. It is a
-process because a large catalogue takes much memory for some seconds, which goes back when it ends, and because
-whatever befalls it, the node goes on.
+When it runs depends on how many sketches count and on how long the last run took, so it tells nothing about the
+profile either. It is a process because a large catalogue takes much memory for some seconds, which goes back when it
+ends, and because whatever befalls it, the node goes on.
 """
 
 import math

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.estimators import Home
+from hetdp.core.home import Home
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles
@@ -19,7 +19,8 @@ from hetdp.recommender.model import learn
 from hetdp.recommender.names import choose_names
 from hetdp.recommender.parts import Part, Participants, Parts, keys_of, on_items
 from hetdp.recommender.promise import promise
-from hetdp.recommender.published import ModelSettings, PublishedModel
+from hetdp.recommender.published import PublishedModel
+from hetdp.recommender.settings import ModelSettings
 from hetdp.recommender.sketched import SketchLearning, bit_spread
 
 __all__ = ["Crowd", "expected_noise"]

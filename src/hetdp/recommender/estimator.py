@@ -14,9 +14,9 @@ from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors.inputs import asking_profiles, given_profiles
 from hetdp.profiles import Profiles
 from hetdp.profiles.holdings import holdings
+from hetdp.profiles.reading.given import asking_profiles, given_profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
 from hetdp.profiles.reading.pairs import SparseRows
 from hetdp.recommender.crowd import Crowd, expected_noise
@@ -27,7 +27,8 @@ from hetdp.recommender.model import visible_taste
 from hetdp.recommender.names import people_to_be_named
 from hetdp.recommender.parts import Parts
 from hetdp.recommender.promise import promise
-from hetdp.recommender.published import ModelSettings, PublishedModel
+from hetdp.recommender.published import PublishedModel
+from hetdp.recommender.settings import ModelSettings
 
 __all__ = ["PrivateRecommender"]
 

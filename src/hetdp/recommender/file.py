@@ -23,7 +23,8 @@ from hetdp.core.files import whole_file
 from hetdp.profiles.reading.identifiers import as_ids
 from hetdp.recommender.model import ItemModel
 from hetdp.recommender.promise import promise
-from hetdp.recommender.published import ModelSettings, PublishedModel
+from hetdp.recommender.published import PublishedModel
+from hetdp.recommender.settings import ModelSettings
 
 __all__ = ["load", "save"]
 

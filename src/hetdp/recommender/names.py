@@ -14,7 +14,7 @@ from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
 from hetdp.profiles.reading.identifiers import Ids, whole_numbers
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.parts import Parts
-from hetdp.recommender.published import ModelSettings
+from hetdp.recommender.settings import ModelSettings
 from hetdp.tables.keys import choose, threshold
 
 __all__ = ["MOST_NAMES", "choose_names", "chosen_names", "counted_names", "people_to_be_named"]

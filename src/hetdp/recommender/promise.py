@@ -2,7 +2,7 @@
 
 from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.mechanisms.plan import float_up
-from hetdp.recommender.published import ModelSettings
+from hetdp.recommender.settings import ModelSettings
 
 __all__ = ["promise"]
 

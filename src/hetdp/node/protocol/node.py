@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from hetdp.core.randomness import Stream
 from hetdp.node.protocol.admission import Gate
-from hetdp.node.protocol.crowd_count import CrowdCount
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import (
@@ -28,6 +27,7 @@ from hetdp.node.protocol.messages import (
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.peer_view import PeerView
 from hetdp.node.protocol.sketch_shelf import SketchShelf
+from hetdp.node.protocol.who_counts import CrowdCount
 from hetdp.node.settings import NodeSettings
 
 __all__ = ["Action", "Call", "HangUp", "Node", "Reply", "Traffic"]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.node.protocol.crowd_count import Counted, CrowdNews
+from hetdp.node.protocol.who_counts import Counted, CrowdNews
 from hetdp.node.storage.database import Database
 from hetdp.sketching.bits import pack, unpack
 

@@ -3,9 +3,9 @@
 import pytest
 from swarm import Swarm, identity_of
 
-from hetdp.node.protocol.crowd_count import Counted, CrowdCount
 from hetdp.node.protocol.memory_network import Conditions
 from hetdp.node.protocol.messages import Record, SignedSketch
+from hetdp.node.protocol.who_counts import Counted, CrowdCount
 from hetdp.node.settings import NodeSettings
 
 OWN = bytes(32)

@@ -1,0 +1,101 @@
+"""How a model is made: what is promised, what is released, and what part of the promise each step may spend."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hetdp.accounting.composition import rho_of_epsilon_delta
+from hetdp.core.checks import fraction, one_of, whole
+from hetdp.core.errors import InvalidInput
+
+__all__ = ["CATALOGUES", "RELEASES", "UNITS", "ModelSettings"]
+
+RELEASES = ("sketch", "matrix")
+UNITS = ("item", "user")
+CATALOGUES = ("private", "given", "observed")
+
+#: Part of epsilon that goes to names where they are chosen privately; measured, docs/recommender.md.
+NAMES_SHARE = Fraction(1, 10)
+#: Part of rho that goes to them with a matrix: about the same epsilon, at epsilon 1.
+NAMES_RHO_SHARE = Fraction(1, 5)
+_FINE = 2**60
+_LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How a model was or will be made. Public.
+
+    Attributes
+    ----------
+    epsilon, delta
+        What an item (or person) of weight 1 may lose in all.
+    release, unit, catalogue
+        As `PrivateRecommender` takes them; a list of items is "given".
+    n_head
+        The most items that the model relates to each other.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    release: str
+    unit: str
+    catalogue: str
+    n_head: int
+
+    def __post_init__(self) -> None:
+        if not _LEAST_EPSILON <= fraction("epsilon", self.epsilon) <= _MOST_EPSILON:
+            raise InvalidInput(f"epsilon must be from 1e-9 to 1e9. Got {float(self.epsilon):g} instead.")
+        if fraction("delta", self.delta) >= 1:
+            raise InvalidInput(f"delta must be below 1. Got {float(self.delta):g} instead.")
+        for name, choices in (("release", RELEASES), ("unit", UNITS), ("catalogue", CATALOGUES)):
+            one_of(name, getattr(self, name), choices)
+        whole("n_head", self.n_head, minimum=1)
+        if self.unit == "user" and self.release == "sketch":
+            raise InvalidInput(
+                "unit must be 'item' for the release of sketches: they protect items, and a whole person loses the sum "
+                "of theirs. Got 'user' instead. A matrix protects whole people."
+            )
+        if self.names_epsilon < self.names_delta:  # noise that is cut off far inside its scale is slow to draw
+            raise InvalidInput(
+                "epsilon must not be so far below delta where names are private. Got "
+                f"{float(self.epsilon):g} and {float(self.delta):g} instead. Give a catalogue."
+            )
+
+    @property
+    def names_epsilon(self) -> Fraction:
+        """The part of epsilon that chooses names; of a matrix, as much as is worth its part of rho, rounded down."""
+        if self.catalogue != "private":
+            return Fraction(0)
+        if self.release == "sketch":
+            return NAMES_SHARE * self.epsilon
+        square = 2 * NAMES_RHO_SHARE * self.rho
+        return Fraction(math.isqrt(math.floor(square * _FINE**2)), _FINE)
+
+    @property
+    def names_delta(self) -> Fraction:
+        """The part of delta that chooses names."""
+        if self.catalogue != "private":
+            return Fraction(0)
+        return self.delta if self.release == "sketch" else self.delta / 2
+
+    @property
+    def model_epsilon(self) -> Fraction:
+        """The part of epsilon that sketches are drawn with."""
+        return self.epsilon - self.names_epsilon
+
+    @property
+    def rho(self) -> Fraction:
+        """What epsilon and delta are worth in zCDP, names included, where a matrix is released; rounded down."""
+        return Fraction(rho_of_epsilon_delta(_down(self.epsilon), _down(self.delta - self.names_delta)))
+
+    @property
+    def model_rho(self) -> Fraction:
+        """The part of rho that a matrix is released with."""
+        return self.rho * (1 - NAMES_RHO_SHARE) if self.catalogue == "private" else self.rho
+
+
+def _down(exact: Fraction) -> float:
+    """Return the largest float that is not above a number."""
+    nearest = float(exact)
+    return math.nextafter(nearest, 0.0) if Fraction(nearest) > exact else nearest
