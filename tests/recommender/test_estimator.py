@@ -11,6 +11,9 @@ from scipy.sparse import csr_array
 from forks import in_a_copy
 from hetdp import PrivateRecommender, Profiles
 from hetdp.core.errors import DataError, HetdpWarning, InvalidInput, SimulatedResult
+from hetdp.profiles.holdings import Holdings
+from hetdp.recommender.lists import best_items
+from hetdp.recommender.model import ItemModel
 
 
 @pytest.fixture(scope="module")
@@ -398,3 +401,10 @@ class TestGrowth:
                 grown.partial_fit(second)
         grown.partial_fit(second).partial_fit(third)
         assert same_model(grown, model)
+
+
+def test_of_equal_scores_the_first_item_comes_first():
+    model = ItemModel(np.ones(50), np.zeros((50, 50), dtype=np.float32), taste=0.0)
+    own = Holdings(np.array([0, 1, 1, 3]), np.array([2, 0, 1], dtype=np.int32))
+    items, _ = best_items(model, np.arange(50, dtype=np.int32), model.counts, own, 4)
+    assert items.tolist() == [[0, 1, 3, 4], [0, 1, 2, 3], [2, 3, 4, 5]]

@@ -83,13 +83,14 @@ def _take_best(
     found: NDArray[np.int32],
     best: NDArray[np.float64],
 ) -> None:
-    """Write the places and scores of the best; of equal scores, the more popular item is the better one."""
+    """Write the places and scores of the best; of equal scores the more popular item is better, then the first one."""
     n = min(found.shape[1], scores.shape[1])
-    chosen = np.argpartition(-scores, n - 1, axis=1)[:, :n] if n < scores.shape[1] else None
-    if chosen is None:
-        chosen = np.broadcast_to(np.arange(n), scores.shape)
+    chosen = np.argpartition(-scores, n - 1, axis=1)[:, :n]
+    last = np.take_along_axis(scores, chosen, axis=1).min(axis=1, keepdims=True)
+    (tied,) = np.nonzero((scores >= last).sum(axis=1) > n)  # which of them is chosen must not be left to chance
+    chosen[tied] = np.argsort(-scores[tied], axis=1, kind="stable")[:, :n]
     mine = np.take_along_axis(scores, chosen, axis=1)
-    order = np.lexsort((-counts[chosen], -mine), axis=1)
+    order = np.lexsort((chosen, -counts[chosen], -mine), axis=1)
     chosen, mine = np.take_along_axis(chosen, order, axis=1), np.take_along_axis(mine, order, axis=1)
     free = np.isfinite(mine)
     found[:, :n] = np.where(free, head[chosen], -1)
