@@ -1,6 +1,7 @@
 """`hetdp learn`, and `hetdp recommend` with a model, run through their entry point."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,16 @@ class TestLearn:
         items = [row["item"] for row in shown["first_rows"]]
         assert set(items) < {f"item 0{place}" for place in range(2, 8)}
         assert len(items) == 3
+
+    @pytest.mark.parametrize("pandas", [True, False])
+    def test_reasons_that_are_numbers(self, run, monkeypatch, pandas):
+        Path("numbers.csv").write_text(Path("likes.csv").read_text().replace("item ", "1"))
+        Path("my.csv").write_text("item\n100\n101\n")
+        if not pandas:
+            monkeypatch.setitem(sys.modules, "pandas", None)
+        assert run("learn", "numbers.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
+        out = run("recommend", "--model", "m.hetdp", "--profile", "my.csv", "-n", 2, "--why", "--json")[1]
+        assert {row["because"] for row in json.loads(out)["first_rows"]} <= {"100, 101", "101, 100"}
 
     def test_reasons_are_own_items(self, run):
         assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0

@@ -170,11 +170,16 @@ def _reasons(model: "PrivateRecommender", asking: "Profiles", rows: Lists) -> ND
     own = {user: list(asking.profile(user)) for user in asking.user_ids.tolist()}
     reasons = []
     for user, item in zip(rows.columns["user"].tolist(), rows.columns["item"].tolist(), strict=True):
-        parts = Lists.from_frame(model.explain(own[user], item)).columns
-        named = zip(parts["item"].tolist(), parts["contribution"].tolist(), strict=True)
+        parts = model.explain(own[user], item)
+        named = zip(_values(parts["item"]), _values(parts["contribution"]), strict=True)
         speaking = [str(one) for one, amount in named if isinstance(one, str | int) and amount > 0]
         reasons.append(", ".join(speaking[:_REASONS]) or "popular")
     return np.array(reasons, dtype=object)
+
+
+def _values(column: Any) -> list[Any]:  # noqa: ANN401  (of pandas, or of arrow where that is not installed)
+    """Return a column as plain values, whole numbers beside a missing one included."""
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column.tolist())
 
 
 def _at_home(model_file: Path, source: Source, shown: _Shown) -> None:
