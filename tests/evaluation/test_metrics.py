@@ -10,28 +10,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_profiles import USERS, crowd, pairs, profiles_of
 
 from hetdp import errors
 from hetdp.evaluation import metrics
 from hetdp.evaluation.neighbor_baselines import true_neighbors
 from hetdp.profiles import Profiles, split
-
-USERS = 7
-ITEMS = 9
-pairs = st.sets(st.tuples(st.integers(0, USERS - 1), st.integers(0, ITEMS - 1)), max_size=40)
-
-
-def profiles_of(some):
-    ordered = sorted(some)
-    return Profiles.from_pairs(
-        [user for user, _ in ordered], [item for _, item in ordered], user_ids=range(USERS), item_ids=range(ITEMS)
-    )
-
-
-def crowd(n_users=60, n_items=80, seed=0, density=0.2):
-    generator = np.random.default_rng(seed)
-    users, items = np.nonzero(generator.random((n_users, n_items)) < density)
-    return Profiles.from_pairs(users, items, user_ids=range(n_users), item_ids=range(n_items))
 
 
 def plain_recall(indices, profiles, test):

@@ -14,7 +14,10 @@ from hetdp.core.words import byte_size, counted
 from hetdp.profiles.reading.files import available_bytes
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from hetdp.profiles import Profiles
+    from hetdp.profiles.reading.pairs import PairFile
 
 __all__ = ["Data", "Source", "catalogue_option", "column_options", "data_options", "require_memory"]
 
@@ -97,17 +100,8 @@ class Source:
         """
         from hetdp.profiles import Profiles
         from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue
-        from hetdp.profiles.reading.pairs import open_pairs
 
-        weight: str | Literal[False] | None = False if self.no_weights or drawn is not None else self.weight_column
-        with open_pairs(
-            self.path,
-            user=self.user_column,
-            item=self.item_column,
-            weight=weight,
-            default_weight=self.default_weight,
-            min_rating=self.min_rating,
-        ) as pairs:
+        with self._open(without_weights=drawn is not None) as pairs:
             # The catalogue is small, and a mistake in its name is found before data are read.
             items = None if self.catalogue is None else read_catalogue(self.catalogue, item=pairs.item_column)
             require_memory(
@@ -127,17 +121,21 @@ class Source:
 
     def weights_in(self) -> str:
         """Look where weights come from, in words, without reading them."""
+        with self._open() as pairs:
+            return self._weights(pairs.weights)
+
+    def _open(self, *, without_weights: bool = False) -> "AbstractContextManager[PairFile]":
         from hetdp.profiles.reading.pairs import open_pairs
 
-        with open_pairs(
+        weight: str | Literal[False] | None = False if self.no_weights or without_weights else self.weight_column
+        return open_pairs(
             self.path,
             user=self.user_column,
             item=self.item_column,
-            weight=False if self.no_weights else self.weight_column,
+            weight=weight,
             default_weight=self.default_weight,
             min_rating=self.min_rating,
-        ) as pairs:
-            return self._weights(pairs.weights)
+        )
 
     def read_own(self) -> "Profiles":
         """Read who asks for items: pairs of users and items or, without a column of users, the items of one person."""

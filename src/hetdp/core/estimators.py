@@ -3,6 +3,7 @@
 import inspect
 import os
 import reprlib
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ class NotFitted(HetdpError, ValueError, AttributeError):
     """The model was asked before it was fitted."""
 
 
-class Estimator:
+class Estimator(ABC):
     """Parameters by name, as in `__init__`, a repr that shows those that were chosen, and whether it was fitted."""
 
     n_jobs: int | None
@@ -53,9 +54,9 @@ class Estimator:
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
+    @abstractmethod
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether it was fitted, for scikit-learn."""
-        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401  (scikit-learn is optional)
         """Return what scikit-learn's own checks need to know."""

@@ -43,6 +43,8 @@ class Crowd:
         Ids of the items to relate; None for all, or the most popular ones.
     dials
         How much each person counts, where whole people are protected.
+    by_position
+        Whether the catalogue is the columns of a matrix.
     threads
         How many blocks of people are worked on at a time.
     progress
@@ -58,11 +60,12 @@ class Crowd:
         given: Ids | None,
         head: object = None,
         dials: PersonDials | None = None,
+        by_position: bool = False,
         threads: int = 1,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.settings = settings
-        self._simulated = stream.simulated
+        self._simulated, self._by_position = stream.simulated, by_position
         self._home = Home(simulated=stream.simulated)
         self._published: PublishedModel | None = None
         self._complete = given is not None
@@ -112,7 +115,7 @@ class Crowd:
         people.add_keys(found.keys)
         self._learning.take(found.sums)
 
-    def publish(self, *, by_position: bool) -> PublishedModel:
+    def publish(self) -> PublishedModel:
         """Return what may be published: a function of what the people have published, and of public names.
 
         Made when it is first asked for, once, whoever asks: noise that is drawn twice for the same sums is paid twice.
@@ -129,7 +132,7 @@ class Crowd:
                     counts=self._learning.counts,
                     head=self._head,
                     model=learn(self._learning.evidence()),
-                    by_position=by_position,
+                    by_position=self._by_position,
                     simulated=self._simulated,
                 )
             return self._published

@@ -120,7 +120,6 @@ class PrivateRecommender(Estimator):
         self._crowd: Crowd | None = None
         self._published: PublishedModel | None = None
         self._own: Parts | None = None
-        self._by_position = False
 
     def fit(
         self,
@@ -148,12 +147,12 @@ class PrivateRecommender(Estimator):
         """
         parts, by_position = _as_parts(X)
         dials = self._dials(parts, user_weights)
-        crowd = self._begin(parts, by_position=by_position, dials=dials)
+        given = self._given_items(parts, by_position=by_position)
+        crowd = self._begin(parts, given, dials, by_position=by_position)
         crowd.add(parts, dials)
-        published = crowd.publish(by_position=by_position)
+        crowd.publish()
         # Everything at once, so that an interrupted fit leaves the model as it was.
-        self._crowd, self._published, self._by_position = crowd, published, by_position
-        self._own = parts
+        self._crowd, self._published, self._own = crowd, None, parts
         return self
 
     def partial_fit(
@@ -195,14 +194,13 @@ class PrivateRecommender(Estimator):
                     "catalogue must be a list of ids, and head one too if that is longer than n_head, for partial_fit: "
                     "what must be chosen from everybody needs more than one pass. Got another instead. Use fit."
                 )
-            crowd = self._begin(parts, by_position=by_position, dials=dials)
+            crowd = self._begin(parts, given, dials, by_position=by_position)
         else:
-            crowd, by_position = self._crowd, self._by_position
+            crowd = self._crowd
             if crowd.settings not in (self._settings(), self._settings(given=True)):
                 raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
         crowd.add(parts, dials)
-        self._crowd, self._by_position = crowd, by_position
-        self._published = self._own = None
+        self._crowd, self._own = crowd, None
         return self
 
     def _dials(self, parts: Parts, given: UserWeights) -> PersonDials | None:
@@ -219,10 +217,9 @@ class PrivateRecommender(Estimator):
             raise InvalidInput("user_weights must be a mapping where the data come in parts. Got a list instead.")
         return PersonDials(next(iter(parts)).user_ids, given)
 
-    def _begin(self, parts: Parts, *, by_position: bool, dials: PersonDials | None) -> Crowd:
+    def _begin(self, parts: Parts, given: Ids | None, dials: PersonDials | None, *, by_position: bool) -> Crowd:
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
-        given = self._given_items(parts, by_position=by_position)
         settings = self._settings(given=given is not None)
         return Crowd(
             settings,
@@ -231,6 +228,7 @@ class PrivateRecommender(Estimator):
             given=given,
             head=self.head,
             dials=dials,
+            by_position=by_position,
             threads=self._threads,
             progress=self.progress,
         )
@@ -239,9 +237,7 @@ class PrivateRecommender(Estimator):
     def _public(self) -> PublishedModel:
         """What is published; made when it is first asked for."""
         self._require_fit()
-        if self._published is None and self._crowd is not None:
-            self._published = self._crowd.publish(by_position=self._by_position)
-        return cast("PublishedModel", self._published)
+        return cast("PublishedModel", self._published) if self._crowd is None else self._crowd.publish()
 
     def recommend(self, n: int = 10, *, profiles: object = None) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns user, item and score: up to n items per user, best first.
@@ -353,7 +349,7 @@ class PrivateRecommender(Estimator):
             n_head=chosen.n_head,
             catalogue=chosen.catalogue,
         )
-        model._published, model._by_position = public, public.by_position
+        model._published = public
         return model
 
     @property
@@ -440,7 +436,7 @@ class PrivateRecommender(Estimator):
         public = self._public if self.__sklearn_is_fitted__() else None
         parameters = self.get_params() | {"progress": None, "random_state": None}
         return parameters | {
-            "_published": public, "_by_position": self._by_position, "_crowd": None, "_own": None,
+            "_published": public, "_crowd": None, "_own": None,
         }  # fmt: skip
 
     def _settings(self, *, given: bool = False) -> ModelSettings:
