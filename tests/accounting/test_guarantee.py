@@ -118,7 +118,7 @@ def test_lists_and_what_all_see_compose():
 
 def test_losses_add_up_only_for_one_and_the_same_difference():
     replaced, added = Guarantee("epsilon", 1.0), Guarantee("epsilon", 1.0, adjacent="adding or removing an item")
-    with pytest.raises(errors.InvalidInput, match="share unit, protects, adjacent and factor"):
+    with pytest.raises(errors.InvalidInput, match="share unit, protects, protected, adjacent and factor"):
         replaced.compose(added)
 
 

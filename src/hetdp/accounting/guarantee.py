@@ -24,11 +24,20 @@ _REPLACED = "replacing one item by any other value of its range"
 _WEIGHTS_PAY = "the weights pay, the values do not: the release is a function of the weights and public numbers only."
 #: Six digits are enough to read, but never fewer than are promised.
 _SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
+_OF_FLOATS = Fraction(1, 10**12)
 
 
 @dataclass(frozen=True)
 class Recipients:
-    """How a promise adds up where each recipient gets a list of its own."""
+    """How a promise adds up where each recipient gets a list of its own.
+
+    Examples
+    --------
+    >>> lists = Recipients(each=Fraction(1), shared=Fraction(0), most=119)
+    >>> asked_twice = lists.more(Fraction(1), 1).more(Fraction(1), 1)
+    >>> [int(asked_twice.against(colluders)) for colluders in (1, 2, 119)]
+    [3, 4, 121]
+    """
 
     #: Level of what one recipient gets; with `together`, of each thing that happened (a comparison of two peers).
     each: Fraction
@@ -38,10 +47,31 @@ class Recipients:
     most: int
     #: Whether every recipient may learn what all of them do, so that it does not matter how many collude.
     together: bool = False
+    #: Lists that were given out besides: the level of each, and how many there are, by that number.
+    others: tuple[tuple[Fraction, int], ...] = ()
 
     def against(self, colluders: int) -> Fraction:
         """Return the level against so many recipients who share what they have."""
-        return self.shared + self.each * (self.most if self.together else min(colluders, self.most))
+        besides = sum((each * min(colluders, most) for each, most in self.others), Fraction(0))
+        return self.shared + self.each * (self.most if self.together else min(colluders, self.most)) + besides
+
+    @property
+    def of_one(self) -> Fraction:
+        """What one recipient gets of all lists."""
+        return self.each + sum((each for each, _ in self.others), Fraction(0))
+
+    @property
+    def in_all(self) -> int:
+        """How many recipients must collude to have all there is."""
+        return max(self.most, *(most for _, most in self.others), 1)
+
+    def more(self, each: Fraction, most: int) -> "Recipients":
+        """Return the same with more lists, one for each of so many recipients, who may all have others before."""
+        if most == self.most and not self.together:
+            return replace(self, each=self.each + each)
+        levels = {number: level for level, number in self.others}
+        levels[most] = levels.get(most, Fraction(0)) + each
+        return replace(self, others=tuple((level, number) for number, level in sorted(levels.items())))
 
 
 @dataclass(frozen=True)
@@ -175,11 +205,17 @@ class Guarantee:
         once = f"{in_digits(self.shared)} + " if self.shared else ""
         each = in_digits(self.per_recipient)
         collusion = f"({once}{each} c)" if once or each != "1" else "c"
+        at_most = ", at most" if self.recipients.others else ""
         collusion = (
-            f"Against c who collude: {collusion} * {self.factor}; all "
-            f"{self.most_recipients:,} lists together: {in_digits(self.total)} * {self.factor}."
+            f"Against c who collude{at_most}: {collusion} * {self.factor}; {self._all_lists}: "
+            f"{in_digits(self.total)} * {self.factor}."
         )
         return [promise, holds, collusion]
+
+    @property
+    def _all_lists(self) -> str:
+        others = self.recipients is not None and self.recipients.others
+        return "all lists together" if others else f"all {self.most_recipients:,} lists together"
 
     @property
     def short(self) -> str:
@@ -215,7 +251,7 @@ class Guarantee:
             return f"; dials pay {in_digits(paid)}{'' if self.weights_amount is None else ' with the denominator'}"
         if self.recipients.together:
             return ""
-        return f"; all {self.most_recipients:,} lists together: {in_digits(self.total)}"
+        return f"; {self._all_lists}: {in_digits(self.total)}"
 
     @property
     def _ordinary(self) -> str:
@@ -251,8 +287,8 @@ class Guarantee:
 
     @property
     def per_recipient(self) -> float:
-        """The part of the amount that one recipient's own list costs (for gossip: one comparison)."""
-        return 0.0 if self.recipients is None else _shown_up(self.recipients.each)
+        """The part of the amount that one recipient's own lists cost (for gossip: one comparison)."""
+        return 0.0 if self.recipients is None else _shown_up(self.recipients.of_one)
 
     @property
     def shared(self) -> float:
@@ -262,7 +298,7 @@ class Guarantee:
     @property
     def most_recipients(self) -> int:
         """How many lists there are that an item has a part in (for gossip: peers that a user was compared with)."""
-        return 1 if self.recipients is None else self.recipients.most
+        return 1 if self.recipients is None else self.recipients.in_all
 
     @property
     def loss(self) -> NDArray[np.float64]:
@@ -312,6 +348,27 @@ class Guarantee:
         """
         return replace(self, weights=None)
 
+    def with_lists(self, each: Fraction, most: int) -> "Guarantee":
+        """Return the promise with more lists given out, one to each of so many recipients.
+
+        Examples
+        --------
+        >>> lists = Recipients(each=Fraction(1), shared=Fraction(0), most=119)
+        >>> promise = Guarantee.of_lists(lists, adjacent="adding an item", adversary="one recipient")
+        >>> promise.with_lists(Fraction(1, 2), 3).against(1)
+        1.5
+        """
+        if self.recipients is None:
+            raise InvalidInput("recipients must have lists of their own. Got a promise without any instead.")
+        recipients = self.recipients.more(each, most)
+        return replace(self, recipients=recipients, amount=_shown_up(recipients.against(1)))
+
+    def level(self, colluders: int = 1) -> Fraction:
+        """Return what `against` shows, exactly: what a ledger counts."""
+        if self.recipients is None:
+            return _read_as_shown(self.amount)
+        return self.recipients.against(whole("colluders", colluders, minimum=1))
+
     def compose(self, *others: "Guarantee") -> "Guarantee":
         """Return the promise of several releases together: losses add up, item by item.
 
@@ -329,16 +386,19 @@ class Guarantee:
         (1.5, array([1. , 0.5]))
         """
         parts = (self, *others)
-        if len({(part.unit, part.protects, part.adjacent, part.factor) for part in parts}) > 1:
+        if len({(part.unit, part.protects, part.protected, part.adjacent, part.factor) for part in parts}) > 1:
             raise InvalidInput(
-                "guarantees must share unit, protects, adjacent and factor to be composed: losses add up for one and "
-                "the same difference. Got different ones instead."
+                "guarantees must share unit, protects, protected, adjacent and factor to be composed: losses add up "
+                "for one and the same difference. Got different ones instead."
             )
         recipients = _composed_recipients(parts)
         alone = recipients is not None and not recipients.together
-        # Neither the floats nor the decimals they are shown as may add up to more.
-        shown = _shown_up(sum((_read_as_shown(part.amount) for part in parts), Fraction(0)))
-        amount = max(shown, functools.reduce(lambda total, part: float(add_up(total, part.amount)), parts, 0.0))
+        if recipients is not None:
+            amount = _shown_up(recipients.against(1))
+        else:
+            # Neither the floats nor the decimals they are shown as may add up to more.
+            shown = _shown_up(sum((_read_as_shown(part.amount) for part in parts), Fraction(0)))
+            amount = max(shown, functools.reduce(lambda total, part: float(add_up(total, part.amount)), parts, 0.0))
         return Guarantee(
             self.unit,
             amount,
@@ -384,20 +444,31 @@ def _composed_recipients(parts: Sequence[Guarantee]) -> Recipients | None:
     """Return how several promises add up over recipients; what each of them may see of a part is shared."""
     if all(part.recipients is None for part in parts):
         return None
-    each, shared, most = Fraction(0), Fraction(0), 1
+    shared, lists = Fraction(0), []
     for part in parts:
-        if part.recipients is None or part.recipients.together:
+        if part.recipients is None:
             shared += max(_read_as_shown(part.amount), Fraction(part.amount))
+        elif part.recipients.together:
+            shared += part.recipients.against(1)
         else:
-            each += part.recipients.each
             shared += part.recipients.shared
-            most = max(most, part.recipients.most)
-    return Recipients(each, shared, most, together=not each)
+            lists += [(part.recipients.each, part.recipients.most), *part.recipients.others]
+    if not lists:
+        return Recipients(Fraction(0), shared, 1, together=True)
+    start = Recipients(Fraction(0), shared, max(most for _, most in lists))
+    return functools.reduce(lambda sum_, more: sum_.more(*more), lists, start)
 
 
 def in_digits(number: float | Fraction) -> str:
-    """Return a number in six digits, rounded up."""
-    return f"{_SIX_DIGITS.create_decimal(repr(_shown_up(_read_as_shown(number)))).normalize():f}"
+    """Return a number in six digits, rounded up; what floats add to a sum by their rounding is left out.
+
+    Examples
+    --------
+    >>> in_digits(0.1 + 0.2), in_digits(0.3000001)
+    ('0.3', '0.300001')
+    """
+    exact = _read_as_shown(number) * (1 - _OF_FLOATS)
+    return f"{_SIX_DIGITS.create_decimal(repr(_shown_up(exact))).normalize():f}"
 
 
 def _read_as_shown(number: float | Fraction) -> Fraction:

@@ -46,6 +46,8 @@ class Totals:
         Whose losses are counted: those of an item, a row or a person.
     dialled
         Whether somebody was given another dial than their table has.
+    colluders
+        Of a ledger of profiles: how many recipients may share what they have. None where there are accounts.
     """
 
     unit: str
@@ -62,6 +64,7 @@ class Totals:
     delta_limit: int | None = None
     protects: str = "item"
     dialled: bool = False
+    colluders: int | None = None
 
     @property
     def total(self) -> int:

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Protocol, Self, TypeVar
 
@@ -67,6 +68,25 @@ class Chargeable(Protocol):
         self, losses: ArrayLike, *, unit: str, description: str, amount: float, weights_loss: float
     ) -> NDArray[np.bool_]:
         """Charge every item its loss, all or nothing, and return which items still count."""
+
+
+class Promised(Protocol):
+    """What a ledger of profiles needs of a promise; a `Guarantee` has it."""
+
+    @property
+    def unit(self) -> str: ...
+
+    @property
+    def protects(self) -> str: ...
+
+    @property
+    def protected(self) -> str: ...
+
+    @property
+    def delta(self) -> float: ...
+
+    def level(self, colluders: int) -> Fraction:
+        """Return the amount against so many recipients who share what they have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -224,6 +244,60 @@ class Ledger:
         ledger._begin(State(totals, nobody), path, on_exhausted, lazy=lazy)  # noqa: SLF001  (another constructor)
         return ledger
 
+    @classmethod
+    def of_profiles(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        limit: float | None = None,
+        delta_limit: float | None = None,
+        colluders: int = 1,
+        unit: str = "epsilon",
+        protects: str = "item",
+        lazy: bool = False,
+    ) -> Self:
+        """Make a ledger for one set of profiles: `PrivateNeighbors` and `PrivateRecommender` charge it.
+
+        An item of weight v loses v times what weight 1 loses (v^2 times in zCDP), so one running total is enough.
+
+        Parameters
+        ----------
+        path, lazy
+            See `Ledger`. If the file exists, everything else must be as it is stored in it.
+        limit, delta_limit
+            The most that an item of weight 1 may ever lose, in `unit`, and that deltas may add up to. None for no
+            limit.
+        colluders
+            How many recipients of lists may share what they have.
+        unit
+            "epsilon", or "rho", which a noisy matrix needs; there a pure epsilon costs epsilon^2/2.
+        protects
+            What has a weight: an "item" of a profile, or a whole "person" (`unit="user"` of a recommender).
+
+        Privacy
+        -------
+        Counts what so many recipients who share their lists, and read everything public, may have learned: of every
+        release the lists of `colluders` recipients and what all see alike. A person's own list costs that person
+        nothing. Use one ledger for all releases from one set of profiles, and for no other.
+
+        Examples
+        --------
+        >>> ledger = Ledger.of_profiles(limit=3)
+        >>> ledger
+        Ledger(of profiles, unit epsilon, no charges, in memory)
+        """
+        totals = Totals(
+            one_of("unit", unit, UNITS),
+            limit=_limit_steps("limit", limit),
+            delta_limit=_delta_limit_steps(delta_limit),
+            protects=one_of("protects", protects, ("item", "person")),
+            colluders=whole("colluders", colluders, minimum=1),
+        )
+        ledger = cls.__new__(cls)
+        none = Accounts.fresh(None, np.empty(0, dtype=np.int64))
+        ledger._begin(State(totals, none), path, "raise", lazy=lazy)  # noqa: SLF001  (another constructor)
+        return ledger
+
     def _begin(self, state: State, path: str | os.PathLike[str] | None, on_exhausted: str, *, lazy: bool) -> None:
         """Start with a state, or with the file that is there already and agrees with it."""
         one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
@@ -304,12 +378,21 @@ class Ledger:
             state = self._peek()
         except LedgerError:
             return f"Ledger(closed or unreadable, {place})"
-        items, charges = counted(state.size, "item"), counted(state.totals.charges, "charge")
+        items = counted(state.size, "item") if state.totals.colluders is None else "of profiles"
+        charges = counted(state.totals.charges, "charge")
         return f"Ledger({items}, unit {state.unit}, {charges}, {place})"
+
+    def __copy__(self) -> Self:
+        """Return the ledger itself: a copy could spend the same budget again."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        """Return the ledger itself, so that copies of an estimator share it."""
+        return self
 
     def __reduce__(self) -> tuple[object, ...]:
         if self.path is None:
-            message = "a ledger in memory cannot be copied or pickled: each copy could spend the same budget"
+            message = "a ledger in memory cannot be pickled: each copy could spend the same budget"
             raise TypeError(message)
         return type(self).open, (self.path, _ON_EXHAUSTED[self._drop])
 
@@ -327,6 +410,21 @@ class Ledger:
     def protects(self) -> str:
         """Whose losses are counted: those of an "item", a "row" or a "person", against one who sees all releases."""
         return self._peek().totals.protects
+
+    @property
+    def colluders(self) -> int | None:
+        """Of a ledger of profiles: how many recipients may share what they have; None for other ledgers."""
+        return self._peek().totals.colluders
+
+    @property
+    def adversary(self) -> str:
+        """Whose knowledge is counted, in words. Public."""
+        colluders = self.colluders
+        if colluders is None:
+            return "one who sees every release charged here"
+        if colluders == 1:
+            return "one recipient of lists, who also reads everything public, whatever else they know"
+        return f"{colluders:,} recipients who share their lists, and read everything public, whatever else they know"
 
     @property
     def labelled(self) -> bool:
@@ -383,13 +481,13 @@ class Ledger:
 
     @property
     def limit(self) -> float | None:
-        """The most that people new to the ledger may ever lose, if it was made with `Ledger.of_people`."""
+        """The most that people new to the ledger, or items of weight 1 of profiles, may ever lose. None for none."""
         limit = self._peek().totals.limit
         return None if limit is None else loss_of(limit)
 
     @property
     def total(self) -> float:
-        """What weight 1 has lost through charges of people, in the unit of the ledger. Public."""
+        """What weight 1 has lost through charges of people or of profiles, in the unit of the ledger. Public."""
         return loss_of(self._peek().totals.total)
 
     @property
@@ -566,6 +664,55 @@ class Ledger:
 
         self._update(pay)
         return calls[0].allowed
+
+    def charge_profiles(self, guarantee: Promised, *, description: str = "") -> None:
+        """Charge a release from the profiles of the ledger; to be called before anything is drawn for it.
+
+        Parameters
+        ----------
+        guarantee
+            What the release promises, before the fact. What so many `colluders` learn together is charged.
+        description
+            For the history.
+
+        Raises
+        ------
+        BudgetExhausted
+            If weight 1 would lose more than the limit, or deltas add up to more than theirs. Nothing is spent.
+        InvalidInput
+            If the ledger protects something else, or counts in a unit that cannot hold the promise.
+
+        Examples
+        --------
+        >>> from hetdp.accounting import Guarantee
+        >>> ledger = Ledger.of_profiles(limit=3)
+        >>> ledger.charge_profiles(Guarantee("epsilon", 1.0, adjacent="adding or removing an item of a user"))
+        >>> ledger.total, ledger.left
+        (1.0, 2.0)
+        """
+
+        def pay(state: State) -> tuple[State, list[Entry]]:
+            charge = _charge_of(state, guarantee, description)
+            return state.all_paid(charge), [Entry.of(charge, dropping=False)]
+
+        self._update(pay)
+
+    def preview_profiles(self, guarantee: Promised) -> float | None:
+        """Return what would be left at weight 1 after such a charge, or refuse it as the charge would be refused.
+
+        Examples
+        --------
+        >>> from hetdp.accounting import Guarantee
+        >>> Ledger.of_profiles(limit=3).preview_profiles(Guarantee("epsilon", 1.0))
+        2.0
+        """
+        state = self._peek()
+        return _left(state.all_paid(_charge_of(state, guarantee, "")).totals)
+
+    @property
+    def left(self) -> float | None:
+        """What weight 1 may still lose, if it was there from the start; None for no limit. Public."""
+        return _left(self._peek().totals)
 
     def preview_people(
         self,
@@ -857,6 +1004,23 @@ class LedgerView:
         return state.admitting(self._items, self._limit, new_people=self._new_people)
 
 
+def _charge_of(state: State, guarantee: Promised, description: str) -> Charge:
+    """Return what a ledger of profiles is charged for a promise, if it counts such losses."""
+    state.require(of_profiles=True)
+    protects = state.totals.protects
+    if guarantee.protects != "values" or guarantee.protected != protects:
+        raise InvalidInput(
+            f"ledger must protect what the release does ({guarantee.protected}). Got one that protects "
+            f"{protects} instead."
+        )
+    level = guarantee.level(state.totals.colluders or 1)
+    return Charge((), guarantee.unit, description, level, delta=guarantee.delta)
+
+
+def _left(totals: Totals) -> float | None:
+    return None if totals.limit is None else loss_of(max(totals.limit - totals.total, 0))
+
+
 def _with_accounts(state: State) -> State:
     state.roll.whole()
     return state
@@ -931,7 +1095,7 @@ def _refuse_other(stored: State, given: State, path: Path) -> None:
     """Refuse a stored ledger that is not the one asked for: lower limits must not turn into higher ones."""
     ours, theirs = given.totals, stored.totals
     asked = given.accounts
-    same = {"unit": theirs.unit == ours.unit, "protects": theirs.protects == ours.protects}
+    same = {name: getattr(theirs, name) == getattr(ours, name) for name in ("unit", "protects", "colluders")}
     if asked.size:
         known = stored.accounts
         mine, kept = asked.ids, known.ids

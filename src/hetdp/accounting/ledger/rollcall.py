@@ -112,6 +112,7 @@ def call_roll(
     update_dials
         Whether the dials of the table take the place of those in the ledger.
     """
+    state.require(of_profiles=False)
     call = RollCall(state, state.after_all_paid(charge, drop=drop), limit, update_dials)
     if people is None:
         call.everybody()

@@ -229,6 +229,7 @@ class State:
 
         Inactive items pay nothing, because a release gives them weight 0.
         """
+        self.require(of_profiles=False)
         losses = self._checked(charge.losses, charge.unit)
         totals = self.counted(charge, drop=drop)
         now = self.accounts.settled(self.totals)
@@ -290,8 +291,30 @@ class State:
         totals = replace(totals, epsilon=epsilon, rho=rho, gaussian=gaussian)
         return replace(totals, dropped=totals.total) if drop else totals
 
+    def all_paid(self, charge: Charge) -> "State":
+        """Return the state of a ledger of profiles after a charge, if what weight 1 loses stays within the limit."""
+        self.require(of_profiles=True)
+        totals, before = self.after_all_paid(charge, drop=False), self.totals
+        if totals.limit is not None and totals.total > totals.limit:
+            raise BudgetExhausted(
+                requested=(totals.total - before.total) / STEPS,
+                remaining=max(totals.limit - before.total, 0) / STEPS,
+                items=0,
+                unit=self.unit,
+                account="profiles",
+            )
+        return State(totals, self.roll)
+
+    def require(self, *, of_profiles: bool) -> None:
+        """Refuse a charge of another kind than the ledger counts."""
+        if of_profiles != (self.totals.colluders is not None):
+            kinds = ("one of items, rows or people (Ledger, Ledger.of_people)", "one of profiles (Ledger.of_profiles)")
+            wanted, got = kinds[of_profiles], kinds[not of_profiles]
+            raise InvalidInput(f"ledger must be {wanted} to count this release. Got {got} instead.")
+
     def extended(self, limits: NDArray[np.float64], items: Iterable[str | int] | Ids | None) -> "State":
         """Return the state with unspent items added at the end, labelled if the others are."""
+        self.require(of_profiles=False)
         accounts = self.accounts
         if (items is None) != (accounts.ids is None):
             wanted, got = ("omitted", "labels") if accounts.ids is None else ("given", "None")
