@@ -344,7 +344,7 @@ def _shown(estimates: list[Estimate]) -> dict[str, Any]:
 
 
 def release_distortion_bound(
-    stretched: Stretched,
+    about: Stretched | Release,
     *,
     epsilon: Real,
     confidence: float = 0.95,
@@ -354,12 +354,15 @@ def release_distortion_bound(
     """Release an upper bound on the distortion |f(d) - R(d)| that stretching can have caused.
 
     The bound is the worst case over all values, so it depends on the weights only, plus noise and a public margin that
-    makes it hold with the given confidence.
+    makes it hold with the given confidence. Rounding to the grid is part of the distortion, and so are items that a
+    ledger dropped, which count with weight 0.
 
     Parameters
     ----------
-    stretched
-        From `hetdp.stretch`.
+    about
+        A release of a stretched query, for a bound of that very answer. Or what `hetdp.stretch` returns, for one of an
+        answer with noise of this same epsilon, on the grid that goes with it, without the items that the ledger no
+        longer lets count.
     epsilon
         Its own level: what each weight pays.
     confidence
@@ -382,23 +385,41 @@ def release_distortion_bound(
     >>> bound = release_distortion_bound(stretched, epsilon=1.0, random_state=1)
     >>> round(bound.value, 1), bound.guarantee.protects
     (54.1, 'weights')
+    >>> coarse = release(stretched, [1.0] * 100, epsilon=1.0, grid=1.0)  # half an item is less than one step: dropped
+    >>> release_distortion_bound(coarse, epsilon=1.0, random_state=1).value > 100
+    True
     """
     stream = as_stream(random_state)
-    prepared = plan_distortion(stretched, epsilon=epsilon, confidence=confidence)
+    of, kept = _to_bound(about, epsilon)
+    prepared = plan_distortion(of, epsilon=epsilon, confidence=confidence)
+    query = of.mechanism.query
+    keep = constant(np.True_, query.size)
     if ledger is not None:
-        ledger.charge(
-            np.zeros(stretched.query.size),
+        keep = ledger.charge(
+            np.zeros(query.size),
             unit="epsilon",
-            description=f"distortion bound of {stretched.query.name}",
+            description=f"distortion bound of {query.name}",
             amount=prepared.epsilon,
             weights_loss=prepared.epsilon,
         )
     return Release(
-        value=prepared.answer(stream),
+        value=prepared.answer(keep if kept is None else kept, stream),
         scale=prepared.scale,
         grid=prepared.grid,
-        query=f"distortion bound of {stretched.query.name}",
+        query=f"distortion bound of {query.name}",
         noise="laplace",
         guarantee=Guarantee("epsilon", prepared.epsilon, protects="weights", simulated=stream.simulated),
         simulated=stream.simulated,
+    )
+
+
+def _to_bound(about: Stretched | Release, epsilon: Real) -> tuple[StretchedPlan, NDArray[np.bool_] | None]:
+    """Return the plan of what a distortion bound is about, and which items were kept if that is known already."""
+    if isinstance(about, Stretched):
+        return about.plan(noise="laplace", amount=epsilon), None
+    if isinstance(about, Release) and about.paid is not None and isinstance(about.paid[0], StretchedPlan):
+        return about.paid  # type: ignore[return-value]
+    raise InvalidInput(
+        "about must be a stretched query, hetdp.stretch(query, weights), or a release of one. "
+        f"Got {type(about).__name__} instead."
     )

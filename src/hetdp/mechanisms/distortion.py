@@ -5,55 +5,73 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.plan import choose_grid
-from hetdp.mechanisms.queries.base import exact_sum
-from hetdp.mechanisms.stretching import Stretched
+from hetdp.mechanisms.plan import choose_grid, float_up
+from hetdp.mechanisms.queries.base import ItemwiseQuery, exact_sum
+from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
 
 __all__ = ["DistortionPlan", "plan_distortion"]
+
+#: Covers the rounding of the few products that a distortion is made of.
+_ROUNDED_UP = 1 + 2.0**-48
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DistortionPlan:
     """A noisy upper bound on the distortion, planned; see `hetdp.release_distortion_bound`."""
 
-    stretched: Stretched
-    epsilon: float
+    of: StretchedPlan
+    level: Fraction
     confidence: float
     grid: float
     spread: Fraction
     largest: int
 
     @property
+    def epsilon(self) -> float:
+        """What each weight pays, rounded up. Public."""
+        return float_up(self.level)
+
+    @property
     def scale(self) -> float:
         """Scale of the noise, in the unit of the answer. Public."""
         return float(self.spread) * self.grid
 
-    def answer(self, stream: Stream) -> float:
-        """Return the noisy bound. No value is read; each weight moves it by at most `largest` steps, for epsilon."""
-        distortions = self.stretched.query.item_distortions(self.stretched.shrinkage)
+    def answer(self, keep: NDArray[np.bool_], stream: Stream) -> float:
+        """Return the noisy bound. No value is read; each weight moves it by at most `largest` steps, for epsilon.
+
+        An item that is not kept was dropped: all of it is distortion. That, too, depends on its own weights only.
+        """
+        plan, query, left = self.of, self.of.mechanism.query, self.of.shrinkage
+        if isinstance(query, ItemwiseQuery):
+            left = query.left(left, plan.spans, plan.grid)
+        distortions = query.item_distortions(np.where(keep, left, 0.0)) * _ROUNDED_UP
         steps = np.clip(np.ceil(distortions / self.grid), 0, self.largest).astype(np.int64)
-        exact = exact_sum(steps) if self.stretched.query.distortions_add_up else int(steps.max())
-        # Raised by a public quantile of the noise, so that the bound holds with the promised confidence.
+        exact = exact_sum(steps) if query.distortions_add_up else int(steps.max())
+        # Raised by what rounding may do, which is public, and by a public quantile of the noise, so that the bound
+        # holds with the promised confidence.
+        rounding = math.ceil(query.rounding_distortion(plan.grid) * _ROUNDED_UP / self.grid)
         margin = math.ceil(float(self.spread) * math.log(1 / (2 * (1 - self.confidence))) + 1)
-        noisy = exact + int(laplace_integers(self.spread, 1, stream)[0]) + max(margin, 0)
-        return max(0, noisy) * self.grid
+        noisy = exact + int(laplace_integers(self.spread, 1, stream)[0]) + rounding + max(margin, 0)
+        return float_up(max(0, noisy) * Fraction(self.grid))
 
 
-def plan_distortion(stretched: Stretched, *, epsilon: object, confidence: float) -> DistortionPlan:
-    """Plan the release of a distortion bound."""
+def plan_distortion(of: StretchedPlan, *, epsilon: object, confidence: float) -> DistortionPlan:
+    """Plan the release of a bound on the distortion of a release that was planned."""
     level = fraction("epsilon", epsilon)
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must lie strictly between 0 and 1. Got {confidence!r} instead.")
-    worst = float(stretched.query.item_distortions(np.zeros(stretched.query.size)).max())
+    query = of.mechanism.query
+    worst = float(query.item_distortions(np.zeros(query.size)).max()) * _ROUNDED_UP
     if not 0 < worst / float(level) < math.inf:
         raise InvalidInput(f"epsilon must be large enough for finite noise. Got {epsilon!r} instead.")
     step = choose_grid(scale=worst / float(level), reach=worst, error=0.0, requested=None)
     largest = math.ceil(worst / step)
     if largest / level >= MAXIMUM_SCALE:
         raise InvalidInput(f"epsilon must be large enough for noise below 2**52 steps. Got {epsilon!r} instead.")
-    return DistortionPlan(stretched, float(level), confidence, step, largest / level, largest)
+    return DistortionPlan(of, level, confidence, step, largest / level, largest)

@@ -42,6 +42,11 @@ ULP = 2.0**-52
 #: Why some sums have no estimate.
 UNLIKE = "Items with ranges or centres of their own shrink differently, so that no sum of weights can be divided by."
 _BISECTIONS = 60
+#: How many steps of the grid an item's contribution may be off: half a step by rounding it, half a step and one by
+#: keeping it inside its span, one because the span itself was computed in floats; and a step to spare.
+_ROUNDED_STEPS = 4
+#: And how many roundings in floats lead to it.
+_ROUNDINGS = 8
 
 
 def floats(values: ArrayLike) -> Floats:
@@ -192,6 +197,10 @@ class Query(ABC):
         """Whether the distortions of the items add up (else the largest counts)."""
         return True
 
+    def rounding_distortion(self, grid: float) -> float:
+        """Bound how far rounding moves an answer, to the grid and in floats, whatever the values are. Public."""
+        return grid + 2 * self.evaluation_error
+
     # -- estimates ---------------------------------------------------------------------------------------------------
 
     @property
@@ -293,6 +302,21 @@ class ItemwiseQuery(Query):
     def effective_weights(self, spans: NDArray[np.int64], steps: int) -> Floats:
         """Return the weight with which each item counts in the end, from its span and that of an item of weight 1."""
         return floats(spans / steps)
+
+    def left(self, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> Floats:  # noqa: ARG002
+        """Return the shrinkage of each item but for what `rounding_distortion` covers."""
+        return shrinkage
+
+    def rounding_distortion(self, grid: float) -> float:
+        """Bound how far rounding moves an answer, to the grid and in floats, whatever the values are. Public."""
+        errors = self.contribution_errors()
+        if self.distortions_add_up:
+            return grid * (_ROUNDED_STEPS * self.size + 1) + math.fsum(errors.tolist())
+        return grid * (_ROUNDED_STEPS + 1) + float(errors.max())
+
+    def contribution_errors(self) -> Floats:
+        """Return, per item, a bound on the floating-point error of its contribution."""
+        return _ROUNDINGS * ULP * self.domain.radii * self.lipschitz_bounds()
 
     def integer_places(
         self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float

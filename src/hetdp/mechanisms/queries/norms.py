@@ -81,6 +81,12 @@ class _SumOfPowers(ItemwiseQuery):
         shrunk = self.domain.shrink(clamped, shrinkage)
         return math.fsum(np.abs(self._power(clamped) - self._power(shrunk)).tolist())
 
+    def contribution_errors(self) -> Floats:
+        if self.exponent >= 1:
+            return self.exponent * super().contribution_errors()
+        # Below exponent 1, where slopes are infinite, |a^p - b^p| <= |a - b|^p.
+        return 2 * self._power(8 * ULP * self.domain.radii)
+
     def _slope(self, smallest: Floats, largest: Floats) -> Floats:
         steepest = largest if self.exponent >= 1 else smallest
         with np.errstate(divide="ignore"):  # below exponent 1 the slope at 0 is infinite, and that is the answer
@@ -189,6 +195,9 @@ class _NonZero(ItemwiseQuery):
 
     def item_distortions(self, shrinkage: Floats) -> Floats:
         return floats((shrinkage == 0).astype(np.float64))
+
+    def contribution_errors(self) -> Floats:
+        return np.zeros(self.size)
 
 
 def l0(domain: Box) -> Query:

@@ -104,6 +104,15 @@ class _Variance(ItemwiseQuery):
     def effective_weights(self, spans: NDArray[np.int64], steps: int) -> Floats:
         return floats(self._left(spans) / steps)
 
+    def left(self, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> Floats:
+        whole = self._spans * self._unit / grid
+        return np.divide(self._left(spans), whole, out=floats(shrinkage.copy()), where=whole > 0)
+
+    def rounding_distortion(self, grid: float) -> float:
+        moved = grid * (4 * self.size + 1)  # each cell
+        slope = (_TILT / (self._reach or 1.0)) ** 2
+        return moved * (1 + 2 * _TILT + slope * moved)
+
     def _left(self, spans: NDArray[np.int64]) -> Floats:
         """Return what is left of spans when rounding four numbers, and computing them in floats, has taken its part."""
         slack = 4 + np.ceil(np.divide(spans * 2.0**-48, self._spans, out=np.zeros(self.size), where=self._spans > 0))

@@ -249,6 +249,9 @@ class _Histogram(ItemwiseQuery):
     def item_distortions(self, shrinkage: Floats) -> Floats:
         return 1.0 - shrinkage
 
+    def contribution_errors(self) -> Floats:
+        return np.zeros(self.size)
+
 
 class _CategoryHistogram(_Histogram):
     """Counts per category; an item of none adds nothing anywhere."""
