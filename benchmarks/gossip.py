@@ -59,7 +59,7 @@ def small_networks() -> None:
             f"({1e3 * peer:.1f} ms); without measuring agreement {bare / peer:.2f}"
         )
         print(f"    {result.verdict}")
-        print(f"    {result.consequence}")
+        print(f"    {result.afterwards}")
     random = np.random.default_rng(1)
     users, items = np.nonzero(random.random((500, 317)) < 0.4)
     dense = code_profiles(Profiles.from_pairs(users, items, random.choice([0.5, 0.75, 1.0], users.size)))

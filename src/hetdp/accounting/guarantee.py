@@ -369,6 +369,10 @@ class Guarantee:
             return _read_as_shown(self.amount)
         return self.recipients.against(whole("colluders", colluders, minimum=1))
 
+    def with_noise_of(self, other: "Guarantee") -> "Guarantee":
+        """Return the same promise, which is none if the noise of another came from a seed."""
+        return replace(self, simulated=other.simulated)
+
     def compose(self, *others: "Guarantee") -> "Guarantee":
         """Return the promise of several releases together: losses add up, item by item.
 
@@ -404,7 +408,7 @@ class Guarantee:
             amount,
             self.protects,
             self.adjacent,
-            _ONE_OF_EACH if alone else "anyone who sees all of these releases, whatever else they know",
+            _ONE_OF_EACH if alone else _composed_adversary(parts),
             self._composed_weights(amount, parts),
             factor=self.factor,
             recipients=recipients,
@@ -430,6 +434,14 @@ class Guarantee:
         if self.weights is None:
             raise InvalidInput("weights must be known for a per-item loss. Got a public guarantee instead.")
         return self.weights.values
+
+
+def _composed_adversary(parts: Sequence[Guarantee]) -> str:
+    """Return against whom several promises hold together: the same, or anyone who sees all of them."""
+    adversaries = {part.adversary for part in parts}
+    if len(adversaries) == 1 and _RECIPIENT not in adversaries:
+        return parts[0].adversary
+    return "anyone who sees all of these releases, whatever else they know"
 
 
 def _composed_weights_amount(parts: Sequence[Guarantee]) -> float | None:

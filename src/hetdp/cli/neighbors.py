@@ -217,7 +217,7 @@ class SearchCommand:
             self.voice.note("Compiling, once: the kernels are kept on disk, and later runs start at once ...")
         with self.voice.progress("Finding neighbours") as model.progress, self.voice.remarks():
             model.fit(profiles)
-        for remark in ("verdict", "consequence"):
+        for remark in ("verdict", "afterwards"):
             if remark in self._report(model):
                 self.voice.note(str(model.report_[remark]))
         if not self.recommendations:
@@ -336,7 +336,7 @@ class SearchCommand:
 
     def _report(self, model: "PrivateNeighbors") -> dict[str, Any]:
         """Return what the engine says about itself; what neighbours alone cost would confuse beside the whole."""
-        return {name: said for name, said in model.report_.items() if not (self.for_items and name == "consequence")}
+        return {name: said for name, said in model.report_.items() if not (self.for_items and name == "afterwards")}
 
 
 def check_together(engines: Collection[str], score: str, sizes: str | None, cycles: int | None) -> None:

@@ -234,7 +234,7 @@ class EvaluationPlan:
         search = Search(self.neighbors, cycles=self.cycles, combine=self.combine)
         found = engine.fit(coded, how, search, Run(stream, self.threads))
         levels = Levels(how.pair_epsilon, how.size_epsilon)
-        return found.lists.indices, engine.promise(levels, most_recipients=found.most_recipients).total
+        return found.lists.indices, engine.promise(levels, most_recipients=coded.n_users - 1).total
 
     def _find_items(self, run: "_SplitRun") -> Iterator[_Found]:
         """Yield what each user found by each method."""

@@ -2,14 +2,18 @@
 
 import hashlib
 import warnings
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting import Guarantee
+from hetdp.accounting import Guarantee, Ledger
+from hetdp.accounting.tally import Tally, charge
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
@@ -63,6 +67,9 @@ class PrivateNeighbors(Estimator):
         "observed": items that somebody counts are taken as public, by name, and others do not exist. "given": all
         `item_ids` of the profiles are the public catalogue, so that not even a name depends on who has what. Columns of
         a matrix are always given.
+    ledger
+        Where fits, recommendations and lists of new recipients are charged, each before anything is drawn:
+        `Ledger.of_profiles`. Copies share it.
     n_jobs
         Threads; None for 1, -1 for all. The result does not depend on it.
     random_state
@@ -73,7 +80,7 @@ class PrivateNeighbors(Estimator):
     Attributes
     ----------
     guarantee_
-        The promise, in words and numbers.
+        The promise of everything that this object has released, in words and numbers: fits add up.
     significance_
         How sure it is that each neighbour is more than chance; public, from the noisy scores.
     items_to_stand_out_
@@ -113,6 +120,7 @@ class PrivateNeighbors(Estimator):
         significant_only: bool = False,
         cycles: int = 20,
         catalogue: str = "observed",
+        ledger: Ledger | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         progress: Progress | None = None,
@@ -126,6 +134,7 @@ class PrivateNeighbors(Estimator):
         self.significant_only = significant_only
         self.cycles = cycles
         self.catalogue = catalogue
+        self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
@@ -144,7 +153,7 @@ class PrivateNeighbors(Estimator):
         Privacy
         -------
         Draws all noise of the lists: what is asked for afterwards costs nothing more, except `recommend` with the exact
-        and gossip engines and `kneighbors` for new recipients. Fitting again is another release.
+        and gossip engines and `kneighbors` for new recipients. Fitting again is another release, and adds up.
         """
         engine, score, k, epsilon = self._checked()
         if score.warning is not None:
@@ -162,15 +171,29 @@ class PrivateNeighbors(Estimator):
             coded, item_ids = observed_items(coded, profiles)
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
+        sizes = score.size_epsilon(epsilon, self.sizes)
+        levels = Levels(epsilon - sizes, sizes)
+        public = score.needs_sizes and self.sizes == "public"
+        promised = partial(
+            engine.promise, most_recipients=profiles.n_users - 1, public_sizes=public, observed_catalogue=observed,
+            simulated=own.simulated,
+        )  # fmt: skip
+        past, before = getattr(self, "_past", Tally()), getattr(self, "_releases", None)
+        last = () if before is None else (before.guarantee,)
+        past.total(*last, promised(levels))  # refused, if it is of another kind
+        charge(self.ledger, promised(levels), f"neighbours ({engine.name})")
         how = scoring(score, coded, profiles.sizes, sizes=self.sizes, epsilon=epsilon, stream=own)
         run = Run(own, self._threads, self.progress)
         fitted = engine.fit(coded, how, search, run, holdings(profiles, item_ids))
         significance = fitted.significance[:, :k]
         needed = engine.items_to_stand_out(n_users=profiles.n_users, epsilon=how.pair_epsilon)
         # Everything at once, so that an interrupted fit leaves the model as it was.
-        levels = Levels(how.pair_epsilon, how.size_epsilon)
-        public = score.needs_sizes and self.sizes == "public"
-        self._releases = _Releases(engine, levels, fitted, own, public_sizes=public, observed_catalogue=observed)
+        if before is not None:  # asked again: a copy may have released more meanwhile
+            past.add(before.guarantee)
+        self._past = past
+        self._releases = _Releases(
+            engine, levels, fitted, own, promised=promised, ledger=self.ledger, public_sizes=public
+        )
         self.simulated_ = own.simulated
         self.significance_, self.report_ = significance, dict(fitted.report)
         self.items_to_stand_out_ = needed if isinstance(needed, float) else None
@@ -201,7 +224,8 @@ class PrivateNeighbors(Estimator):
         Privacy
         -------
         Lists of the users fitted were drawn by `fit`. Lists for new recipients are releases that `guarantee_` counts:
-        as much as one recipient costs. Nothing is promised to new recipients about what they ask with.
+        those of one call go to as many recipients, but whoever asks again may be one of them. Nothing is promised to
+        new recipients about what they ask with.
         """
         self._require_fit()
         fitted = self._releases.fitted
@@ -314,9 +338,9 @@ class PrivateNeighbors(Estimator):
 
     @property
     def guarantee_(self) -> Guarantee:
-        """The promise of everything this model has released."""
+        """The promise of everything that this object and its copies have released."""
         self._require_fit()
-        return self._releases.guarantee
+        return self._past.total(self._releases.guarantee)
 
     def promise(self, n_users: int, *, recommendations: Real | None = None) -> Guarantee:
         """Return what a fit of so many users would promise, before anything is drawn.
@@ -400,8 +424,12 @@ class _Releases:
         Who found the lists, and at which levels.
     fitted, stream
         What was found, and where the noise comes from.
-    public_sizes, observed_catalogue
-        Whether sizes of profiles, and the names of items that somebody counts, are taken as public.
+    promised
+        What is promised at given levels, by `Engine.promise`.
+    ledger
+        What is charged for whatever is released from now on.
+    public_sizes
+        Whether sizes of profiles are taken as public.
 
     Privacy
     -------
@@ -416,21 +444,29 @@ class _Releases:
         fitted: Fitted,
         stream: Stream,
         *,
+        promised: Callable[..., Guarantee],
+        ledger: Ledger | None,
         public_sizes: bool,
-        observed_catalogue: bool,
     ) -> None:
         self.fitted = fitted
         self.recommended: _Recommended | None = None
         self._engine = engine
         self._levels = levels
         self._stream = stream
+        self._promised = promised
+        self._ledger = ledger
         self.public_sizes = public_sizes
-        self._observed_catalogue = observed_catalogue
         self._served: dict[bytes, _Lists] = {}
+        #: How often lists were drawn for so many new recipients.
+        self._calls: Counter[int] = Counter()
         self._home = Home(simulated=stream.simulated)
 
     def __repr__(self) -> str:
         return f"Releases({self._engine.name})"
+
+    def __deepcopy__(self, _: object) -> Self:
+        """Return these releases themselves: copies of a model show, count and continue the same ones."""
+        return self
 
     @property
     def simulated(self) -> bool:
@@ -441,16 +477,15 @@ class _Releases:
     def guarantee(self) -> Guarantee:
         """The promise of everything released so far."""
         extra = Fraction(0) if self.recommended is None else self.recommended.epsilon
-        return self._engine.promise(
-            replace(self._levels, recommendations=extra),
-            most_recipients=self.fitted.most_recipients + len(self._served),
-            public_sizes=self.public_sizes,
-            observed_catalogue=self._observed_catalogue,
-            simulated=self.simulated,
-        )
+        promise = self._promised(replace(self._levels, recommendations=extra))
+        for recipients, calls in self._calls.items():
+            promise = promise.with_lists(calls * self._levels.pairs, recipients)
+        return promise
 
     def lists_for(self, recipients: Holdings, sizes: NDArray[np.float64], threads: int) -> _Lists:
         """Return the lists of new recipients of such sizes; those who were served before get the same list again."""
+        if not self._engine.newcomers:
+            raise InvalidInput("X must be None unless engine='exact': only members take part. Got recipients instead.")
         if not recipients.n_users:
             k = self.fitted.search.k
             return np.empty((0, k)), np.empty((0, k), dtype=np.int32), np.empty((0, k))
@@ -460,12 +495,15 @@ class _Releases:
             fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
             if fresh:
                 self._home.require()
+                lists = self._promised(Levels(self._levels.pairs), most_recipients=len(fresh))
+                charge(self._ledger, lists, "lists of new recipients")
                 places = np.array(list(fresh.values()), dtype=np.int64)
                 starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(recipients.sizes[places])])
                 new = Holdings(starts, np.concatenate([rows[place] for place in places]))
                 found = self.fitted.for_recipients(new, Run(self._stream, threads))
-                lists = zip(found.lists.scores, found.lists.indices, found.significance, strict=True)
-                self._served.update(zip(fresh, lists, strict=True))
+                rows_found = zip(found.lists.scores, found.lists.indices, found.significance, strict=True)
+                self._served.update(zip(fresh, rows_found, strict=True))
+                self._calls[len(fresh)] += 1
             served = [self._served[key] for key in keys]
         scores = np.stack([one[0] for one in served]) * self.fitted.own_scale(sizes)[:, None]
         return scores, np.stack([one[1] for one in served]), np.stack([one[2] for one in served])
@@ -483,6 +521,9 @@ class _Releases:
             if self.recommended is None:
                 self._home.require()
                 level = self._levels.pairs + self._levels.sizes if epsilon is None else epsilon
+                if not self._engine.free_recommendations:
+                    votes = self._promised(Levels(Fraction(0), recommendations=level))
+                    charge(self._ledger, votes, "recommendations")
                 run = Run(self._stream, threads, progress)
                 items, scores = self.fitted.recommend(n, epsilon=level, significant_only=significant_only, run=run)
                 self.recommended = _Recommended(items, scores, level, significant_only)

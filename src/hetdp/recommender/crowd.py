@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.accounting.guarantee import Guarantee
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.home import Home
 from hetdp.core.randomness import Stream
@@ -115,6 +116,11 @@ class Crowd:
         people.add_keys(found.keys)
         self._learning.take(found.sums)
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about the model."""
+        return promise(self.settings, simulated=self._simulated)
+
     def publish(self) -> PublishedModel:
         """Return what may be published: a function of what the people have published, and of public names.
 
@@ -127,7 +133,7 @@ class Crowd:
                 self._home.require()
                 self._published = PublishedModel(
                     settings=self.settings,
-                    guarantee=promise(self.settings, simulated=self._simulated),
+                    guarantee=self.guarantee,
                     item_ids=self.item_ids,
                     counts=self._learning.counts,
                     head=self._head,

@@ -8,7 +8,8 @@ from typing import Any, Self, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting.guarantee import Guarantee
+from hetdp.accounting import Guarantee, Ledger
+from hetdp.accounting.tally import Tally, charge
 from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
@@ -58,6 +59,9 @@ class PrivateRecommender(Estimator):
         which is given. Columns of a matrix are always given.
     head
         Ids of the items to relate, if that is public knowledge; default: found by a first pass over the data.
+    ledger
+        Where fits are charged, each before anything is drawn: `Ledger.of_profiles`, in rho for a matrix. Copies share
+        it.
     n_jobs
         Threads; None for 1, -1 for all. The result does not depend on it.
     random_state
@@ -68,7 +72,7 @@ class PrivateRecommender(Estimator):
     Attributes
     ----------
     guarantee_
-        The promise about the model, against everybody together.
+        The promise of everything that this object has learned, against everybody together: fits add up.
     item_ids_, n_features_in_
         The public catalogue, and how many items it has.
     taste_
@@ -103,6 +107,7 @@ class PrivateRecommender(Estimator):
         n_head: int = 4096,
         catalogue: str | Sequence[str] | Sequence[int] | NDArray[Any] = "private",
         head: Sequence[str] | Sequence[int] | NDArray[Any] | None = None,
+        ledger: Ledger | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         progress: Progress | None = None,
@@ -114,12 +119,14 @@ class PrivateRecommender(Estimator):
         self.n_head = n_head
         self.catalogue = catalogue
         self.head = head
+        self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
         self._crowd: Crowd | None = None
         self._published: PublishedModel | None = None
         self._own: Parts | None = None
+        self._past = Tally()
 
     def fit(
         self,
@@ -143,7 +150,7 @@ class PrivateRecommender(Estimator):
 
         Privacy
         -------
-        One release: `guarantee_`. Fitting again is another one.
+        One release: `guarantee_`. Fitting again is another one, and adds up.
         """
         parts, by_position = _as_parts(X)
         dials = self._dials(parts, user_weights)
@@ -152,7 +159,7 @@ class PrivateRecommender(Estimator):
         crowd.add(parts, dials)
         crowd.publish()
         # Everything at once, so that an interrupted fit leaves the model as it was.
-        self._crowd, self._published, self._own = crowd, None, parts
+        self._keep(crowd, parts)
         return self
 
     def partial_fit(
@@ -200,8 +207,14 @@ class PrivateRecommender(Estimator):
             if crowd.settings not in (self._settings(), self._settings(given=True)):
                 raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
         crowd.add(parts, dials)
-        self._crowd, self._own = crowd, None
+        self._keep(crowd, None)
         return self
+
+    def _keep(self, crowd: Crowd, own: Parts | None) -> None:
+        """Take a crowd, and count the model that it takes the place of."""
+        if crowd is not self._crowd and self.__sklearn_is_fitted__():
+            self._past.add(self._guarantee_of_last)
+        self._crowd, self._published, self._own = crowd, None, own
 
     def _dials(self, parts: Parts, given: UserWeights) -> PersonDials | None:
         if given is None:
@@ -221,6 +234,10 @@ class PrivateRecommender(Estimator):
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
         settings = self._settings(given=given is not None)
+        promised = promise(settings, simulated=own.simulated)
+        last = (self._guarantee_of_last,) if self.__sklearn_is_fitted__() else ()
+        self._past.total(*last, promised)  # refused, if it is of another kind
+        charge(self.ledger, promised, f"model ({self.release})")
         return Crowd(
             settings,
             parts,
@@ -327,7 +344,7 @@ class PrivateRecommender(Estimator):
 
         Privacy
         -------
-        The file may be published: what it tells, `guarantee_` counts. Refuses a seeded fit.
+        The file may be published: what it tells, `guarantee_` counts, and the file says. Refuses a seeded fit.
         """
         if self.simulated_:
             raise SimulatedResult(
@@ -354,8 +371,12 @@ class PrivateRecommender(Estimator):
 
     @property
     def guarantee_(self) -> Guarantee:
-        """The promise about the model, against everybody together."""
-        return self._public.guarantee
+        """The promise of every model that this object and its copies have learned, against everybody together."""
+        return self._past.total(self._guarantee_of_last)
+
+    @property
+    def _guarantee_of_last(self) -> Guarantee:
+        return self._public.guarantee if self._crowd is None else self._crowd.guarantee
 
     @property
     def item_ids_(self) -> Ids:
@@ -436,7 +457,7 @@ class PrivateRecommender(Estimator):
         public = self._public if self.__sklearn_is_fitted__() else None
         parameters = self.get_params() | {"progress": None, "random_state": None}
         return parameters | {
-            "_published": public, "_crowd": None, "_own": None,
+            "_published": public, "_crowd": None, "_own": None, "_past": self._past,
         }  # fmt: skip
 
     def _settings(self, *, given: bool = False) -> ModelSettings:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from hetdp.accounting.guarantee import Guarantee, Recipients
 from hetdp.core.checks import whole
-from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.neighbors.scores import SCORES, Scoring, items_to_stand_out
 from hetdp.profiles import Profiles
@@ -149,8 +148,6 @@ class Fitted:
         How pairs were scored, and what was asked for.
     lists
         The neighbours, and those who vote besides.
-    most_recipients
-        How many lists there are that an item has a part in (for gossip: peers that a user was compared with).
     own_factors
         Of the recipients; None where they are the users themselves.
     report
@@ -162,7 +159,6 @@ class Fitted:
     scoring: Scoring
     search: Search
     lists: NeighborLists
-    most_recipients: int
     own_factors: NDArray[np.float64] | None = field(default=None, kw_only=True)
     report: Mapping[str, object] = field(default_factory=dict, kw_only=True)
 
@@ -173,9 +169,12 @@ class Fitted:
         own = self.scoring.factors if self.own_factors is None else self.own_factors
         return self.scoring.significance(self.lists.scores, own, self.coded.n_users - members)
 
-    def for_recipients(self, recipients: Holdings, run: Run) -> "Fitted":  # noqa: ARG002  (the exact engine can)
-        """Return the lists of new recipients, before their own sizes are taken into account (`own_scale`)."""
-        raise InvalidInput("X must be None unless engine='exact': only members take part. Got recipients instead.")
+    def for_recipients(self, recipients: Holdings, run: Run) -> "Fitted":
+        """Return the lists of new recipients, before their own sizes are taken into account (`own_scale`).
+
+        Only where the engine serves `newcomers`.
+        """
+        raise NotImplementedError
 
     def own_scale(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the scores of recipients of such sizes are multiplied by; it changes no order."""
@@ -228,6 +227,8 @@ class Engine(ABC):
         Against whom its promise holds.
     together
         Whether it makes no difference how many recipients collude.
+    newcomers
+        Whether lists can be made for people who were not fitted.
     kernel
         A compiled function, by module and name, that is on disk if the engine has ever run here.
     """
@@ -241,6 +242,7 @@ class Engine(ABC):
     scope: ClassVar[str] = "in all"
     adversary: ClassVar[str] = "everybody together, whatever else they know"
     together: ClassVar[bool] = True
+    newcomers: ClassVar[bool] = False
     kernel: ClassVar[tuple[str, str]]
 
     @abstractmethod
@@ -287,7 +289,7 @@ class Engine(ABC):
         levels
             What is or would be released.
         most_recipients
-            How many lists there are that an item has a part in (for gossip: peers that a user was compared with).
+            How many lists there are that an item has a part in (for gossip: peers that a user may be compared with).
         public_sizes
             Whether sizes of profiles are declared public.
         observed_catalogue

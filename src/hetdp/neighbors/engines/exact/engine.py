@@ -50,6 +50,7 @@ class _ExactEngine(Engine):
     help = "all pairs"
     adversary = "one recipient who sees one list, the own, whatever else they know"
     together = False
+    newcomers = True
     kernel = ("hetdp.neighbors._kernels.selecting", "select")
 
     def fit(
@@ -92,7 +93,7 @@ def _fit(
     factors = scoring.factors if members else np.ones(own.n_users)
     lists = NeighborLists(lists.indices, lists.scores * scoring.score.at_the_end(factors)[:, None])
     own_factors = None if members else factors
-    return _ExactFit(coded, own, scoring, search, lists, coded.n_users - members, own_factors=own_factors)
+    return _ExactFit(coded, own, scoring, search, lists, own_factors=own_factors)
 
 
 def exact_neighbors(

@@ -63,12 +63,12 @@ class _GossipEngine(Engine):
         )  # fmt: skip
         # Both sides learn the score of a pair, so exact rows have no part in it; they count for recommendations.
         own = Holdings.of_coded(coded) if own is None else own
-        return Fitted(coded, own, scoring, search, found.lists, found.comparisons.distinct_bound, report=found.facts)
+        return Fitted(coded, own, scoring, search, found.lists, report=found.facts)
 
     def remark(self, per_recipient: Fraction, most_recipients: int, factor: str) -> str:
         return (
-            f"Each comparison costs {in_digits(per_recipient)} * {factor}, and in this run no user was compared with "
-            f"more than {most_recipients:,} peers. One process simulates all nodes and is trusted."
+            f"Each comparison costs {in_digits(per_recipient)} * {factor}, and a user may be compared with all "
+            f"{most_recipients:,} others. One process simulates all nodes and is trusted."
         )
 
     def caveat(self, n_users: int, cycles: int) -> str | None:
@@ -135,7 +135,7 @@ def gossip_neighbors(
     Privacy
     -------
     An item pays epsilon times its weight for each distinct peer its owner is compared with (docs/proofs/gossip.md).
-    Views travel, so against all peers together it pays that many times: see `GossipResult.consequence`. Who talks to
+    Views travel, so against all peers together it pays that many times: see `GossipResult.afterwards`. Who talks to
     whom depends on chance and on noisy scores only. Simulates all nodes in one process, which has to be trusted.
 
     Examples

@@ -99,7 +99,7 @@ class GossipResult:
             "agreement_users": self.agreement_users,
             "settled": self.settled,
             "verdict": self.verdict,
-            "consequence": self.consequence,
+            "afterwards": self.afterwards,
         }
 
     @property
@@ -130,8 +130,8 @@ class GossipResult:
         return f"Not settled. {text}: too few cycles for a network of this size. Use more cycles, or the exact engine."
 
     @property
-    def consequence(self) -> str:
-        """What the run costs an item of weight v, in words."""
+    def afterwards(self) -> str:
+        """How much the run compared, in words: known only afterwards, so it is no promise."""
         level, made = float(self.epsilon), self.comparisons
         counted = (
             "" if made.nodes_counted == self.lists.indices.shape[0] else f" of {made.nodes_counted:,} counted nodes"
@@ -139,5 +139,6 @@ class GossipResult:
         return (
             f"An item of weight v pays {level:g} v per comparison. A node was compared with {made.distinct_mean:.0f} "
             f"distinct peers on average and {made.distinct_max} at most{counted}; no node with more than "
-            f"{made.distinct_bound}. Against all peers together an item pays up to {made.distinct_bound * level:g} v."
+            f"{made.distinct_bound}. That is known only afterwards; what is promised before holds for comparisons with "
+            "everybody."
         )

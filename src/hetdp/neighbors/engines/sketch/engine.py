@@ -66,7 +66,7 @@ class _SketchEngine(Engine):
             coded, k=search.length, epsilon=scoring.pair_epsilon, stream=run.stream, own=own, threads=run.threads,
             progress=run.progress,
         )  # fmt: skip
-        return _SketchFit(coded, own, scoring, search, found.lists, coded.n_users - 1, sketches=found.sketches)
+        return _SketchFit(coded, own, scoring, search, found.lists, sketches=found.sketches)
 
     def costs(self, levels: Levels) -> tuple[Fraction, Fraction]:
         return Fraction(0), levels.pairs

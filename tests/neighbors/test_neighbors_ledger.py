@@ -1,0 +1,127 @@
+"""Fits, lists and recommendations add up: in the object, in its copies, and in a ledger."""
+
+import copy
+
+import pytest
+
+from hetdp import Ledger, PrivateNeighbors, Profiles
+from hetdp.core.errors import BudgetExhausted, InvalidInput
+from hetdp.neighbors import estimator
+
+PEOPLE = [f"u{place}" for place in range(12)]
+PROFILES = Profiles.from_pairs(PEOPLE * 3, [f"i{place % 5}" for place in range(36)])
+VISITORS = Profiles.from_pairs(["x", "y"], ["i1", "i2"])
+
+
+def model(**options):
+    return PrivateNeighbors(3, **{"epsilon": 1, "catalogue": "given", **options})
+
+
+@pytest.mark.parametrize(("engine", "each"), [("exact", 1), ("gossip", 11), ("sketch", 1)])
+def test_every_fit_of_an_object_counts(engine, each):
+    ledger = Ledger.of_profiles()
+    neighbors = model(engine=engine, ledger=ledger)
+    for fits in range(1, 5):
+        neighbors.fit(PROFILES)
+        assert neighbors.guarantee_.against(1) == ledger.total == fits * each
+    assert f"epsilon = {4 * each}:" in neighbors.guarantee_.text
+    assert neighbors.guarantee_.total == 4 * (each if engine == "sketch" else 11)
+
+
+def test_a_seed_does_not_hide_fits():
+    neighbors = model(random_state=0)
+    for _ in range(40):
+        neighbors.fit(PROFILES)
+    assert neighbors.guarantee_.against(1) == 40
+    assert neighbors.guarantee_.simulated
+    assert not neighbors.set_params(random_state=None).fit(PROFILES).guarantee_.simulated
+    assert neighbors.guarantee_.against(1) == 41
+
+
+@pytest.mark.parametrize("engine", ["exact", "gossip", "sketch"])
+@pytest.mark.parametrize("colluders", [1, 4])
+def test_the_ledger_counts_what_the_object_promises_against_colluders(engine, colluders):
+    ledger = Ledger.of_profiles(colluders=colluders)
+    neighbors = model(engine=engine, ledger=ledger, epsilon=0.5).fit(PROFILES)
+    neighbors.recommend(2, epsilon=0.25)
+    neighbors.recommend(1)
+    neighbors.fit(PROFILES)
+    if engine == "exact":
+        neighbors.kneighbors(VISITORS)
+        neighbors.kneighbors(VISITORS)
+        neighbors.kneighbors()
+    assert ledger.total == pytest.approx(neighbors.guarantee_.against(colluders), rel=1e-12)
+    charges = {"exact": 4, "gossip": 3, "sketch": 2}  # fits; votes; lists of visitors, once
+    assert len(ledger.history) == charges[engine]
+
+
+def test_a_limit_refuses_before_anything_is_drawn_and_keeps_what_there_is(monkeypatch):
+    ledger = Ledger.of_profiles(limit=1.5)
+    neighbors = model(ledger=ledger).fit(PROFILES)
+    before = neighbors.kneighbors(), neighbors.guarantee_
+
+    def draw(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr(estimator, "scoring", draw)
+    monkeypatch.setattr(type(neighbors._releases.fitted), "recommend", draw)
+    monkeypatch.setattr(type(neighbors._releases.fitted), "for_recipients", draw)
+    for refused in (
+        lambda: neighbors.fit(PROFILES),
+        neighbors.recommend,
+        lambda: neighbors.kneighbors(VISITORS),
+    ):
+        with pytest.raises(BudgetExhausted, match=r"Requested: 1. Remaining: 0.5. Short by: 0.5"):
+            refused()
+    assert (neighbors.kneighbors()[0] == before[0][0]).all()
+    assert neighbors.guarantee_ == before[1]
+    assert ledger.total == 1
+
+
+def test_gossip_is_charged_for_comparisons_with_everybody():
+    ledger = Ledger.of_profiles(limit=10)
+    with pytest.raises(BudgetExhausted, match="Requested: 11"):
+        model(engine="gossip", ledger=ledger).fit(PROFILES)
+    assert ledger.total == 0
+
+
+@pytest.mark.parametrize("engine", ["gossip", "sketch"])
+def test_recipients_that_an_engine_cannot_serve_cost_nothing(engine):
+    ledger = Ledger.of_profiles()
+    neighbors = model(engine=engine, ledger=ledger).fit(PROFILES)
+    before = ledger.total
+    with pytest.raises(InvalidInput, match="X must be None unless engine='exact'"):
+        neighbors.kneighbors(VISITORS)
+    assert ledger.total == before
+
+
+def test_copies_share_the_ledger_and_what_was_released():
+    sklearn = pytest.importorskip("sklearn", reason="scikit-learn is optional")
+    ledger = Ledger.of_profiles(limit=3)
+    neighbors = model(ledger=ledger).fit(PROFILES)
+    twin, fresh = copy.deepcopy(neighbors), sklearn.clone(neighbors)
+    assert twin.ledger is fresh.ledger is ledger
+    twin.recommend(2)
+    assert neighbors.guarantee_.against(1) == 2
+    fresh.fit(PROFILES)
+    with pytest.raises(BudgetExhausted):
+        twin.fit(PROFILES)
+    assert ledger.total == 3
+
+
+def test_ledgers_of_another_kind_are_refused():
+    for ledger, words in (
+        (Ledger.of_people(limit=9), "must be one of profiles"),
+        (Ledger(limits=[9.0] * 12), "must be one of profiles"),
+        (Ledger.of_profiles(protects="person"), r"must protect what the release does \(item\)"),
+        ("ledger.db", "ledger must be a Ledger .*Got str instead"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            model(ledger=ledger).fit(PROFILES)
+
+
+def test_promises_of_another_kind_do_not_add_up():
+    neighbors = model().fit(PROFILES).set_params(score="cosine", sizes="public")
+    with pytest.raises(InvalidInput, match="must make the same kind of promise"):
+        neighbors.fit(PROFILES)
+    assert neighbors.guarantee_.against(1) == 1
