@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import hetdp
 from hetdp import Ledger
 from hetdp.accounting.guarantee import Guarantee, Recipients
 from hetdp.core.errors import BudgetExhausted, InvalidInput
@@ -63,6 +64,7 @@ def test_ten_tenths_fit_into_one():
 
 def test_charges_of_another_kind_are_refused():
     person = Guarantee("epsilon", 1.0, adjacent=ADDED, protected="person")
+    mean = hetdp.queries.mean(hetdp.Box.uniform(0, 60, size=3))
     profiles, people = Ledger.of_profiles(), Ledger.of_people(limit=3)
     with pytest.raises(
         InvalidInput, match=r"must protect what the release does \(person\). Got one that protects item"
@@ -79,6 +81,8 @@ def test_charges_of_another_kind_are_refused():
         lambda: profiles.charge([]),
         lambda: profiles.charge_people([(["ann"], [1.0])], amount=1),
         lambda: profiles.extend([1.0]),
+        lambda: profiles.view(["ann"], limit=1),
+        lambda: hetdp.release(hetdp.stretch(mean, [1.0] * 3), [38, 41, 55], epsilon=1, ledger=profiles),
     ):
         with pytest.raises(InvalidInput, match="ledger must be one of items, rows or people"):
             charge()

@@ -331,6 +331,7 @@ class State:
         self, items: Ids, limit: float | None, *, new_people: bool = False
     ) -> tuple["State", NDArray[np.intp]]:
         """Return the state with the unknown ones among some items added at the end, and the place of each item."""
+        self.require(of_profiles=False)
         known = self.accounts.ids
         if known is None:
             raise InvalidInput("items must be omitted, as when the ledger was made. Got labels instead.")
