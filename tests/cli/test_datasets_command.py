@@ -24,7 +24,11 @@ def test_the_list_names_everything():
         assert one.name in text
         assert one.address in text
         assert one.terms in text
-    assert "54,792" in text
+    assert "51,466" in text
+    # The curve of popularity of delicious_like, and the rarest item of digg_like.
+    rows = [line.split() for line in text.splitlines() if "delicious_like" in line or "digg_like" in line]
+    assert rows[-1][1:] == ["44,966", "3,638", "2,150", "712", "1", "73"]
+    assert rows[-2][-2:] == ["10", "230"]
 
 
 def test_the_list_as_json():
@@ -32,6 +36,7 @@ def test_the_list_as_json():
     assert [one["name"] for one in found["built_in"]] == list(datasets.BUILT_IN)
     assert found["built_in"][0]["users"] == 120
     assert found["built_in"][1]["mean_overlap"] == pytest.approx(99, rel=0.05)
+    assert found["built_in"][2]["items_of_6_users_or_more"] == 712
     assert [one["address"] for one in found["public"]] == [one.address for one in datasets.PUBLIC]
 
 

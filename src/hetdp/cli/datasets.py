@@ -130,6 +130,21 @@ def _list_all(seed: int, voice: Voice) -> None:
     header = ("built in", "users", "items", "each has", "range", "in common", "alone")
     print_rows("Generated, no download: hetdp.datasets.NAME(random_state=0)", header, rows)
     click.echo("In common: items that two users share on average. Alone: share of pairs on items of a single user.\n")
+    curves = [
+        (
+            name,
+            f"{found.items_of_1_user:,}",
+            f"{found.items_of_2_users:,}",
+            f"{found.items_of_3_to_5_users:,}",
+            f"{found.items_of_6_users_or_more:,}",
+            f"{found.fewest_users}",
+            f"{found.most_users}",
+        )
+        for name, found in built_in.items()
+    ]
+    header = ("items of", "1 user", "2 users", "3 to 5", "6 or more", "rarest", "top")
+    print_rows("How many items have so many users; users of the rarest, of the top item", header, curves)
+    click.echo()
     click.echo("Public, to be downloaded by hand and given to hetdp.datasets.load(path) or to a command:")
     for one in PUBLIC:
         click.echo(f"\n  {one.name}: {one.contents}\n    {one.address} ({one.file})\n    Terms: {one.terms}.")
