@@ -4,8 +4,8 @@ A mechanism brings examples of itself (`hetdp.mechanisms.examples`). Whoever els
 has a module with `audit_cases(size)` and `MUTANTS`, and a line in `PROVIDERS`. They live above this room, so they are
 known by name here and loaded when a battery is asked for.
 
-False alarms: every statistical case, sampler and floating-point case errs with probability at most 1e-9, so the whole
-battery does so less than once in a million runs. Replays are exact.
+False alarms: every statistical, sampler, noise-scale and floating-point case errs with probability at most 1e-9, so
+the whole battery does so less than once in a million runs. Replays are exact.
 """
 
 import time
@@ -19,6 +19,7 @@ from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.mutants.base import CONFIDENCE, Mutant
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
+from hetdp.auditing.scales import FrontDoor, scale_audit
 from hetdp.auditing.statistical import audit
 from hetdp.auditing.subjects import Claims, fresh_seed
 from hetdp.core.checks import one_of
@@ -37,6 +38,7 @@ __all__ = [
     "replay_case",
     "run_battery",
     "run_cases",
+    "scale_case",
     "statistical_case",
 ]
 
@@ -44,6 +46,7 @@ PROVIDERS = (
     "hetdp.auditing.cases",
     "hetdp.tables.audits",
     "hetdp.neighbors.engines.audits",
+    "hetdp.neighbors.audits",
     "hetdp.recommender.audits",
     "hetdp.node.audits",
 )
@@ -96,6 +99,15 @@ def replay_case(name: str, function: Callable[..., Any], *, adjacent: Sequence[P
     return Case(name, "replay", run)
 
 
+def scale_case(name: str, front_door: FrontDoor) -> Case:
+    """Return the case in which the noise that reaches an output is compared with what its guarantee implies."""
+
+    def run(seed: int) -> Finding:
+        return scale_audit(front_door, name=name, false_alarm=1 - CONFIDENCE, random_state=seed)
+
+    return Case(name, "noise scale", run)
+
+
 def _providers() -> Iterator[ModuleType]:
     return map(import_module, PROVIDERS)
 
@@ -106,7 +118,7 @@ def battery(size: str = "full") -> list[Case]:
     Examples
     --------
     >>> sorted({case.audit for case in battery("quick")})
-    ['floating point', 'ledger', 'replay', 'sampler', 'statistical', 'timing']
+    ['floating point', 'ledger', 'noise scale', 'replay', 'sampler', 'statistical', 'timing']
     """
     one_of("size", size, ("full", "quick"))
     return [case for provider in _providers() for case in provider.audit_cases(size)]

@@ -18,7 +18,7 @@ class Finding:
     Attributes
     ----------
     audit
-        "statistical", "replay", "sampler", "floating point", "timing" or "ledger".
+        "statistical", "noise scale", "replay", "sampler", "floating point", "timing" or "ledger".
     subject
         What was audited.
     verdict

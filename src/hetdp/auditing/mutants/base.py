@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from hetdp.auditing.floating_point import floating_point_audit
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import VIOLATED, Finding
 from hetdp.auditing.samplers import sampler_audit
+from hetdp.auditing.scales import FrontDoor, scale_audit
 from hetdp.auditing.statistical import audit
 from hetdp.auditing.subjects import Claims
 from hetdp.core.randomness import RandomState, Stream, as_stream
@@ -24,10 +26,12 @@ __all__ = [
     "by_floating_point",
     "by_replay",
     "by_sampler",
+    "by_scale",
     "by_statistics",
     "laplace",
     "mutant",
     "on_grid",
+    "patched",
     "released",
 ]
 
@@ -151,3 +155,23 @@ def by_floating_point(build: Build, adjacent: Sequence[Pair], claimed: Claims) -
         )
 
     return Attack("floating point", build, run)
+
+
+def by_scale(front_door: FrontDoor, broken: FrontDoor) -> Attack:
+    """Return the attack by the noise scale audit on a front door, and on one behind which something is broken."""
+
+    def run(function: Function, stream: Stream) -> Finding:
+        return scale_audit(function, false_alarm=1 - CONFIDENCE, random_state=stream)
+
+    return Attack("noise scale", lambda is_broken: broken if is_broken else front_door, run)
+
+
+def patched(function: Function, where: object, **broken: Callable[[Any], object]) -> Function:
+    """Return a function during which attributes of a module or class are what is made of the real ones."""
+
+    def call(*arguments: object, **keywords: object) -> object:
+        fakes: dict[str, Any] = {name: make(getattr(where, name)) for name, make in broken.items()}
+        with patch.multiple(where, **fakes):
+            return function(*arguments, **keywords)
+
+    return call

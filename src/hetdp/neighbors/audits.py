@@ -1,0 +1,349 @@
+"""`PrivateNeighbors` by the front door: `fit`, `kneighbors` and `recommend`, as everybody who has it calls them.
+
+The engines are audited with a level of their own (`engines/audits.py`). Here the level is read off `guarantee_`: of
+lists `per_recipient`, of sizes `shared`, of recommendations what both have grown by. Catalogues are given, so that
+every level belongs to what is looked at.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.accounting.guarantee import Guarantee
+from hetdp.auditing.mutants.base import Mutant, by_scale, patched
+from hetdp.auditing.registry import Case, scale_case
+from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.core.randomness import RandomState, as_stream
+from hetdp.neighbors import recommending, scores
+from hetdp.neighbors.engines.base import Fitted
+from hetdp.neighbors.engines.exact import engine as exact
+from hetdp.neighbors.engines.gossip import noisy_scores as gossip
+from hetdp.neighbors.engines.sketch import engine as sketch
+from hetdp.neighbors.estimator import PrivateNeighbors
+from hetdp.neighbors.scores import SCORES, Scoring
+from hetdp.profiles import Profiles
+from hetdp.profiles.coded import CodedProfiles
+
+__all__ = ["FRONT_DOORS", "MUTANTS", "audit_cases"]
+
+Floats = NDArray[np.float64]
+
+#: Users whose lists name everybody else, so that every score comes out; pairs of 450 see 2 % of too little noise.
+_USERS = 450
+#: Items in common that no noise hides.
+_MUCH = 40
+#: Lists of one: the best of so many strangers, some times over.
+_CROWD, _CROWDS = 1_500, 5
+#: Items that all have in common where sizes are looked at: far from where a size is taken for 1.
+_COMMON, _SIZED, _SIZE_FITS, _PAIR_FITS = 200, 300, 80, 6
+#: Level at which lists are beyond doubt, so that voters are known.
+_LOUD = 60
+#: People in each of the two communities that get recommendations, and in the one that makes items popular.
+_CIRCLE, _POPULAR = 150, 220
+#: How many items there are of each kind: those that a circle has in common, those that one or half of the friends in
+#: the first circle have, and those that fewer and more of the people beside have.
+_ITEMS = {"first": 12, "second": 12, "one": 75, "many": 20, "low": 125, "high": 125}
+_OWNERS = {"low": 100, "high": 200}
+_ROUNDS = 16
+#: A weight in whole steps of 1/255.
+_PART = 0.4
+_SKETCHED, _SKETCH_FITS = 180, 20
+
+
+def _profiles(rows: Sequence[tuple[Any, Any, float]], n_items: int) -> Profiles:
+    """Return profiles from rows of users, items and a weight for all of them, over a given catalogue."""
+    users, items, weights = zip(
+        *((user, item, np.full(np.size(user), weight)) for user, item, weight in rows), strict=True
+    )
+    together = (np.concatenate([np.ravel(part) for part in column]) for column in (users, items, weights))
+    return Profiles.from_pairs(*together, item_ids=np.arange(n_items))
+
+
+def _alone(n_users: int, weight: float = 1.0) -> Profiles:
+    """Return users who have one item each, and none in common."""
+    everybody = np.arange(n_users)
+    return _profiles([(everybody, everybody, weight)], n_users)
+
+
+def _model(profiles: Profiles, random_state: RandomState, **settings: Any) -> PrivateNeighbors:  # noqa: ANN401
+    settings = {"n_neighbors": profiles.n_users - 1, "n_voters": 1, "catalogue": "given", **settings}
+    return PrivateNeighbors(random_state=random_state, **settings).fit(profiles)
+
+
+def _lists(random_state: RandomState, *, epsilon: float = 1.0) -> list[Reached]:
+    """Look at lists that name everybody: the score of each pair is noise."""
+    model = _model(_alone(_USERS), random_state, epsilon=epsilon)
+    return [Reached("scores", model.kneighbors()[0].ravel() * model.guarantee_.per_recipient)]
+
+
+def _short_lists(random_state: RandomState) -> list[Reached]:
+    """Look at lists that name one: the best of many draws."""
+    stream, found = as_stream(random_state), []
+    for _ in range(_CROWDS):
+        model = _model(_alone(_CROWD), stream, n_neighbors=1)
+        found.append(model.kneighbors()[0].ravel() * model.guarantee_.per_recipient)
+    # The best of m draws is below x with the chance F(x)**m, and minus the logarithm of the rest is exponential.
+    below = (_CROWD - 1) * np.log1p(-np.exp(-np.concatenate(found)) / 2)
+    return [Reached("best of all", -np.log(-np.expm1(below)), "exponential")]
+
+
+def _new_recipients(random_state: RandomState) -> list[Reached]:
+    """Look at lists for people who were not fitted, told apart by an item that nobody has.
+
+    All but one of the users have much in common with them, and it is that one whom a list leaves out.
+    """
+    everybody, items = np.arange(_USERS), np.arange(_MUCH)
+    together = np.repeat(everybody, _MUCH), np.tile(items, _USERS)
+    fitted = _profiles([(*together, 1.0), ([_USERS], [_MUCH], 1.0)], _MUCH + 1 + _USERS)
+    asking = _profiles([(*together, 1.0), (everybody, _MUCH + 1 + everybody, 1.0)], _MUCH + 1 + _USERS)
+    model = _model(fitted, random_state)
+    return [Reached("scores", (model.kneighbors(asking)[0] - _MUCH).ravel() * model.guarantee_.per_recipient)]
+
+
+def _gossip(random_state: RandomState) -> list[Reached]:
+    """Look at lists of nodes who have met everybody: the noise of a pair is the same on both sides."""
+    stream, found = as_stream(random_state), []
+    for _ in range(8):
+        n_users = 230
+        model = _model(_alone(n_users), stream, engine="gossip", cycles=60)
+        scored, indices = model.kneighbors()
+        mine, others = np.nonzero(indices > np.arange(n_users)[:, None])
+        found.append(scored[mine, others] * model.guarantee_.per_recipient)
+    return [Reached("scores", np.concatenate(found))]
+
+
+def _sizes(random_state: RandomState, *, score: str = "cosine", fits: int = _SIZE_FITS) -> list[Reached]:
+    """Look at cosines of people who have everything in common: what they are divided by comes out to a thousandth."""
+    everybody, items = np.meshgrid(np.arange(_SIZED), np.arange(_COMMON), indexing="ij")
+    profiles, stream = _profiles([(everybody, items, 1.0)], _COMMON), as_stream(random_state)
+    found: list[Floats] = []
+    rest: list[Floats] = []
+    for _ in range(fits):
+        model = _model(profiles, stream, score=score)
+        scored, indices = model.kneighbors()
+        logs = np.zeros((_SIZED, _SIZED))
+        root = 2 if SCORES[score].squared else 1
+        np.put_along_axis(logs, indices.astype(np.int64), np.log(scored) / root - math.log(_COMMON), axis=1)
+        # Each is minus half the logarithms of both sizes, and a little noise.
+        sums = (logs.sum(axis=1) + logs.sum(axis=0)) / 2
+        own = (sums - sums.sum() / (2 * (_SIZED - 1))) / (_SIZED - 2)
+        found.append((np.exp(-2 * own) - _COMMON) * model.guarantee_.shared)
+        if len(rest) < _PAIR_FITS:
+            left = (logs - own[:, None] - own)[~np.eye(_SIZED, dtype=np.bool_)]
+            rest.append(np.expm1(left) * _COMMON * model.guarantee_.per_recipient)
+    pairs = Reached("pairs", np.concatenate(rest), slack=0.01)  # what is taken for a size takes some of it along
+    return [Reached("sizes", np.concatenate(found), slack=0.005), pairs]
+
+
+def _public_sizes(random_state: RandomState) -> list[Reached]:
+    """Look at cosines over sizes that are declared public: all of epsilon goes to the pairs."""
+    model = _model(_alone(_USERS), random_state, score="cosine", sizes="public")
+    return [Reached("scores", model.kneighbors()[0].ravel() * model.guarantee_.per_recipient)]
+
+
+def _sketch(random_state: RandomState) -> list[Reached]:
+    """Look at sketches as people read them with one item each, who tell a bit that is set by its higher score."""
+    half = _SKETCHED // 2
+    readers, items = np.arange(_SKETCHED), np.arange(_SKETCHED)
+    strict, relaxed = (_SKETCHED + half * place + np.arange(half) for place in (0, 1))
+    profiles = _profiles(
+        [
+            (readers, items, 0.0),  # it counts for the own list alone
+            (np.repeat(strict, _SKETCHED), np.tile(items, half), 1.0),
+            (np.repeat(relaxed, _SKETCHED), np.tile(items, half), _PART),
+        ],
+        _SKETCHED,
+    )
+    stream, rare_ones, relaxed_ones = as_stream(random_state), [], []
+    for _ in range(_SKETCH_FITS):
+        model = _model(profiles, stream, engine="sketch", epsilon=2.0)
+        scored, indices = (part[:_SKETCHED] for part in model.kneighbors())
+        shown = np.zeros((_SKETCHED, profiles.n_users), dtype=np.bool_)
+        np.put_along_axis(shown, indices.astype(np.int64), scored > (scored[:, :1] + scored[:, -1:]) / 2, axis=1)
+        rare_ones += [shown[:, :_SKETCHED][~np.eye(_SKETCHED, dtype=np.bool_)], ~shown[:, strict].ravel()]
+        relaxed_ones.append(shown[:, relaxed].ravel())
+    epsilon = model.guarantee_.amount
+    rare = 1 / (1 + math.exp(epsilon))
+    chance = rare * math.exp(epsilon * _PART)
+    return [
+        Reached("bits of absent items and of weight 1", np.concatenate(rare_ones), "coins", rare),
+        Reached("bits of weight 0.4", np.concatenate(relaxed_ones), "coins", chance),
+    ]
+
+
+def _recommended(random_state: RandomState, *, engine: str = "exact", rounds: int = _ROUNDS) -> list[Reached]:
+    """Look at items for two circles of friends, whose votes are known, and at what everybody has.
+
+    Votes of the one circle less those of the other are noise, where one friend has an item, about its weight. What the
+    two have alike is how popular an item is; how far noise moves that is compared with how far apart two kinds of items
+    are that so many people more or less have.
+    """
+    first, second = np.arange(_CIRCLE), np.arange(_CIRCLE, 2 * _CIRCLE)
+    others = 2 * _CIRCLE + np.arange(_POPULAR)
+    begin, kinds = 0, {}
+    for name, size in _ITEMS.items():
+        kinds[name] = np.arange(begin, begin + size)
+        begin += size
+    friends = first[: _CIRCLE // 2]
+    rows = [
+        (np.repeat(circle, _ITEMS[name]), np.tile(kinds[name], _CIRCLE), 1.0)
+        for circle, name in ((first, "first"), (second, "second"))
+    ]
+    rows += [
+        (np.resize(first, _ITEMS["one"]), kinds["one"], _PART),
+        (np.repeat(friends, _ITEMS["many"]), np.tile(kinds["many"], friends.size), 1.0),
+    ]
+    rows += [
+        ((np.arange(count)[:, None] + kinds[name]).ravel() % _POPULAR + others[0], np.tile(kinds[name], count), 1.0)
+        for name, count in _OWNERS.items()
+    ]
+    profiles, stream = _profiles(rows, begin), as_stream(random_state)
+    votes, popularity = [], []
+    for _ in range(rounds):
+        settings = {
+            "n_neighbors": _CIRCLE - 1,
+            "n_voters": _CIRCLE - 1,
+            "epsilon": _LOUD,
+            "engine": engine,
+            "cycles": 100,
+        }
+        model = _model(profiles, stream, **settings)
+        before = model.guarantee_
+        seen = _as_matrix(model.recommend(begin, epsilon=1), (profiles.n_users, begin))
+        level, shared = _grown(before, model.guarantee_)
+        own = np.resize(first, _ITEMS["one"])
+        apart = seen[first][:, kinds["one"]] - seen[second][:, kinds["one"]]
+        unit = (seen[first][:, kinds["many"]][friends.size :] - seen[second][:, kinds["many"]][friends.size :]).mean()
+        unit /= friends.size  # what one vote is worth
+        apart = apart.T[np.arange(_CIRCLE) != own[:, None]]
+        votes.append((apart / unit - _PART) * level)
+        low, high = (seen[: 2 * _CIRCLE, kinds[name]].mean(axis=0) for name in _OWNERS)
+        person = (high.mean() - low.mean()) / (_OWNERS["high"] - _OWNERS["low"])
+        popularity += [(kind - np.median(kind)) / person * shared for kind in (low, high)]
+    return [
+        Reached("votes", np.concatenate(votes), "difference"),
+        Reached("popularity", np.concatenate(popularity), slack=0.05),
+    ]
+
+
+def _grown(before: Guarantee, after: Guarantee) -> tuple[float, float]:
+    """Return by how much a promise has grown: for each recipient, and once for all."""
+    return after.per_recipient - before.per_recipient, after.shared - before.shared
+
+
+def _as_matrix(frame: Any, shape: tuple[int, int]) -> Floats:  # noqa: ANN401  (pandas or arrow)
+    found = np.full(shape, np.nan)
+    found[np.asarray(frame["user"], dtype=np.int64), np.asarray(frame["item"], dtype=np.int64)] = frame["score"]
+    return found
+
+
+#: Every public way to neighbours and recommendations, by name.
+FRONT_DOORS: dict[str, FrontDoor] = {
+    "PrivateNeighbors.kneighbors, exact": _lists,
+    "PrivateNeighbors.kneighbors, exact, lists of one": _short_lists,
+    "PrivateNeighbors.kneighbors, exact, new recipients": _new_recipients,
+    "PrivateNeighbors.kneighbors, exact, cosine": _sizes,
+    "PrivateNeighbors.kneighbors, exact, squared-cosine": partial(_sizes, score="squared-cosine", fits=20),
+    "PrivateNeighbors.kneighbors, exact, public sizes": _public_sizes,
+    "PrivateNeighbors.kneighbors, gossip": _gossip,
+    "PrivateNeighbors.kneighbors, sketch": _sketch,
+    "PrivateNeighbors.recommend, exact": _recommended,
+    "PrivateNeighbors.recommend, gossip": partial(_recommended, engine="gossip", rounds=4),
+}
+
+
+def audit_cases(size: str) -> list[Case]:
+    """Return the cases of `PrivateNeighbors`, for the battery."""
+    doors = [scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()]
+    return doors[:1] if size == "quick" else doors
+
+
+def _narrower(share: Fraction) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return how to make a drawer of noise, or its tables, of one whose scale is what it is given."""
+    return lambda real: lambda scale, *rest: real(scale * share, *rest)
+
+
+def _broken(name: str, where: object, front_door: FrontDoor, **fakes: Callable[[Any], object]) -> Mutant:
+    return Mutant(name, by_scale(front_door, patched(front_door, where, **fakes)))
+
+
+_ONE_IN_TEN, _TWO_PERCENT = Fraction(1, 10), Fraction(98, 100)
+#: Smaller, for what is far off.
+_few_sizes, _few_votes = partial(_sizes, fits=_PAIR_FITS), partial(_recommended, rounds=4)
+
+
+def _full_level(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Give votes all of the level, and popularity its tenth besides."""
+    return lambda *given, epsilon, **rest: real(*given, epsilon=epsilon / (1 - recommending.POPULARITY_SHARE), **rest)
+
+
+def _twice_the_strength(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Count a vote twice; at a weight of 1 that wraps in 8 bits, and hides."""
+    return lambda coded, own, votes, *rest, **more: real(
+        coded, own, replace(votes, weights=2 * votes.weights), *rest, **more
+    )
+
+
+def _pairs_at(level: Callable[[Scoring], Fraction], *, members: bool = True) -> Callable[..., Any]:
+    """Return how to make a search of one in which pairs cost something else than is promised."""
+
+    def make(real: Callable[..., Any]) -> Callable[..., Any]:
+        def fit(coded: CodedProfiles, how: Scoring, *rest: object, **more: object) -> object:
+            broken = replace(how, pair_epsilon=level(how)) if more.get("members", True) == members else how
+            return real(coded, broken, *rest, **more)
+
+        return fit
+
+    return make
+
+
+def _at_level_of_lists(real: Callable[..., Any]) -> Callable[..., Any]:
+    """Draw recommendations at the level of the lists, whatever level was asked for."""
+    return lambda fitted, n, *, epsilon, **rest: real(fitted, n, epsilon=fitted.scoring.pair_epsilon or epsilon, **rest)
+
+
+def _sharper_bits(real: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda coded, *, epsilon, stream: real(coded, epsilon=epsilon / _TWO_PERCENT, stream=stream)
+
+
+#: What splits a budget, broken on purpose.
+MUTANTS: Sequence[Mutant] = (
+    _broken("votes at the full level", recommending, _few_votes, vote_selection=_full_level),
+    _broken("votes of twice the strength", recommending, _few_votes, vote_selection=_twice_the_strength),
+    _broken("popularity at ten times its level", recommending, _few_votes, laplace_integers=_narrower(_ONE_IN_TEN)),
+    _broken("recommendations at the level of lists", Fitted, _few_votes, recommend=_at_level_of_lists),
+    _broken("sizes at the full level", scores, _few_sizes, laplace_integers=_narrower(_ONE_IN_TEN)),
+    _broken(
+        "pairs at the full level, beside sizes",
+        exact,
+        _few_sizes,
+        _fit=_pairs_at(lambda how: how.pair_epsilon + how.size_epsilon),
+    ),
+    _broken("neighbours with noise 2 % too small", exact, _lists, laplace_tables=_narrower(_TWO_PERCENT)),
+    _broken(
+        "best neighbours with noise 2 % too small",
+        exact,
+        _short_lists,
+        laplace_tables=_narrower(_TWO_PERCENT),
+        threshold_tables=_narrower(_TWO_PERCENT),
+    ),
+    _broken(
+        "lists for newcomers 3 % too sharp",
+        exact,
+        _new_recipients,
+        _fit=_pairs_at(lambda how: how.pair_epsilon * Fraction(103, 100), members=False),
+    ),
+    _broken(
+        "gossip with noise 2 % too small",
+        gossip,
+        _gossip,
+        laplace_tables=_narrower(_TWO_PERCENT),
+    ),
+    _broken("sketches 2 % too sharp", sketch, _sketch, Sketches=_sharper_bits),
+)
