@@ -30,8 +30,9 @@ def test_a_ledger_of_people_is_shown_with_its_totals_and_limits(tmp_path, run):
         ledger.charge_people(None, amount=1.5, description="all")
     code, out, _ = run("budget", path, "--json", "--items")
     shown = json.loads(out)
+    owned = shown["private"]
     assert code == 0
-    assert (shown["items"], shown["releases"], shown["dropped_items"], shown["exhausted_items"]) == (2, 2, 1, 1)
+    assert (owned["items"], shown["releases"], owned["dropped_items"], owned["exhausted_items"]) == (2, 2, 1, 1)
     assert (shown["protects"], shown["against"].startswith("one who has seen all releases")) == ("person", True)
     assert (shown["total_of_weight_1"], shown["limit_of_new_people"]) == (3.5, 3.0)
     assert (shown["weights_spent"], shown["weights_limit"]) == (0.5, 2.0)
@@ -40,9 +41,9 @@ def test_a_ledger_of_people_is_shown_with_its_totals_and_limits(tmp_path, run):
         ("hours", 2.0, 3e-8),
         ("all", 1.5, 0.0),
     ]
-    found = {row["item"]: (row["limit"], row["spent"], row["remaining"]) for row in shown["per_item"]}
+    found = {row["item"]: (row["limit"], row["spent"], row["remaining"]) for row in owned["per_item"]}
     assert found == {"ann": (3.0, 3.0, 0.0), 7: (3.0, 1.16666666667, 1.83333333333)}
-    alike = [(level["dial"], level["items"], level["spent"], level["remaining"]) for level in shown["levels"]]
+    alike = [(level["dial"], level["items"], level["spent"], level["remaining"]) for level in owned["levels"]]
     assert alike == [(1 / 3, 1, 1.16666666667, 1.83333333333), (1.0, 1, 3.0, 0.0)]
     code, out, _ = run("budget", path, "--items")
     assert code == 0
@@ -67,7 +68,7 @@ def test_a_ledger_of_people_is_shown_with_its_totals_and_limits(tmp_path, run):
 def test_an_empty_ledger_is_shown(tmp_path, run):
     Ledger.of_people(tmp_path / "none.db", limit=1).close()
     code, out, _ = run("budget", tmp_path / "none.db", "--json")
-    shown = json.loads(out)
+    shown = json.loads(out)["private"]
     assert (code, shown["items"], shown["spent_max"], shown["remaining_min"]) == (0, 0, 0.0, None)
     assert run("budget", tmp_path / "none.db", "--items")[0] == 0
 

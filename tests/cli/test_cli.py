@@ -96,11 +96,11 @@ class TestRelease:
         arguments = ("release", "people.csv", *MEAN, "--epsilon", 2, "--ledger", "ledger.db", "--json")
         code, out, _ = run(*arguments, "--dry-run")
         assert code == 0
-        assert json.loads(out)["rows_that_cannot_pay"] == 0
+        assert json.loads(out)["private"]["rows_that_cannot_pay"] == 0
         assert not Path("ledger.db").exists()
         assert run(*arguments)[0] == 0
         code, out, _ = run(*arguments, "--dry-run")
-        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 200)
+        assert (code, json.loads(out)["private"]["rows_that_cannot_pay"]) == (0, 200)
         with hetdp.Ledger.open("ledger.db") as ledger:
             assert ledger.spent == pytest.approx(np.full(200, 2.0))
 
@@ -147,9 +147,9 @@ class TestRelease:
         for _ in range(2):
             assert run("release", "people.csv", *options, "--on-exhausted", "drop")[0] == 0
         code, out, _ = run("release", "people.csv", *options, "--dry-run", "--json")
-        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 0)
+        assert (code, json.loads(out)["private"]["rows_that_cannot_pay"]) == (0, 0)
         weights = [float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]]
-        assert json.loads(out)["rows_dropped_before"] == weights.count(1.0)
+        assert json.loads(out)["private"]["rows_dropped_before"] == weights.count(1.0)
         code, out, err = run("release", "people.csv", *options, *prior, "--epsilon", 0.1)
         assert code == 0
         assert (json.loads(out)["estimate"], json.loads(out)["on_exhausted"]) == (None, "drop")
@@ -191,10 +191,10 @@ class TestRelease:
         lines = Path("people.csv").read_text().split()
         Path("later.csv").write_text("\n".join([lines[0], "new,40,1,Rome", lines[5], lines[3]]) + "\n")
         code, out, _ = run("release", "later.csv", *arguments, "--dry-run", "--json")
-        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 0)
+        assert (code, json.loads(out)["private"]["rows_that_cannot_pay"]) == (0, 0)
         code, _, err = run("release", "later.csv", *arguments)
         assert code == 0
-        assert "Added 1 new person" in err
+        assert "Private: added 1 new person" in err
         with hetdp.Ledger.open("ids.db") as ledger:
             spent = dict(zip(ledger.items, ledger.spent, strict=True))
         assert (spent["p4"], spent["p2"], spent["p0"], spent["new"]) == (2, 2, 1, 1)
@@ -393,7 +393,7 @@ class TestRelease:
         assert run("release", "later.csv", *arguments, "--on-exhausted", "drop")[0] == 0
         code, out, _ = run("release", "later.csv", *MEAN, "--epsilon", 0.5, "--ledger", "ids.db", "--id-column", "id",
                            "--dry-run", "--json")  # fmt: skip
-        assert (code, json.loads(out)["rows_that_cannot_pay"]) == (0, 0)
+        assert (code, json.loads(out)["private"]["rows_that_cannot_pay"]) == (0, 0)
 
     def test_histograms_say_where_their_bins_are(self, run):
         _, out, _ = run(
@@ -425,9 +425,10 @@ class TestBudget:
         code, out, err = run("budget", "ledger.db", "--json", "--items")
         shown = json.loads(out)
         assert (code, err) == (0, "")
-        assert (shown["items"], shown["releases"], shown["spent_max"], shown["remaining_min"]) == (200, 1, 1.0, 2.0)
+        owned = shown["private"]
+        assert (owned["items"], shown["releases"], owned["spent_max"], owned["remaining_min"]) == (200, 1, 1.0, 2.0)
         assert shown["history"][0]["query"] == "mean of hours"
-        assert shown["per_item"][0] == {"item": "p0", "limit": 3.0, "spent": 1.0, "remaining": 2.0}
+        assert owned["per_item"][0] == {"item": "p0", "limit": 3.0, "spent": 1.0, "remaining": 2.0}
         code, out, _ = run("budget", "ledger.db", "--items", "--dry-run")
         assert code == 0
         assert "p199" in out
@@ -447,8 +448,8 @@ class TestBudget:
     def test_gaussian_ledgers_have_no_pure_epsilon(self, run):
         run("release", "people.csv", *MEAN, "--rho", 0.1, "--ledger", "ledger.db")
         shown = json.loads(run("budget", "ledger.db", "--json")[1])
-        assert shown["epsilon_max"] is None
-        assert shown["rho_max"] == pytest.approx(0.1)
+        assert shown["private"]["epsilon_max"] is None
+        assert shown["private"]["rho_max"] == pytest.approx(0.1)
 
     def test_missing_and_foreign_files(self, run):
         code, _, err = run("budget", "nothing.db")
@@ -463,7 +464,7 @@ def test_demo_prints_answer_errors_and_ledger(run):
     assert code == 0
     assert [row["epsilon"] for row in shown["rmse"]] == [0.1, 0.5, 1.0, 2.0]
     assert all(row["hetdp"] < row["paper"] for row in shown["rmse"])
-    assert shown["ledger"]["never counts (v = 0)"]["paid"] == 0
+    assert shown["private"]["ledger"]["never counts (v = 0)"]["paid"] == 0
     code, out, _ = run("demo", "--mean")
     assert code == 0
     assert "Ledger after one release" in out

@@ -27,7 +27,7 @@ def run(run, tmp_path, monkeypatch):
 
 
 def recalls(out):
-    return {(row["method"], row["epsilon"]): row["recall"] for row in json.loads(out)["neighbors"]}
+    return {(row["method"], row["epsilon"]): row["recall"] for row in json.loads(out)["private"]["neighbors"]}
 
 
 def test_prints_every_method_and_says_that_it_is_not_private(run):
@@ -39,8 +39,8 @@ def test_prints_every_method_and_says_that_it_is_not_private(run):
         assert method in out
     for third in ("head", "middle", "tail"):
         assert third in out
-    assert "not private" in out
-    assert "not private" in err
+    assert out.startswith("Private, for the owner of the data:")
+    assert "as private as likes.csv" in err
     assert "Intervals of 95 %" in out
 
 
@@ -53,7 +53,7 @@ def test_the_first_row_is_the_recall_of_true_neighbours_over_the_runs(run):
         train, test = split(profiles, random_state=seed)
         expected.append(recall_per_user(true_neighbors(train, 3, score="overlap"), profiles, test))
     mean, half = interval(np.array(expected))
-    (row,) = [row for row in json.loads(out)["neighbors"] if row["method"] == "true neighbours"]
+    (row,) = [row for row in json.loads(out)["private"]["neighbors"] if row["method"] == "true neighbours"]
     assert row["recall"] == pytest.approx(mean)
     assert (row["low"], row["high"]) == pytest.approx((max(0, mean - half), min(1, mean + half)))
 
@@ -80,7 +80,7 @@ def test_weights_are_drawn_as_told(run):
 
 
 def test_against_all_is_told(run):
-    rows = {row["method"]: row for row in json.loads(run("evaluate", "likes.csv", *FAST)[1])["neighbors"]}
+    rows = {row["method"]: row for row in json.loads(run("evaluate", "likes.csv", *FAST)[1])["private"]["neighbors"]}
     assert rows["sketch"]["against_all"] == 1
     assert rows["exact"]["against_all"] == 59
     assert rows["true neighbours"]["against_all"] is None
@@ -89,7 +89,7 @@ def test_against_all_is_told(run):
 def test_differences_from_true_neighbours_are_paired(run):
     code, out, _ = run("evaluate", "likes.csv", *FAST, "--seed", 4, "--engine", "exact", "--epsilon", 50)
     assert code == 0
-    rows = {row["method"]: row for row in json.loads(out)["neighbors"]}
+    rows = {row["method"]: row for row in json.loads(out)["private"]["neighbors"]}
     assert rows["true neighbours"]["difference"] is rows["true neighbours"]["difference_half_width"] is None
     for row in rows.values():
         if row["method"] != "true neighbours":
@@ -110,12 +110,12 @@ def test_sizes_and_weights_per_user(run):
     cosine = ("evaluate", "likes.csv", *FAST, "--engine", "exact", "--score", "cosine", "--epsilon", 0.2)
     noisy, public = (json.loads(run(*cosine, *extra)[1]) for extra in ((), ("--sizes", "public")))
     assert (noisy["sizes"], public["sizes"]) == ("noisy", "public")
-    assert noisy["neighbors"] != public["neighbors"]
+    assert noisy["private"] != public["private"]
     slices = ("evaluate", "likes.csv", *FAST, "--engine", "exact", "--slices", "0,1,2")
     item, user = (json.loads(run(*slices, *extra)[1]) for extra in ((), ("--per", "user")))
-    assert item["weights"] == "weights drawn: slices 0,1,2 per item"
-    assert user["weights"] == "weights drawn: slices 0,1,2 per user"
-    assert item["neighbors"] != user["neighbors"]
+    assert item["private"]["weights"] == "weights drawn: slices 0,1,2 per item"
+    assert user["private"]["weights"] == "weights drawn: slices 0,1,2 per user"
+    assert item["private"]["neighbors"] != user["private"]["neighbors"]
 
 
 def test_drawn_weights_take_the_place_of_those_in_the_file(run):
@@ -135,7 +135,7 @@ def test_the_table_can_be_written(run):
     shown = json.loads(out)
     rows = list(csv.DictReader(Path("table.csv").read_text().splitlines()))
     assert [row["method"] for row in rows] == ["true neighbours", "sketch", "same people", "random"]
-    assert [float(row["recall"]) for row in rows] == [row["recall"] for row in shown["neighbors"]]
+    assert [float(row["recall"]) for row in rows] == [row["recall"] for row in shown["private"]["neighbors"]]
     assert rows[0]["difference"] == ""
     assert {row["table"] for row in rows} == {"neighbors"}
     assert run(*options, "-o", "table.json")[0] == 0
@@ -150,16 +150,16 @@ def test_both_tables_in_one_file(run):
     shown = json.loads(out)
     rows = list(csv.DictReader(Path("table.csv").read_text().splitlines()))
     assert [row["table"] for row in rows] == ["neighbors"] * 4 + ["recommendations"] * 7
-    assert [float(row["ndcg"]) for row in rows[4:]] == [row["ndcg"] for row in shown["recommendations"]]
+    assert [float(row["ndcg"]) for row in rows[4:]] == [row["ndcg"] for row in shown["private"]["recommendations"]]
     assert (rows[0]["ndcg"], rows[4]["beats_popularity"]) == ("", "")
 
 
 def test_several_ways_to_draw_weights_are_compared(run):
     drawn = ("--slices", "0,1,1", "--slices", "0.5,1,2", "--westin", "0.34,0.43,0.23")
     shown = json.loads(run("evaluate", "likes.csv", *QUICK, "--engine", "model", *drawn)[1])
-    assert "neighbors" not in shown
+    assert "neighbors" not in shown["private"]
     labels = [f"{text} per item" for text in ("westin 0.34,0.43,0.23", "slices 0,1,1", "slices 0.5,1,2")]
-    rows = [(row["method"], row["weights"]) for row in shown["recommendations"]]
+    rows = [(row["method"], row["weights"]) for row in shown["private"]["recommendations"]]
     assert rows == [
         ("EASE, no privacy", None),
         *((method, label) for label in labels for method in MODELS),
@@ -175,7 +175,7 @@ def test_the_rules_of_the_paper_can_be_had(run):
         json.loads(run(*gossip, *extra)[1]) for extra in (("--combine", "product"), ("--combine", "smaller"), ())
     )
     assert product["combine"] == "product"
-    assert product["neighbors"][1] != smaller["neighbors"][1] == default["neighbors"][1]
+    assert product["private"] != smaller["private"] == default["private"]
     code, out, err = run(
         "evaluate",
         "likes.csv",
@@ -198,7 +198,7 @@ def test_the_rules_of_the_paper_can_be_had(run):
 def test_a_catalogue_is_taken_as_given(run):
     Path("items.txt").write_text("\n".join(map(str, range(200))))
     shown = json.loads(run("evaluate", "likes.csv", *FAST, "--engine", "exact", "--catalogue", "items.txt")[1])
-    assert (shown["items"], shown["catalogue"]) == (200, "given")
+    assert (shown["private"]["items"], shown["catalogue"]) == (200, "given")
 
 
 def test_cosine_leaves_sketches_out(run):

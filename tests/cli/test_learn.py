@@ -88,7 +88,7 @@ class TestLearn:
     def test_one_step(self, run):
         code, out, _ = run("recommend", "likes.csv", "--epsilon", 5, "-n", 2, "-o", "items.parquet", "--json")
         assert code == 0
-        assert json.loads(out)["rows"] == 1200
+        assert json.loads(out)["private"]["rows"] == 1200
         table = parquet.read_table("items.parquet")
         about = json.loads(table.schema.metadata[b"hetdp"])
         assert about["release"] == "sketch"

@@ -149,7 +149,7 @@ def test_invitations_and_peers(files, home):
 
 def test_a_node_is_made_shown_and_exported(files, home):
     status = json.loads(run(node, "status", "--folder", home, "--json").stdout)
-    assert (status["network"], status["items"], status["running"], status["published_epoch"]) == ("net", 3, False, None)
+    assert (status["network"], status["private"]["items"], status["running"], status["published_epoch"]) == ("net", 3, False, None)
     handle = NodeHandle.open(home)
     publish(handle.store, identity=handle.identity, network=handle.network, now_s=handle.now())
     handle.close()
@@ -158,13 +158,13 @@ def test_a_node_is_made_shown_and_exported(files, home):
     assert "[[bootstrap]]" in shown
     assert status["curve_hex"] in shown
     run(node, "export", "--folder", home, "-o", files / "out.json", "-q")
-    exported = json.loads((files / "out.json").read_text())
+    exported = json.loads((files / "out.json").read_text())["private"]
     assert stat.S_IMODE((files / "out.json").stat().st_mode) == 0o600
     assert {row["item"]: row["weight"] for row in exported["profile"]} == {"i3": 0.5, "i4": 1.0, "i5": 0.0}
     assert {row["item"]: row["loss"] for row in exported["losses"]} == {"i3": 0.15, "i4": 0.3}
     secrets = json.loads((home / "identity.key").read_text())
     assert not any(secret in (files / "out.json").read_text() for secret in secrets.values())
-    assert json.loads(run(node, "export", "--folder", home).stdout) == exported
+    assert json.loads(run(node, "export", "--folder", home).stdout) == {"private": exported}
 
 
 def test_dry_runs_change_nothing(files, home):
@@ -172,7 +172,7 @@ def test_dry_runs_change_nothing(files, home):
     assert not (files / "other").exists()
     planned = json.loads(run(node, "run", "--folder", home, "--dry-run", "--json").stdout)
     assert planned["would_draw_a_sketch"]
-    assert (planned["items_that_count"], planned["largest_loss"]) == (2, 0.3)
+    assert (planned["private"]["items_that_count"], planned["private"]["largest_loss"]) == (2, 0.3)
     handle = NodeHandle.open(home)
     assert handle.store.publications.all() == []
     handle.close()

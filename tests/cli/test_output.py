@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from hetdp.cli.output import Sectioned, ledger_notes, wrapped
+from hetdp.cli.output import Sectioned, Voice, say_ledger, wrapped
 from hetdp.cli.release import release
 
 LONG = "Where they do, the strict are under-represented; --by-dial shows it, at https://example.org/a-long-address."
@@ -56,18 +56,20 @@ def test_the_help_of_a_release_has_headings_and_fits(run, monkeypatch):
     [
         ("row", {"made": "epsilon = 3"}, {}, ["Made l.db: every row, by its position, may lose epsilon = 3 in total."]),
         ("person", {"made": "rho = 1"}, {"limit": 1, "weights_limit": 2}, ["Made l.db: every person may lose rho = 1"]),
-        ("person", {"new": 1}, {"limit": 7}, ["Added 1 new person to l.db."]),
+        ("person", {"new": 1}, {"limit": 7}, ["Private: added 1 new person to l.db."]),
         (
             "person",
             {"new": 1200},
             {"weights_limit": 2},
-            ["Added 1,200 new people", "--weights-limit is for new ledgers"],
+            ["Private: added 1,200 new people", "--weights-limit is for new ledgers"],
         ),
-        ("row", {}, {"limit": 7}, ["--limit is for rows new to the ledger: there are none"]),
+        ("row", {}, {"limit": 7}, ["Private: --limit is for rows new to the ledger: there are none"]),
         ("person", {}, {}, []),
     ],
 )
-def test_what_became_of_a_ledger_and_what_was_ignored_is_said(protects, told, options, said):
-    notes = list(ledger_notes(Path("l.db"), protects, {"limit": None, "weights_limit": None, **options}, **told))
+def test_what_became_of_a_ledger_and_what_was_ignored_is_said(capsys, protects, told, options, said):
+    given = {"limit": None, "weights_limit": None, **options}
+    say_ledger(Voice(), Path("l.db"), protects, given, **told)
+    notes = capsys.readouterr().err.splitlines()
     assert len(notes) == len(said)
     assert all(note.startswith(begin) for note, begin in zip(notes, said, strict=True))

@@ -142,7 +142,7 @@ def test_a_ledger_of_people_is_made_and_kept(visits, run):
     assert "nothing was spent" in err
     code, out, _ = run("budget", visits / "ledger.db", "--json")
     budget = json.loads(out)
-    assert (code, budget["items"], budget["releases"], budget["spent_max"]) == (0, 2000, 3, 3.0)
+    assert (code, budget["private"]["items"], budget["releases"], budget["private"]["spent_max"]) == (0, 2000, 3, 3.0)
 
 
 def test_dials_of_a_ledger_change_if_told(visits, run):
@@ -151,7 +151,7 @@ def test_dials_of_a_ledger_change_if_told(visits, run):
     released(run, visits / "visits.csv", *own, "--weight-column", "privacy", "--update-dials")
     released(run, visits / "visits.csv", *own, "--weight-column", "privacy")
     code, out, _ = run("budget", visits / "ledger.db", "--json")
-    assert (code, json.loads(out)["spent_mean"]) == (0, pytest.approx(1 + 2 * 0.75))
+    assert (code, json.loads(out)["private"]["spent_mean"]) == (0, pytest.approx(1 + 2 * 0.75))
 
 
 def test_epsilon_follows_from_accuracy(visits, run):

@@ -195,7 +195,7 @@ def test_gossip_promises_before_the_run_what_comparisons_with_everybody_cost_aga
     for model in models:
         assert model.guarantee_ == promised
         assert model.guarantee_.against(1) == model.guarantee_.against(40) == model.guarantee_.total == 2.0 * 61
-        assert model.report_["distinct_comparisons_bound"] <= 61
+        assert model.report_["private"]["distinct_comparisons_bound"] <= 61
 
 
 def test_the_promise_is_about_what_was_fitted_not_about_later_parameters(groups):
@@ -298,7 +298,7 @@ def test_what_a_user_is_handed_and_that_a_seeded_fit_is_refused(groups):
 
 
 def test_gossip_reports_its_comparisons_as_known_afterwards(groups):
-    report = fitted(groups, "gossip").report_
+    report = fitted(groups, "gossip").report_["private"]
     assert 5 <= report["distinct_comparisons_mean"] <= report["distinct_comparisons_max"] <= 61
     assert len(report["agreement_with_exact"]) == 20
     assert report["settled"] == (report["agreement_with_exact"][-1] >= 0.8)
@@ -309,7 +309,7 @@ def test_gossip_reports_its_comparisons_as_known_afterwards(groups):
 def test_gossip_says_when_the_cycles_are_too_few():
     items = np.random.default_rng(0).permuted(np.tile(np.arange(500), (3000, 1)), axis=1)[:, :3]
     profiles = Profiles.from_pairs(np.repeat(np.arange(3000), 3), items.ravel())
-    report = fitted(profiles, "gossip", cycles=3).report_
+    report = fitted(profiles, "gossip", cycles=3).report_["private"]
     assert not report["settled"]
     assert "too few cycles" in report["verdict"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import Voice, output_options, plain, print_facts, print_json, print_rows, several
+from hetdp.cli.output import Voice, output_options, plain, print_facts, print_json, print_private, print_rows, several
 from hetdp.core.words import counted
 
 if TYPE_CHECKING:
@@ -42,22 +42,24 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
 
     with Ledger.open(ledger) as opened:
         found, levels, history = opened.summary(delta), opened.levels(), opened.history
-        summary = {"ledger": ledger.name, **_summary(opened, found, delta, _DIGITS[voice.as_json])}
+        summary = {"ledger": ledger.name, **_summary(opened, delta, _DIGITS[voice.as_json])}
+        private = _private(found, _DIGITS[voice.as_json])
         listed = _items(opened, _DIGITS[voice.as_json]) if items else []
     if voice.dry_run:
         voice.note("--dry-run: showing a budget never spends anything.")
     if voice.as_json:
-        told = {"levels": [_told_level(level) for level in levels], "history": [_told(entry) for entry in history]}
-        print_json({**summary, **({"per_item": listed} if items else {}), **told})
+        owned = {**private, **({"per_item": listed} if items else {}), "levels": [_told_level(one) for one in levels]}
+        print_json({**summary, "history": [_told(entry) for entry in history]}, private=owned)
         return
     print_facts(f"Privacy budget: {ledger.name}", _facts(summary))
-    _show_levels(levels, several(summary["protects"]))
     if history:
         deltas = any(entry.delta for entry in history[-_SHOWN:])
         rows = [_release(entry, deltas=deltas) for entry in history[-_SHOWN:]]
         last = f" (the last {_SHOWN} of {len(history):,})" if len(history) > _SHOWN else ""
         header = ("time (UTC)", "query", "level", *(("delta",) if deltas else ()), "dials paid", "")
         print_rows(f"Releases{last}", header, rows)
+    print_private(_private_facts(summary, private))
+    _show_levels(levels, several(summary["protects"]))
     if items:
         header = ("item", "limit", "spent", "remaining")
         print_rows(
@@ -68,8 +70,8 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
     voice.note("Paid is what was lost to one who has seen all of these releases, and everything public.")
 
 
-def _summary(ledger: "Ledger", found: "LedgerSummary", delta: float, digits: int) -> dict[str, Any]:
-    """Return the figures about all items together, of which there may be millions."""
+def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
+    """Return what follows from the releases alone, whoever is in the ledger."""
 
     def up(value: float) -> float | None:
         return rounded(value, digits, up=True)
@@ -81,8 +83,28 @@ def _summary(ledger: "Ledger", found: "LedgerSummary", delta: float, digits: int
         "protects": ledger.protects,
         "against": "one who has seen all releases charged here, and everything public",
         "unit": ledger.unit,
-        "items": found.items,
         "releases": len(ledger.history),
+        "total_of_weight_1": up(ledger.total),
+        "limit_of_new_people": down(ledger.limit),
+        "weights_spent": up(ledger.weights_spent),
+        "weights_limit": down(ledger.weights_limit),
+        "delta": delta,
+        "delta_spent": up(ledger.delta_spent),
+        "delta_limit": down(ledger.delta_limit),
+    }
+
+
+def _private(found: "LedgerSummary", digits: int) -> dict[str, Any]:
+    """Return the figures about all items together, of which there may be millions."""
+
+    def up(value: float) -> float | None:
+        return rounded(value, digits, up=True)
+
+    def down(value: float) -> float | None:
+        return rounded(value, digits, up=False)
+
+    return {
+        "items": found.items,
         "limit_min": down(found.limit_min),
         "limit_max": down(found.limit_max) if found.items else None,
         "spent_mean": up(found.spent_mean),
@@ -90,21 +112,26 @@ def _summary(ledger: "Ledger", found: "LedgerSummary", delta: float, digits: int
         "remaining_min": down(found.remaining_min),
         "exhausted_items": found.exhausted,
         "dropped_items": found.dropped,
-        "total_of_weight_1": up(ledger.total),
-        "limit_of_new_people": down(ledger.limit),
-        "weights_spent": up(ledger.weights_spent),
-        "weights_limit": down(ledger.weights_limit),
         "epsilon_max": up(found.epsilon_max),
         "rho_max": up(found.rho_max),
         "epsilon_delta_max": up(found.epsilon_delta_max),
-        "delta": delta,
-        "delta_spent": up(ledger.delta_spent),
-        "delta_limit": down(ledger.delta_limit),
     }
 
 
 def _facts(shown: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return a summary in words: whose it is, then what was paid and what is left."""
+    """Return in words what the releases add up to."""
+    unit, new = shown["unit"], shown["limit_of_new_people"]
+    return {
+        f"paid at weight 1, of {unit}": _figure(shown["total_of_weight_1"]),
+        f"limit of new {several(shown['protects'])}": None if new is None else f"{unit} = {new:g}",
+        "paid by dials": _of(shown["weights_spent"], shown["weights_limit"]),
+        "delta": _of(shown["delta_spent"], shown["delta_limit"]) if shown["delta_spent"] else None,
+    }
+
+
+def _private_facts(summary: Mapping[str, Any], private: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return in words whose a ledger is, what they have paid and what they have left."""
+    shown = {**summary, **private}
     unit, who, items = shown["unit"], several(shown["protects"]), shown["items"]
     if not items:
         limits = None
@@ -114,20 +141,16 @@ def _facts(shown: Mapping[str, Any]) -> dict[str, str | None]:
         limits = f"{unit} = {shown['limit_min']:g} each"
     else:
         limits = f"{unit} = {shown['limit_min']:g} to {_figure(shown['limit_max'])}"
-    new = shown["limit_of_new_people"]
     without = {name: shown[f"{name}_items"] for name in ("exhausted", "dropped") if shown[f"{name}_items"]}
     counts = {name: counted(number, shown["protects"], who) for name, number in without.items()}
     return {
         "who": counted(items, shown["protects"], who),
         "limit": limits,
-        f"limit of new {who}": None if new is None or new == shown["limit_max"] else f"{unit} = {new:g}",
         "paid": f"at most {_figure(shown['spent_max'])}, on average {_figure(shown['spent_mean'])}" if items else None,
         "paid in epsilon": None if unit == "epsilon" or not items else _in_epsilon(shown),
         "left": f"at least {_figure(shown['remaining_min'])}" if items else None,
         "nothing left": counts.get("exhausted"),
         "dropped": counts.get("dropped"),
-        "paid by dials": _of(shown["weights_spent"], shown["weights_limit"]),
-        "delta": _of(shown["delta_spent"], shown["delta_limit"]) if shown["delta_spent"] else None,
     }
 
 

@@ -15,6 +15,7 @@ from hetdp.cli.output import (
     output_options,
     print_facts,
     print_json,
+    print_private,
     print_rows,
 )
 from hetdp.cli.source import Data, Source, column_options
@@ -85,11 +86,19 @@ def datasets(
         )
         voice.note(f"Wrote {output}.")
     elif output is not None:
-        voice.note(f"--dry-run: would write {data.profiles.n_pairs} pairs to {output}.")
+        voice.note(f"--dry-run: would write the pairs to {output}.")
+    _show(name, facts, voice, invented=name in BUILT_IN)
+
+
+def _show(name: str, facts: dict[str, Any], voice: Voice, *, invented: bool) -> None:
+    """Show what is in a data set; invented people have nothing to hide."""
     if voice.as_json:
-        print_json({"name": name, **facts})
-    else:
-        print_facts(name, {fact.replace("_", " "): value for fact, value in facts.items()})
+        print_json({"name": name, **(facts if invented else {})}, private=None if invented else facts)
+        return
+    words = {fact.replace("_", " "): value for fact, value in facts.items()}
+    print_facts(name, words if invented else {})
+    if not invented:
+        print_private(words)
 
 
 def _existing(name: str) -> Path:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, print_rows
+from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, print_private, print_rows
 
 if TYPE_CHECKING:
     from hetdp.experiments.demo import Demonstration
@@ -94,7 +94,6 @@ def _show_mean(save: Path | None, voice: Voice) -> None:
         voice.note(f"Wrote {save}.")
     facts = {
         "people": PEOPLE,
-        "true mean (the curator's)": shown.truth,
         "released mean": shown.answer.estimate,
         "95 % interval": f"{shown.answer.low:.4g} to {shown.answer.high:.4g}",
         "epsilon": shown.answer.epsilon,
@@ -105,12 +104,13 @@ def _show_mean(save: Path | None, voice: Voice) -> None:
     paid = {f"{name} (v = {dial:g})": shown.spent[shown.weights == dial] for name, dial in dials.items()}
     if voice.as_json:
         levels = {name: {"people": int(loss.size), "paid": float(loss.max())} for name, loss in paid.items()}
-        print_json({**facts, "rmse": shown.errors, "ledger": levels})
+        print_json({**facts, "rmse": shown.errors}, private={"true_mean": shown.truth, "ledger": levels})
         return
     print_facts(f"Weekly hours of {PEOPLE} generated people, each with a privacy dial of their own", facts)
     rows = [(f"{row['epsilon']:g}", f"{row['paper']:.3f}", f"{row['hetdp']:.3f}") for row in shown.errors]
     header = ("epsilon", "paper's stretching", "hetdp's estimate")
     print_rows(f"How far off the mean is (root mean squared error in hours, {RUNS} simulated runs)", header, rows)
+    print_private({"true mean": shown.truth})
     left = [(name, str(loss.size), f"{loss.max():.3f}", f"{LIMIT - loss.max():.3f}") for name, loss in paid.items()]
     print_rows("Ledger after one release at epsilon = 1", ("dial", "people", "paid", f"left of {LIMIT:g}"), left)
     voice.note("Next: hetdp release --help, or the thirty-second example in README.md.")

@@ -24,10 +24,11 @@ from hetdp.cli.output import (
     check_ending,
     check_writable,
     output_options,
-    plain,
     print_json,
+    print_private,
     print_rows,
     threads_option,
+    with_private,
 )
 from hetdp.cli.source import Source, data_options
 from hetdp.core.checks import fraction
@@ -164,12 +165,9 @@ def evaluate(
     unknowing = () if engine else (one for name, one in ENGINES.items() if name not in plan.engines)
     left_out = "".join(f" {one.limits}: left out." for one in unknowing)
     seconds = rough_duration(plan.seconds(profiles))
-    voice.note(f"{plan.searches} searches, about {seconds} (rough).{left_out} The tables are not private.")
+    voice.note(f"{plan.searches} searches.{left_out} The tables are exact, and as private as {data.name}.")
+    voice.private(f"about {seconds} (rough).")
     facts: dict[str, Any] = {
-        "private": False,
-        "users": profiles.n_users,
-        "items": profiles.n_items,
-        "pairs": profiles.n_pairs,
         "k": plan.neighbors,
         "n": plan.items,
         "score": score,
@@ -178,12 +176,11 @@ def evaluate(
         "runs": plan.runs,
         "share": plan.share,
         "seed": plan.seed,
-        "weights": read.weights,
         "catalogue": plan.catalogue,
     }
     if voice.dry_run:
         if voice.as_json:
-            print_json({"dry_run": True, **facts})
+            print_json({"dry_run": True, **facts}, private=read.counts)
         else:
             voice.note("--dry-run: nothing was measured.")
         return
@@ -194,7 +191,7 @@ def evaluate(
         for table, rows in (("neighbors", found.neighbors), ("recommendations", found.items))
         if rows
     }
-    shown = plain({**facts, "interval": ABOUT_INTERVALS, **tables})
+    shown = with_private({**facts, "interval": ABOUT_INTERVALS}, {**read.counts, **tables})
     if output is not None:
         as_text = json.dumps(shown, indent=2) + "\n" if output.name.lower().endswith(".json") else _as_csv(tables)
         write_whole(output, as_text)
@@ -202,7 +199,8 @@ def evaluate(
     if voice.as_json:
         print_json(shown)
         return
-    where = f"{plan.runs} runs, {profiles.n_users:,} users (not private)"
+    where = f"{plan.runs} runs"
+    print_private({"users": f"{profiles.n_users:,}", "measured": "without noise"})
     _show_neighbors(tables.get("neighbors", ()), f"Neighbours: recall at k = {plan.neighbors}, {where}")
     _show_items(tables.get("recommendations", ()), f"Recommendations at n = {plan.items}, {where}")
     click.echo("loss: what an item of weight 1 may lose against everybody together.")

@@ -19,9 +19,9 @@ from hetdp.cli.output import (
     guarantee_facts,
     in_options,
     output_options,
-    plain,
     print_facts,
     print_json,
+    print_private,
     print_promise,
     threads_option,
 )
@@ -269,7 +269,8 @@ class LearnCommand:
         needed = model.visible_taste(n_users, n_items)
         facts = {"dry_run": True, **self.facts(), "output": None if self.output is None else str(self.output)}
         if self.voice.as_json:
-            print_json(plain({**facts, "visible_taste": needed, "guarantee": guarantee_facts(model.promise())}))
+            private = {"users": n_users, "items": n_items, "visible_taste": needed}
+            print_json({**facts, "guarantee": guarantee_facts(model.promise())}, private=private)
             return
         words = {name.replace("_", " "): value for name, value in facts.items() if name != "dry_run"}
         if self.catalogue == "private":
@@ -281,7 +282,8 @@ class LearnCommand:
         )
         if together > n_users:
             seen += ". There are not so many: expect no more than what is popular"
-        print_facts("Dry run: nothing was drawn", {**words, "taste is seen": seen, "guarantee": model.promise().text})
+        print_facts("Dry run: nothing was drawn", {**words, "guarantee": model.promise().text})
+        print_private({"taste is seen": seen})
 
     def finish(self, model: "PrivateRecommender") -> None:
         """Say what was learned, and what is promised."""
@@ -290,10 +292,10 @@ class LearnCommand:
             "items": model.n_features_in_,
             "taste": model.taste_,
             "output": str(self.output),
-            "seconds": round(time.monotonic() - self.began, 2),
         }
         if self.voice.as_json:
-            print_json(plain({**facts, "guarantee": guarantee_facts(model.guarantee_)}))
+            spent = {"seconds": round(time.monotonic() - self.began, 2)}
+            print_json({**facts, "guarantee": guarantee_facts(model.guarantee_)}, private=spent)
             return
         items = counted(model.n_features_in_, "item")
         named = f", named because enough people have {'it' if model.n_features_in_ == 1 else 'them'}"

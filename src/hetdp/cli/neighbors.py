@@ -22,6 +22,7 @@ from hetdp.cli.output import (
     plain,
     print_facts,
     print_json,
+    print_private,
     threads_option,
 )
 from hetdp.cli.source import Source, data_options, require_memory
@@ -162,21 +163,14 @@ class SearchCommand:
         if not self.voice.quiet:
             self._announce(profiles.n_users, rough, needed)
         public = {**self._settings(), "items_to_stand_out": needed}
-        known = {
-            "users": profiles.n_users,
-            "items": profiles.n_items,
-            "pairs": profiles.n_pairs,
-            "weights": data.weights,
-            **public,
-        }
         if self.voice.dry_run:
             extra = self.for_items or None
             promised = model.promise(profiles.n_users, recommendations=extra)
             effort = {"estimated_seconds": round(rough.seconds, 1), "estimated_memory_bytes": rough.memory_bytes}
-            self._show_plan({"dry_run": True, **known, **effort}, promised)
+            self._show_plan(public, {**data.counts, **effort}, promised)
             return
         rows, what = self._find(model, profiles)
-        self._finish(model, rows, what, public, known)
+        self._finish(model, rows, what, public, data.counts)
 
     @property
     def for_neighbors(self) -> Fraction:
@@ -219,51 +213,53 @@ class SearchCommand:
             model.fit(profiles)
         for remark in ("verdict", "afterwards"):
             if remark in self._report(model):
-                self.voice.note(str(model.report_[remark]))
+                self.voice.private(str(self._report(model)[remark]))
         if not self.recommendations:
             return Lists.from_frame(model.to_frame()), "neighbours"
         with self.voice.progress("Recommending") as model.progress, self.voice.remarks():
             level = self.for_items or self.for_neighbors  # sketches are paid for already; the level does not matter
             return Lists.from_frame(model.recommend(self.recommendations, epsilon=level)), "recommendations"
 
-    def _show_plan(self, facts: dict[str, Any], guarantee: "Guarantee") -> None:
+    def _show_plan(self, public: dict[str, Any], private: dict[str, Any], guarantee: "Guarantee") -> None:
         output = None if self.output is None else str(self.output)
         if self.voice.as_json:
-            print_json(plain({**facts, "output": output, "guarantee": self._guarantee_facts(guarantee)}))
+            promised = self._guarantee_facts(guarantee)
+            print_json({"dry_run": True, **public, "output": output, "guarantee": promised}, private=private)
             return
-        words = {name.replace("_", " "): value for name, value in facts.items() if not isinstance(value, dict)}
+        words = {name.replace("_", " "): value for name, value in public.items() if not isinstance(value, dict)}
         print_facts("Dry run: nothing was drawn", {**words, "output": output, "guarantee": guarantee.text})
+        print_private({name.replace("_", " "): value for name, value in private.items()})
 
     def _finish(
-        self, model: "PrivateNeighbors", rows: Lists, what: str, public: dict[str, Any], known: dict[str, Any]
+        self, model: "PrivateNeighbors", rows: Lists, what: str, public: dict[str, Any], counts: dict[str, Any]
     ) -> None:
         """Write the rows, or show the first ones, and say what was promised."""
         guarantee = model.guarantee_
         promised = self._guarantee_facts(guarantee)
         if self.output is not None:
-            # The file goes to recipients: settings and the promise are public, counts of items and pairs are not.
+            # The file goes to recipients: settings and the promise are public, what is exact is not.
             rows.write(self.output, plain({**public, "guarantee": promised}))
-            self.voice.note(f"Wrote {rows.n_rows:,} {what} to {self.output}.")
+            self.voice.note(f"Wrote {what} to {self.output}.")
+        # Lists are made from all that their owners have: what sums them up is exact in that.
         sure = model.significance_
-        summary = {
-            "rows": rows.n_rows,
-            "output": None if self.output is None else str(self.output),
-            "significant_share": float((sure >= SIGNIFICANT).sum() / max(1, sure.size)),
-            "seconds": round(time.monotonic() - self.began, 2),
-        }
+        share = float((sure >= SIGNIFICANT).sum() / max(1, sure.size))
         if self.voice.as_json:
             first = [] if self.output is not None else [dict(zip(rows.names, row, strict=True)) for row in rows.first()]
-            facts = {**known, **summary, "guarantee": promised, "report": self._report(model)}
-            print_json(plain({**facts, **({"first_rows": first} if first else {})}))
+            output = None if self.output is None else str(self.output)
+            facts = {**public, "output": output, "guarantee": promised, **({"first_rows": first} if first else {})}
+            seconds = round(time.monotonic() - self.began, 2)
+            made = {"rows": rows.n_rows, "significant_share": share, "seconds": seconds, "report": self._report(model)}
+            print_json(facts, private={**counts, **made})
             return
         if self.output is None:
-            rows.show(f"The first {min(SHOWN, rows.n_rows)} of {rows.n_rows:,} {what}")
-        shown = {
-            what: f"{rows.n_rows:,} for {known['users']:,} users",
-            "significant": f"{summary['significant_share']:.0%} of the places in the neighbour lists",
-            "guarantee": guarantee.text,
-        }
-        print_facts("", shown)
+            rows.show(f"The first {SHOWN} {what}")
+        print_facts("", {"guarantee": guarantee.text})
+        print_private(
+            {
+                what: f"{rows.n_rows:,} for {counts['users']:,} users",
+                "significant": f"{share:.0%} of the places in the neighbour lists",
+            }
+        )
         if self.output is None:
             self.voice.note(
                 "-o FILE writes all of them. It draws new noise: keep the result of one run only, or losses add up."
@@ -297,8 +293,8 @@ class SearchCommand:
     def _announce(self, n_users: int, rough: "Effort", needed: float | dict[str, float]) -> None:
         """Say what it will take, how many common items a neighbour needs, and what else is to be expected."""
         threads = self.threads or available_processors()
-        self.voice.note(
-            f"Engine {self.engine}: about {rough_duration(rough.seconds)} and {byte_size(rough.memory_bytes)} of "
+        self.voice.private(
+            f"engine {self.engine}: about {rough_duration(rough.seconds)} and {byte_size(rough.memory_bytes)} of "
             f"memory with {counted(threads, 'thread')} (rough)."
         )
         if isinstance(needed, dict):
@@ -335,8 +331,9 @@ class SearchCommand:
         }
 
     def _report(self, model: "PrivateNeighbors") -> dict[str, Any]:
-        """Return what the engine says about itself; what neighbours alone cost would confuse beside the whole."""
-        return {name: said for name, said in model.report_.items() if not (self.for_items and name == "afterwards")}
+        """Return what the engine says about its run; what neighbours alone cost would confuse beside the whole."""
+        said: dict[str, Any] = model.report_.get("private", {})  # type: ignore[assignment]
+        return {name: fact for name, fact in said.items() if not (self.for_items and name == "afterwards")}
 
 
 def check_together(engines: Collection[str], score: str, sizes: str | None, cycles: int | None) -> None:

@@ -12,7 +12,7 @@ import click
 
 from hetdp.cli.network import need_extra
 from hetdp.cli.node_demo import demo
-from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json
+from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, print_private, with_private
 from hetdp.core.errors import DataError, HetdpError
 from hetdp.core.files import write_whole
 from hetdp.core.words import duration
@@ -159,8 +159,9 @@ def status(*, folder: Path, voice: Voice) -> None:
     if voice.dry_run:
         voice.note("--dry-run: showing the status never spends anything.")
     facts: dict[str, Any] = {**dataclasses.asdict(found), "curve_hex": contact.curve}
+    private = {name: facts.pop(name) for name in ("items", "exhausted")}
     if voice.as_json:
-        print_json(facts)
+        print_json(facts, private=private)
         return
     facts["recommendations"] = _source_words(facts.pop("counted"), facts.pop("learned_from"), facts.pop("taste"))
     traffic = facts.pop("traffic")
@@ -169,6 +170,7 @@ def status(*, folder: Path, voice: Voice) -> None:
     facts |= {name: traffic[name] for name in ("sent_bytes", "received_bytes", "exchanges", "failures", "refused")}
     print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
     click.echo(f'\n[[bootstrap]]\naddress = "{contact.address}"\nkey = "{contact.key}"\ncurve = "{contact.curve}"')
+    print_private(private)
     if found.clock_behind:
         voice.note("The clock is behind the newest sketch: nothing is drawn until it has caught up.")
 
@@ -178,7 +180,7 @@ def status(*, folder: Path, voice: Voice) -> None:
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File, for its owner only.  [default: print]")
 @output_options
 def export(*, folder: Path, output: Path | None, voice: Voice) -> None:
-    """Write profile, dials, limits, losses and neighbours as JSON. It is private; keys are left out."""
+    """Write profile, dials, limits, losses and neighbours as JSON, all of it under "private"; keys are left out."""
     from hetdp.node.handle import NodeHandle
 
     if output is not None:
@@ -191,13 +193,13 @@ def export(*, folder: Path, output: Path | None, voice: Voice) -> None:
     finally:
         handle.close()
     if voice.dry_run:
-        voice.note(f"--dry-run: would write {len(data['profile'])} items.")
+        voice.note("--dry-run: would write everything about the owner.")
         return
     if output is not None:
-        write_whole(output, json.dumps(data, indent=2) + "\n")
+        write_whole(output, json.dumps(with_private({}, data), indent=2) + "\n")
         voice.note(f"Wrote {output}.")
     if output is None or voice.as_json:
-        print_json(data)
+        print_json({}, private=data)
 
 
 def _source_words(counted: int, learned_from: int, taste: float) -> str:
@@ -253,11 +255,13 @@ def _show_next(handle: "NodeHandle", voice: Voice) -> None:
     from hetdp.node.costs import cost_facts
 
     facts, costs = handle.next_sketch(), cost_facts(handle.network, handle.store.ledger.default_limit())
+    private = {name: facts.pop(name) for name in ("items_that_count", "largest_loss")}
     if voice.as_json:
-        print_json({"dry_run": True} | facts | costs)
+        print_json({"dry_run": True} | facts | costs, private=private)
     else:
         shown = {name.replace("_", " "): fact for name, fact in facts.items()}
         print_facts("Dry run: nothing was spent", shown | _cost_words(costs))
+        print_private({name.replace("_", " "): fact for name, fact in private.items()})
     _warn_of(costs, voice)
 
 

@@ -42,16 +42,18 @@ __all__ = [
     "check_writable",
     "guarantee_facts",
     "in_options",
-    "ledger_notes",
     "output_options",
     "plain",
     "print_facts",
     "print_json",
+    "print_private",
     "print_promise",
     "print_rows",
+    "say_ledger",
     "several",
     "threads_option",
     "westin_option",
+    "with_private",
     "wrapped",
     "write_paid",
 ]
@@ -62,6 +64,8 @@ ENDINGS = (".parquet", ".csv", ".csv.gz", ".jsonl")
 DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
 #: Rows shown where nothing is written.
 SHOWN = 10
+#: What a line or heading begins with that stands above something exact, which no guarantee covers.
+_ROOM_OF_ITS_OWN = "Private"
 #: Rows written at a time, so that memory does not follow the length of the file.
 _BLOCK = 1 << 18
 #: Bytes that must be free before anything is spent on an answer that goes to a file.
@@ -87,15 +91,20 @@ class Voice:
         if not self.quiet:
             click.echo(wrapped(message), err=True)
 
+    def private(self, message: str) -> None:
+        """Say something exact, for the owner of the data alone: a line of its own, which says so."""
+        self.note(f"{_ROOM_OF_ITS_OWN}: {message}")
+
     @contextmanager
-    def remarks(self) -> Iterator[None]:
-        """Say warnings of hetdp as remarks, without the place in the code that they come from."""
+    def remarks(self, *, exact: bool = False) -> Iterator[None]:
+        """Say warnings of hetdp as remarks, or privately, without the place in the code that they come from."""
+        say = self.private if exact else lambda remark: self.note(f"Note: {remark}")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", HetdpWarning)
             yield
         for warning in caught:
             if issubclass(warning.category, HetdpWarning):
-                self.note(f"Note: {warning.message}")
+                say(str(warning.message))
             else:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
@@ -228,9 +237,26 @@ def plain(value: object) -> Any:  # noqa: ANN401  (whatever JSON can hold)
     return value
 
 
-def print_json(data: Mapping[str, Any]) -> None:
-    """Print data as JSON on standard output."""
-    click.echo(json.dumps(data, indent=2))
+def print_json(data: Mapping[str, Any], *, private: Mapping[str, Any] | None = None) -> None:
+    """Print data as JSON on standard output; what is exact, and no guarantee covers, has a room of its own in it."""
+    click.echo(json.dumps(with_private(data, private or {}), indent=2))
+
+
+def with_private(public: Mapping[str, Any], private: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts for JSON: those that may be told, and under "private" those that are the owner's alone.
+
+    Examples
+    --------
+    >>> with_private({"epsilon": 1.0}, {"pairs": 84})
+    {'epsilon': 1.0, 'private': {'pairs': 84}}
+    """
+    return {**plain(public), **({"private": plain(private)} if private else {})}
+
+
+def print_private(facts: Mapping[str, Any]) -> None:
+    """Print what is exact below a heading that says so; the last thing on standard output."""
+    click.echo(f"{_ROOM_OF_ITS_OWN}, for the owner of the data:")
+    print_facts("", facts)
 
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
@@ -333,13 +359,15 @@ def in_options(called: Mapping[str, str]) -> Iterator[None]:
         raise
 
 
-def ledger_notes(
-    path: Path, protects: str, options: Mapping[str, Any], *, made: str | None = None, new: int = 0
-) -> Iterator[str]:
-    """Yield what became of a ledger, and which of `--limit` and `--weights-limit` had no part in that.
+def say_ledger(
+    voice: Voice, path: Path, protects: str, options: Mapping[str, Any], *, made: str | None = None, new: int = 0
+) -> None:
+    """Say what became of a ledger, and which of `--limit` and `--weights-limit` had no part in that.
 
     Parameters
     ----------
+    voice
+        How to say it; who is new is for the owner.
     path, protects
         Its file, and what is charged: "row" or "person".
     options
@@ -348,23 +376,19 @@ def ledger_notes(
         The limit of everybody, "epsilon = 3", if there was no such ledger before.
     new
         How many were added to one that there was.
-
-    Examples
-    --------
-    >>> list(ledger_notes(Path("l.db"), "person", {"limit": 7, "weights_limit": None}))
-    ['--limit is for people new to the ledger: there are none, and limits stay as they are.']
     """
     if made is not None:
         whose = ", by its position," if protects == "row" else ""
         hint = " --id-column of a new ledger lets rows come and go." if protects == "row" else ""
-        yield f"Made {path.name}: every {protects}{whose} may lose {made} in total.{hint}"
+        voice.note(f"Made {path.name}: every {protects}{whose} may lose {made} in total.{hint}")
         return
     if new:
-        yield f"Added {new:,} new {protects if new == 1 else several(protects)} to {path.name}."
+        voice.private(f"added {new:,} new {protects if new == 1 else several(protects)} to {path.name}.")
     elif options["limit"] is not None:
-        yield f"--limit is for {several(protects)} new to the ledger: there are none, and limits stay as they are."
+        who = several(protects)
+        voice.private(f"--limit is for {who} new to the ledger: there are none, and limits stay as they are.")
     if options["weights_limit"] is not None:
-        yield "--weights-limit is for new ledgers: this one keeps what it has."
+        voice.note("--weights-limit is for new ledgers: this one keeps what it has.")
 
 
 def check_writable(path: Path, *, keep: Sequence[Path | None] = (), name: str = "--output") -> None:

@@ -25,6 +25,7 @@ from hetdp.cli.output import (
     plain,
     print_facts,
     print_json,
+    print_private,
     print_promise,
 )
 from hetdp.cli.source import Source, catalogue_option, column_options
@@ -146,19 +147,19 @@ class _Shown:
         about = plain({**facts, "n": self.items, "taste": model.taste_, "guarantee": guarantee_facts(model.guarantee_)})
         if self.output is not None:
             rows.write(self.output, about)
-            self.voice.note(f"Wrote {rows.n_rows:,} recommendations to {self.output}.")
+            self.voice.note(f"Wrote recommendations to {self.output}.")
         if self.voice.as_json:
             first = [dict(zip(rows.names, row, strict=True)) for row in rows.first(self._shown(asking))]
             where = {"first_rows": first} if self.output is None else {"output": str(self.output)}
-            print_json(plain({**about, "rows": rows.n_rows, **where}))
+            print_json({**about, **where}, private={"rows": rows.n_rows})
             return
         if self.output is None:
-            count = min(self._shown(asking), rows.n_rows)
-            rows.show(f"The first {count:,} of {rows.n_rows:,} recommendations", count)
+            rows.show(f"The first {self._shown(asking):,} recommendations", self._shown(asking))
         print_facts("", {"taste": in_words(model)})
         if asking is not None:
             self.voice.note("Nothing was spent. The list comes from exact own items, and is for their owner only.")
         print_promise(model.guarantee_, of="the model's guarantee to its crowd" if asking is not None else "guarantee")
+        print_private({"recommendations": f"{rows.n_rows:,}"})
 
     def _shown(self, asking: "Profiles | None") -> int:
         """How many rows are shown: all of a list that one person asked for."""

@@ -22,11 +22,12 @@ from hetdp.cli.output import (
     Voice,
     check_ending,
     check_writable,
-    ledger_notes,
     print_facts,
     print_json,
+    print_private,
     print_promise,
     print_rows,
+    say_ledger,
     write_paid,
 )
 from hetdp.core.errors import DataError, InvalidInput
@@ -70,7 +71,7 @@ def release_from_query(
     table = read_table(data, list(dict.fromkeys(name for name in names if name is not None)))
     if weight_column is not None and table.missing(weight_column):
         empty = f"{table.missing(weight_column)} rows set no weight and take --default-weight {default_weight:g}."
-        voice.note(empty)
+        voice.private(empty)
     weights = table.weights(weight_column, default=default_weight)
     categories = _categories(options["categories"], options["categories_file"])
     asked = {name: options[name] for name in _ASKED if options[name] is not None}
@@ -246,8 +247,7 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
         kept = {"unit": unit, "items": labels, "weights_limit": options["weights_limit"], "protects": protects}
         with Ledger(limits, path, on_exhausted=on_exhausted, lazy=True, **kept) as ledger:
             yield ledger
-        for note in ledger_notes(path, protects, options, made=f"{unit} = {limit:g}"):
-            voice.note(note)
+        say_ledger(voice, path, protects, options, made=f"{unit} = {limit:g}")
         return
     with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
         if (labels is not None) != ledger.labelled:
@@ -264,8 +264,7 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
         view = None if labels is None else ledger.view(labels, limit=limit, new_people=options["new_people"])
         new = 0 if view is None else view.new
         yield ledger if view is None else view
-    for note in ledger_notes(path, "row" if labels is None else "person", options, new=new):
-        voice.note(note)
+    say_ledger(voice, path, "row" if labels is None else "person", options, new=new)
 
 
 def _worded(
@@ -433,15 +432,18 @@ def _show_plan(
         prepared.unit: prepared.amount,
         "noise_scale": prepared.scale,
         "grid": prepared.grid,
+        "each_weight_loses": float(in_digits(touched * prepared.weights_amount)),
+    }
+    private = {
         "largest_loss": float(in_digits(float(losses.max()))),
         "mean_loss": float(in_digits(float(np.nextafter(losses.mean() * (1 + 1e-12), np.inf)))),
-        "each_weight_loses": float(in_digits(touched * prepared.weights_amount)),
         "rows_that_cannot_pay": unable,
         "rows_dropped_before": dropped,
         "would": "release" if unable == 0 or options["on_exhausted"] == "drop" else "be refused (exit code 4)",
     }
     if voice.as_json:
-        print_json(facts)
+        print_json(facts, private=private)
     else:
         words = {name.replace("_", " "): fact for name, fact in facts.items() if name not in ("dry_run", "grid")}
         print_facts("Dry run: nothing was spent", words)
+        print_private({name.replace("_", " "): fact for name, fact in private.items()})

@@ -17,11 +17,11 @@ from hetdp.cli.output import (
     check_ending,
     check_writable,
     in_options,
-    ledger_notes,
     print_facts,
     print_json,
     print_promise,
     print_rows,
+    say_ledger,
     wrapped,
     write_paid,
 )
@@ -197,8 +197,7 @@ def _ledger(options: Mapping[str, Any], voice: Voice) -> "Iterator[Ledger | None
         with Ledger.of_people(path, **own, lazy=True) as ledger:
             yield ledger
         made = f"epsilon = {limit:g}"
-    for note in ledger_notes(path, "person", options, made=made, new=known):
-        voice.note(note)
+    say_ledger(voice, path, "person", options, made=made, new=known)
 
 
 def _keys(options: Mapping[str, Any]) -> dict[str, Any]:

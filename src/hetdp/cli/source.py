@@ -61,6 +61,12 @@ class Data:
     profiles: "Profiles"
     weights: str
 
+    @property
+    def counts(self) -> dict[str, Any]:
+        """How much there is, weight 0 included, and where weights come from: the owner's."""
+        found = self.profiles
+        return {"users": found.n_users, "items": found.n_items, "pairs": found.n_pairs, "weights": self.weights}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
@@ -110,13 +116,13 @@ class Source:
                 check=not self.no_memory_check,
                 way_through="Use a machine with more memory, or write fewer users to the file.",
             )
-            with self.voice.remarks():
+            with self.voice.remarks(exact=True):  # repeated pairs are counted
                 profiles = Profiles.from_rows(*pairs.read())
         if self.catalogue is not None and items is not None:
             profiles = on_catalogue(profiles, items, self.catalogue.name)
         weights = drawn or self._weights(pairs.weights)
         counts = f"{profiles.n_users:,} users, {profiles.n_items:,} items, {profiles.n_pairs:,} pairs"
-        self.voice.note(f"Read {pairs.name}: {counts}; {weights}.")
+        self.voice.private(f"read {pairs.name}: {counts}; {weights}.")
         return Data(profiles, weights)
 
     def weights_in(self) -> str:
@@ -151,7 +157,7 @@ class Source:
         if pairs:
             return self.read().profiles
         items = read_catalogue(self.path, item=self.item_column or "item")
-        self.voice.note(f"Read {self.path.name}: {counted(items.size, 'item')} of one person.")
+        self.voice.private(f"read {self.path.name}: {counted(items.size, 'item')} of one person.")
         return Profiles.from_pairs([0] * items.size, items)
 
     @property

@@ -86,10 +86,9 @@ class GossipResult:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What the run has to say about itself, as plain values."""
+        """What the run has to say about itself, as plain values: known afterwards only, and to whoever runs it."""
         made = self.comparisons
-        return {
-            "cycles": self.cycles,
+        known = {
             "comparisons": made.total,
             "comparisons_per_second": made.per_second,
             "distinct_comparisons_mean": made.distinct_mean,
@@ -101,6 +100,7 @@ class GossipResult:
             "verdict": self.verdict,
             "afterwards": self.afterwards,
         }
+        return {"cycles": self.cycles, "private": known}
 
     @property
     def met(self) -> float:
