@@ -60,7 +60,10 @@ def test_a_file_is_described_and_converted(tmp_path):
     ratings = tmp_path / "ratings.dat"
     ratings.write_text("1::10::5::9\n1::20::2::9\n2::10::4::9\n")
     assert json.loads(run(ratings, "--json").stdout)["private"]["pairs"] == 3
-    assert json.loads(run(ratings, "--json", "--min-rating", 4, "-o", tmp_path / "liked.csv").stdout)["private"]["pairs"] == 2
+    assert (
+        json.loads(run(ratings, "--json", "--min-rating", 4, "-o", tmp_path / "liked.csv").stdout)["private"]["pairs"]
+        == 2
+    )
     assert (tmp_path / "liked.csv").read_text() == "user,item\n1,10\n2,10\n"
     weighted = tmp_path / "weighted.csv"
     weighted.write_text('user,item,weight\n"a, b",tea,0.5\n')
@@ -82,7 +85,10 @@ def test_every_format_can_be_read_again_and_no_weight_is_rounded(tmp_path, endin
 def test_weights_are_named_and_can_be_ignored(tmp_path):
     path = tmp_path / "plays.csv"
     path.write_text("user,item,weight\n1,tea,17\n2,tea,1\n")
-    assert json.loads(run(path, "--no-weights", "--json").stdout)["private"]["weights"] == "--no-weights: every weight is 1"
+    assert (
+        json.loads(run(path, "--no-weights", "--json").stdout)["private"]["weights"]
+        == "--no-weights: every weight is 1"
+    )
     path.write_text("user,item,weight\n1,tea,0.5\n2,tea,1\n")
     result = run(path, "--json")
     assert json.loads(result.stdout)["private"]["weights"] == "weights from column 'weight'"

@@ -149,7 +149,12 @@ def test_invitations_and_peers(files, home):
 
 def test_a_node_is_made_shown_and_exported(files, home):
     status = json.loads(run(node, "status", "--folder", home, "--json").stdout)
-    assert (status["network"], status["private"]["items"], status["running"], status["published_epoch"]) == ("net", 3, False, None)
+    assert (status["network"], status["private"]["items"], status["running"], status["published_epoch"]) == (
+        "net",
+        3,
+        False,
+        None,
+    )
     handle = NodeHandle.open(home)
     publish(handle.store, identity=handle.identity, network=handle.network, now_s=handle.now())
     handle.close()
