@@ -89,7 +89,7 @@ class PrivateNeighbors(Estimator):
     simulated_
         Whether the noise came from a seed.
     report_
-        What the engine has to say about itself, as a dict of plain values; what no promise covers is under "private".
+        What the engine has to say about itself, as a dict of plain values.
     user_ids_, item_ids_, n_features_in_
         The users, the items of the public catalogue, and how many those are.
 
