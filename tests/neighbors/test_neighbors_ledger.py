@@ -107,6 +107,8 @@ def test_copies_share_the_ledger_and_what_was_released():
     with pytest.raises(BudgetExhausted):
         twin.fit(PROFILES)
     assert ledger.total == 3
+    copy.copy(neighbors).set_params(ledger=None, epsilon=7).fit(PROFILES)
+    assert neighbors.guarantee_.against(1) == 2 + 7
 
 
 def test_ledgers_of_another_kind_are_refused():

@@ -33,8 +33,8 @@ def test_every_fit_counts_and_lists_and_growth_do_not():
 
 def test_private_names_charge_delta():
     ledger = Ledger.of_profiles(delta_limit=1e-4)
-    recommender = model(ledger=ledger, catalogue="private", delta=6e-5).fit(CROWD)
-    assert (ledger.total, ledger.delta_spent) == (1.0, 6e-5)
+    recommender = model(ledger=ledger, catalogue="private", epsilon=50, delta=6e-5).fit(CROWD)
+    assert (ledger.total, ledger.delta_spent) == (50.0, 6e-5)
     with pytest.raises(BudgetExhausted, match="delta is exhausted"):
         recommender.fit(CROWD)
     assert recommender.guarantee_.delta == 6e-5

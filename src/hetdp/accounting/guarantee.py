@@ -369,10 +369,6 @@ class Guarantee:
             return _read_as_shown(self.amount)
         return self.recipients.against(whole("colluders", colluders, minimum=1))
 
-    def with_noise_of(self, other: "Guarantee") -> "Guarantee":
-        """Return the same promise, which is none if the noise of another came from a seed."""
-        return replace(self, simulated=other.simulated)
-
     def compose(self, *others: "Guarantee") -> "Guarantee":
         """Return the promise of several releases together: losses add up, item by item.
 

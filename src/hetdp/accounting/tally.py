@@ -1,28 +1,44 @@
 """What one object has released so far: losses add up over all its fits, and over its copies."""
 
-from typing import Self
+from dataclasses import dataclass
+from typing import Protocol, Self
 
 from hetdp.accounting.guarantee import Guarantee
 from hetdp.accounting.ledger.ledger import Ledger
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["Tally", "charge"]
+__all__ = ["Counted", "Once", "Tally", "charge"]
+
+
+class Counted(Protocol):
+    """Something that was released, and may release more."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise of everything it has released so far."""
+
+
+@dataclass(frozen=True)
+class Once:
+    """Something that was released, and that is all."""
+
+    guarantee: Guarantee
 
 
 class Tally:
-    """The promise of everything that an estimator has released; its copies share it.
+    """The releases of an estimator; its copies share it.
 
     Examples
     --------
     >>> tally = Tally()
-    >>> for _ in range(3):
-    ...     tally.add(Guarantee("epsilon", 0.1))
-    >>> tally.total(Guarantee("epsilon", 0.7)).text.partition(":")[0]
+    >>> for _ in range(10):
+    ...     tally.add(Once(Guarantee("epsilon", 0.1)))
+    >>> tally.total().text.partition(":")[0]
     '(epsilon, v)-differential privacy with epsilon = 1'
     """
 
     def __init__(self) -> None:
-        self._past: Guarantee | None = None
+        self._released: list[Counted] = []
 
     def __copy__(self) -> Self:
         """Return the tally itself: what a copy releases is released by the same object."""
@@ -31,18 +47,15 @@ class Tally:
     def __deepcopy__(self, _: object) -> Self:
         return self
 
-    def add(self, promise: Guarantee) -> None:
-        """Count a release that is over: whatever comes after is counted beside it."""
-        self._past = self.total(promise)
+    def add(self, released: Counted) -> None:
+        """Count a release, and whatever else it will release."""
+        self._released.append(released)
 
-    def total(self, *promises: Guarantee) -> Guarantee:
-        """Return what was released so far and further promises together, or refuse one of another kind.
-
-        A seeded fit is counted with the others; whether anything is promised depends on the last.
-        """
-        first, *others = promises if self._past is None else (self._past, *promises)
+    def total(self, *planned: Guarantee) -> Guarantee:
+        """Return everything released so far, and what is planned, together; refuse plans of another kind."""
+        first, *others = [*(released.guarantee for released in self._released), *planned]
         try:
-            return first.compose(*others).with_noise_of(promises[-1]) if others else first
+            return first.compose(*others) if others else first
         except InvalidInput as error:
             raise InvalidInput(
                 "parameters must make the same kind of promise (unit, what is protected) in every fit of one object, "

@@ -4,7 +4,7 @@ import hashlib
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Self
@@ -178,9 +178,8 @@ class PrivateNeighbors(Estimator):
             engine.promise, most_recipients=profiles.n_users - 1, public_sizes=public, observed_catalogue=observed,
             simulated=own.simulated,
         )  # fmt: skip
-        past, before = getattr(self, "_past", Tally()), getattr(self, "_releases", None)
-        last = () if before is None else (before.guarantee,)
-        past.total(*last, promised(levels))  # refused, if it is of another kind
+        tally = getattr(self, "_tally", Tally())
+        tally.total(promised(levels))  # refused, if it is of another kind
         charge(self.ledger, promised(levels), f"neighbours ({engine.name})")
         how = scoring(score, coded, profiles.sizes, sizes=self.sizes, epsilon=epsilon, stream=own)
         run = Run(own, self._threads, self.progress)
@@ -188,12 +187,10 @@ class PrivateNeighbors(Estimator):
         significance = fitted.significance[:, :k]
         needed = engine.items_to_stand_out(n_users=profiles.n_users, epsilon=how.pair_epsilon)
         # Everything at once, so that an interrupted fit leaves the model as it was.
-        if before is not None:  # asked again: a copy may have released more meanwhile
-            past.add(before.guarantee)
-        self._past = past
-        self._releases = _Releases(
-            engine, levels, fitted, own, promised=promised, ledger=self.ledger, public_sizes=public
-        )
+        account = _Account(levels, promised)
+        tally.add(account)
+        self._tally = tally
+        self._releases = _Releases(engine, account, fitted, own, ledger=self.ledger, public_sizes=public)
         self.simulated_ = own.simulated
         self.significance_, self.report_ = significance, dict(fitted.report)
         self.items_to_stand_out_ = needed if isinstance(needed, float) else None
@@ -340,7 +337,7 @@ class PrivateNeighbors(Estimator):
     def guarantee_(self) -> Guarantee:
         """The promise of everything that this object and its copies have released."""
         self._require_fit()
-        return self._past.total(self._releases.guarantee)
+        return replace(self._tally.total(), simulated=self.simulated_)
 
     def promise(self, n_users: int, *, recommendations: Real | None = None) -> Guarantee:
         """Return what a fit of so many users would promise, before anything is drawn.
@@ -415,17 +412,42 @@ class _Recommended:
     significant_only: bool
 
 
+@dataclass(repr=False, eq=False)
+class _Account:
+    """What one fit has promised so far; kept as long as the model and its copies.
+
+    Attributes
+    ----------
+    levels
+        Of the lists and recommendations.
+    promised
+        What is promised at given levels, by `Engine.promise`.
+    calls
+        How often lists were drawn for so many new recipients.
+    """
+
+    levels: Levels
+    promised: Callable[..., Guarantee]
+    calls: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The promise of everything released so far."""
+        promise = self.promised(self.levels)
+        for recipients, calls in self.calls.items():
+            promise = promise.with_lists(calls * self.levels.pairs, recipients)
+        return promise
+
+
 class _Releases:
     """The releases of one fit, shared by all copies of the model.
 
     Parameters
     ----------
-    engine, levels
-        Who found the lists, and at which levels.
+    engine, account
+        Who found the lists, and what is promised about them.
     fitted, stream
         What was found, and where the noise comes from.
-    promised
-        What is promised at given levels, by `Engine.promise`.
     ledger
         What is charged for whatever is released from now on.
     public_sizes
@@ -440,25 +462,21 @@ class _Releases:
     def __init__(
         self,
         engine: Engine,
-        levels: Levels,
+        account: _Account,
         fitted: Fitted,
         stream: Stream,
         *,
-        promised: Callable[..., Guarantee],
         ledger: Ledger | None,
         public_sizes: bool,
     ) -> None:
         self.fitted = fitted
         self.recommended: _Recommended | None = None
         self._engine = engine
-        self._levels = levels
+        self._account = account
         self._stream = stream
-        self._promised = promised
         self._ledger = ledger
         self.public_sizes = public_sizes
         self._served: dict[bytes, _Lists] = {}
-        #: How often lists were drawn for so many new recipients.
-        self._calls: Counter[int] = Counter()
         self._home = Home(simulated=stream.simulated)
 
     def __repr__(self) -> str:
@@ -473,15 +491,6 @@ class _Releases:
         """Whether the noise comes from a seed."""
         return self._stream.simulated
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """The promise of everything released so far."""
-        extra = Fraction(0) if self.recommended is None else self.recommended.epsilon
-        promise = self._promised(replace(self._levels, recommendations=extra))
-        for recipients, calls in self._calls.items():
-            promise = promise.with_lists(calls * self._levels.pairs, recipients)
-        return promise
-
     def lists_for(self, recipients: Holdings, sizes: NDArray[np.float64], threads: int) -> _Lists:
         """Return the lists of new recipients of such sizes; those who were served before get the same list again."""
         if not self._engine.newcomers:
@@ -495,7 +504,7 @@ class _Releases:
             fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
             if fresh:
                 self._home.require()
-                lists = self._promised(Levels(self._levels.pairs), most_recipients=len(fresh))
+                lists = self._account.promised(Levels(self._account.levels.pairs), most_recipients=len(fresh))
                 charge(self._ledger, lists, "lists of new recipients")
                 places = np.array(list(fresh.values()), dtype=np.int64)
                 starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(recipients.sizes[places])])
@@ -503,7 +512,7 @@ class _Releases:
                 found = self.fitted.for_recipients(new, Run(self._stream, threads))
                 rows_found = zip(found.lists.scores, found.lists.indices, found.significance, strict=True)
                 self._served.update(zip(fresh, rows_found, strict=True))
-                self._calls[len(fresh)] += 1
+                self._account.calls[len(fresh)] += 1
             served = [self._served[key] for key in keys]
         scores = np.stack([one[0] for one in served]) * self.fitted.own_scale(sizes)[:, None]
         return scores, np.stack([one[1] for one in served]), np.stack([one[2] for one in served])
@@ -520,13 +529,15 @@ class _Releases:
         with self._home.alone():
             if self.recommended is None:
                 self._home.require()
-                level = self._levels.pairs + self._levels.sizes if epsilon is None else epsilon
+                levels = self._account.levels
+                level = levels.pairs + levels.sizes if epsilon is None else epsilon
                 if not self._engine.free_recommendations:
-                    votes = self._promised(Levels(Fraction(0), recommendations=level))
+                    votes = self._account.promised(Levels(Fraction(0), recommendations=level))
                     charge(self._ledger, votes, "recommendations")
                 run = Run(self._stream, threads, progress)
                 items, scores = self.fitted.recommend(n, epsilon=level, significant_only=significant_only, run=run)
                 self.recommended = _Recommended(items, scores, level, significant_only)
+                self._account.levels = replace(levels, recommendations=level)
             made = self.recommended
         most, level, only = made.items.shape[1], made.epsilon, made.significant_only
         if n > most or (epsilon is not None and epsilon != level) or only != significant_only:

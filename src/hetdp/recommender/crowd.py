@@ -66,7 +66,7 @@ class Crowd:
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.settings = settings
-        self._simulated, self._by_position = stream.simulated, by_position
+        self.simulated, self._by_position = stream.simulated, by_position
         self._home = Home(simulated=stream.simulated)
         self._published: PublishedModel | None = None
         self._complete = given is not None
@@ -119,7 +119,7 @@ class Crowd:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised about the model."""
-        return promise(self.settings, simulated=self._simulated)
+        return promise(self.settings, simulated=self.simulated)
 
     def publish(self) -> PublishedModel:
         """Return what may be published: a function of what the people have published, and of public names.
@@ -139,7 +139,7 @@ class Crowd:
                     head=self._head,
                     model=learn(self._learning.evidence()),
                     by_position=self._by_position,
-                    simulated=self._simulated,
+                    simulated=self.simulated,
                 )
             return self._published
 

@@ -3,13 +3,14 @@
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting import Guarantee, Ledger
-from hetdp.accounting.tally import Tally, charge
+from hetdp.accounting.tally import Once, Tally, charge
 from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
@@ -126,7 +127,7 @@ class PrivateRecommender(Estimator):
         self._crowd: Crowd | None = None
         self._published: PublishedModel | None = None
         self._own: Parts | None = None
-        self._past = Tally()
+        self._tally = Tally()
 
     def fit(
         self,
@@ -211,9 +212,9 @@ class PrivateRecommender(Estimator):
         return self
 
     def _keep(self, crowd: Crowd, own: Parts | None) -> None:
-        """Take a crowd, and count the model that it takes the place of."""
-        if crowd is not self._crowd and self.__sklearn_is_fitted__():
-            self._past.add(self._guarantee_of_last)
+        """Take a crowd, and count it, if it is a new one."""
+        if crowd is not self._crowd:
+            self._tally.add(Once(crowd.guarantee))
         self._crowd, self._published, self._own = crowd, None, own
 
     def _dials(self, parts: Parts, given: UserWeights) -> PersonDials | None:
@@ -235,8 +236,7 @@ class PrivateRecommender(Estimator):
         own = stream.child() if stream.simulated else stream
         settings = self._settings(given=given is not None)
         promised = promise(settings, simulated=own.simulated)
-        last = (self._guarantee_of_last,) if self.__sklearn_is_fitted__() else ()
-        self._past.total(*last, promised)  # refused, if it is of another kind
+        self._tally.total(promised)  # refused, if it is of another kind
         charge(self.ledger, promised, f"model ({self.release})")
         return Crowd(
             settings,
@@ -367,16 +367,14 @@ class PrivateRecommender(Estimator):
             catalogue=chosen.catalogue,
         )
         model._published = public
+        model._tally.add(Once(public.guarantee))
         return model
 
     @property
     def guarantee_(self) -> Guarantee:
         """The promise of every model that this object and its copies have learned, against everybody together."""
-        return self._past.total(self._guarantee_of_last)
-
-    @property
-    def _guarantee_of_last(self) -> Guarantee:
-        return self._public.guarantee if self._crowd is None else self._crowd.guarantee
+        self._require_fit()
+        return replace(self._tally.total(), simulated=self.simulated_)
 
     @property
     def item_ids_(self) -> Ids:
@@ -391,7 +389,8 @@ class PrivateRecommender(Estimator):
     @property
     def simulated_(self) -> bool:
         """Whether the noise came from a seed."""
-        return self._public.simulated
+        self._require_fit()
+        return cast("PublishedModel", self._published).simulated if self._crowd is None else self._crowd.simulated
 
     @property
     def taste_(self) -> float:
@@ -457,7 +456,7 @@ class PrivateRecommender(Estimator):
         public = self._public if self.__sklearn_is_fitted__() else None
         parameters = self.get_params() | {"progress": None, "random_state": None}
         return parameters | {
-            "_published": public, "_crowd": None, "_own": None, "_past": self._past,
+            "_published": public, "_crowd": None, "_own": None, "_tally": self._tally,
         }  # fmt: skip
 
     def _settings(self, *, given: bool = False) -> ModelSettings:
