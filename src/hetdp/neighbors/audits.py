@@ -103,7 +103,10 @@ def _new_recipients(random_state: RandomState) -> list[Reached]:
     fitted = _profiles([(*together, 1.0), ([_USERS], [_MUCH], 1.0)], _MUCH + 1 + _USERS)
     asking = _profiles([(*together, 1.0), (everybody, _MUCH + 1 + everybody, 1.0)], _MUCH + 1 + _USERS)
     model = _model(fitted, random_state)
-    return [Reached("scores", (model.kneighbors(asking)[0] - _MUCH).ravel() * model.guarantee_.per_recipient)]
+    before = model.guarantee_
+    found = (model.kneighbors(asking)[0] - _MUCH).ravel()
+    level, _ = _grown(before, model.guarantee_)
+    return [Reached("scores", found * level)]
 
 
 def _gossip(random_state: RandomState) -> list[Reached]:
