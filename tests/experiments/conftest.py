@@ -25,7 +25,7 @@ def small_profiles(users=40, items=80, per_user=14, kinds=4, seed=1):
 @pytest.fixture(scope="session")
 def crowd():
     profiles = small_profiles()
-    return DataSet("crowd", profiles, fingerprint(profiles), built_in=False)
+    return DataSet("crowd", profiles, fingerprint(profiles))
 
 
 @pytest.fixture

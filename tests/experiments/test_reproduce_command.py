@@ -92,7 +92,8 @@ def test_weights_that_are_not_used_are_mentioned(tmp_path, crowd_file):
 
 def test_a_dry_run_writes_nothing(tmp_path, crowd_file):
     done = call("--data", crowd_file, "-o", tmp_path / "out", "--dry-run")
-    assert "would run 160 configurations 10 times on 1 data set, 1,600 tasks in all, 1,600 of them left" in done.output
+    assert "would run 161 configurations 10 times on 1 data set, 1,610 tasks in all, 1,610 of them left" in done.output
+    assert "What open verdicts need is run up to 400 times." in done.output
     assert "Mixes left out, more than everybody (pragmatists + unconcerned): 60 + 60 %, 60 + 70 %" in done.output
     assert not (tmp_path / "out").exists()
 
@@ -157,6 +158,48 @@ def test_a_file_named_like_a_built_in_set_is_not_taken_for_it(tmp_path, crowd_fi
     numbers = list(csv.DictReader((tmp_path / "out" / "numbers.csv").read_text().splitlines()))
     assert {row["data"] for row in numbers if row["published"]} == {"survey_like"}
     assert {row["data"] for row in numbers} == {"survey_like'", "survey_like"}
+
+
+def test_data_declared_to_be_the_papers_are_what_it_speaks_of(tmp_path, crowd_file, config):
+    points = tmp_path / "points.json"
+    points.write_text('{"figure1": {"crowd": {"baseline": 0.9, "random": 0.1, "hdp_by_lower_weight": [[0, 0.25]]}}}')
+    arguments = ("--data", crowd_file, "--config", config, "-j", 1)
+    plain = call(*arguments, "-o", tmp_path / "plain")
+    assert "the paper does not say this about such data" in plain.output
+    declared = call(*arguments, "-o", tmp_path / "declared", "--as", "delicious")
+    assert declared.exit_code == 0, declared.output
+    assert "does not say this about such data" not in declared.output
+    assert "extended by us" not in (tmp_path / "declared" / "report.html").read_text().split("<script", 1)[0].replace(
+        "Extended by us", ""
+    )
+    found = json.loads(call(*arguments, "-o", tmp_path / "declared", "--as", "delicious", "--json", "-q").stdout)
+    assert {tuple(row["extended"]) for row in found["verdicts"]} == {()}
+    numbers = list(csv.DictReader((tmp_path / "declared" / "numbers.csv").read_text().splitlines()))
+    assert {row["published"] for row in numbers if (row["figure"], row["x"]) == ("figure1", "0")} == {"0.122623"}
+    call(*arguments, "-o", tmp_path / "plain", "--published", points)
+    numbers = list(csv.DictReader((tmp_path / "plain" / "numbers.csv").read_text().splitlines()))
+    assert {row["published"] for row in numbers} == {"", "0.9", "0.1", "0.25"}
+
+
+def test_points_of_other_data_and_too_few_declarations_are_refused(tmp_path, crowd_file):
+    points = tmp_path / "points.json"
+    points.write_text('{"figure1": {"elsewhere": {"random": 0.1}}}')
+    error = refused(tmp_path, "--data", crowd_file, "--published", points)
+    assert "points of the data sets that are evaluated (crowd). Got points of 'elsewhere' instead." in str(error)
+    error = refused(tmp_path, "--data", crowd_file, "--data", "survey_like", "--as", "digg")
+    assert "--as must say of each data set which of the paper's it is: 2 times" in str(error)
+
+
+def test_open_verdicts_take_more_runs_and_a_second_call_computes_nothing(tmp_path, crowd_file, config):
+    arguments = ("--data", crowd_file, "--config", config, "-o", tmp_path / "out", "-j", 1, "--json", "-q")
+    few = json.loads(call(*arguments).stdout)
+    assert {runs for row in few["verdicts"] for runs in row["runs"].values()} == {2}
+    more = json.loads(call(*arguments, "--most-runs", 8).stdout)
+    runs = {number["runs"] for row in more["verdicts"] for number in row["numbers"]}
+    assert "8" in runs <= {"2", "4", "8"}
+    assert 0 < more["tasks_computed"] < 3 * few["tasks_computed"]
+    assert json.loads(call(*arguments, "--most-runs", 8).stdout)["tasks_computed"] == 0
+    assert "| crowd | | | | | " in (tmp_path / "out" / "verdicts.md").read_text()
 
 
 def test_shares_without_a_possible_mix_are_refused(tmp_path):

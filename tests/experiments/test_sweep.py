@@ -30,7 +30,7 @@ def test_the_full_sweep_covers_the_figures_of_the_paper():
     published |= {(0.6, f) for f in (0.3, 0.2)} | {(0.7, 0.2)}
     mixes = {(rule.pragmatists, rule.fundamentalists) for rule in rules if isinstance(rule, GroupRule)}
     assert published | {(0.43, 0.34)} <= mixes
-    assert {one.engine for one in found} == {"baseline", "random", "gossip"}
+    assert {one.engine for one in found} == {"baseline", "random", "same", "gossip"}
     assert {(one.score, one.combine) for one in found if one.private} == {("cosine", "product")}
 
 
@@ -167,7 +167,7 @@ def test_the_sweep_of_the_paper():
     with pytest.raises(InvalidInput, match=r"runs must be a whole number >= 1\. Got 0 instead\."):
         SweepSettings(runs=0)
     paper, everything = paper_configurations(SweepSettings()), sweep_configurations(SweepSettings())
-    assert (len(paper), len(everything)) == (142, 160)
+    assert (len(paper), len(everything)) == (143, 161)
 
 
 def test_configurations_in_words():

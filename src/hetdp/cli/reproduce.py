@@ -26,10 +26,27 @@ _FOLDER = "hetdp-reproduction"
 @click.option(
     "--data", multiple=True, help="A file, or a built-in set; repeatable.  [default: the three built-in sets]"
 )
+@click.option(
+    "--as",
+    "papers",
+    multiple=True,
+    type=click.Choice(("survey", "digg", "delicious")),
+    help="Which of the paper's data sets it is; once for each --data, in order.",
+)
+@click.option(
+    "--published",
+    type=click.Path(path_type=Path),
+    help="JSON file of published points to draw beside it, in the shape of the paper's.",
+)
 @click.option("--config", type=click.Path(path_type=Path), help="TOML file that describes the sweep.")
 @click.option("--quick", is_flag=True, help="A small sweep with few runs: less than a minute.")
 @click.option("--per", type=click.Choice(["item", "user"]), help="Groups draw weights per item, or once per user.")
 @click.option("--runs", type=click.IntRange(min=1), help="Runs of every configuration.  [default: 10, quick 3]")
+@click.option(
+    "--most-runs",
+    type=click.IntRange(min=1),
+    help="Go on with open verdicts up to so many.  [default: 400; as --runs if that is given, or quick]",
+)
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one per core]")
 @click.option("--dask", "address", help="Run on a Dask cluster instead, such as tcp://10.0.0.1:8786.")
 @click.option(
@@ -44,10 +61,13 @@ _FOLDER = "hetdp-reproduction"
 def reproduce(
     *,
     data: tuple[str, ...],
+    papers: tuple[str, ...],
+    published: Path | None,
     config: Path | None,
     quick: bool,
     per: str | None,
     runs: int | None,
+    most_runs: int | None,
     jobs: int | None,
     address: str | None,
     output: Path,
@@ -55,21 +75,25 @@ def reproduce(
 ) -> None:
     """Run the evaluation of the paper again: its three figures, its conclusions, and what it does not show.
 
-    Writes report.html (one file, no network), figures as SVG and PNG, numbers.csv and runs.csv. Finished runs are kept
-    in results.sqlite in the same folder: call again to go on after an interruption. What is written is NOT private:
-    recall is measured without noise, for whoever may see the data.
+    Writes report.html (one file, no network), figures as SVG and PNG, verdicts.md, numbers.csv and runs.csv. Finished
+    runs are kept in results.sqlite in the same folder: call again to go on after an interruption. What is written is
+    NOT private: recall is measured without noise, for whoever may see the data.
+
+    Verdicts on the paper's conclusions take as many runs as they need, up to --most-runs.
 
     Weights in a file of yours are not used: the evaluation draws its own. `hetdp evaluate` uses yours.
     """
     from hetdp.experiments.datasets.prepared import prepare_data
+    from hetdp.experiments.published_figures import read_published
     from hetdp.experiments.reproduction import check_folder, require_packages
     from hetdp.experiments.reproduction import reproduce as run
 
-    settings = _settings(data, config, quick=quick, per=per, runs=runs)
+    settings = _settings(data, config, quick=quick, per=per, runs=runs, most_runs=most_runs)
     if jobs is not None and address is not None:
         raise click.UsageError("--jobs and --dask exclude each other: a cluster has workers of its own.")
     require_packages()
-    sets = prepare_data(settings.data, k=settings.k)
+    points = None if published is None else read_published(published)
+    sets = prepare_data(settings.data, k=settings.k, papers=papers, published=points)
     check_folder(output)
     for one in sets:
         if one.weights is not None:
@@ -103,6 +127,8 @@ def _plan(settings: "SweepSettings", sets: "list[DataSet]", output: Path) -> str
         f"{counted(settings.runs, 'time')} on {counted(len(sets), 'data set')}, {counted(len(tasks), 'task')} in all, "
         f"{missing:,} of them left to do, and write {output}."
     )
+    if len(settings.looks) > 1:
+        text += f"\nWhat open verdicts need is run up to {counted(settings.looks[-1], 'time')}."
     if settings.dropped_mixes:
         mixes = [f"{100 * few:.3g} + {100 * many:.3g} %" for few, many in settings.dropped_mixes]
         text += f"\nMixes left out, more than everybody (pragmatists + unconcerned): {listed(mixes)}."
@@ -110,11 +136,17 @@ def _plan(settings: "SweepSettings", sets: "list[DataSet]", output: Path) -> str
 
 
 def _settings(
-    data: tuple[str, ...], config: Path | None, *, quick: bool, per: str | None, runs: int | None
+    data: tuple[str, ...],
+    config: Path | None,
+    *,
+    quick: bool,
+    per: str | None,
+    runs: int | None,
+    most_runs: int | None,
 ) -> "SweepSettings":
     from hetdp.experiments.sweep import SweepSettings, read_settings
 
-    settings = SweepSettings.quick() if quick else SweepSettings()
+    settings = SweepSettings.quick() if quick else SweepSettings.full()
     if config is not None:
         settings = read_settings(config, base=settings)
     changes: dict[str, Any] = {}
@@ -123,7 +155,9 @@ def _settings(
     if per is not None:
         changes["per"] = (per,)
     if runs is not None:
-        changes["runs"] = runs
+        changes |= {"runs": runs, "most_runs": None}  # so many were asked for
+    if most_runs is not None:
+        changes["most_runs"] = most_runs
     return dataclasses.replace(settings, **changes)
 
 
@@ -144,7 +178,8 @@ def _runner(address: str | None, jobs: int | None) -> "Iterator[Runner]":
 
 def _show(found: "Reproduction", output: Path, voice: Voice) -> None:
     from hetdp.core.words import counted
-    from hetdp.experiments.report.contents import answer, lead, verdict_rows
+    from hetdp.experiments.report.contents import answer, lead, summary
+    from hetdp.experiments.report.verdict_table import verdict_rows
 
     evaluation = found.evaluation
     if voice.as_json:
@@ -154,11 +189,14 @@ def _show(found: "Reproduction", output: Path, voice: Voice) -> None:
                 "tasks_computed": found.computed,
                 "tasks_reused": found.reused,
                 "seconds_of_computing": evaluation.seconds,
-                "summary": lead(evaluation),
+                "summary": f"{summary(evaluation)} {lead(evaluation)}",
                 "verdicts": [
                     {
                         "conclusion": row["title"],
-                        **{cell["data"]: cell["outcome"] for cell in row["cells"]},
+                        **{cell["data"]: cell["direction"] for cell in row["cells"]},
+                        "size": {cell["data"]: cell["size"] or None for cell in row["cells"]},
+                        "runs": {cell["data"]: cell["runs"] for cell in row["cells"]},
+                        "numbers": [number for cell in row["cells"] for number in cell["numbers"]],
                         "extended": [cell["data"] for cell in row["cells"] if cell["extended"]],
                     }
                     for row in verdict_rows(evaluation.verdicts)
@@ -172,12 +210,20 @@ def _show(found: "Reproduction", output: Path, voice: Voice) -> None:
         for place, name in enumerate(table["short"])
     ]
     print_rows("Recall", ("neighbours", *(row["name"] for row in table["rows"])), rows)
-    verdicts = []
+    verdicts, extended = [], False
     for row in verdict_rows(evaluation.verdicts):
-        words = {cell["data"]: f"({cell['outcome']})" if cell["extended"] else cell["outcome"] for cell in row["cells"]}
+        words = {}
+        for cell in row["cells"]:
+            text = ", ".join(filter(None, (cell["direction"], cell["size"], str(cell["runs"]))))
+            words[cell["data"]] = f"({text})" if cell["extended"] else text
+            extended |= cell["extended"]
         verdicts.append((row["title"], *(words.get(data, "-") for data in evaluation.data)))
     if verdicts:
-        print_rows("The paper's conclusions, tested", ("conclusion", *evaluation.data), verdicts)
-        click.echo("In brackets: the paper does not say this about such data; extended by us.")
+        print_rows("The paper's conclusions, tested: direction, size, runs", ("conclusion", *evaluation.data), verdicts)
+        if extended:
+            click.echo("In brackets: the paper does not say this about such data; extended by us.")
     voice.note(f"{counted(found.computed, 'run')} computed, {found.reused:,} found in {output / 'results.sqlite'}.")
-    voice.note(f"Wrote {output / 'report.html'}, figures, numbers.csv and runs.csv. They are as private as the data.")
+    voice.note(
+        f"Wrote {output / 'report.html'}, figures, verdicts.md, numbers.csv and runs.csv. They are as private as the "
+        "data."
+    )

@@ -22,7 +22,9 @@ EVALUATION = 2
 #: practice 3: those left out are no candidates and have random neighbours; before, they took part with weight 0.
 EVALUATION_OF = {"practice": 3}
 
-ENGINES = ("baseline", "random", *engines.ENGINES)
+#: Without privacy and without noise: the true neighbours, random ones, the same for everybody.
+REFERENCES = ("baseline", "random", "same")
+ENGINES = (*REFERENCES, *engines.ENGINES)
 SCORES = tuple(sorted(scores.SCORES))
 WAYS_TO_COMBINE = ("product", "smaller")
 
@@ -34,7 +36,8 @@ class Configuration:
     Attributes
     ----------
     engine
-        "baseline" (true neighbours, not private) and "random" are the ends of the scale.
+        "baseline" (true neighbours, not private) and "random" are the ends of the scale; "same" gives everybody the
+        same people, chosen to hold most of what people have.
     weights
         How people choose weights.
     epsilons
@@ -72,14 +75,15 @@ class Configuration:
     @property
     def private(self) -> bool:
         """Whether there is noise at all."""
-        return self.engine not in ("baseline", "random")
+        return self.engine not in REFERENCES
 
     @property
     def text(self) -> str:
         """The configuration in words."""
         if not self.private:
             ranked = " by overlap" if self.score == "overlap" else ""
-            return f"true neighbours{ranked} (not private)" if self.engine == "baseline" else "random neighbours"
+            words = {"random": "random neighbours", "same": "the same people for everybody (not private)"}
+            return words.get(self.engine, f"true neighbours{ranked} (not private)")
         combine = f", {self.combine} of weights" if self.engine == "gossip" else ""
         return f"{self.engine}, {self.score}{combine}, {self.weights.text}"
 

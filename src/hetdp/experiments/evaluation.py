@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.evaluation.metrics import recall_per_user
-from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
+from hetdp.evaluation.neighbor_baselines import random_neighbors, same_neighbors, true_neighbors
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.weight_rules import GROUPS, Drawn
 from hetdp.neighbors.engines import ENGINES
@@ -111,6 +111,8 @@ def _measure(drawn: Drawn, test: Profiles, indices: NDArray[np.integer]) -> dict
 def _reference(configuration: Configuration, train: Profiles, seed: int) -> NDArray[np.integer]:
     if configuration.engine == "random":
         return random_neighbors(train.n_users, configuration.k, random_state=seed)[1]
+    if configuration.engine == "same":
+        return same_neighbors(train, configuration.k)[1]
     score = "cosine" if SCORES[configuration.score].needs_sizes else "overlap"
     return true_neighbors(train, configuration.k, score=score)[1]
 

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from hetdp.experiments.configurations import Configuration
 from hetdp.experiments.datasets.prepared import DataSet
 from hetdp.experiments.measurements import Measurements, mean_over_runs
-from hetdp.experiments.published_figures import published_for
 from hetdp.experiments.sweep import SweepSettings, overlap_baseline, paper_configurations, sweep_configurations
 from hetdp.experiments.weight_rules import GROUPS, GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule
 
-__all__ = ["BY_OVERLAP", "TAKING_PART", "FigurePoint", "figure_points"]
+__all__ = ["BY_OVERLAP", "RANDOM", "SAME", "TAKING_PART", "TRUE", "FigurePoint", "figure_points"]
 
+TRUE, RANDOM = "true neighbours", "random neighbours"
+#: Recall rewards coverage: what the same few people for everybody reach without any likeness, in every figure.
+SAME = "same people for everybody"
 #: The end of the scale for engines that rank by overlap.
 BY_OVERLAP = "true neighbours by overlap"
 #: Everybody but those whom homogeneous practice leaves out.
@@ -63,7 +65,7 @@ class _Figures:
 
     def __init__(self, measured: Measurements, settings: SweepSettings, data: DataSet) -> None:
         self._measured, self._settings, self._data, self._users = measured, settings, data.name, data.profiles.n_users
-        self._published = published_for(data.name) if data.built_in else None
+        self._published = data.published
         self._paper = paper_configurations(settings)
         self._everything = sweep_configurations(settings)
 
@@ -98,9 +100,9 @@ class _Figures:
         yield FigurePoint(figure, self._data, panel, series, x, found.mean, low, high, found.runs, published)
 
     def _ends(self) -> Iterator[FigurePoint]:
-        for engine, series in (("baseline", "true neighbours"), ("random", "random neighbours")):
+        for engine, series in (("baseline", TRUE), ("random", RANDOM), ("same", SAME)):
             runs = self._measured.runs(self._data, Configuration(engine=engine, k=self._settings.k))
-            printed = None if self._published is None else getattr(self._published, engine)
+            printed = getattr(self._published, engine, None)
             yield from self._point("ends", series, math.nan, runs, published=printed)
         runs = self._measured.runs(self._data, overlap_baseline(self._settings))
         yield from self._point("ends", BY_OVERLAP, math.nan, runs)

@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import io
+import itertools
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -12,21 +13,24 @@ from pathlib import Path
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
 from hetdp.evaluation.results import Evaluation
+from hetdp.experiments.configurations import Task
 from hetdp.experiments.datasets.prepared import DataSet, prepare_data
 from hetdp.experiments.datasets.statistics import describe
 from hetdp.experiments.evaluation import Outcome
 from hetdp.experiments.figure_points import figure_points
 from hetdp.experiments.measurements import Measurements, sketch_gaps_closed
 from hetdp.experiments.report.contents import SweepEvaluation, numbers_csv
+from hetdp.experiments.report.verdict_table import verdicts_markdown
 from hetdp.experiments.results import ResultsStore
 from hetdp.experiments.rivals import beside_rivals
 from hetdp.experiments.running import LocalRunner, Progress, Runner, run_sweep
-from hetdp.experiments.sweep import SweepSettings, plan_tasks
-from hetdp.experiments.verdicts import judge_claims
+from hetdp.experiments.sweep import SweepSettings, plan_tasks, tasks_of
+from hetdp.experiments.verdicts import judge_claims, unsettled
 
 __all__ = ["Reproduction", "check_folder", "evaluate", "reproduce", "require_packages", "write_files"]
 
-RESULTS, REPORT, NUMBERS, RUNS, FIGURES = "results.sqlite", "report.html", "numbers.csv", "runs.csv", "figures"
+RESULTS, REPORT, NUMBERS, RUNS = "results.sqlite", "report.html", "numbers.csv", "runs.csv"
+VERDICTS, FIGURES = "verdicts.md", "figures"
 
 
 @dataclass(frozen=True)
@@ -83,14 +87,33 @@ def reproduce(
     check_folder(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ResultsStore(folder / RESULTS) as store:
-        tasks = plan_tasks(settings, {one.name: one.fingerprint for one in data})
-        computed = run_sweep(
-            {one.fingerprint: one.profiles for one in data}, tasks, store, runner or LocalRunner(), progress
-        )
+        computed, tasks = _run_until_decided(settings, data, store, runner or LocalRunner(), progress)
         outcomes = list(store.outcomes(tasks))
     evaluation = evaluate(settings, data, outcomes, beside_rivals(settings, data))
     files = write_files(evaluation, outcomes, {one.fingerprint: one.name for one in data}, folder)
     return Reproduction(evaluation, computed, len(tasks) - computed, (*files, folder / RESULTS))
+
+
+def _run_until_decided(
+    settings: SweepSettings, data: list[DataSet], store: ResultsStore, runner: Runner, progress: Progress | None
+) -> tuple[int, list[Task]]:
+    """Run everything as often as asked for, then what open verdicts need, look by look; return what was run, and all.
+
+    Looks are those of the settings, whatever results there are already: nothing is decided by what happens to be kept.
+    """
+    fingerprints = {one.name: one.fingerprint for one in data}
+    profiles = {one.fingerprint: one.profiles for one in data}
+    tasks = plan_tasks(settings, fingerprints)
+    computed = run_sweep(profiles, tasks, store, runner, progress)
+    for done, look in itertools.pairwise(settings.looks):
+        measured = Measurements(store.outcomes(tasks), {one.fingerprint: one.name for one in data})
+        needed = unsettled(judge_claims(measured, settings, data))
+        if not needed:
+            break
+        in_order = {name: sorted(some, key=lambda one: one.text) for name, some in needed.items()}
+        tasks += tasks_of(in_order, fingerprints, range(settings.seed + done, settings.seed + look))
+        computed += run_sweep(profiles, tasks, store, runner, progress)
+    return computed, tasks
 
 
 def check_folder(folder: Path) -> None:
@@ -130,13 +153,13 @@ def evaluate(
     """Return what outcomes say, and what was found beside rivals."""
     known = list(outcomes)
     measured = Measurements(known, {one.fingerprint: one.name for one in data})
-    names = [one.name for one in data]
+    shown = measured.first(settings.runs)  # the same for all points, whatever verdicts took beyond
     return SweepEvaluation(
         settings=settings,
         statistics={one.name: describe(one.profiles) for one in data},
-        points=tuple(figure_points(measured, settings, data)),
-        verdicts=tuple(judge_claims(measured, settings, names, built_in={one.name for one in data if one.built_in})),
-        gaps_closed={name: sketch_gaps_closed(measured, settings, name) for name in names},
+        points=tuple(figure_points(shown, settings, data)),
+        verdicts=tuple(judge_claims(measured, settings, data)),
+        gaps_closed={one.name: sketch_gaps_closed(shown, settings, one.name) for one in data},
         tasks=len(known),
         seconds=sum(outcome.seconds for outcome in known),
         rivals=dict(rivals or {}),
@@ -146,13 +169,14 @@ def evaluate(
 def write_files(
     evaluation: SweepEvaluation, outcomes: Iterable[Outcome], names: dict[str, str], folder: Path
 ) -> list[Path]:
-    """Write the report, the figures, and every number as CSV; return the files."""
+    """Write the report, the figures, the verdicts, and every number as CSV; return the files."""
     from hetdp.experiments.report.rendering import render_html, write_figures
 
     texts = {
         REPORT: render_html(evaluation),
         NUMBERS: numbers_csv(evaluation.points),
         RUNS: runs_csv(outcomes, names),
+        VERDICTS: verdicts_markdown(evaluation.verdicts, evaluation.settings.looks),
     }
     for name, text in texts.items():
         write_whole(folder / name, text)

@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 import itertools
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +23,7 @@ __all__ = [
     "plan_tasks",
     "read_settings",
     "sweep_configurations",
+    "tasks_of",
 ]
 
 _POLL = (0.34, 0.43, 0.23)
@@ -40,6 +41,9 @@ class SweepSettings:
         Names of built-in data sets, or files.
     runs, seed
         Runs of each configuration, with the seeds `seed`, `seed + 1`, ...
+    most_runs
+        What a verdict needs is run again until the verdict is decided, up to this many runs; None for no more than
+        `runs`.
     k, cycles
         Neighbours per user, and cycles of gossip.
     epsilons
@@ -62,6 +66,7 @@ class SweepSettings:
 
     data: tuple[str, ...] = tuple(BUILT_IN)
     runs: int = 10
+    most_runs: int | None = None
     seed: int = 0
     k: int = 10
     cycles: int = 20
@@ -80,6 +85,8 @@ class SweepSettings:
     def __post_init__(self) -> None:
         for name, minimum in (("runs", 1), ("seed", 0), ("k", 1), ("cycles", 1)):
             whole(name, getattr(self, name), minimum=minimum)
+        if self.most_runs is not None:
+            whole("most_runs (runs until a verdict is decided)", self.most_runs, minimum=self.runs)
         self._check_lists()
         self._check_shares()
         one_of("score", self.score, SCORES)
@@ -112,8 +119,13 @@ class SweepSettings:
             )
 
     @classmethod
+    def full(cls) -> Self:
+        """Return the whole evaluation: ten runs for every figure, up to 400 for every verdict."""
+        return cls(most_runs=400)
+
+    @classmethod
     def quick(cls) -> Self:
-        """Return a small sweep that still draws every figure, in less than a minute on two cores."""
+        """Return a small sweep that still draws every figure, in less than a minute of one processor."""
         return cls(
             runs=3,
             lower=(0.0, 0.5, 0.9),
@@ -123,6 +135,20 @@ class SweepSettings:
             per=("item",),
             engine_epsilons=(0.01, 0.1, 1.0, 3.0, 10.0),
         )
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """After how many runs verdicts are looked at: twice as many each time, up to the most.
+
+        Examples
+        --------
+        >>> SweepSettings.full().looks, SweepSettings(runs=3).looks
+        ((10, 20, 40, 80, 160, 320, 400), (3,))
+        """
+        most, looks = self.most_runs or self.runs, [self.runs]
+        while looks[-1] < most:
+            looks.append(min(most, 2 * looks[-1]))
+        return tuple(looks)
 
     @property
     def group_mixes(self) -> tuple[tuple[float, float, float], ...]:
@@ -160,6 +186,8 @@ def read_settings(path: Path, *, base: SweepSettings | None = None) -> SweepSett
             raise DataError(
                 f"{path.name} must hold known keys only. Got {name!r} instead; did you mean {near!r}? Keys: {listed}."
             )
+    if "runs" in found and "most_runs" not in found:
+        known["most_runs"] = None  # so many were asked for
     try:
         return SweepSettings(**{**known, **{name: _cast(name, value, known[name]) for name, value in found.items()}})
     except DataError:
@@ -211,10 +239,22 @@ def paper_configurations(settings: SweepSettings) -> tuple[Configuration, ...]:
     rules: list[WeightRule] = [SliceRule(lower, n) for lower in settings.lower for n in settings.slices]
     rules.append(SameRule(1.0))
     rules += [GroupRule(*mix, per=per) for per in settings.per for mix in settings.group_mixes]  # type: ignore[arg-type]
-    ends = [Configuration(engine=engine, k=settings.k) for engine in ("baseline", "random")]
+    ends = [Configuration(engine=engine, k=settings.k) for engine in ("baseline", "random", "same")]
     # What true neighbours give the people of each group: groups differ by who is in them, too.
     ends += [group_baseline(settings, mix) for mix in settings.group_mixes]
     return (*ends, *(_gossip(settings, rule) for rule in rules))
+
+
+def tasks_of(
+    configurations: Mapping[str, Iterable[Configuration]], data: Mapping[str, str], seeds: Iterable[int]
+) -> list[Task]:
+    """Return the tasks of some configurations by data set, run by run."""
+    return [
+        Task(data[name], configuration, seed)
+        for seed in seeds
+        for name, some in configurations.items()
+        for configuration in some
+    ]
 
 
 def group_baseline(settings: SweepSettings, mix: tuple[float, float, float]) -> Configuration:
@@ -231,12 +271,8 @@ def overlap_baseline(settings: SweepSettings) -> Configuration:
 def plan_tasks(settings: SweepSettings, data: Mapping[str, str]) -> list[Task]:
     """Return the tasks of a sweep, run by run, so that an interrupted sweep has seen all configurations."""
     configurations = sweep_configurations(settings)
-    return [
-        Task(fingerprint, configuration, seed)
-        for seed in range(settings.seed, settings.seed + settings.runs)
-        for fingerprint in data.values()
-        for configuration in configurations
-    ]
+    seeds = range(settings.seed, settings.seed + settings.runs)
+    return tasks_of(dict.fromkeys(data, configurations), data, seeds)
 
 
 def _gossip(settings: SweepSettings, rule: WeightRule, *, score: str = "", combine: str = "") -> Configuration:

@@ -1,12 +1,14 @@
 """Get data sets ready for an evaluation, and refuse what cannot be evaluated before anything starts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hetdp.core.errors import DataError
+from hetdp.core.words import counted
 from hetdp.experiments.configurations import fingerprint
 from hetdp.experiments.datasets.built_in import BUILT_IN
+from hetdp.experiments.published_figures import PUBLISHED_SETS, Published, published_for
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
 from hetdp.profiles.reading.pairs import open_pairs
@@ -28,8 +30,10 @@ class DataSet:
         Its contents; weights do not matter.
     fingerprint
         Fingerprint of the contents.
-    built_in
-        Whether it is generated.
+    paper
+        Which of the paper's data sets it is, or was made to resemble; None if none.
+    published
+        Points to draw beside it, and to compare sizes with; None if there are none.
     weights
         Where the file has weights, which an evaluation does not use, in words; None if it has none.
     """
@@ -37,14 +41,34 @@ class DataSet:
     name: str
     profiles: Profiles
     fingerprint: str
-    built_in: bool
+    paper: str | None = None
+    published: Published | None = None
     weights: str | None = None
 
 
-def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
-    """Return data sets by the names of built-in ones or by paths of files."""
+def prepare_data(
+    names: Sequence[str], *, k: int, papers: Sequence[str] = (), published: Mapping[str, Published] | None = None
+) -> list[DataSet]:
+    """Return data sets by the names of built-in ones or by paths of files.
+
+    Parameters
+    ----------
+    names
+        What to read or make.
+    k
+        How many neighbours will be looked for.
+    papers
+        Which of the paper's data sets each of them is, in order; nothing if no file is one.
+    published
+        Points by data set: its name in figures, or the paper's. They take the place of the paper's.
+    """
+    if papers and len(papers) != len(names):
+        raise DataError(
+            f"--as must say of each data set which of the paper's it is: {counted(len(names), 'time')}, in the order "
+            f"of --data. Got {len(papers)} instead."
+        )
     found: list[DataSet] = []
-    for name in names:
+    for name, declared in zip(names, papers or [""] * len(names), strict=True):
         if name in BUILT_IN:
             profiles, label, weights = BUILT_IN[name](0), name, None
         else:
@@ -59,9 +83,19 @@ def prepare_data(names: Sequence[str], *, k: int) -> list[DataSet]:
         # A file is never called as a built-in set is: published points belong to those alone.
         while label in {other.name for other in found} or (label in BUILT_IN and not built_in):
             label += "'"
-        found.append(DataSet(label, profiles, fingerprint(profiles), built_in, weights))
+        paper = declared or (PUBLISHED_SETS[name] if built_in else None)
+        points = (published or {}).get(label) or (published or {}).get(paper or "") or published_for(paper)
+        found.append(DataSet(label, profiles, fingerprint(profiles), paper, points, weights))
     if len({one.fingerprint for one in found}) < len(found):
         raise DataError("--data must name different data sets. Got two with the same users and items instead.")
+    known = {name for one in found for name in (one.name, one.paper)}
+    strange = [name for name in published or {} if name not in known]
+    if strange:
+        names_here = ", ".join(sorted(filter(None, known)))
+        raise DataError(
+            f"--published must hold points of the data sets that are evaluated ({names_here}). Got points of "
+            f"{strange[0]!r} instead."
+        )
     return found
 
 

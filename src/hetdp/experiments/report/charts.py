@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hetdp.experiments.figure_points import BY_OVERLAP, TAKING_PART, FigurePoint
+from hetdp.experiments.figure_points import BY_OVERLAP, SAME, TAKING_PART, FigurePoint
 from hetdp.experiments.report.figures import Figure, Series
 
 __all__ = ["panel_chart", "styled", "whole_figure"]
@@ -14,7 +14,7 @@ Specification = dict[str, Any]
 _INK, _MUTED, _LINE = "#22272e", "#5d6673", "#e3e6ea"
 _GROUPS = ["all", TAKING_PART, "fundamentalists", "pragmatists", "unconcerned"]
 #: Short names of dashed lines, where the first word does not do.
-_LABELS = {BY_OVERLAP: "overlap"}
+_LABELS = {BY_OVERLAP: "overlap", SAME: "same"}
 #: Space around the highest and the lowest point, as a share of their distance.
 _AIR = 0.1
 #: Up to this many decades of a logarithmic axis have room for numbers between the powers of ten.
@@ -143,7 +143,7 @@ def _decades(places: Sequence[float]) -> list[float]:
 
 
 def _end_layers(ends: Sequence[FigurePoint], channel: str, along: Mapping[str, Any]) -> list[Specification]:
-    """Return dashed lines for true and random neighbours."""
+    """Return dashed lines for true and random neighbours, and for the same people for everybody."""
     rows: list[dict[str, Any]] = [
         {"name": point.series, "recall": round(point.recall, 5), "printed": point.published} for point in ends
     ]

@@ -1,23 +1,21 @@
-"""The words and tables of a report: the answer of the first screen, the verdicts, the method, every number as CSV."""
+"""The words and tables of a report: the answer of the first screen, the method, every number as CSV."""
 
 import csv
 import io
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from hetdp.core.words import counted, listed
-from hetdp.evaluation.results import SAME, THIRDS, TRUE, Evaluation, ItemRow
+from hetdp.evaluation.results import SAME as SAME_PEOPLE
+from hetdp.evaluation.results import THIRDS, Evaluation, ItemRow
+from hetdp.evaluation.results import TRUE as TRUE_PEOPLE
 from hetdp.experiments.datasets.statistics import Statistics
-from hetdp.experiments.figure_points import BY_OVERLAP, FigurePoint
-from hetdp.experiments.measurements import CONFIDENCE, GapClosed, MeanOverRuns
-from hetdp.experiments.paper_claims import CONCLUSIONS
+from hetdp.experiments.figure_points import BY_OVERLAP, RANDOM, SAME, TRUE, FigurePoint
+from hetdp.experiments.measurements import CONFIDENCE, GapClosed
 from hetdp.experiments.sweep import SweepSettings
-from hetdp.experiments.verdicts import ERROR_RATE, OUTCOMES, Check, Verdict
+from hetdp.experiments.verdicts import Verdict
 
 __all__ = [
     "SweepEvaluation",
@@ -26,9 +24,7 @@ __all__ = [
     "method",
     "numbers_csv",
     "rivals",
-    "tally",
-    "verdict_note",
-    "verdict_rows",
+    "summary",
 ]
 
 #: "It works" means that private neighbours get this far on the way from random to true ones.
@@ -69,7 +65,7 @@ class SweepEvaluation:
 
     def way(self, data: str, recall: float) -> float:
         """Return how far a recall is on the way from random to true neighbours; above 1 is better than the latter."""
-        random, true = self.end(data, "random neighbours"), self.end(data, "true neighbours")
+        random, true = self.end(data, RANDOM), self.end(data, TRUE)
         if random is None or true is None or true <= random:
             return float("nan")
         return (recall - random) / (true - random)
@@ -101,8 +97,36 @@ class SweepEvaluation:
         return None
 
 
+def summary(evaluation: SweepEvaluation) -> str:
+    """Return the answer in two sentences that need no explanation: does it work, does the paper hold."""
+    well: list[str] = []
+    badly: list[str] = []
+    for data, curve in evaluation.gaps_closed.items():
+        if curve:
+            (well if any(one.low >= WORKS and one.loss <= MODERATE for one in curve) else badly).append(data)
+    found = "people whose profiles are blurred before anybody sees them still find others of similar taste"
+    if well and badly:
+        first = f"On {listed(well)}, {found}, nearly as well as without any protection; on {listed(badly)} they do not."
+    elif well:
+        first = f"On {listed(well)}, {found}, nearly as well as without any protection."
+    elif badly:
+        first = f"On {listed(badly)}, people whose profiles are well blurred do not find others of similar taste."
+    else:
+        first = "We looked for people of similar taste again as the paper did, with profiles that noise protects."
+    mine = [verdict for verdict in evaluation.verdicts if not verdict.extended]
+    if not mine:
+        return f"{first} The paper says nothing about such data, so there is nothing of it to confirm or refute."
+    held, broken = (sum(verdict.direction == word for verdict in mine) for word in ("confirmed", "refuted"))
+    rest = len(mine) - held - broken
+    second = (
+        f"Of {counted(len(mine), 'thing')} that the paper concludes about such data, {held} came out the same way in "
+        f"our runs, {broken} the other way, and {rest} {'was' if rest == 1 else 'were'} so in part or not certain."
+    )
+    return f"{first} {second}"
+
+
 def lead(evaluation: SweepEvaluation) -> str:
-    """Return the answer in a few sentences."""
+    """Return the answer with its qualifiers, in a few sentences."""
     found = {data: curve for data, curve in evaluation.gaps_closed.items() if curve}
     pointless = _pointless(evaluation)
     if not found:
@@ -148,7 +172,7 @@ def _pointless(evaluation: SweepEvaluation) -> str:
     names = [
         data
         for data in evaluation.data
-        for random, true in [(evaluation.end(data, "random neighbours"), evaluation.end(data, "true neighbours"))]
+        for random, true in [(evaluation.end(data, RANDOM), evaluation.end(data, TRUE))]
         if random is not None and true is not None and true <= random
     ]
     if not names:
@@ -177,34 +201,40 @@ def answer(evaluation: SweepEvaluation) -> dict[str, Any]:
     rows = []
     for data in evaluation.data:
         curve, facts, gossip = evaluation.published_once(data), evaluation.statistics[data], evaluation.gossip(data)
+        same = evaluation.end(data, SAME)
         shares = {one.loss: one.share for one in evaluation.gaps_closed.get(data, ())}
         cells = [
-            _cell(evaluation.end(data, "random neighbours")),
+            _cell(evaluation.end(data, RANDOM)),
+            None if same is None else _cell(same, evaluation.way(data, same)),
             None if gossip is None else _cell(gossip, evaluation.way(data, gossip)),
             *(_cell(curve[level], shares.get(level)) for level in levels),
             *([_cell(evaluation.end(data, BY_OVERLAP))] if overlap else []),
-            _cell(evaluation.end(data, "true neighbours")),
+            _cell(evaluation.end(data, TRUE)),
         ]
-        if cells[1] is not None and evaluation.comparisons(data):
-            cells[1]["remark"] = f"total loss up to {evaluation.comparisons(data)} epsilon"
+        if cells[2] is not None and evaluation.comparisons(data):
+            cells[2]["remark"] = f"total loss up to {evaluation.comparisons(data)} epsilon"
         words = f"{facts.users:,} people, {facts.items:,} items, {facts.mean_size:.0f} each"
         rows.append({"name": data, "facts": words, "cells": cells})
+    k = evaluation.settings.k
     columns = [
         "random neighbours",
+        f"the same {k} people for everybody, not private",
         "paper's gossip, mean over epsilon",
         *(f"published once, total loss {level:g}" for level in levels),
         *(["true by overlap, not private"] if overlap else []),
         "true by cosine, not private",
     ]
-    k = evaluation.settings.k
     note = (
-        f"Recall: the share of a person's hidden items that their {k} neighbours have. {_people(evaluation.settings)} "
+        f"Recall: the share of a person's hidden items that their {k} neighbours have. It rewards coverage: the same "
+        f"{k} people for everybody, chosen to hold most of what people have, are like nobody, so only what neighbours "
+        "find beyond them is likeness. {_people(evaluation.settings)} "
         "Loss is that of an item of weight 1; an item of weight v loses v times as much, an item of weight 0 nothing. "
         "Gossip ranks by cosine, as in the paper, so its way ends at true neighbours by cosine. Published sketches are "
         "ranked by overlap, so theirs ends at true neighbours by overlap."
     )
     short = [
         "random",
+        "same for everybody, not private",
         "gossip, mean over epsilon",
         *(f"sketch, total loss {level:g}" for level in levels),
         *(["true by overlap, not private"] if overlap else []),
@@ -240,9 +270,10 @@ def method(evaluation: SweepEvaluation) -> list[str]:
         f"both weights) as {settings.score}; sizes are declared public for the cosine, as the paper implies. Noise is "
         "discrete Laplace of scale 1 / epsilon, once per pair of people."
     )
+    beyond = f" Verdicts took up to {settings.looks[-1]} where they were open." if len(settings.looks) > 1 else ""
     runs = (
         f"{counted(settings.runs, 'run')} of every configuration, seeds {settings.seed} to "
-        f"{settings.seed + settings.runs - 1}. A "
+        f"{settings.seed + settings.runs - 1}, in every figure.{beyond} A "
         "seed fixes the test items, the weights and the noise, the same for all configurations. Groups are exact "
         "shares of the people and drawn anew in every run; the paper kept them for a set of runs."
     )
@@ -271,7 +302,7 @@ def rivals(evaluation: SweepEvaluation) -> dict[str, Any]:
     reached = []
     for data, found in evaluation.rivals.items():
         recalls = {row.method: row.recall for row in found.neighbors}
-        reached.append(f"{recalls[SAME]:.3f} on {data}, where true ones reach {recalls[TRUE]:.3f}")
+        reached.append(f"{recalls[SAME_PEOPLE]:.3f} on {data}, where true ones reach {recalls[TRUE_PEOPLE]:.3f}")
     k = evaluation.settings.k
     note = (
         f"Ten recommendations each; a tenth of the items was hidden. {_people(evaluation.settings)} Popularity "
@@ -309,97 +340,3 @@ def numbers_csv(points: Sequence[FigurePoint]) -> str:
         printed = "" if point.published is None else f"{point.published:.6g}"
         writer.writerow([point.figure, point.data, point.panel, point.series, place, *numbers, point.runs, printed])
     return text.getvalue()
-
-
-def tally(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Return how often each word was said about what the paper concludes, and how many verdicts are our extensions."""
-    counts = Counter(verdict.outcome for verdict in verdicts if not verdict.extended)
-    return {
-        "outcomes": [(outcome, counts[outcome]) for outcome in OUTCOMES if counts[outcome]],
-        "extended": sum(verdict.extended for verdict in verdicts),
-    }
-
-
-def verdict_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """Return the table of verdicts, one row for each conclusion."""
-    rows = []
-    for conclusion in CONCLUSIONS:
-        found = [verdict for verdict in verdicts if verdict.conclusion == conclusion]
-        if not found:
-            continue
-        differs = any(verdict.outcome != "confirmed" for verdict in found)
-        rows.append(
-            {
-                "title": conclusion.title,
-                "quote": conclusion.quote,
-                "about": ", ".join(name.removesuffix("_like").capitalize() for name in conclusion.about),
-                "test": conclusion.test,
-                "reason": conclusion.reason if differs else "",
-                "cells": [
-                    {
-                        "data": one.data,
-                        "outcome": one.outcome,
-                        "extended": one.extended,
-                        "printed": _printed(one.checks),
-                        "mixes": [
-                            f"{check.claim.text}: {check.claim.mixes.text}" for check in one.checks if check.claim.mixes
-                        ],
-                    }
-                    for one in found
-                ],
-                "checks": [_check_row(check) for verdict in found for check in verdict.checks],
-            }
-        )
-    return rows
-
-
-def _printed(checks: Sequence[Check]) -> str:
-    if any(check.claim.mixes is not None for check in checks):
-        return ""  # told mix by mix
-    said = {check.published for check in checks} - {""}
-    if not said:
-        return ""
-    return "in part" if len(said) > 1 else {"holds": "yes", "fails": "no"}[said.pop()]
-
-
-def _check_row(check: Check) -> dict[str, str]:
-    claim = check.claim
-    low, high = (None if bound is None else float(np.mean(bound)) for bound in (claim.low, claim.high))
-    if low is None and high is None:
-        bounds = "none"
-    elif low is None:
-        bounds = f"below {high:.4f}"
-    elif high is None:
-        bounds = f"above {low:g}"
-    else:
-        bounds = f"between {low:.4f} and {high:.4f}"
-    return {
-        "data": claim.data,
-        "text": claim.text,
-        "mean": f"{check.found.mean:+.4f}",
-        "interval": _interval(check.found),
-        "bounds": bounds,
-        "outcome": check.outcome,
-        "published": "" if claim.published is None else f"{claim.published:+.4f}",
-    }
-
-
-def _interval(found: MeanOverRuns) -> str:
-    return f"{found.low:+.4f} to {found.high:+.4f}" if math.isfinite(found.low) else "one run only"
-
-
-def verdict_note(verdicts: Sequence[Verdict], runs: int) -> str:
-    """Return how verdicts are reached."""
-    confidence = verdicts[0].confidence if verdicts else 1.0
-    return (
-        f"Each conclusion is put as one or more numbers. A number is a difference within each of {runs} "
-        "runs between configurations with the same test items and the same noise (paired); its interval is Student's t "
-        f"over the runs, at {100 * confidence:.2f} % each, so that all intervals of the table hold together with "
-        f"{1 - ERROR_RATE:.0%} (Bonferroni). Bounds that are shares of the distance between random and true neighbours "
-        "are compared within each run; their means are shown. Confirmed: every number lies within its bounds. Refuted: "
-        "every number lies outside. In part: some do and some do not, or not in as many mixes as the paper says. Open: "
-        "some interval reaches across a bound, and more runs are needed. Not tested: all runs give the same number. "
-        "Cross-checks put a number another way; they are counted among the intervals, but do not decide. Extended by "
-        "us: the paper does not say this about such data. All intervals are about the runs on one data set of each "
-        "kind (other test items, weights and noise), not about other data of the same kind."
-    )

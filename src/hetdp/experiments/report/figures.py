@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hetdp.core.words import listed
-from hetdp.experiments.figure_points import FigurePoint
+from hetdp.experiments.figure_points import RANDOM, FigurePoint
 
 __all__ = ["FIGURES", "Figure", "Series", "differences", "present_series", "remarks"]
 
@@ -235,9 +235,7 @@ def _names(points: Sequence[FigurePoint]) -> list[str]:
 
 def _worse(points: Sequence[FigurePoint], data: str) -> str:
     """Return where the cosine finds neighbours that are worse than random ones: their intervals lie apart."""
-    random = [
-        point for point in points if (point.figure, point.data, point.series) == ("ends", data, "random neighbours")
-    ]
+    random = [point for point in points if (point.figure, point.data, point.series) == ("ends", data, RANDOM)]
     worse = [
         point
         for point in points

@@ -12,12 +12,13 @@ from typing import Any
 
 from hetdp._version import __version__
 from hetdp.core.files import write_whole
-from hetdp.experiments.figure_points import BY_OVERLAP, FigurePoint
+from hetdp.experiments.figure_points import BY_OVERLAP, TRUE, FigurePoint
 from hetdp.experiments.published_figures import published_source
 from hetdp.experiments.report import contents
 from hetdp.experiments.report.charts import panel_chart, styled, whole_figure
-from hetdp.experiments.report.contents import SweepEvaluation, tally, verdict_note, verdict_rows
+from hetdp.experiments.report.contents import SweepEvaluation
 from hetdp.experiments.report.figures import FIGURES, Figure, Series, differences, present_series, remarks
+from hetdp.experiments.report.verdict_table import tally, verdict_note, verdict_rows
 
 __all__ = ["render_html", "write_figures"]
 
@@ -41,12 +42,13 @@ def render_html(evaluation: SweepEvaluation, *, title: str = TITLE) -> str:
         version=__version__,
         date=dt.datetime.now(tz=dt.UTC).date().isoformat(),
         css=Markup(_part("style.css")),  # noqa: S704  (a file of ours)
+        summary=contents.summary(evaluation),
         lead=contents.lead(evaluation),
         answer=contents.answer(evaluation),
         tally=tally(evaluation.verdicts),
         figures=[figure for figure in figures if figure["panels"]],
         verdicts=verdict_rows(evaluation.verdicts),
-        verdict_note=verdict_note(evaluation.verdicts, evaluation.settings.runs),
+        verdict_note=verdict_note(evaluation.verdicts, evaluation.settings.looks),
         differences=differences(evaluation.points),
         remarks=remarks(evaluation.points),
         rivals=contents.rivals(evaluation),
@@ -91,7 +93,7 @@ def _panels(figure: Figure, evaluation: SweepEvaluation, series: Sequence[Series
     found = []
     for data in evaluation.data:
         mine = [point for point in points if point.data == data]
-        hidden = "true neighbours" if figure.key in _RANKED_BY_OVERLAP else BY_OVERLAP
+        hidden = TRUE if figure.key in _RANKED_BY_OVERLAP else BY_OVERLAP
         ends = [
             point
             for point in evaluation.points
