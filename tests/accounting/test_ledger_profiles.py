@@ -72,6 +72,8 @@ def test_charges_of_another_kind_are_refused():
         profiles.charge_profiles(person)
     with pytest.raises(InvalidInput, match="Got one that protects person"):
         Ledger.of_profiles(protects="person").charge_profiles(MODEL)
+    with pytest.raises(InvalidInput, match=r"what the release tells apart \(replacing one item"):
+        profiles.charge_profiles(Guarantee("epsilon", 1.0))
     with pytest.raises(InvalidInput, match="protect"):
         profiles.charge_profiles(Guarantee("epsilon", 1.0, protects="weights"))
     for other in (people, Ledger(limits=[1.0])):
@@ -82,6 +84,7 @@ def test_charges_of_another_kind_are_refused():
         lambda: profiles.charge_people([(["ann"], [1.0])], amount=1),
         lambda: profiles.extend([1.0]),
         lambda: profiles.view(["ann"], limit=1),
+        lambda: profiles.set_dials([], []),
         lambda: hetdp.release(hetdp.stretch(mean, [1.0] * 3), [38, 41, 55], epsilon=1, ledger=profiles),
     ):
         with pytest.raises(InvalidInput, match="ledger must be one of items, rows or people"):

@@ -1,6 +1,7 @@
 """Fits, lists and recommendations add up: in the object, in its copies, and in a ledger."""
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -120,6 +121,50 @@ def test_ledgers_of_another_kind_are_refused():
     ):
         with pytest.raises(InvalidInput, match=words):
             model(ledger=ledger).fit(PROFILES)
+
+
+def test_a_ledger_given_after_the_fit_is_charged_for_what_comes_after():
+    first, second = Ledger.of_profiles(), Ledger.of_profiles()
+    neighbors = model(ledger=first).fit(PROFILES).set_params(ledger=second)
+    neighbors.recommend(1)
+    neighbors.kneighbors(VISITORS)
+    assert (first.total, second.total) == (3, 2)
+    assert model().fit(PROFILES).set_params(ledger=second).recommend(1) is not None
+    assert second.total == 3
+
+
+@pytest.mark.parametrize("name", ["recommend", "for_recipients"])
+def test_what_is_interrupted_was_counted_before(name, monkeypatch):
+    neighbors = model(ledger=Ledger.of_profiles()).fit(PROFILES)
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(type(neighbors._releases.fitted), name, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            neighbors.recommend(1) if name == "recommend" else neighbors.kneighbors(VISITORS)
+        assert neighbors.guarantee_.against(1) == neighbors.ledger.total == 2
+    with monkeypatch.context() as context:
+        context.setattr(estimator, "holdings", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            neighbors.fit(PROFILES)
+    assert neighbors.guarantee_.against(1) == neighbors.ledger.total == 3
+
+
+def test_threads_and_copies_of_a_model_that_was_not_fitted_share_the_count():
+    fresh = model()
+    twin = copy.deepcopy(fresh)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda one: one.fit(PROFILES), [fresh, twin] * 2))
+    assert fresh.guarantee_.against(1) == twin.guarantee_.against(1) == 4
+
+
+def test_public_sizes_are_another_difference_than_a_ledger_counts():
+    ledger = Ledger.of_profiles()
+    with pytest.raises(InvalidInput, match=r"must count losses for what the release tells apart \(swapping"):
+        model(score="cosine", sizes="public", ledger=ledger).fit(PROFILES)
+    assert not ledger.history
 
 
 def test_promises_of_another_kind_do_not_add_up():

@@ -7,7 +7,7 @@ import pytest
 from crowds import tastes
 
 from hetdp import Ledger, PrivateRecommender, Profiles
-from hetdp.core.errors import BudgetExhausted, InvalidInput
+from hetdp.core.errors import BudgetExhausted, DataError, InvalidInput
 from hetdp.recommender import estimator
 
 CROWD = tastes(200)
@@ -76,6 +76,16 @@ def test_copies_share_the_ledger_and_a_pickle_of_it_is_refused():
         twin.fit(CROWD)
     with pytest.raises(TypeError, match="could spend the same budget"):
         pickle.dumps(recommender)
+
+
+def test_a_fit_that_fails_is_counted_too():
+    ledger = Ledger.of_profiles()
+    recommender = model(ledger=ledger, catalogue="private", epsilon=1e-3)
+    for _ in range(3):
+        with pytest.raises(DataError, match="Got none instead"):
+            recommender.fit(CROWD)
+    recommender.set_params(epsilon=100).fit(CROWD)
+    assert recommender.guarantee_.amount == ledger.total == 100.003
 
 
 def test_a_saved_model_tells_what_it_costs_itself(tmp_path):

@@ -21,6 +21,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.vectors import each
 
 __all__ = [
+    "ADDED",
     "BOUNDLESS",
     "DELTA_STEPS",
     "MOST_STEPS",
@@ -39,6 +40,12 @@ __all__ = [
     "steps_of",
     "steps_up",
 ]
+
+#: What differs between two sets of profiles, by what is protected: losses add up for one and the same difference.
+ADDED = {
+    "item": "adding or removing an item of a user",
+    "person": "adding or removing a user with everything that the user has",
+}
 
 UNITS = ("epsilon", "rho")
 

@@ -1,5 +1,6 @@
 """What one object has released so far: losses add up over all its fits, and over its copies."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -7,10 +8,10 @@ from hetdp.accounting.guarantee import Guarantee
 from hetdp.accounting.ledger.ledger import Ledger
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["Counted", "Once", "Tally", "charge"]
+__all__ = ["Once", "Releasing", "Tally", "charge"]
 
 
-class Counted(Protocol):
+class Releasing(Protocol):
     """Something that was released, and may release more."""
 
     @property
@@ -38,7 +39,7 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self._released: list[Counted] = []
+        self._released: list[Releasing] = []
 
     def __copy__(self) -> Self:
         """Return the tally itself: what a copy releases is released by the same object."""
@@ -47,7 +48,7 @@ class Tally:
     def __deepcopy__(self, _: object) -> Self:
         return self
 
-    def add(self, released: Counted) -> None:
+    def add(self, released: Releasing) -> None:
         """Count a release, and whatever else it will release."""
         self._released.append(released)
 
@@ -63,10 +64,11 @@ class Tally:
             ) from error
 
 
-def charge(ledger: Ledger | None, promise: Guarantee, description: str) -> None:
-    """Charge a ledger, if there is one, for a release; to be called before anything is drawn for it."""
-    if ledger is None:
-        return
-    if not isinstance(ledger, Ledger):
-        raise InvalidInput(f"ledger must be a Ledger (Ledger.of_profiles). Got {type(ledger).__name__} instead.")
-    ledger.charge_profiles(promise, description=description)
+def charge(ledgers: Iterable[Ledger | None], promise: Guarantee, description: str) -> None:
+    """Charge each of the ledgers that there are for a release, once; to be called before anything is drawn for it."""
+    for ledger in dict.fromkeys(ledgers):
+        if ledger is None:
+            continue
+        if not isinstance(ledger, Ledger):
+            raise InvalidInput(f"ledger must be a Ledger (Ledger.of_profiles). Got {type(ledger).__name__} instead.")
+        ledger.charge_profiles(promise, description=description)

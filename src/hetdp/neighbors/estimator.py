@@ -138,6 +138,7 @@ class PrivateNeighbors(Estimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+        self._tally = Tally()
 
     def fit(self, X: object, y: object = None) -> Self:  # noqa: ARG002, N803  (names of scikit-learn)
         """Find the neighbours of every user.
@@ -178,18 +179,16 @@ class PrivateNeighbors(Estimator):
             engine.promise, most_recipients=profiles.n_users - 1, public_sizes=public, observed_catalogue=observed,
             simulated=own.simulated,
         )  # fmt: skip
-        tally = getattr(self, "_tally", Tally())
-        tally.total(promised(levels))  # refused, if it is of another kind
-        charge(self.ledger, promised(levels), f"neighbours ({engine.name})")
+        self._tally.total(promised(levels))  # refused, if it is of another kind
+        charge([self.ledger], promised(levels), f"neighbours ({engine.name})")
+        account = _Account(levels, promised)
+        self._tally.add(account)
         how = scoring(score, coded, profiles.sizes, sizes=self.sizes, epsilon=epsilon, stream=own)
         run = Run(own, self._threads, self.progress)
         fitted = engine.fit(coded, how, search, run, holdings(profiles, item_ids))
         significance = fitted.significance[:, :k]
         needed = engine.items_to_stand_out(n_users=profiles.n_users, epsilon=how.pair_epsilon)
-        # Everything at once, so that an interrupted fit leaves the model as it was.
-        account = _Account(levels, promised)
-        tally.add(account)
-        self._tally = tally
+        # Everything at once, so that an interrupted fit leaves the model as it was; it was counted before.
         self._releases = _Releases(engine, account, fitted, own, ledger=self.ledger, public_sizes=public)
         self.simulated_ = own.simulated
         self.significance_, self.report_ = significance, dict(fitted.report)
@@ -240,7 +239,7 @@ class PrivateNeighbors(Estimator):
                 X, self.item_ids_, by_position=self._by_position, names=names, estimator=type(self).__name__
             )
             new = on_fitted_items(asking, self.item_ids_, public_sizes=self._releases.public_sizes)
-            scores, indices, sure = self._releases.lists_for(*new, self._threads)
+            scores, indices, sure = self._releases.lists_for(*new, self._threads, self.ledger)
         if self.significant_only:
             chance = sure < SIGNIFICANT
             scores, indices = np.where(chance, np.nan, scores), np.where(chance, np.int32(-1), indices)
@@ -273,8 +272,8 @@ class PrivateNeighbors(Estimator):
             n,
             None if epsilon is None else fraction("epsilon", epsilon),
             significant_only=self.significant_only,
-            threads=self._threads,
-            progress=self.progress,
+            run=Run(self._releases.stream, self._threads, self.progress),
+            ledger=self.ledger,
         )
         items, scores = made.items[:, :n], made.scores[:, :n]
         there = items >= 0
@@ -449,7 +448,7 @@ class _Releases:
     fitted, stream
         What was found, and where the noise comes from.
     ledger
-        What is charged for whatever is released from now on.
+        What the fit was charged to: whatever comes after is, too, and to the one that the model has by then.
     public_sizes
         Whether sizes of profiles are taken as public.
 
@@ -473,7 +472,7 @@ class _Releases:
         self.recommended: _Recommended | None = None
         self._engine = engine
         self._account = account
-        self._stream = stream
+        self.stream = stream
         self._ledger = ledger
         self.public_sizes = public_sizes
         self._served: dict[bytes, _Lists] = {}
@@ -489,9 +488,11 @@ class _Releases:
     @property
     def simulated(self) -> bool:
         """Whether the noise comes from a seed."""
-        return self._stream.simulated
+        return self.stream.simulated
 
-    def lists_for(self, recipients: Holdings, sizes: NDArray[np.float64], threads: int) -> _Lists:
+    def lists_for(
+        self, recipients: Holdings, sizes: NDArray[np.float64], threads: int, ledger: Ledger | None
+    ) -> _Lists:
         """Return the lists of new recipients of such sizes; those who were served before get the same list again."""
         if not self._engine.newcomers:
             raise InvalidInput("X must be None unless engine='exact': only members take part. Got recipients instead.")
@@ -505,20 +506,20 @@ class _Releases:
             if fresh:
                 self._home.require()
                 lists = self._account.promised(Levels(self._account.levels.pairs), most_recipients=len(fresh))
-                charge(self._ledger, lists, "lists of new recipients")
+                charge([self._ledger, ledger], lists, "lists of new recipients")
+                self._account.calls[len(fresh)] += 1
                 places = np.array(list(fresh.values()), dtype=np.int64)
                 starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(recipients.sizes[places])])
                 new = Holdings(starts, np.concatenate([rows[place] for place in places]))
-                found = self.fitted.for_recipients(new, Run(self._stream, threads))
+                found = self.fitted.for_recipients(new, Run(self.stream, threads))
                 rows_found = zip(found.lists.scores, found.lists.indices, found.significance, strict=True)
                 self._served.update(zip(fresh, rows_found, strict=True))
-                self._account.calls[len(fresh)] += 1
             served = [self._served[key] for key in keys]
         scores = np.stack([one[0] for one in served]) * self.fitted.own_scale(sizes)[:, None]
         return scores, np.stack([one[1] for one in served]), np.stack([one[2] for one in served])
 
     def recommend(
-        self, n: int, epsilon: Fraction | None, *, significant_only: bool, threads: int, progress: Progress | None
+        self, n: int, epsilon: Fraction | None, *, significant_only: bool, run: Run, ledger: Ledger | None
     ) -> _Recommended:
         """Return the recommendations, made when first asked for.
 
@@ -533,11 +534,10 @@ class _Releases:
                 level = levels.pairs + levels.sizes if epsilon is None else epsilon
                 if not self._engine.free_recommendations:
                     votes = self._account.promised(Levels(Fraction(0), recommendations=level))
-                    charge(self._ledger, votes, "recommendations")
-                run = Run(self._stream, threads, progress)
+                    charge([self._ledger, ledger], votes, "recommendations")
+                    self._account.levels = replace(levels, recommendations=levels.recommendations + level)
                 items, scores = self.fitted.recommend(n, epsilon=level, significant_only=significant_only, run=run)
                 self.recommended = _Recommended(items, scores, level, significant_only)
-                self._account.levels = replace(levels, recommendations=level)
             made = self.recommended
         most, level, only = made.items.shape[1], made.epsilon, made.significant_only
         if n > most or (epsilon is not None and epsilon != level) or only != significant_only:

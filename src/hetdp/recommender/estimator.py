@@ -160,7 +160,7 @@ class PrivateRecommender(Estimator):
         crowd.add(parts, dials)
         crowd.publish()
         # Everything at once, so that an interrupted fit leaves the model as it was.
-        self._keep(crowd, parts)
+        self._crowd, self._published, self._own = crowd, None, parts
         return self
 
     def partial_fit(
@@ -208,14 +208,8 @@ class PrivateRecommender(Estimator):
             if crowd.settings not in (self._settings(), self._settings(given=True)):
                 raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
         crowd.add(parts, dials)
-        self._keep(crowd, None)
+        self._crowd, self._own = crowd, None
         return self
-
-    def _keep(self, crowd: Crowd, own: Parts | None) -> None:
-        """Take a crowd, and count it, if it is a new one."""
-        if crowd is not self._crowd:
-            self._tally.add(Once(crowd.guarantee))
-        self._crowd, self._published, self._own = crowd, None, own
 
     def _dials(self, parts: Parts, given: UserWeights) -> PersonDials | None:
         if given is None:
@@ -237,7 +231,8 @@ class PrivateRecommender(Estimator):
         settings = self._settings(given=given is not None)
         promised = promise(settings, simulated=own.simulated)
         self._tally.total(promised)  # refused, if it is of another kind
-        charge(self.ledger, promised, f"model ({self.release})")
+        charge([self.ledger], promised, f"model ({self.release})")
+        self._tally.add(Once(promised))  # also if it fails: that it does may tell something
         return Crowd(
             settings,
             parts,

@@ -1,12 +1,12 @@
 """What a model promises, before or after the fact."""
 
+from hetdp.accounting.composition import ADDED
 from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.mechanisms.plan import float_up
 from hetdp.recommender.settings import ModelSettings
 
 __all__ = ["promise"]
 
-_ADDED = "adding or removing an item of a user"
 _EVERYBODY = "everybody together, whatever else they know"
 _OTHERS = "everybody but the holder of the profiles, together, whatever else they know"
 _NOBODY_TRUSTED = "Nobody needs to be trusted: each person can draw the own sketch at home."
@@ -18,7 +18,6 @@ _HOLDER = (
 _OBSERVED = "Names of items that somebody counts are taken as public: that somebody has them is given away."
 _LISTS = "It is about the model: a list or an explanation comes from the exact own profile, and is for its owner only."
 _MATRIX = "Whoever holds the profiles is trusted with them, and publishes one noisy matrix."
-_PERSON = "adding or removing a user with everything that the user has"
 _USERS = "Names of users are taken as public."
 
 
@@ -40,7 +39,7 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
         "epsilon",
         float_up(settings.epsilon),
         "values",
-        _ADDED,
+        ADDED["item"],
         _OTHERS if private else _EVERYBODY,
         delta=float_up(settings.delta) if private else 0.0,
         remarks=(*trust, _USERS, _LISTS),
@@ -50,6 +49,7 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
 
 def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
     rho = float(settings.rho)
+    protected = "item" if settings.unit == "item" else "person"
     if settings.unit == "item":
         whom = (_USERS,)
     else:
@@ -62,11 +62,11 @@ def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
         "rho",
         rho,
         "values",
-        _ADDED if settings.unit == "item" else _PERSON,
+        ADDED[protected],
         _OTHERS,
         delta=float_up(settings.names_delta),
         at_weight_one=(float_up(settings.epsilon), float_up(settings.delta)),
-        protected="item" if settings.unit == "item" else "person",
+        protected=protected,
         remarks=(_MATRIX, *names, *whom, _LISTS),
         simulated=simulated,
     )

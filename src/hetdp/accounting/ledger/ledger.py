@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hetdp.accounting.composition import (
+    ADDED,
     DELTA_STEPS,
     UNITS,
     delta_steps,
@@ -81,6 +82,12 @@ class Promised(Protocol):
 
     @property
     def protected(self) -> str: ...
+
+    @property
+    def adjacent(self) -> str: ...
+
+    @property
+    def factor(self) -> str: ...
 
     @property
     def delta(self) -> float: ...
@@ -703,7 +710,8 @@ class Ledger:
         Examples
         --------
         >>> from hetdp.accounting import Guarantee
-        >>> Ledger.of_profiles(limit=3).preview_profiles(Guarantee("epsilon", 1.0))
+        >>> promise = Guarantee("epsilon", 1.0, adjacent="adding or removing an item of a user")
+        >>> Ledger.of_profiles(limit=3).preview_profiles(promise)
         2.0
         """
         state = self._peek()
@@ -770,6 +778,7 @@ class Ledger:
             raise InvalidInput(f"dials must hold one dial per id ({len(wanted)}). Got {checked.size} instead.")
 
         def change(state: State) -> tuple[State, list[Entry]]:
+            state.require(of_profiles=False)
             known = state.accounts.ids or Ids.none()
             places = known.find(wanted)
             if (places < 0).any():
@@ -1012,6 +1021,11 @@ def _charge_of(state: State, guarantee: Promised, description: str) -> Charge:
         raise InvalidInput(
             f"ledger must protect what the release does ({guarantee.protected}). Got one that protects "
             f"{protects} instead."
+        )
+    if (guarantee.adjacent, guarantee.factor) != (ADDED[protects], "v_i"):
+        raise InvalidInput(
+            f"ledger must count losses for what the release tells apart ({guarantee.adjacent}). Got one that counts "
+            f"them for {ADDED[protects]} instead."
         )
     level = guarantee.level(state.totals.colluders or 1)
     return Charge((), guarantee.unit, description, level, delta=guarantee.delta)

@@ -13,6 +13,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.accounting.composition import ADDED
 from hetdp.accounting.guarantee import Guarantee, Recipients
 from hetdp.core.checks import whole
 from hetdp.core.randomness import Stream
@@ -45,7 +46,6 @@ _BATCH = 512
 POPULARITY_SHARE = Fraction(1, 10)
 
 _SWAPPED = "swapping an item of a user for another one (sizes of profiles are declared public)"
-_ADDED = "adding or removing an item of a user"
 _OWN = "A list is made from the own profile of its recipient, and says so much about it: it is for them only."
 _NAMES = "Names of users, and of items that somebody counts, are taken as public."
 
@@ -302,7 +302,7 @@ class Engine(ABC):
         remarks = (self.remark(per_recipient, most_recipients, factor), _OWN, _NAMES if observed_catalogue else None)
         lists = Guarantee.of_lists(
             Recipients(per_recipient, shared, most_recipients, together=self.together),
-            adjacent=_SWAPPED if public_sizes else _ADDED,
+            adjacent=_SWAPPED if public_sizes else ADDED["item"],
             adversary=self.adversary,
             factor=factor,
             remarks=tuple(remark for remark in remarks if remark is not None),
