@@ -3,13 +3,14 @@
 import functools
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hetdp.accounting.composition import add_up
 from hetdp.accounting.guarantee import Guarantee
+from hetdp.accounting.label import Label, LabelOptions
 from hetdp.accounting.ledger.ledger import Chargeable
 from hetdp.accounting.planning import plan
 from hetdp.accounting.releasing import Release, answered
@@ -70,7 +71,14 @@ class ByDial:
             "confidence": next((answer["confidence"] for answer in shown if answer["confidence"]), None),
             "levels": levels,
             "guarantee": self.guarantee.text,
+            "promise": self.guarantee.facts(),
         }
+
+    def label(self, **options: Unpack[LabelOptions]) -> Label:
+        """Return a card that says what publishing all of it means to people; see `Guarantee.label`."""
+        first = self.answers[0]
+        titled: LabelOptions = {"title": f"A {first.query} for each level of dials", **options}
+        return Label.of(self.guarantee, mechanism=f"{first.query}, noise: {first.noise}", **titled)
 
 
 def release_by_dial(

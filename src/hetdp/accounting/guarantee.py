@@ -2,17 +2,19 @@
 
 import functools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.composition import add_up, group_loss
+from hetdp.accounting.label import Label, LabelOptions
 from hetdp.core.checks import not_negative, one_of, positive, whole
-from hetdp.core.errors import InvalidInput
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.mechanisms.plan import product_up
 from hetdp.profiles import PrivacyWeights
 
@@ -338,6 +340,65 @@ class Guarantee:
         """
         return group_loss(self.loss[list(items)], self.unit)
 
+    def label(self, **options: Unpack[LabelOptions]) -> Label:
+        """Return a card that says what the promise means to people: text, HTML, SVG and JSON.
+
+        Parameters
+        ----------
+        **options
+            `title`, `dials`, `items`, `ledger` and `date`: see `hetdp.accounting.label.LabelOptions`.
+
+        Examples
+        --------
+        >>> Guarantee("epsilon", 1.0).label(title="Mean age").headline
+        'Of 100 people like you, a curious reader would be right about 74 instead of 50.'
+        """
+        return Label.of(self, **options)
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything that the promise says in public, ready for JSON; `of_facts` reads it.
+
+        Examples
+        --------
+        >>> facts = Guarantee("epsilon", 1.0, weights=PrivacyWeights([0.5])).facts()
+        >>> facts["unit"], facts["amount"], "weights" in facts
+        ('epsilon', 1.0, False)
+        """
+        shown = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "weights"}
+        lists = self.recipients
+        if lists is not None:
+            shown["recipients"] = {
+                "each": str(lists.each),
+                "shared": str(lists.shared),
+                "most": lists.most,
+                "together": lists.together,
+                "others": [[str(each), most] for each, most in lists.others],
+            }
+        converted = None if self.at_weight_one is None else list(self.at_weight_one)
+        return {**shown, "at_weight_one": converted, "remarks": list(self.remarks)}
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, Any]) -> "Guarantee":
+        """Return the promise that facts are about; what they say besides is left aside.
+
+        Examples
+        --------
+        >>> Guarantee.of_facts(Guarantee("rho", 0.5, protected="row").facts())
+        Guarantee(unit='rho', amount=0.5, protects='values')
+        """
+        names = {one.name for one in fields(cls)} - {"weights"}
+        try:
+            known = {name: fact for name, fact in facts.items() if name in names}
+            known |= {name: str(known[name]) for name in ("adjacent", "adversary", "factor") if name in known}
+            known["protected"] = one_of("protected", known.get("protected", "item"), ("item", "row", "person"))
+            known["remarks"] = tuple(str(remark) for remark in known.get("remarks", ()))
+            lists, converted = known.get("recipients"), known.get("at_weight_one")
+            known["recipients"] = None if lists is None else _recipients_of(lists)
+            known["at_weight_one"] = None if converted is None else (float(converted[0]), float(converted[1]))
+            return cls(**known)
+        except Exception:  # noqa: BLE001  (a file from elsewhere chooses what goes wrong)
+            raise DataError("a guarantee must be facts as hetdp writes them. Got others instead.") from None
+
     def public(self) -> "Guarantee":
         """Return the promise without the weights, safe to publish.
 
@@ -438,6 +499,12 @@ def _composed_adversary(parts: Sequence[Guarantee]) -> str:
     if len(adversaries) == 1 and _RECIPIENT not in adversaries:
         return parts[0].adversary
     return "anyone who sees all of these releases, whatever else they know"
+
+
+def _recipients_of(facts: Mapping[str, Any]) -> Recipients:
+    others = tuple((Fraction(str(each)), int(most)) for each, most in facts.get("others", ()))
+    each, shared = Fraction(str(facts["each"])), Fraction(str(facts["shared"]))
+    return Recipients(each, shared, int(facts["most"]), together=bool(facts["together"]), others=others)
 
 
 def _composed_weights_amount(parts: Sequence[Guarantee]) -> float | None:

@@ -3,13 +3,14 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hetdp._version import __version__
 from hetdp.accounting.guarantee import Guarantee
+from hetdp.accounting.label import Label, LabelOptions
 from hetdp.accounting.ledger.ledger import Chargeable
 from hetdp.accounting.planning import plan
 from hetdp.core.checks import Real
@@ -145,11 +146,26 @@ class Release:
             "epsilon": self.epsilon,
             "rho": self.rho,
             "guarantee": self.guarantee.text,
+            "promise": self.guarantee.facts(),
             "version": self.version,
         }
 
+    def label(self, **options: Unpack[LabelOptions]) -> Label:
+        """Return a card that says what publishing this means to people; see `Guarantee.label`.
+
+        Examples
+        --------
+        >>> from hetdp.mechanisms import queries, stretching
+        >>> from hetdp.profiles import Box
+        >>> stretched = stretching.stretch(queries.total(Box.uniform(0, 1, size=2)), [1, 0.5])
+        >>> release(stretched, [1, 1], epsilon=1.0).label().title
+        'A released total'
+        """
+        titled: LabelOptions = {"title": f"A released {self.query}", **options}
+        return Label.of(self.guarantee, mechanism=f"{self.query}, noise: {self.noise}", **titled)
+
     def _repr_html_(self) -> str:
-        shown = {**self._shown(), **({"simulated": "yes: do not publish"} if self.simulated else {})}
+        shown = {**self._shown(), "promise": None, **({"simulated": "yes: do not publish"} if self.simulated else {})}
         left = "text-align:left"
         rows = "".join(
             f"<tr><th style='{left}'>{escape(name)}</th><td style='{left}'>{escape(str(value))}</td></tr>"

@@ -18,6 +18,7 @@ from hetdp.cli.completion import completion
 from hetdp.cli.datasets import datasets
 from hetdp.cli.demo import demo
 from hetdp.cli.evaluate import evaluate
+from hetdp.cli.label import label
 from hetdp.cli.learn import learn
 from hetdp.cli.neighbors import neighbors
 from hetdp.cli.network import network
@@ -43,6 +44,7 @@ for command in (
     release,
     compare,
     budget,
+    label,
     neighbors,
     learn,
     recommend,

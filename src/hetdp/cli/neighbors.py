@@ -18,6 +18,7 @@ from hetdp.cli.output import (
     available_processors,
     check_ending,
     check_writable,
+    guarantee_facts,
     output_options,
     plain,
     print_facts,
@@ -317,8 +318,7 @@ class SearchCommand:
     def _guarantee_facts(self, guarantee: "Guarantee") -> dict[str, Any]:
         """Return a promise in words and numbers."""
         return {
-            "text": guarantee.text,
-            "adversary": guarantee.adversary,
+            **guarantee_facts(guarantee),
             "against_one": guarantee.against(1),
             "per_recipient": guarantee.per_recipient,
             "shared": guarantee.shared,

@@ -279,17 +279,8 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
 
 
 def guarantee_facts(guarantee: "Guarantee") -> dict[str, Any]:
-    """Return a promise that all see alike, in words and numbers."""
-    return {
-        "text": guarantee.text,
-        "adversary": guarantee.adversary,
-        "protected": guarantee.protected,
-        "unit": guarantee.unit,
-        "amount": guarantee.amount,
-        "delta": guarantee.delta,
-        "at_weight_one": guarantee.at_weight_one,
-        "adjacent": guarantee.adjacent,
-    }
+    """Return a promise in words and numbers."""
+    return {"text": guarantee.text, **guarantee.facts()}
 
 
 def print_promise(guarantee: "Guarantee", *, of: str = "guarantee", in_full: str = "--json, -o") -> None:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting import Guarantee, Ledger
+from hetdp.accounting.label import Label, LabelOptions
 from hetdp.accounting.tally import Tally, charge
 from hetdp.core.checks import Real, fraction, one_of, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
@@ -337,6 +338,21 @@ class PrivateNeighbors(Estimator):
         """The promise of everything that this object and its copies have released."""
         self._require_fit()
         return replace(self._tally.total(), simulated=self.simulated_)
+
+    def label(self, **options: Unpack[LabelOptions]) -> Label:
+        """Return a card that says what everything released so far means to people; see `Guarantee.label`.
+
+        Examples
+        --------
+        >>> profiles = Profiles.from_pairs(["ann", "ann", "bob", "cy"], ["tea", "jazz", "tea", "jazz"])
+        >>> PrivateNeighbors(epsilon=1, n_neighbors=1).fit(profiles).label().title
+        'Lists of similar people'
+        """
+        promised, engine = self.guarantee_, self._checked()[0]
+        local = engine.name == "sketch" and self.catalogue == "given"
+        titled: LabelOptions = {"title": "Lists of similar people", "ledger": self.ledger, **options}
+        how = f"{engine.help}, with noise (engine {engine.name})"
+        return Label.of(promised, mechanism=how, trust="local" if local else "holder", **titled)
 
     def promise(self, n_users: int, *, recommendations: Real | None = None) -> Guarantee:
         """Return what a fit of so many users would promise, before anything is drawn.

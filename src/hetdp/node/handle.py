@@ -6,9 +6,13 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from hetdp.accounting.guarantee import Guarantee, in_digits
+from hetdp.accounting.label import Label, LabelOptions, Spending, left_of
 from hetdp.core.errors import DataError
+from hetdp.core.words import duration
+from hetdp.mechanisms.plan import float_up
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.learning import ENOUGH
 from hetdp.node.neighbors import Neighbor, find_neighbors, votes
@@ -19,9 +23,12 @@ from hetdp.node.protocol.node import Traffic
 from hetdp.node.recommendations import Findings, Recommendation, crowd_places
 from hetdp.node.settings import NodeSettings, read_settings
 from hetdp.node.storage.folder import IDENTITY, MODEL, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
+from hetdp.node.storage.ledger import most_steps
 from hetdp.node.storage.model_file import CrowdModel, load_model
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.store import NodeStore
+
+EVERYBODY = "everybody together, whatever else they know"
 
 __all__ = ["EpochClock", "NodeHandle", "Status", "how_to_be_invited"]
 
@@ -228,6 +235,26 @@ class NodeHandle:
             items=counts.size,
             exhausted=counts.exhausted,
             clock_behind=clock.published_epoch is not None and clock.published_epoch > clock.epoch,
+        )
+
+    def label(self, **options: Unpack[LabelOptions]) -> Label:
+        """Return a card that says what taking part means: public parameters, and how many sketches there were.
+
+        Nothing in it depends on items or dials.
+        """
+        network, limit = self.network, self.store.ledger.default_limit()
+        epochs = most_steps(limit, network.epsilon) // FULL_DIAL
+        spent = float(in_digits(network.epsilon * min(epochs, len(self.store.publications.all()))))
+        again = (
+            f"This is about one sketch. There is one every {duration(network.epoch_length_s)}, and each costs as much "
+            "again, until an item has reached its limit; then it no longer counts."
+        )
+        added = "adding or removing an item of the own list"
+        promise = Guarantee("epsilon", float_up(network.epsilon), "values", added, EVERYBODY, remarks=(again,))
+        titled: LabelOptions = {"title": f"A node of the network {network.name}", **options}
+        spending = Spending("epsilon", spent, 0.0, left_of(limit, spent), EVERYBODY)
+        return Label.of(
+            promise, mechanism="one noisy sketch of the own list per epoch", trust="local", spending=spending, **titled
         )
 
     def next_sketch(self) -> dict[str, Any]:

@@ -4,12 +4,13 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting import Guarantee, Ledger
+from hetdp.accounting.label import Label, LabelOptions
 from hetdp.accounting.tally import Once, Tally, charge
 from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
@@ -370,6 +371,14 @@ class PrivateRecommender(Estimator):
         """The promise of every model that this object and its copies have learned, against everybody together."""
         self._require_fit()
         return replace(self._tally.total(), simulated=self.simulated_)
+
+    def label(self, **options: Unpack[LabelOptions]) -> Label:
+        """Return a card that says what publishing the model means to people; see `Guarantee.label`."""
+        made = self._public.settings
+        how = "one noisy matrix" if made.release == "matrix" else "one noisy sketch of every profile"
+        local = made.release == "sketch" and made.catalogue == "given"
+        titled: LabelOptions = {"title": "A model that recommends", "ledger": self.ledger, **options}
+        return Label.of(self.guarantee_, mechanism=how, trust="local" if local else "holder", **titled)
 
     @property
     def item_ids_(self) -> Ids:

@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 from hetdp._version import __version__
 from hetdp.accounting.guarantee import Guarantee
+from hetdp.accounting.label import Label, LabelOptions
 from hetdp.core.errors import SimulatedResult
 from hetdp.core.files import as_frame
-from hetdp.core.words import counted
+from hetdp.core.words import counted, listed
 from hetdp.mechanisms.ratios import Estimate
 from hetdp.tables.plan import TablePlan
 
@@ -148,8 +149,14 @@ class TableAnswer:
             "noise_scale": self.plan.scales,
             "remarks": list(self.remarks),
             "guarantee": self.guarantee.text,
+            "promise": self.guarantee.facts(),
             "version": self.version,
         }
+
+    def label(self, **options: Unpack[LabelOptions]) -> Label:
+        """Return a card that says what publishing the table means to people; see `Guarantee.label`."""
+        titled: LabelOptions = {"title": f"A released table: {listed(list(self.plan.aggregates))}", **options}
+        return Label.of(self.guarantee, mechanism="sums of stretched numbers, noise: laplace", **titled)
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ from hetdp.accounting.composition import (
     losses_of,
     steps_down,
 )
+from hetdp.accounting.label import Label, LabelOptions, Spending
 from hetdp.accounting.ledger.accounts import Accounts, Totals
 from hetdp.accounting.ledger.file import LedgerFile, is_there, resolved
 from hetdp.accounting.ledger.identity import Ids
@@ -789,6 +790,35 @@ class Ledger:
             return replace(state, totals=replace(state.totals, dialled=True), roll=changed), []
 
         self._update(change)
+
+    def label(self, **options: Unpack[LabelOptions]) -> Label:
+        """Return a card that says what everything charged so far means to people; see `Guarantee.label`.
+
+        Where nothing has been charged yet, it is about all that the limit allows.
+
+        Privacy
+        -------
+        Public: it looks at the running total, the history and the limit of everybody, and at no account.
+
+        Examples
+        --------
+        >>> print(Ledger.of_people(limit=1).label().headline)
+        Of 100 people like you, a curious reader would be right about 74 instead of 50.
+        """
+        from hetdp.accounting.guarantee import Guarantee
+
+        spending = Spending.of(self)
+        level, title = spending.spent, "Everything that was charged to one ledger"
+        if not level and spending.left:
+            level, title = spending.left, "Everything that a ledger allows"
+        if not level:
+            raise InvalidInput("a ledger must have a charge or a limit of everybody to be labelled. Got none instead.")
+        promise = Guarantee(
+            spending.unit, level, adjacent=f"a change of one {self.protects}, as releases charged here have it",
+            adversary=spending.against, delta=spending.delta, protected=self.protects,
+        )  # fmt: skip
+        titled: LabelOptions = {"title": title, **options}
+        return Label.of(promise, spending=spending, **titled)
 
     def view(
         self, items: Iterable[str | int] | Ids, *, limit: float | None = None, new_people: bool = False

@@ -1,0 +1,468 @@
+"""How a label looks, as text, HTML and a picture: consequences first, small print last, no request to elsewhere."""
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from hetdp.accounting.guarantee import in_digits
+from hetdp.accounting.label import SCHEMA, SCHEMA_VERSION, Label, Odds, Spending, posterior
+from hetdp.mechanisms.plan import float_up
+
+if TYPE_CHECKING:
+    from hetdp.accounting.guarantee import Guarantee
+
+__all__ = ["as_html", "as_record", "as_svg", "as_text"]
+
+_COLUMNS = 80
+_SEVERAL = {"item": "items", "row": "rows", "person": "people"}
+#: Foreground, quieter text, lines, background; people before, those on top, the rest.
+_LIGHT = {
+    "ink": "#1a1c1e",
+    "quiet": "#4a5058",
+    "line": "#c3c9d1",
+    "paper": "#ffffff",
+    "before": "#55708f",
+    "more": "#c2410c",
+}
+_DARK = {
+    "ink": "#e8eaed",
+    "quiet": "#b3bac4",
+    "line": "#4c5561",
+    "paper": "#16191d",
+    "before": "#8fa8c8",
+    "more": "#fb923c",
+}
+
+
+@dataclass(frozen=True)
+class _Table:
+    """How sure a reader can be: a row per prior, a column per dial."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def _table(label: Label) -> _Table:
+    dials = list(dict.fromkeys(odds.dial for odds in label.odds))
+    named = [f"dial {dial:g}" for dial in dials] if label.guarantee.protects == "values" else ["any dial"]
+    rows: dict[str, list[str]] = {}
+    for odds in label.odds:
+        rows.setdefault(_row_name(label, odds), []).append(odds.people)
+    return _Table(("before reading", *named), tuple((name, *cells) for name, cells in rows.items()))
+
+
+def _row_name(label: Label, odds: Odds) -> str:
+    return (
+        f"{odds.before}"
+        if odds.items == 1
+        else f"{odds.before}, {odds.items:,} {_SEVERAL[label.guarantee.protected]} at once"
+    )
+
+
+def _sections(label: Label) -> Iterator[tuple[str, list[str]]]:
+    """Yield headings with their sentences, all but the headline and the table."""
+    promise = label.guarantee
+    if promise.simulated:
+        yield (
+            "What to do",
+            ["This is fit for trying things out. Make it again without a seed before anybody relies on it."],
+        )
+        return
+    yield "Who may be reading", [*_readers(label), f"Trust: {label.trust_text}."]
+    if label.spending is not None:
+        yield "What it adds up to", list(_spent(label, label.spending))
+    if promise.remarks:
+        yield "What else to know", list(promise.remarks)
+
+
+def _readers(label: Label) -> Iterator[str]:
+    adversary = label.guarantee.adversary
+    yield f"{adversary[:1].upper()}{adversary[1:]}."
+    if label.colluders is not None:
+        number, level = label.colluders
+        twice = 2 if label.guarantee.factor != "v_i" else 1
+        right = _people(posterior(50, float_up(level * twice), min(1.0, label.guarantee.delta * twice)))
+        yield f"{number} such readers who put what they have together would be right about {right}."
+
+
+def _spent(label: Label, spending: Spending) -> Iterator[str]:
+    if not spending.spent:
+        yield "Nothing has been spent yet."
+    else:
+        chance = f" and delta = {in_digits(spending.delta)}" if spending.delta else ""
+        level = f"{spending.unit} = {_figure(spending.spent)}{chance}"
+        right = "" if label.spent_odds is None else f" would be right about {_people(label.spent_odds)} of 100"
+        yield f"So far, at a dial of 1: {level}. Whoever has read all of it{right}, instead of 50."
+    if spending.left is not None:
+        left = f"{spending.unit} = {_figure(spending.left, up=False)}"
+        yield f"Left: {left}. When that is used up, nothing more is released."
+    yield f"Counted against {spending.against}."
+
+
+def _people(after: Decimal) -> str:
+    return f"{after.quantize(Decimal(1), rounding=ROUND_CEILING)}"
+
+
+def _figure(number: float, *, up: bool = True) -> str:
+    """Return a number in six digits, rounded up, or down."""
+    if math.isinf(number):
+        return "without limit"
+    shown = in_digits(number) if number else "0"
+    return shown if up or float(shown) <= number else f"{math.floor(number * 1e6) / 1e6:g}"
+
+
+def _under_headline(label: Label) -> str:
+    if label.guarantee.protects == "weights":
+        return f"They want to know {label.question}. Your values play no part in it."
+    return f"They want to know {label.question}, with its dial at {label.dials[0]:g}."
+
+
+_CAPTION = "How many of 100 such people a reader may be sure of, after reading"
+_ROUNDED = "Rounded up. A dial of 0 keeps a thing out altogether: nobody learns anything about it."
+
+
+def _small_print(label: Label) -> list[tuple[str, str]]:
+    promise = label.guarantee
+    found = [
+        ("level at a dial of 1", _level(label)),
+        ("protected", f"{promise.protected}: {promise.adjacent}"),
+        ("made by", label.mechanism),
+        ("date", label.date),
+        ("software", f"hetdp {label.version}"),
+    ]
+    return [(name, fact) for name, fact in found if fact is not None]
+
+
+def _level(label: Label) -> str:
+    """Return the numbers of the promise at a dial of 1, for those who know them."""
+    promise = label.guarantee
+    if promise.simulated:
+        return "none"
+    text = f"{promise.unit} = {in_digits(promise.amount)}"
+    if promise.unit == "rho":
+        epsilon, delta = label.level()
+        return f"{text} (zCDP), which implies epsilon = {in_digits(epsilon)} with delta = {in_digits(delta)}"
+    return f"{text}, delta = {in_digits(promise.delta)}" if promise.delta else text
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+
+
+def as_text(label: Label) -> str:
+    """Return a label as text of at most 80 columns."""
+    lines = [*_filled(f"Privacy label: {_printable(label.title)}"), ""]
+    lines[-1] = "=" * max(map(len, lines))
+    lines += ["", *_filled(label.headline)]
+    if not label.guarantee.simulated:
+        lines += [
+            *_filled(_under_headline(label)),
+            "",
+            f"{_CAPTION}:",
+            *_text_table(_table(label)),
+            *_filled(_ROUNDED, 2),
+        ]
+    for heading, sentences in _sections(label):
+        lines += ["", heading]
+        for sentence in sentences:
+            lines += _filled(sentence, 2)
+    lines += ["", "Small print"]
+    for name, fact in _small_print(label):
+        lines += _filled(f"{name}: {_printable(fact)}", 2, hanging=4)
+    return "\n".join(lines) + "\n"
+
+
+def _text_table(table: _Table) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
+    rows = []
+    for row in (table.header, *table.rows):
+        cells = [
+            cell.ljust(width) if not place else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        rows.append("  " + "   ".join(cells).rstrip())
+    return rows
+
+
+def _filled(text: str, indent: int = 0, hanging: int | None = None) -> list[str]:
+    rest = " " * (indent if hanging is None else hanging)
+    return textwrap.wrap(
+        text, _COLUMNS, initial_indent=" " * indent, subsequent_indent=rest, break_on_hyphens=False
+    ) or [""]
+
+
+def _printable(text: str) -> str:
+    """Return text without what moves the cursor of a terminal."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+# -- HTML -------------------------------------------------------------------------------------------------------------
+
+
+def as_html(label: Label, *, page: bool) -> str:
+    """Return a label as a page of its own, or as a part of one."""
+    title = escape(_printable(label.title))
+    parts = [
+        f'<article class="hetdp-label" lang="en" aria-label="Privacy label: {title}">',
+        f"<style>{_style()}</style>",
+    ]
+    parts += [
+        f"<header><p>Privacy label</p><h1>{title}</h1></header>",
+        f'<p class="headline">{escape(label.headline)}</p>',
+    ]
+    if not label.guarantee.simulated:
+        parts += [
+            f"<p>{escape(_under_headline(label))}</p>",
+            _html_picture(label),
+            _html_table(_table(label)),
+            f"<p class='quiet'>{escape(_ROUNDED)}</p>",
+        ]
+    for heading, sentences in _sections(label):
+        parts.append(f"<h2>{escape(heading)}</h2>")
+        parts += [f"<p>{escape(_printable(sentence))}</p>" for sentence in sentences]
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(_printable(fact))}</dd>" for name, fact in _small_print(label))
+    parts += [f"<h2>Small print</h2><dl>{rows}</dl>", "</article>"]
+    body = "\n".join(parts)
+    if not page:
+        return body
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    scheme = '<meta name="color-scheme" content="light dark">'
+    canvas = f"{_colours('body')}body{{margin:0;background:var(--paper)}}"
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head>{head}{scheme}<title>Privacy label: {title}</title>'
+        f"<style>{canvas}</style></head>\n<body>\n<main>\n{body}\n</main>\n</body></html>\n"
+    )
+
+
+def _colours(selector: str) -> str:
+    """Return the rules that give a label its colours, light and dark."""
+    light, dark = (";".join(f"--{name}:{colour}" for name, colour in colours.items()) for colours in (_LIGHT, _DARK))
+    return f"{selector}{{{light}}}@media(prefers-color-scheme:dark){{{selector}{{{dark}}}}}"
+
+
+def _style() -> str:
+    rules = {
+        "": "box-sizing:border-box;max-width:42rem;margin:1.5rem auto;padding:1.25rem 1.5rem;"
+        "border:1px solid var(--line);border-radius:.5rem;"
+        "background:var(--paper);color:var(--ink);font:1rem/1.5 system-ui,sans-serif",
+        " header p": "margin:0;color:var(--quiet);font-size:.875rem",
+        " h1": "margin:0;font-size:1.25rem;line-height:1.3;overflow-wrap:anywhere",
+        " h2": "margin:1.25rem 0 .25rem;font-size:1rem",
+        " p": "margin:.25rem 0",
+        " .headline": "margin:1rem 0 .25rem;font-size:1.5rem;font-weight:600;line-height:1.3",
+        " .quiet": "color:var(--quiet);font-size:.875rem",
+        " figure": "display:flex;flex-wrap:wrap;gap:.5rem 1.25rem;align-items:center;margin:1rem 0",
+        " figure svg": "flex:none",
+        " figcaption": "flex:1 1 14rem",
+        " .key": "display:inline-block;width:.8em;height:.8em;margin-right:.4em;border-radius:50%;"
+        "border:1px solid transparent",
+        " .before": "background:var(--before);fill:var(--before)",
+        " .more": "background:var(--more);fill:var(--more)",
+        " .rest": "background:none;fill:none;stroke:var(--quiet);border-color:var(--quiet)",
+        " table": "width:100%;margin-top:1rem;border-collapse:collapse;font-variant-numeric:tabular-nums",
+        " caption": "padding-bottom:.25rem;text-align:left;font-weight:600",
+        " th,.hetdp-label td": "padding:.3rem .5rem;border-bottom:1px solid var(--line);text-align:right",
+        " td:last-child,.hetdp-label th:last-child": "padding-right:0",
+        " th:first-child": "padding-left:0;text-align:left;font-weight:400",
+        " thead th": "color:var(--quiet);font-weight:400",
+        " dl": "display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.25rem 0;font-size:.875rem",
+        " dt": "color:var(--quiet)",
+        " dd": "margin:0;overflow-wrap:anywhere",
+    }
+    return _colours(".hetdp-label") + "".join(f".hetdp-label{where}{{{rule}}}" for where, rule in rules.items())
+
+
+def _html_table(table: _Table) -> str:
+    header = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
+        for name, *cells in table.rows
+    )
+    return f"<table><caption>{_CAPTION}</caption><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _html_picture(label: Label) -> str:
+    before, after, keys = _counts(label)
+    words = ", ".join(keys.values())
+    described = f'role="img" aria-label="100 dots: {words}"'
+    drawn = f'<svg width="170" height="170" viewBox="0 0 170 170" {described}>{_dots(before, after)}</svg>'
+    listed = "".join(
+        f'<div><span class="key {name}" aria-hidden="true"></span>{escape(text)}</div>' for name, text in keys.items()
+    )
+    return f"<figure>{drawn}<figcaption>{listed}</figcaption></figure>"
+
+
+def _counts(label: Label) -> tuple[int, int, dict[str, str]]:
+    """Return whom a reader is right about before and after, of 100, and what the dots mean."""
+    worst = next(odds for odds in label.odds if odds.before == 50)  # noqa: PLR2004  (a coin)
+    before, after = worst.before, int(worst.people)
+    keys = {
+        "before": f"{before} right anyway, by tossing a coin",
+        "more": f"{after - before} more, by reading this",
+        "rest": f"{100 - after} still wrong",
+    }
+    return before, after, keys
+
+
+def _dots(before: int, after: int, *, left: float = 0, top: float = 0) -> str:
+    """Return 100 dots in rows of ten."""
+    kinds = ["before"] * before + ["more"] * (after - before) + ["rest"] * (100 - after)
+    places = ((left + 8.5 + 17 * (place % 10), top + 8.5 + 17 * (place // 10)) for place in range(100))
+    return "".join(
+        f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="6"/>' for kind, (x, y) in zip(kinds, places, strict=True)
+    )
+
+
+# -- picture ----------------------------------------------------------------------------------------------------------
+
+
+class _Canvas:
+    """Lines of text on a picture that grows downward."""
+
+    def __init__(self, width: int) -> None:
+        self.width, self.y, self.parts = width, 24.0, list[str]()
+
+    def write(
+        self, text: str, size: int = 14, *, style: str = "", left: float = 24, right: float = 24, gap: float = 0
+    ) -> None:
+        """Write text in as many lines as it needs."""
+        columns = int((self.width - left - right) / (size * (0.56 if "strong" in style else 0.51)))
+        self.y += gap
+        for line in textwrap.wrap(text, columns, break_on_hyphens=False) or [""]:
+            self.y += size * 1.4
+            kind = f' class="{style}"' if style else ""
+            self.parts.append(
+                f'<text x="{left:g}" y="{self.y:g}" font-size="{size}"{kind}>{escape(_printable(line))}</text>'
+            )
+
+    def rule(self) -> None:
+        """Draw a line from side to side."""
+        self.y += 8
+        self.parts.append(f'<line x1="24" x2="{self.width - 24}" y1="{self.y:g}" y2="{self.y:g}"/>')
+
+
+def as_svg(label: Label) -> str:
+    """Return a label as a picture that stands alone."""
+    canvas = _Canvas(640)
+    canvas.write("Privacy label", 13, style="quiet")
+    canvas.write(label.title, 18, style="strong")
+    canvas.rule()
+    canvas.write(label.headline, 22, style="strong", gap=6)
+    if not label.guarantee.simulated:
+        canvas.write(_under_headline(label), gap=2)
+        before, after, keys = _counts(label)
+        top = canvas.y + 16
+        canvas.parts.append(_dots(before, after, left=24, top=top))
+        canvas.y = top + 44
+        for name, text in keys.items():
+            canvas.parts.append(f'<circle class="{name}" cx="222" cy="{canvas.y + 15:g}" r="6"/>')
+            canvas.write(text, left=238)
+        canvas.y = top + 176
+        _svg_table(canvas, _table(label))
+        canvas.write(_ROUNDED, 13, style="quiet", gap=2)
+    for heading, sentences in _sections(label):
+        canvas.write(heading, style="strong", gap=10)
+        for sentence in sentences:
+            canvas.write(sentence)
+    canvas.write("Small print", style="strong", gap=10)
+    for name, fact in _small_print(label):
+        canvas.write(f"{name}: {fact}", 13, style="quiet")
+    height = math.ceil(canvas.y + 24)
+    style = (
+        f"{_colours('svg')}text{{fill:var(--ink);font-family:system-ui,sans-serif}}.quiet{{fill:var(--quiet)}}"
+        ".strong{font-weight:600}line{stroke:var(--line)}.before{fill:var(--before)}.more{fill:var(--more)}"
+        ".rest{fill:none;stroke:var(--quiet)}.paper{fill:var(--paper);stroke:var(--line)}.end{text-anchor:end}"
+    )
+    title = escape(f"Privacy label: {_printable(label.title)}")
+    paper = f'<rect class="paper" x=".5" y=".5" width="{canvas.width - 1}" height="{height - 1}" rx="8"/>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{canvas.width}" height="{height}" '
+        f'viewBox="0 0 {canvas.width} {height}" role="img" aria-labelledby="title desc">'
+        f'<title id="title">{title}</title>'
+        f'<desc id="desc">{escape(label.text)}</desc><style>{style}</style>{paper}{"".join(canvas.parts)}</svg>\n'
+    )
+
+
+def _svg_table(canvas: _Canvas, table: _Table) -> None:
+    canvas.write(_CAPTION, style="strong")
+    step = min(100.0, 330.0 / (len(table.header) - 1))
+    for row in (table.header, *table.rows):
+        canvas.y += 22
+        quiet = "quiet" if row is table.header else ""
+        canvas.parts.append(f'<text x="24" y="{canvas.y:g}" font-size="14" class="{quiet}">{escape(row[0])}</text>')
+        for place, cell in enumerate(reversed(row[1:])):
+            right = canvas.width - 24 - step * place
+            canvas.parts.append(
+                f'<text x="{right:g}" y="{canvas.y:g}" font-size="14" class="end {quiet}">{escape(cell)}</text>'
+            )
+        canvas.rule()
+
+
+# -- registry ---------------------------------------------------------------------------------------------------------
+
+_LAWS: Mapping[str, str] = {
+    "epsilon": "epsilon and delta times the dial",
+    "rho": "rho times the square of the dial, delta times the dial",
+}
+
+
+def _paid_by_dials(promise: "Guarantee") -> float:
+    return promise.amount if promise.weights_amount is None else promise.weights_amount
+
+
+def _composition(spending: Spending | None) -> dict[str, Any]:
+    rule = "losses add up over releases, and over items of one person"
+    if spending is None:
+        return {"rule": rule}
+    return {
+        "rule": rule,
+        "unit": spending.unit,
+        "spent_at_dial_1": None if math.isinf(spending.spent) else spending.spent,
+        "delta_spent_at_dial_1": spending.delta,
+        "left_at_dial_1": None if spending.left is None or math.isinf(spending.left) else spending.left,
+        "adversary": spending.against,
+    }
+
+
+def as_record(label: Label) -> dict[str, Any]:
+    """Return a label in the form of a registry of deployments."""
+    promise, nothing = label.guarantee, label.guarantee.simulated
+    colluders = label.colluders
+    level = (None, None) if nothing else label.level()
+    return {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "title": label.title,
+        **({} if label.date is None else {"date": label.date}),
+        "software": {"name": "hetdp", "version": label.version},
+        "simulated": nothing,
+        "headline": label.headline,
+        "protects": {
+            "unit": promise.protected,
+            "what": "values" if promise.protects == "values" else "dials",
+            "question": label.question,
+            "adjacency": promise.adjacent,
+        },
+        "trust": label.trust,
+        "adversary": promise.adversary,
+        "at_dial_1": {
+            "epsilon": level[0],
+            "delta": level[1],
+            "rho": promise.amount if promise.unit == "rho" and not nothing else None,
+        },
+        "at_other_dials": _LAWS[promise.unit] if promise.protects == "values" else "the same at every dial",
+        "dials_pay": None if nothing or promise.recipients is not None else _paid_by_dials(promise),
+        "colluders": None
+        if colluders is None or nothing
+        else {"number": colluders[0], "epsilon_at_dial_1": float(in_digits(colluders[1]))},
+        "composition": _composition(label.spending),
+        "mechanism": label.mechanism,
+        "odds": [
+            {"dial": odds.dial, "items": odds.items, "before": odds.before, "after": float(odds.after)}
+            for odds in label.odds
+        ],
+        "remarks": [] if nothing else list(promise.remarks),
+    }
