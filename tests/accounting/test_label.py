@@ -221,7 +221,7 @@ def test_ledgers_say_what_is_spent_and_left_at_a_dial_of_1():
     assert Spending.of(items).spent == 0.75
     assert Spending.of(items).left is None
     profiles = hetdp.Ledger.of_profiles(limit=0.3)
-    profiles.charge_profiles(Guarantee("epsilon", 0.1))
+    profiles.charge_profiles(Guarantee("epsilon", 0.1, adjacent="adding or removing an item of a user"))
     assert Fraction(Spending.of(profiles).left) <= Fraction(0.3) - Fraction(0.1)
     assert hetdp.Ledger.of_people(limit=1).label().title == "Everything that a ledger allows"
     with pytest.raises(errors.InvalidInput, match="must have a charge or a limit"):

@@ -67,7 +67,7 @@ def test_a_model_has_a_label(run):
 
 def test_a_ledger_has_a_label_and_tells_what_is_left_of_others(run):
     with Ledger.of_profiles("ledger.db", limit=3) as ledger:
-        ledger.charge_profiles(Guarantee("epsilon", 1.0))
+        ledger.charge_profiles(Guarantee("epsilon", 1.0, adjacent="adding or removing an item of a user"))
     assert record(run, "ledger.db")["composition"]["left_at_dial_1"] == 2.0
     Path("out.json").write_text(run("release", *MEAN, "--epsilon", 0.5, "--json", "-q")[1])
     out = run("label", "out.json", "--ledger", "ledger.db")[1]

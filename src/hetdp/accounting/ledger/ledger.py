@@ -813,8 +813,9 @@ class Ledger:
             level, title = spending.left, "Everything that a ledger allows"
         if not level:
             raise InvalidInput("a ledger must have a charge or a limit of everybody to be labelled. Got none instead.")
+        changed = f"a change of one {self.protects}, as releases charged here have it"
         promise = Guarantee(
-            spending.unit, level, adjacent=f"a change of one {self.protects}, as releases charged here have it",
+            spending.unit, level, adjacent=changed if self.colluders is None else ADDED[self.protects],
             adversary=spending.against, delta=spending.delta, protected=self.protects,
         )  # fmt: skip
         titled: LabelOptions = {"title": title, **options}
