@@ -108,7 +108,9 @@ def recalls() -> None:
             train, test = hetdp.split(profiles, random_state=seed)
             for epsilon in (0.1, 0.5, 1, 2, 3):
                 for how in (("overlap", "noisy"), ("cosine", "noisy"), ("cosine", "public")):
-                    model = hetdp.PrivateNeighbors(K, epsilon=epsilon, score=how[0], sizes=how[1], random_state=seed)
+                    model = hetdp.PrivateNeighbors(
+                        K, epsilon=epsilon, score=how[0], sizes=how[1], catalogue="given", random_state=seed
+                    )
                     found.setdefault(how, []).append(recall(model.fit(train), profiles, test))
         means = [float(np.mean(values)) for values in found.values()]
         print(f"{name:<12}{means[0]:>11.4f}{means[1]:>19.4f}{means[2]:>22.4f}")

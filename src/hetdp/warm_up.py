@@ -29,7 +29,7 @@ def compile_kernels(engines: Iterable[str] = ENGINES) -> None:
     weighted = policies.slices(0.5, 1, 3).draw(profiles, random_state=0)
     train, test = split(weighted, random_state=0)
     for engine in engines:
-        model = PrivateNeighbors(3, engine=engine, random_state=0).fit(train)
+        model = PrivateNeighbors(3, engine=engine, catalogue="given", random_state=0).fit(train)
         model.recommend(n=3)
         recall(model, weighted, test)
     true_neighbors(train, 3)

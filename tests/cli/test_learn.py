@@ -122,7 +122,11 @@ class TestLearn:
             (("recommend", "--model", "none", "--profile", "me.csv"), 3, "which is none"),
             (("recommend", "likes.csv", "--model", "m", "--profile", "me.csv"), 2, "DATA: no meaning with --model"),
             (("recommend", "likes.csv", "--epsilon", 1, "-k", 3), 2, "--neighbors: no meaning with --engine model"),
-            (("recommend", "likes.csv", "--epsilon", 1, "--engine", "exact", "--delta", 0.1), 2, "--delta: no meaning"),
+            (
+                ("recommend", "likes.csv", "--epsilon", 1, "--engine", "exact", "--unit", "user"),
+                2,
+                "--unit: no meaning",
+            ),
             (("recommend", "likes.csv", "--epsilon", 1, "-o", "x.txt"), 2, "--output must end in"),
         ],
     )

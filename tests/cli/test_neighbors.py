@@ -48,7 +48,7 @@ class TestNeighbors:
         cycles = ("--cycles", 60) if engine == "gossip" else ()
         level = 30 if engine == "sketch" else 200
         arguments = ("neighbors", "likes.csv", "--epsilon", level, "-k", 3, "--engine", engine, *cycles)
-        code, out, err = run(*arguments, "-o", "found.parquet")
+        code, out, err = run(*arguments, "--names", "observed", "-o", "found.parquet")
         assert code == 0
         assert "30 users, 78 items" in err
         assert "rough" in err
@@ -148,7 +148,17 @@ class TestNeighbors:
         assert json.loads(run(*everything)[1])["private"]["rows"] == 150
         assert json.loads(run(*everything, "--significant-only")[1])["private"]["rows"] < 75
         code, out, _ = run(
-            *everything[:3], 1e-9, "-k", 1, "--engine", "sketch", "--significant-only", "-o", "s.parquet"
+            *everything[:3],
+            1e-9,
+            "-k",
+            1,
+            "--engine",
+            "sketch",
+            "--significant-only",
+            "--names",
+            "observed",
+            "-o",
+            "s.parquet",
         )
         assert code == 0
         table = parquet.read_table("s.parquet")
@@ -200,7 +210,7 @@ class TestRecommend:
     @pytest.mark.parametrize("engine", ENGINES)
     def test_recommends_what_the_group_has(self, run, engine):
         level = 30 if engine == "sketch" else 400
-        options = ("--epsilon", level, "-k", 3, "-n", 1, "--engine", engine)
+        options = ("--epsilon", level, "-k", 3, "-n", 1, "--engine", engine, "--names", "observed")
         code, out, err = run("recommend", "likes.csv", *options, "-o", "items.parquet")
         assert code == 0
         assert f"Epsilon {level} {'per comparison' if engine == 'gossip' else 'in all'}" in err
@@ -306,19 +316,41 @@ class TestSources:
 
 @pytest.mark.usefixtures("folder")
 class TestCatalogue:
-    PUBLIC = "Names of users, and of items that somebody counts, are taken as public"
+    PUBLIC = "Names are not protected"
 
     @pytest.mark.parametrize("command", ["neighbors", "recommend"])
     @pytest.mark.parametrize("engine", ENGINES)
     def test_the_promise_no_longer_excepts_names(self, run, command, engine):
         Path("items.txt").write_text("\n".join(sorted({item for _, item in twins()} | {"nobody's"})))
         arguments = (command, "likes.csv", "--epsilon", 1, "-k", 2, "--engine", engine, "--json", "--quiet")
-        assert self.PUBLIC in json.loads(run(*arguments)[1])["guarantee"]["text"]
+        observed = json.loads(run(*arguments, "--names", "observed")[1])["guarantee"]
+        assert self.PUBLIC in observed["text"]
+        assert (observed["delta"], observed["observed_catalogue"]) == (1.0, True)
+        shown = json.loads(run(*arguments, "--delta", 1e-5)[1])
+        assert (shown["catalogue"], shown["delta"]) == ("private", 1e-5)
+        needed = command == "recommend" or engine == "sketch"
+        assert shown["guarantee"]["delta"] == (1e-5 if needed else 0.0), "lists of people need no names"
+        assert self.PUBLIC not in shown["guarantee"]["text"]
         for extra in ((), ("--dry-run",)):
             shown = json.loads(run(*arguments, "--catalogue", "items.txt", *extra)[1])
             assert shown["private"]["items"] == 79
             assert shown["catalogue"] == "given"
             assert self.PUBLIC not in shown["guarantee"]["text"]
+
+    def test_without_enough_people_nothing_is_named_and_nothing_recommended(self, run):
+        code, out, err = run("recommend", "likes.csv", "--epsilon", 1, "-k", 2, "--engine", "exact", "--json")
+        assert code == 0
+        assert "first_rows" not in json.loads(out)
+        assert "no item may be named" in " ".join(err.split())
+        many = "user,item\n" + "".join(
+            f"{user},{item}\n" for user in range(90) for item in "abc" if user % 3 or item < "b"
+        )
+        Path("many.csv").write_text(many + "7,clinic\n")
+        code, out, _ = run("recommend", "many.csv", "--epsilon", 20, "-k", 2, "--engine", "exact", "--json", "-n", 3)
+        assert {row["item"] for row in json.loads(out)["first_rows"]} == {"b", "c"}
+        code, _, err = run("neighbors", "many.csv", "--epsilon", 1, "--catalogue", "many.csv", "--names", "observed")
+        assert code == 2
+        assert "--names and --catalogue exclude each other" in err
 
     def test_items_that_are_missing_are_counted(self, run):
         Path("items.csv").write_text("item,title\n" + "".join(f"i{g}-0,secret\n" for g in range(GROUPS)))

@@ -23,7 +23,7 @@ def test_no_engine_breaks_its_promise(case):
 
 def test_every_engine_is_audited_in_both_ways():
     assert {(case.name, case.audit) for case in audit_cases("full")} == {
-        (name, audit) for name in SUBJECTS for audit in ("statistical", "replay")
+        (name, audit) for name in (*SUBJECTS, "recommendations, private names") for audit in ("statistical", "replay")
     }
 
 

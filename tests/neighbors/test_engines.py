@@ -27,10 +27,12 @@ def test_epsilon_is_split_exactly():
 
 @pytest.mark.parametrize(("engine", "score"), [("sketch", "overlap"), *(("exact", score) for score in SCORES)])
 @pytest.mark.parametrize("sizes", ["noisy", "public"])
+@pytest.mark.parametrize("catalogue", ["private", "given", "observed"])
 @pytest.mark.filterwarnings("ignore:score='squared-cosine'")
-def test_the_promise_before_the_fact_is_the_promise_after_it(engine, score, sizes):
+@pytest.mark.filterwarnings("ignore:no item may be named")
+def test_the_promise_before_the_fact_is_the_promise_after_it(engine, score, sizes, catalogue):
     profiles = Profiles.from_pairs(np.repeat(np.arange(12), 4), np.arange(48) % 7)
-    model = PrivateNeighbors(2, epsilon=0.3, engine=engine, score=score, sizes=sizes)
+    model = PrivateNeighbors(2, epsilon=0.3, engine=engine, score=score, sizes=sizes, catalogue=catalogue)
     planned = model.promise(profiles.n_users)
     assert model.fit(profiles).guarantee_ == planned
     planned = model.promise(profiles.n_users, recommendations=0.7)

@@ -55,7 +55,9 @@ def test_many_voters_find_more_than_few(engine):
     profiles = Profiles.from_pairs(*zip(*pairs, strict=True))
     own = []
     for voters in (3, 90):
-        model = PrivateNeighbors(3, n_voters=voters, epsilon=1, engine=engine, random_state=2).fit(profiles)
+        model = PrivateNeighbors(3, n_voters=voters, epsilon=1, engine=engine, catalogue="given", random_state=2).fit(
+            profiles
+        )
         frame = model.recommend(5, epsilon=0.5)
         own.append((frame["item"] % 2 == frame["user"] % 2).mean())
     assert own[1] > own[0] + 0.2

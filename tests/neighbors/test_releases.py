@@ -24,7 +24,7 @@ def likes(*more):
 
 
 def fitted(profiles, **options):
-    return PrivateNeighbors(**{"n_neighbors": 2, "epsilon": 2.0, **options}).fit(profiles)
+    return PrivateNeighbors(**{"n_neighbors": 2, "epsilon": 2.0, "catalogue": "observed", **options}).fit(profiles)
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

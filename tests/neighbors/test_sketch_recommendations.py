@@ -171,6 +171,6 @@ def test_bad_parameters_are_named(fitted, options, message):
 @pytest.mark.parametrize("epsilon", [1e-6, 50.0, 5000.0])
 def test_levels_beyond_all_noise_and_below_all_signal_work(epsilon):
     profiles = Profiles.from_pairs(np.repeat(np.arange(30), 5), np.arange(150) % 40)
-    model = PrivateNeighbors(3, epsilon=epsilon, engine="sketch", random_state=1).fit(profiles)
+    model = PrivateNeighbors(3, epsilon=epsilon, engine="sketch", catalogue="given", random_state=1).fit(profiles)
     assert np.isfinite(model.recommend(n=2)["score"]).all()
     assert ((model.significance_ >= 0) & (model.significance_ <= 1)).all()

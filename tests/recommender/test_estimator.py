@@ -241,13 +241,14 @@ class TestPromises:
         assert models[0].item_ids_.dtype == np.int64
 
     def test_what_is_promised(self, crowd):
-        for catalogue, delta in (("given", 0.0), ("observed", 0.0), ("private", 1e-6)):
+        for catalogue, delta in (("given", 0.0), ("observed", 1.0), ("private", 1e-6)):
             model = PrivateRecommender(epsilon=2, catalogue=catalogue, random_state=1).fit(crowd)
             assert model.guarantee_.amount == 2
             assert model.guarantee_.delta == delta
+            assert model.guarantee_.names_given_away == (catalogue == "observed")
             promised = PrivateRecommender(epsilon=2, catalogue=catalogue).promise()
             assert ("everybody together" in promised.text) == (catalogue != "private")
-            assert ("given away" in promised.text) == (catalogue == "observed")
+            assert ("gives away" in promised.text) == (catalogue == "observed")
             assert ("Nobody needs to be trusted" in promised.text) == (catalogue == "given")
 
     def test_a_seeded_model_is_not_saved(self, model, tmp_path):

@@ -24,6 +24,10 @@ _RECIPIENT = "anyone who sees this release, whatever else they know, all other i
 _ONE_OF_EACH = "one recipient of each of these lists, who sees all other releases, whatever else they know"
 _REPLACED = "replacing one item by any other value of its range"
 _WEIGHTS_PAY = "the weights pay, the values do not: the release is a function of the weights and public numbers only."
+_GIVEN_AWAY = (
+    "Names are not protected: every item that somebody counts is named, and if nobody else counts it, that gives away "
+    "that somebody has it, whatever its weight (delta = 1)."
+)
 #: Six digits are enough to read, but never fewer than are promised.
 _SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 _OF_FLOATS = Fraction(1, 10**12)
@@ -100,7 +104,9 @@ class Guarantee:
         How it adds up over the recipients of lists; None where all see the same.
     delta
         For outputs that depend on what data there are at all, such as keys chosen from them: item i is promised the
-        level except with `delta * v_i`.
+        level except with `delta * v_i`. 1 where names are given away, and then whatever the weight.
+    names_given_away
+        Whether every item that somebody counts is named: where nobody else counts it, that gives it away for certain.
     protected
         What has a weight: "item", "row" or "person".
     at_weight_one
@@ -135,6 +141,7 @@ class Guarantee:
     factor: str = field(default="v_i", repr=False, kw_only=True)
     recipients: Recipients | None = field(default=None, repr=False, kw_only=True)
     delta: float = field(default=0.0, repr=False, kw_only=True)
+    names_given_away: bool = field(default=False, repr=False, kw_only=True)
     protected: str = field(default="item", repr=False, kw_only=True)
     at_weight_one: tuple[float, float] | None = field(default=None, repr=False, kw_only=True)
     weights_amount: float | None = field(default=None, repr=False, kw_only=True)
@@ -170,7 +177,8 @@ class Guarantee:
         """The promise in plain words. Public."""
         if self.simulated:
             return "Simulated: the noise was made from a seed and can be recomputed by anyone, so nothing is promised."
-        return " ".join([*self._sentences(), *self.remarks])
+        given_away = [_GIVEN_AWAY] if self.names_given_away else []
+        return " ".join([*self._sentences(), *given_away, *self.remarks])
 
     def _sentences(self) -> list[str]:
         shown = in_digits(self.amount)
@@ -187,7 +195,8 @@ class Guarantee:
                 f"output by a factor of at most exp({shown} * {self.factor}){self._slack}, where {own}."
             )
         else:
-            chance = f" except with a chance of {in_digits(self.delta)} * v_i," if self.delta else ""
+            slack = self.delta and not self.names_given_away
+            chance = f" except with a chance of {in_digits(self.delta)} * v_i," if slack else ""
             promise = (
                 f"heterogeneous zero-concentrated differential privacy with {level}: {self.adjacent} costs "
                 f"at most rho_i = {shown} * v_i**2,{chance} where {own}."
@@ -243,7 +252,8 @@ class Guarantee:
         promised = f"{level}{slack} for {whose}, {others}"
         if self.factor != "v_i":
             promised = f"{level} times the sum of the dials of two items that are swapped"
-        return f"{promised}, {against}{self._also}"
+        given_away = "; names of items are given away" if self.names_given_away else ""
+        return f"{promised}, {against}{self._also}{given_away}"
 
     @property
     def _also(self) -> str:
@@ -263,7 +273,9 @@ class Guarantee:
 
     @property
     def _slack(self) -> str:
-        return f", and by {in_digits(self.delta)} * {self.factor} at most on top" if self.delta else ""
+        if not self.delta or self.names_given_away:  # which has a sentence of its own: no weight helps
+            return ""
+        return f", and by {in_digits(self.delta)} * {self.factor} at most on top"
 
     def __str__(self) -> str:
         return self.text
@@ -460,6 +472,8 @@ class Guarantee:
             # Neither the floats nor the decimals they are shown as may add up to more.
             shown = _shown_up(sum((_read_as_shown(part.amount) for part in parts), Fraction(0)))
             amount = max(shown, functools.reduce(lambda total, part: float(add_up(total, part.amount)), parts, 0.0))
+        delta = functools.reduce(lambda sum_, part: float(add_up(sum_, part.delta)), parts, 0.0)
+        given_away = any(part.names_given_away for part in parts)
         return Guarantee(
             self.unit,
             amount,
@@ -469,7 +483,8 @@ class Guarantee:
             self._composed_weights(amount, parts),
             factor=self.factor,
             recipients=recipients,
-            delta=functools.reduce(lambda sum_, part: float(add_up(sum_, part.delta)), parts, 0.0),
+            delta=1.0 if given_away else delta,
+            names_given_away=given_away,
             protected=self.protected,
             weights_amount=_composed_weights_amount(parts),
             remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),

@@ -25,7 +25,7 @@ from hetdp.cli.output import (
     print_promise,
     threads_option,
 )
-from hetdp.cli.source import Source, catalogue_option, column_options
+from hetdp.cli.source import DEFAULT_DELTA, Source, catalogue_option, check_names, column_options, names_option
 from hetdp.core.checks import fraction
 from hetdp.core.errors import DataError
 from hetdp.core.words import counted
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MODEL_SECTIONS", "OF_MODELS", "LearnCommand", "in_words", "learn", "model_options"]
 
-DEFAULT_DELTA, DEFAULT_HEAD = 1e-6, 4096
+DEFAULT_HEAD = 4096
 
 #: Options of a command that learns, by heading.
 MODEL_SECTIONS = {
@@ -49,7 +49,7 @@ MODEL_SECTIONS = {
 }  # fmt: skip
 
 #: Parameters that only models have.
-OF_MODELS = ("delta", "release", "unit", "user_weights", "names", "n_head")
+OF_MODELS = ("release", "unit", "user_weights", "n_head")
 
 #: Items in the example of a taste, and how much of a score is taste where it is well seen.
 _TOGETHER, _WELL_SEEN = 20, 0.9
@@ -65,9 +65,7 @@ def model_options(function: Command) -> Command:
         threads_option,
         click.option("--head", "n_head", type=click.IntRange(min=1), default=DEFAULT_HEAD, show_default=True,
                      help="Most items that the model relates to each other; others come after them."),
-        click.option("--names", type=click.Choice(("private", "observed")),
-                     help="Without --catalogue: items are named if enough people have them (private; costs a share of "
-                          "epsilon, and delta), or if anybody counts them (observed).  [default: private]"),
+        names_option,
         click.option("--user-weights", type=click.Path(path_type=Path),
                      help="Dial of each person, with --unit user: a file with the columns user and weight."),
         click.option("--unit", type=click.Choice(("item", "user")), default="item", show_default=True,
@@ -158,11 +156,10 @@ class LearnCommand:
         """Take the options of a model out of those of a command. Refuse what cannot work, before anything is read."""
         first = Source.take(data[0], options, voice)
         sources = [replace(first, path=path) for path in data]
-        own = {name: options.pop(name) for name in ("epsilon", *OF_MODELS, "threads")}
+        own = {name: options.pop(name) for name in ("epsilon", "delta", "names", *OF_MODELS, "threads")}
         command = cls(sources=sources, output=output, address=options.pop("address", None), **own)
         fraction("--epsilon", command.epsilon)
-        if sources[0].catalogue is not None and command.names is not None:
-            raise click.UsageError("--names and --catalogue exclude each other: a catalogue names all items.")
+        check_names(sources[0].catalogue, command.names)
         if command.user_weights is not None and command.unit != "user":
             raise click.UsageError("--user-weights is for --unit user; items have weights of their own.")
         if output is not None:

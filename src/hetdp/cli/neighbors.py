@@ -26,7 +26,7 @@ from hetdp.cli.output import (
     print_private,
     threads_option,
 )
-from hetdp.cli.source import Source, data_options, require_memory
+from hetdp.cli.source import Source, check_names, data_options, delta_option, names_option, require_memory
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.words import byte_size, counted, rough_duration
@@ -92,6 +92,8 @@ def search_options(function: Command) -> Command:
 
 @click.command(short_help="Find each user's most similar users, privately.")
 @data_options
+@names_option
+@delta_option
 @search_options
 @output_options
 def neighbors(
@@ -121,6 +123,8 @@ class SearchCommand:
 
     source: Source
     epsilon: float
+    delta: float
+    names: str | None
     neighbors: int
     engine: str
     score: str
@@ -136,6 +140,8 @@ class SearchCommand:
     def __post_init__(self) -> None:
         """Refuse what cannot work or would overwrite a file to keep, before anything is read."""
         fraction("--epsilon", self.epsilon)
+        fraction("--delta", self.delta)
+        check_names(self.source.catalogue, self.names)
         check_together((self.engine,), self.score, self.sizes, self.cycles)
         if self.output is not None:
             check_writable(self.output, keep=(self.source.path, self.source.catalogue))
@@ -159,8 +165,8 @@ class SearchCommand:
             check=not self.source.no_memory_check,
             way_through="Use a machine with more memory, fewer users or a smaller -k or --voters.",
         )
-        sizes = SCORES[self.score].size_epsilon(self.for_neighbors, self.sizes or SIZES[0])
-        needed = ENGINES[self.engine].items_to_stand_out(n_users=profiles.n_users, epsilon=self.for_neighbors - sizes)
+        levels = model.levels()
+        needed = ENGINES[self.engine].items_to_stand_out(n_users=profiles.n_users, epsilon=levels.pairs)
         if not self.voice.quiet:
             self._announce(profiles.n_users, rough, needed)
         public = {**self._settings(), "items_to_stand_out": needed}
@@ -189,6 +195,11 @@ class SearchCommand:
             return split_epsilon(self.epsilon, self.engine)
         return fraction("--epsilon", self.epsilon), Fraction(0)
 
+    @property
+    def catalogue(self) -> str:
+        """How items get their names."""
+        return "given" if self.source.catalogue is not None else (self.names or "private")
+
     def model(self) -> "PrivateNeighbors":
         """Return the model, not fitted yet; its noise is secure."""
         from hetdp.neighbors.estimator import PrivateNeighbors
@@ -202,7 +213,8 @@ class SearchCommand:
             sizes=self.sizes or SIZES[0],
             significant_only=self.significant_only,
             cycles=self.cycles or DEFAULT_CYCLES,
-            catalogue=self.source.listed,
+            catalogue=self.catalogue,
+            delta=self.delta,
             n_jobs=self.threads or available_processors(),
         )
 
@@ -281,7 +293,9 @@ class SearchCommand:
             shown["sizes"] = self.sizes or SIZES[0]
         if ENGINES[self.engine].has_cycles:
             shown["cycles"] = self.cycles or DEFAULT_CYCLES
-        shown["catalogue"] = self.source.listed
+        shown["catalogue"] = self.catalogue
+        if self.catalogue == "private":
+            shown["delta"] = self.delta
         if self.recommendations:
             shown |= {
                 "n": self.recommendations,
@@ -327,7 +341,8 @@ class SearchCommand:
             "times": guarantee.factor,
             "neighbours": guarantee.adjacent,
             "public_sizes": guarantee.factor != "v_i",
-            "observed_catalogue": self.source.listed == "observed",
+            "delta": guarantee.delta,
+            "observed_catalogue": guarantee.names_given_away,
         }
 
     def _report(self, model: "PrivateNeighbors") -> dict[str, Any]:

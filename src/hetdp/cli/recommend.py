@@ -93,7 +93,9 @@ def recommend(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     shown = _Shown(items, output, voice)
     if model_file is not None or profile is not None:
-        _refuse(("data", "epsilon", "engine", "catalogue", *OF_MODELS, *_OF_NEIGHBORS), "with --model")
+        _refuse(
+            ("data", "epsilon", "delta", "engine", "catalogue", "names", *OF_MODELS, *_OF_NEIGHBORS), "with --model"
+        )
         if model_file is None or profile is None:
             raise click.UsageError("--model and --profile go together: a model, and the items of whoever asks.")
         _at_home(model_file, Source.take(profile, options, voice), replace(shown, why=why))

@@ -19,7 +19,19 @@ if TYPE_CHECKING:
     from hetdp.profiles import Profiles
     from hetdp.profiles.reading.pairs import PairFile
 
-__all__ = ["Data", "Source", "catalogue_option", "column_options", "data_options", "require_memory"]
+__all__ = [
+    "Data",
+    "Source",
+    "catalogue_option",
+    "check_names",
+    "column_options",
+    "data_options",
+    "delta_option",
+    "names_option",
+    "require_memory",
+]
+
+DEFAULT_DELTA = 1e-6
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -46,6 +58,23 @@ catalogue_option = click.option(
     type=click.Path(path_type=Path),
     help="Public list of all items: a file with a column of items, or one per line.",
 )
+
+
+names_option = click.option(
+    "--names",
+    type=click.Choice(("private", "observed")),
+    help="Without --catalogue: items are named if enough people have them (private; costs a share of epsilon, and "
+    "delta), or if anybody counts them (observed; gives that away).  [default: private]",
+)
+delta_option = click.option(
+    "--delta", type=float, default=DEFAULT_DELTA, show_default=True, help="Chance of a worse loss by private names."
+)
+
+
+def check_names(catalogue: Path | None, names: str | None) -> None:
+    """Refuse two answers to the question which items have names."""
+    if catalogue is not None and names is not None:
+        raise click.UsageError("--names and --catalogue exclude each other: a catalogue names all items.")
 
 
 def data_options(function: Command) -> Command:

@@ -120,7 +120,7 @@ def _rows(one: DataSet, step: Callable[[], None]) -> list[DemoRow]:
         items(POPULARITY, popularity(train)),
     ]
     for engine in ENGINES:
-        voting = PrivateNeighbors(k, epsilon=EPSILON, engine=engine, random_state=0).fit(train)
+        voting = PrivateNeighbors(k, epsilon=EPSILON, engine=engine, catalogue="given", random_state=0).fit(train)
         found = items(engine, voting)
         promise = voting.guarantee_
         rows.append(

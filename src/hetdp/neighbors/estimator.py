@@ -3,11 +3,11 @@
 import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypeAlias, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,22 +21,27 @@ from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.home import Home
 from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.neighbors.catalogue import NOTHING_NAMED, Items
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Effort, Engine, Fitted, Levels, Progress, Run, Search
 from hetdp.neighbors.recommending import VOTERS
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles, observed_items
 from hetdp.profiles.holdings import Holdings, holdings
+from hetdp.profiles.reading.catalogues import on_catalogue
 from hetdp.profiles.reading.given import asking_profiles, column_names, given_profiles, on_fitted_items
-from hetdp.profiles.reading.identifiers import position_of
+from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
 from hetdp.sketching.significance import SIGNIFICANT
+from hetdp.tables.keys import UnknownKeys
+from hetdp.tables.names import CATALOGUES
 
 __all__ = ["PrivateNeighbors"]
 
 
 #: Lists of recipients: scores, indices, significance.
-_Lists = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
+_Lists: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
+#: What each part may cost, with recommendations at some level (none if it is not given).
+_Split: TypeAlias = Callable[..., Levels]
 
 
 class PrivateNeighbors(Estimator):
@@ -65,9 +70,12 @@ class PrivateNeighbors(Estimator):
     cycles
         Of the gossip protocol.
     catalogue
-        "observed": items that somebody counts are taken as public, by name, and others do not exist. "given": all
-        `item_ids` of the profiles are the public catalogue, so that not even a name depends on who has what. Columns of
-        a matrix are always given.
+        Which items may be named: "private" (chosen by noise on counts, with a tenth of what needs them: the
+        recommendations, or sketches), "given" (all `item_ids` of the profiles are public, so that not even a name
+        depends on who has what), a list of ids, which is given, or "observed" (whatever somebody counts, which gives it
+        away). Columns of a matrix are always given.
+    delta
+        The chance of a worse loss by private names.
     ledger
         Where fits, recommendations and lists of new recipients are charged, each before anything is drawn:
         `Ledger.of_profiles`. Copies share it.
@@ -92,7 +100,8 @@ class PrivateNeighbors(Estimator):
     report_
         What the engine has to say about itself, as a dict of plain values.
     user_ids_, item_ids_, n_features_in_
-        The users, the items of the public catalogue, and how many those are.
+        The users, the items that may be named, and how many those are. Lists of people need no names: private ones are
+        chosen when `recommend` first needs them, and there are none before (sketches need them for `fit`).
 
     Privacy
     -------
@@ -120,7 +129,8 @@ class PrivateNeighbors(Estimator):
         sizes: str = "noisy",
         significant_only: bool = False,
         cycles: int = 20,
-        catalogue: str = "observed",
+        catalogue: str | Sequence[str] | Sequence[int] | NDArray[Any] = "private",
+        delta: Real = 1e-6,
         ledger: Ledger | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -135,6 +145,7 @@ class PrivateNeighbors(Estimator):
         self.significant_only = significant_only
         self.cycles = cycles
         self.catalogue = catalogue
+        self.delta = delta
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -161,46 +172,50 @@ class PrivateNeighbors(Estimator):
         if score.warning is not None:
             warnings.warn(score.warning, HetdpWarning, stacklevel=2)
         profiles, by_position = given_profiles(X)
+        if not isinstance(self.catalogue, str):
+            profiles = on_catalogue(profiles, as_ids("catalogue", self.catalogue))
+        catalogue = "given" if by_position else self._catalogue
         if k >= profiles.n_users:
             raise InvalidInput(
                 f"n_neighbors must be below the number of users (n_samples = {profiles.n_users}). Got {k} instead."
             )
         search = Search(k, cycles=self.cycles, voters=min(self._voters, profiles.n_users - 1))
-        coded = code_profiles(profiles)
-        item_ids = profiles.item_ids
-        observed = self.catalogue == "observed" and not by_position
-        if observed:
-            coded, item_ids = observed_items(coded, profiles)
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
-        sizes = score.size_epsilon(epsilon, self.sizes)
-        levels = Levels(epsilon - sizes, sizes)
+        levels = self._split(engine, score, epsilon, catalogue)
+        at_fit = levels()
         public = score.needs_sizes and self.sizes == "public"
         promised = partial(
-            engine.promise, most_recipients=profiles.n_users - 1, public_sizes=public, observed_catalogue=observed,
-            simulated=own.simulated,
-        )  # fmt: skip
-        self._tally.total(promised(levels))  # refused, if it is of another kind
-        charge([self.ledger], promised(levels), f"neighbours ({engine.name})")
-        account = _Account(levels, promised)
+            engine.promise, most_recipients=profiles.n_users - 1, public_sizes=public, simulated=own.simulated
+        )
+        account = _Account(at_fit, promised, names_given_away=catalogue == "observed")
+        self._tally.total(account.guarantee)  # refused, if it is of another kind
+        charge([self.ledger], account.guarantee, f"neighbours ({engine.name})")
         self._tally.add(account)
-        how = scoring(score, coded, profiles.sizes, sizes=self.sizes, epsilon=epsilon, stream=own)
+        items = Items.of(profiles, catalogue)
+        if engine.needs_names:
+            items = items.named(at_fit, own)
+        level = at_fit.pairs + at_fit.sizes
+        how = scoring(score, items.coded, profiles.sizes, sizes=self.sizes, epsilon=level, stream=own)
         run = Run(own, self._threads, self.progress)
-        fitted = engine.fit(coded, how, search, run, holdings(profiles, item_ids))
+        fitted = engine.fit(items.coded, how, search, run, holdings(profiles, items.ids))
         significance = fitted.significance[:, :k]
         needed = engine.items_to_stand_out(n_users=profiles.n_users, epsilon=how.pair_epsilon)
         # Everything at once, so that an interrupted fit leaves the model as it was; it was counted before.
-        self._releases = _Releases(engine, account, fitted, own, ledger=self.ledger, public_sizes=public)
+        self._releases = _Releases(
+            engine, account, fitted, own, split=levels, items=items, ledger=self.ledger, public_sizes=public
+        )
         self.simulated_ = own.simulated
         self.significance_, self.report_ = significance, dict(fitted.report)
         self.items_to_stand_out_ = needed if isinstance(needed, float) else None
-        self.user_ids_, self.item_ids_ = profiles.user_ids, item_ids
-        self.n_features_in_ = item_ids.size
+        self.user_ids_ = profiles.user_ids
         self._by_position = by_position
         vars(self).pop("feature_names_in_", None)
         names = column_names(X) if self._by_position else None
         if names is not None:
             self.feature_names_in_ = names
+        if self._releases.nothing_named:
+            warnings.warn(NOTHING_NAMED, HetdpWarning, stacklevel=2)
         return self
 
     def kneighbors(
@@ -213,8 +228,9 @@ class PrivateNeighbors(Estimator):
         Parameters
         ----------
         X
-            New recipients: profiles or a table of pairs, whose items are matched by id (those that were not fitted are
-            common with nobody), or a matrix with the columns that were fitted. None for the users fitted.
+            New recipients: profiles or a table of pairs, whose items are matched by id, whether they may be named or
+            not (those that were not fitted are common with nobody), or a matrix with the columns that were fitted. None
+            for the users fitted.
         n_neighbors
             At most as many as were fitted; default all of them.
 
@@ -239,8 +255,7 @@ class PrivateNeighbors(Estimator):
             asking = asking_profiles(
                 X, self.item_ids_, by_position=self._by_position, names=names, estimator=type(self).__name__
             )
-            new = on_fitted_items(asking, self.item_ids_, public_sizes=self._releases.public_sizes)
-            scores, indices, sure = self._releases.lists_for(*new, self._threads, self.ledger)
+            scores, indices, sure = self._releases.lists_for(asking, self._threads, self.ledger)
         if self.significant_only:
             chance = sure < SIGNIFICANT
             scores, indices = np.where(chance, np.nan, scores), np.where(chance, np.int32(-1), indices)
@@ -264,8 +279,9 @@ class PrivateNeighbors(Estimator):
 
         Privacy
         -------
-        A release of its own with the exact and gossip engines, made once: `guarantee_` then counts it. The rows of a
-        user are for that user.
+        A release of its own with the exact and gossip engines, made once: `guarantee_` then counts it. Private names
+        are chosen with a share of it; an item that is not named has no part in it, and where none is, there are no rows
+        (with a warning). The rows of a user are for that user.
         """
         self._require_fit()
         n = whole("n", n, minimum=1)
@@ -276,6 +292,8 @@ class PrivateNeighbors(Estimator):
             run=Run(self._releases.stream, self._threads, self.progress),
             ledger=self.ledger,
         )
+        if self._releases.nothing_named:
+            warnings.warn(NOTHING_NAMED, HetdpWarning, stacklevel=2)
         items, scores = made.items[:, :n], made.scores[:, :n]
         there = items >= 0
         users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
@@ -334,6 +352,17 @@ class PrivateNeighbors(Estimator):
         return shown
 
     @property
+    def item_ids_(self) -> Ids:
+        """The items that may be named; without a public catalogue, none before something needs names."""
+        self._require_fit()
+        return self._releases.names
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many items may be named."""
+        return self.item_ids_.size
+
+    @property
     def guarantee_(self) -> Guarantee:
         """The promise of everything that this object and its copies have released."""
         self._require_fit()
@@ -369,16 +398,27 @@ class PrivateNeighbors(Estimator):
         >>> PrivateNeighbors(epsilon=1).promise(120, recommendations=2).against(1)
         3.0
         """
-        engine, score, _, epsilon = self._checked()
-        sizes = score.size_epsilon(epsilon, self.sizes)
-        extra = Fraction(0) if recommendations is None else fraction("recommendations", recommendations)
+        engine, score, _, _ = self._checked()
         return engine.promise(
-            Levels(epsilon - sizes, sizes, extra),
+            self.levels(recommendations),
             most_recipients=whole("n_users", n_users, minimum=2) - 1,
             public_sizes=score.needs_sizes and self.sizes == "public",
-            observed_catalogue=self.catalogue == "observed",
+            names_given_away=self._catalogue == "observed",
             simulated=as_stream(self.random_state).simulated,
         )
+
+    def levels(self, recommendations: Real | None = None) -> Levels:
+        """Return what each part of a fit would cost an item of weight 1, and of recommendations at some level.
+
+        Examples
+        --------
+        >>> levels = PrivateNeighbors(epsilon=1).levels(recommendations=2)
+        >>> float(levels.pairs), float(levels.recommendations), float(levels.names)
+        (1.0, 1.8, 0.2)
+        """
+        engine, score, _, epsilon = self._checked()
+        extra = Fraction(0) if recommendations is None else fraction("recommendations", recommendations)
+        return self._split(engine, score, epsilon, self._catalogue)(extra)
 
     def estimate(self, profiles: Profiles, *, recommendations: int = 0) -> Effort:
         """Return roughly what a fit takes, and so many recommendations per user if any are wanted.
@@ -400,13 +440,24 @@ class PrivateNeighbors(Estimator):
         engine = ENGINES[one_of("engine", self.engine, tuple(ENGINES))]
         score = SCORES[one_of("score", self.score, tuple(SCORES))]
         one_of("sizes", self.sizes, SIZES)
-        one_of("catalogue", self.catalogue, ("observed", "given"))
+        one_of("catalogue", self._catalogue, CATALOGUES)
         if score.name not in engine.scores:
             known = " or ".join(map(repr, engine.scores))
             raise InvalidInput(f"score must be {known} with engine={engine.name!r}. Got {self.score!r} instead.")
         whole("cycles", self.cycles, minimum=1)
         whole("n_voters", self.n_voters, minimum=1)
         return engine, score, whole("n_neighbors", self.n_neighbors, minimum=1), fraction("epsilon", self.epsilon)
+
+    @property
+    def _catalogue(self) -> str:
+        """How items get their names."""
+        return self.catalogue if isinstance(self.catalogue, str) else "given"
+
+    def _split(self, engine: Engine, score: Score, epsilon: Fraction, catalogue: str) -> _Split:
+        """Return how levels are split, with recommendations at whatever level."""
+        delta = fraction("delta", UnknownKeys(self.delta).delta) if catalogue == "private" else Fraction(0)
+        sizes = score.size_epsilon(epsilon, self.sizes)
+        return partial(engine.levels, epsilon - sizes, sizes, names_delta=delta)
 
     @property
     def _voters(self) -> int:
@@ -434,21 +485,24 @@ class _Account:
     Attributes
     ----------
     levels
-        Of the lists and recommendations.
+        Of all that was released.
     promised
         What is promised at given levels, by `Engine.promise`.
+    names_given_away
+        Whether the fit has named whatever somebody counts.
     calls
         How often lists were drawn for so many new recipients.
     """
 
     levels: Levels
     promised: Callable[..., Guarantee]
+    names_given_away: bool
     calls: Counter[int] = field(default_factory=Counter)
 
     @property
     def guarantee(self) -> Guarantee:
         """The promise of everything released so far."""
-        promise = self.promised(self.levels)
+        promise = self.promised(self.levels, names_given_away=self.names_given_away)
         for recipients, calls in self.calls.items():
             promise = promise.with_lists(calls * self.levels.pairs, recipients)
         return promise
@@ -463,6 +517,10 @@ class _Releases:
         Who found the lists, and what is promised about them.
     fitted, stream
         What was found, and where the noise comes from.
+    split
+        What each part costs, with recommendations at some level.
+    items
+        The items fitted; private where names are.
     ledger
         What the fit was charged to: whatever comes after is, too, and to the one that the model has by then.
     public_sizes
@@ -481,6 +539,8 @@ class _Releases:
         fitted: Fitted,
         stream: Stream,
         *,
+        split: _Split,
+        items: Items,
         ledger: Ledger | None,
         public_sizes: bool,
     ) -> None:
@@ -488,9 +548,12 @@ class _Releases:
         self.recommended: _Recommended | None = None
         self._engine = engine
         self._account = account
+        self._split = split
         self.stream = stream
         self._ledger = ledger
         self.public_sizes = public_sizes
+        self._items = items
+        self._named = items if items.public else None
         self._served: dict[bytes, _Lists] = {}
         self._home = Home(simulated=stream.simulated)
 
@@ -506,17 +569,30 @@ class _Releases:
         """Whether the noise comes from a seed."""
         return self.stream.simulated
 
-    def lists_for(
-        self, recipients: Holdings, sizes: NDArray[np.float64], threads: int, ledger: Ledger | None
-    ) -> _Lists:
-        """Return the lists of new recipients of such sizes; those who were served before get the same list again."""
+    @property
+    def names(self) -> Ids:
+        """The items that may be named so far."""
+        return np.empty(0, dtype=object) if self._named is None else self._named.ids
+
+    @property
+    def nothing_named(self) -> bool:
+        """Whether names were chosen, and none was."""
+        return self._items.catalogue == "private" and self._named is not None and not self._named.ids.size
+
+    def lists_for(self, asking: Profiles, threads: int, ledger: Ledger | None) -> _Lists:
+        """Return the lists of new recipients; those who were served before get the same list again."""
         if not self._engine.newcomers:
             raise InvalidInput("X must be None unless engine='exact': only members take part. Got recipients instead.")
-        if not recipients.n_users:
+        if not asking.n_users:
             k = self.fitted.search.k
             return np.empty((0, k)), np.empty((0, k), dtype=np.int32), np.empty((0, k))
+        recipients, sizes = on_fitted_items(
+            asking, self._items.ids, public_sizes=self.public_sizes, private=not self._items.public
+        )
         rows = np.split(recipients.items, recipients.indptr[1:-1])
-        keys = [hashlib.blake2b(row.tobytes(), digest_size=16).digest() for row in rows]
+        # With private names even whether two questions are one must not depend on which of their items were fitted.
+        asked = [row.tolist() for row in rows] if self._items.public else _texts(asking)
+        keys = [hashlib.blake2b(repr(row).encode(), digest_size=16).digest() for row in asked]
         with self._home.alone():
             fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
             if fresh:
@@ -546,14 +622,21 @@ class _Releases:
         with self._home.alone():
             if self.recommended is None:
                 self._home.require()
-                levels = self._account.levels
-                level = levels.pairs + levels.sizes if epsilon is None else epsilon
+                before = self._split()
+                level = before.pairs + before.sizes + before.names if epsilon is None else epsilon
+                levels = self._split(level)
                 if not self._engine.free_recommendations:
-                    votes = self._account.promised(Levels(Fraction(0), recommendations=level))
-                    charge([self._ledger, ledger], votes, "recommendations")
-                    self._account.levels = replace(levels, recommendations=levels.recommendations + level)
-                items, scores = self.fitted.recommend(n, epsilon=level, significant_only=significant_only, run=run)
-                self.recommended = _Recommended(items, scores, level, significant_only)
+                    votes = replace(levels, pairs=Fraction(0), sizes=Fraction(0))
+                    charge([self._ledger, ledger], self._account.promised(votes), "recommendations")
+                    self._account.levels += votes
+                named, fitted = self._named, self.fitted
+                if named is None:
+                    named = self._items.named(levels, self.stream)
+                    fitted = fitted.on_items(self._items.places_in(named), named.ids.size)
+                items, scores = fitted.recommend(
+                    n, epsilon=levels.recommendations, significant_only=significant_only, run=run
+                )
+                self._named, self.recommended = named, _Recommended(items, scores, level, significant_only)
             made = self.recommended
         most, level, only = made.items.shape[1], made.epsilon, made.significant_only
         if n > most or (epsilon is not None and epsilon != level) or only != significant_only:
@@ -564,3 +647,9 @@ class _Releases:
                 "Fit again to begin anew."
             )
         return made
+
+
+def _texts(asking: Profiles) -> list[list[str]]:
+    """Return the items that each recipient asks with, in a fixed order."""
+    texts = np.array([str(item) for item in asking.item_ids.tolist()], dtype=object)
+    return [sorted(texts[row].tolist()) for row in np.split(asking.indices, asking.indptr[1:-1])]

@@ -44,6 +44,11 @@ class Holdings:
         """Return what counts: where nobody has anything of weight 0, that is all there is."""
         return cls(coded.indptr, coded.items)
 
+    def renamed(self, places: NDArray[np.int32]) -> "Holdings":
+        """Return the rows on another catalogue, where item i is at `places[i]`; items with a place below 0 go."""
+        indptr, items, _ = rename_items(self.indptr, self.items, self.items, places)
+        return Holdings(indptr, items)
+
     @property
     def n_users(self) -> int:
         """How many users there are."""
@@ -67,6 +72,4 @@ def holdings(profiles: Profiles, item_ids: Ids) -> Holdings:
     """
     if profiles.item_ids is item_ids:
         return Holdings(profiles.indptr, profiles.indices)
-    places = positions(item_ids, profiles.item_ids)
-    indptr, items, _ = rename_items(profiles.indptr, profiles.indices, profiles.indices, places)
-    return Holdings(indptr, items)
+    return Holdings(profiles.indptr, profiles.indices).renamed(positions(item_ids, profiles.item_ids))

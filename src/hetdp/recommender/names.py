@@ -1,23 +1,21 @@
-"""Which items have a name that may be told: a given list, names chosen privately, or whatever somebody counts."""
+"""Which items a model may name, by a pass over all parts: those chosen privately, or whatever somebody counts."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.checks import Real
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
-from hetdp.profiles.reading.identifiers import Ids, whole_numbers
+from hetdp.profiles.reading.identifiers import Ids
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.parts import Parts
 from hetdp.recommender.settings import ModelSettings
-from hetdp.tables.keys import choose, threshold
+from hetdp.tables.names import as_named, chosen_names, people_needed
 
-__all__ = ["MOST_NAMES", "choose_names", "chosen_names", "counted_names", "people_to_be_named"]
+__all__ = ["MOST_NAMES", "choose_names", "counted_names", "people_to_be_named"]
 
 #: The most names that a person can count in full for, where whole people are protected (`max_groups` of tables).
 MOST_NAMES = 8
@@ -36,12 +34,14 @@ def choose_names(parts: Parts, settings: ModelSettings, stream: Stream, dials: P
     found = counted_names(parts, dials, whole_people=whole_people)
     names = found.names
     if settings.catalogue == "private":
+        steps, groups = _counting(whole_people=whole_people)
         kept = chosen_names(
             found.counts,
             epsilon=settings.names_epsilon,
             delta=settings.names_delta,
             stream=stream,
-            whole_people=whole_people,
+            steps=steps,
+            groups=groups,
         )
         names = names[kept]
     if not names.size:
@@ -49,13 +49,7 @@ def choose_names(parts: Parts, settings: ModelSettings, stream: Stream, dials: P
             "there must be an item that may be named. Got none instead: too few people count any. Give a catalogue, "
             "or raise epsilon or delta."
         )
-    return _as_ids(names)
-
-
-def _as_ids(chosen: NDArray[np.object_]) -> Ids:
-    """Return chosen names as ids: whole numbers, in their order, if all of *these* are some, whatever others are."""
-    numbers = whole_numbers(chosen)
-    return chosen if numbers is None else np.sort(numbers)
+    return as_named(names)
 
 
 def counted_names(parts: Parts, dials: PersonDials | None = None, *, whole_people: bool = False) -> "NameCounts":
@@ -124,43 +118,4 @@ def people_to_be_named(settings: ModelSettings) -> int:
     if settings.catalogue != "private":
         return 0
     steps, groups = _counting(whole_people=settings.unit == "user")
-    bound = threshold(settings.names_epsilon, settings.names_delta, steps=steps, groups=groups)
-    return -(-bound // steps)
-
-
-def chosen_names(
-    counts: NDArray[np.int64], *, epsilon: Fraction, delta: Real, stream: Stream, whole_people: bool = False
-) -> NDArray[np.bool_]:
-    """Return which items may be named: those that enough people count, whatever the noise.
-
-    Parameters
-    ----------
-    counts
-        Of each item, as `counted_names` returns them; exact.
-    epsilon, delta
-        What an item of weight 1 (or a person of dial 1) may lose by it.
-    stream
-        Where the noise comes from.
-    whole_people
-        Whether a person is protected with all items: up to `MOST_NAMES` of them count in full.
-
-    Privacy
-    -------
-    Unit: one item of one person, or one person with all items. A weight of v loses at most (epsilon v, delta v), and a
-    weight of 0 nothing: an item that nobody counts has no noise drawn for it either. Needs a holder who is trusted with
-    exact counts. Theorem: docs/proofs/tables.md, "Keys chosen from the data".
-
-    Examples
-    --------
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> counts = np.array([255 * 1000, 255 * 2, 0])
-    >>> chosen_names(counts, epsilon=Fraction(1), delta=1e-6, stream=seeded_stream(1)).tolist()
-    [True, False, False]
-    """
-    named = np.zeros(counts.size, dtype=np.bool_)
-    (there,) = np.nonzero(counts)
-    steps, groups = _counting(whole_people=whole_people)
-    named[there] = choose(
-        counts[there].tolist(), epsilon=epsilon, delta=delta, steps=steps, groups=groups, stream=stream
-    )
-    return named
+    return people_needed(settings.names_epsilon, settings.names_delta, steps=steps, groups=groups)

@@ -4,18 +4,13 @@ from hetdp.accounting.composition import ADDED
 from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.mechanisms.plan import float_up
 from hetdp.recommender.settings import ModelSettings
+from hetdp.tables.names import HOLDER, OTHERS
 
 __all__ = ["promise"]
 
 _EVERYBODY = "everybody together, whatever else they know"
-_OTHERS = "everybody but the holder of the profiles, together, whatever else they know"
 _NOBODY_TRUSTED = "Nobody needs to be trusted: each person can draw the own sketch at home."
 _GIVEN = "The catalogue is taken as public, every item that was listed with it."
-_HOLDER = (
-    "Names of items were chosen by noise on exact counts: whoever holds the profiles is trusted with them, and the "
-    "promise is to everybody else."
-)
-_OBSERVED = "Names of items that somebody counts are taken as public: that somebody has them is given away."
 _LISTS = "It is about the model: a list or an explanation comes from the exact own profile, and is for its owner only."
 _MATRIX = "Whoever holds the profiles is trusted with them, and publishes one noisy matrix."
 _USERS = "Names of users are taken as public."
@@ -33,22 +28,23 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
     """
     if settings.release == "matrix":
         return _of_matrix(settings, simulated=simulated)
-    private = settings.catalogue == "private"
-    trust = {"private": (_HOLDER,), "observed": (_OBSERVED,), "given": (_NOBODY_TRUSTED, _GIVEN)}[settings.catalogue]
+    private, observed = settings.catalogue == "private", settings.catalogue == "observed"
+    trust = {"private": (HOLDER,), "observed": (), "given": (_NOBODY_TRUSTED, _GIVEN)}[settings.catalogue]
     return Guarantee(
         "epsilon",
         float_up(settings.epsilon),
         "values",
         ADDED["item"],
-        _OTHERS if private else _EVERYBODY,
-        delta=float_up(settings.delta) if private else 0.0,
+        OTHERS if private else _EVERYBODY,
+        delta=1.0 if observed else float_up(settings.names_delta),
+        names_given_away=observed,
         remarks=(*trust, _USERS, _LISTS),
         simulated=simulated,
     )
 
 
 def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
-    rho = float(settings.rho)
+    rho, observed = float(settings.rho), settings.catalogue == "observed"
     protected = "item" if settings.unit == "item" else "person"
     if settings.unit == "item":
         whom = (_USERS,)
@@ -57,15 +53,16 @@ def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
             f", except with a chance of {in_digits(2 * settings.names_delta)} * v_i" if settings.names_delta else ""
         )
         whom = (f"A user whose whole profile is exchanged for another loses {in_digits(2 * rho)} * v_i**2{chance}.",)
-    names = {"private": (), "observed": (_OBSERVED,), "given": (_GIVEN,)}[settings.catalogue]
+    names = (_GIVEN,) if settings.catalogue == "given" else ()
     return Guarantee(
         "rho",
         rho,
         "values",
         ADDED[protected],
-        _OTHERS,
-        delta=float_up(settings.names_delta),
-        at_weight_one=(float_up(settings.epsilon), float_up(settings.delta)),
+        OTHERS,
+        delta=1.0 if observed else float_up(settings.names_delta),
+        names_given_away=observed,
+        at_weight_one=(float_up(settings.epsilon), 1.0 if observed else float_up(settings.delta)),
         protected=protected,
         remarks=(_MATRIX, *names, *whom, _LISTS),
         simulated=simulated,

@@ -7,16 +7,14 @@ from fractions import Fraction
 from hetdp.accounting.composition import rho_of_epsilon_delta
 from hetdp.core.checks import fraction, one_of, whole
 from hetdp.core.errors import InvalidInput
+from hetdp.tables.names import CATALOGUES, NAMES_SHARE, check_names
 
-__all__ = ["CATALOGUES", "RELEASES", "UNITS", "ModelSettings"]
+__all__ = ["RELEASES", "UNITS", "ModelSettings"]
 
 RELEASES = ("sketch", "matrix")
 UNITS = ("item", "user")
-CATALOGUES = ("private", "given", "observed")
 
-#: Part of epsilon that goes to names where they are chosen privately; measured, docs/recommender.md.
-NAMES_SHARE = Fraction(1, 10)
-#: Part of rho that goes to them with a matrix: about the same epsilon, at epsilon 1.
+#: Part of rho that goes to names with a matrix: about the same epsilon, at epsilon 1.
 NAMES_RHO_SHARE = Fraction(1, 5)
 _FINE = 2**60
 _LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
@@ -56,11 +54,8 @@ class ModelSettings:
                 "unit must be 'item' for the release of sketches: they protect items, and a whole person loses the sum "
                 "of theirs. Got 'user' instead. A matrix protects whole people."
             )
-        if self.names_epsilon < self.names_delta:  # noise that is cut off far inside its scale is slow to draw
-            raise InvalidInput(
-                "epsilon must not be so far below delta where names are private. Got "
-                f"{float(self.epsilon):g} and {float(self.delta):g} instead. Give a catalogue."
-            )
+        if self.catalogue == "private":
+            check_names(self.names_epsilon, self.names_delta)
 
     @property
     def names_epsilon(self) -> Fraction:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib import import_module
@@ -17,6 +17,7 @@ from hetdp.accounting.composition import ADDED
 from hetdp.accounting.guarantee import Guarantee, Recipients
 from hetdp.core.checks import whole
 from hetdp.core.randomness import Stream
+from hetdp.mechanisms.plan import float_up
 from hetdp.neighbors.scores import SCORES, Scoring, items_to_stand_out
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles
@@ -47,7 +48,7 @@ POPULARITY_SHARE = Fraction(1, 10)
 
 _SWAPPED = "swapping an item of a user for another one (sizes of profiles are declared public)"
 _OWN = "A list is made from the own profile of its recipient, and says so much about it: it is for them only."
-_NAMES = "Names of users, and of items that somebody counts, are taken as public."
+_USERS = "Names of users are taken as public."
 
 # Seconds on one thread and bytes, measured on one machine with benchmarks/populations.py; right within a factor of
 # three or so on another.
@@ -102,11 +103,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Levels:
-    """What each part of a release may cost an item of weight 1: pairs, sizes of profiles, recommendations."""
+    """What each part of a release may cost an item of weight 1: pairs, sizes of profiles, recommendations, names."""
 
     pairs: Fraction
     sizes: Fraction = Fraction(0)
     recommendations: Fraction = Fraction(0)
+    names: Fraction = Fraction(0)
+    names_delta: Fraction = Fraction(0)
+
+    def __add__(self, other: "Levels") -> "Levels":
+        return Levels(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(Levels)))
 
 
 @dataclass(frozen=True)
@@ -181,6 +187,10 @@ class Fitted:
         score = self.scoring.score
         return score.at_the_end(score.factors(sizes))
 
+    def on_items(self, places: NDArray[np.int32], n_items: int) -> "Fitted":
+        """Return what was found, with profiles on other items, where item i is at `places[i]`; below 0, it is gone."""
+        return replace(self, coded=self.coded.renamed(places, n_items), own=self.own.renamed(places))
+
     def recommend(
         self, n: int, *, epsilon: Fraction, significant_only: bool, run: Run
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
@@ -221,6 +231,8 @@ class Engine(ABC):
         Whether `Search.cycles` means something.
     free_recommendations
         Whether recommendations cost nothing beyond the neighbours.
+    needs_names
+        Whether lists of people need names of items: sketches have a bit for each.
     scope
         What epsilon is counted over.
     adversary
@@ -239,6 +251,7 @@ class Engine(ABC):
     limits: ClassVar[str] = ""
     has_cycles: ClassVar[bool] = False
     free_recommendations: ClassVar[bool] = False
+    needs_names: ClassVar[bool] = False
     scope: ClassVar[str] = "in all"
     adversary: ClassVar[str] = "everybody together, whatever else they know"
     together: ClassVar[bool] = True
@@ -264,10 +277,33 @@ class Engine(ABC):
         """Return what should be known before so many users are searched, for the command line."""
         return None
 
+    def levels(
+        self,
+        pairs: Fraction,
+        sizes: Fraction = Fraction(0),
+        recommendations: Fraction = Fraction(0),
+        *,
+        names_delta: Fraction = Fraction(0),
+    ) -> Levels:
+        """Return what each part of a release may cost where items are named with `names_delta`; 0 if names are public.
+
+        Whatever needs names pays for them with a share of its level: lists of people (`needs_names`), or
+        recommendations.
+        """
+        from hetdp.tables.names import NAMES_SHARE, check_names  # with tables, which need not load for a help text
+
+        names = NAMES_SHARE * (pairs if self.needs_names else recommendations)
+        if not names_delta or not names:
+            return Levels(pairs, sizes, recommendations)
+        check_names(names, names_delta)
+        if self.needs_names:
+            return Levels(pairs - names, sizes, recommendations, names, names_delta)
+        return Levels(pairs, sizes, recommendations - names, names, names_delta)
+
     def costs(self, levels: Levels) -> tuple[Fraction, Fraction]:
         """Return what a release costs per recipient, and once for all who look."""
         popular = POPULARITY_SHARE * levels.recommendations
-        return levels.pairs + levels.recommendations - popular, levels.sizes + popular
+        return levels.pairs + levels.recommendations - popular, levels.sizes + popular + levels.names
 
     def remark(self, per_recipient: Fraction, most_recipients: int, factor: str) -> str | None:  # noqa: ARG002
         """Return what else its promise should say."""
@@ -279,7 +315,7 @@ class Engine(ABC):
         *,
         most_recipients: int,
         public_sizes: bool = False,
-        observed_catalogue: bool = False,
+        names_given_away: bool = False,
         simulated: bool = False,
     ) -> Guarantee:
         """Return the promise of neighbour lists and recommendations, before or after the fact.
@@ -292,22 +328,26 @@ class Engine(ABC):
             How many lists there are that an item has a part in (for gossip: peers that a user may be compared with).
         public_sizes
             Whether sizes of profiles are declared public.
-        observed_catalogue
-            Whether the names of items that somebody counts are taken as public, because no catalogue was given.
+        names_given_away
+            Whether every item that somebody counts is named (`catalogue="observed"`).
         simulated
             Whether any noise came from a seed, in which case nothing is promised.
         """
+        from hetdp.tables.names import CHOSEN, HOLDER, OTHERS
+
         factor = "(v_i + v_j)" if public_sizes else "v_i"
         per_recipient, shared = self.costs(levels)
-        remarks = (self.remark(per_recipient, most_recipients, factor), _OWN, _NAMES if observed_catalogue else None)
+        named = (HOLDER if self.needs_names else CHOSEN) if levels.names else None
+        remarks = (self.remark(per_recipient, most_recipients, factor), named, _OWN, _USERS)
         lists = Guarantee.of_lists(
             Recipients(per_recipient, shared, most_recipients, together=self.together),
             adjacent=_SWAPPED if public_sizes else ADDED["item"],
-            adversary=self.adversary,
+            adversary=OTHERS if self.needs_names and levels.names else self.adversary,
             factor=factor,
             remarks=tuple(remark for remark in remarks if remark is not None),
         )
-        return replace(lists, simulated=simulated)
+        delta = 1.0 if names_given_away else float_up(levels.names_delta)
+        return replace(lists, delta=delta, names_given_away=names_given_away, simulated=simulated)
 
     def items_to_stand_out(self, *, n_users: int, epsilon: Fraction) -> float | dict[str, float]:
         """Return how many common items a neighbour needs to stand out, or that for some sizes of the own profile."""

@@ -165,11 +165,13 @@ def asking_profiles(
     return Profiles.from_csr(matrix, item_ids=item_ids)
 
 
-def on_fitted_items(profiles: Profiles, item_ids: Ids, *, public_sizes: bool) -> tuple[Holdings, NDArray[np.float64]]:
+def on_fitted_items(
+    profiles: Profiles, item_ids: Ids, *, public_sizes: bool, private: bool = False
+) -> tuple[Holdings, NDArray[np.float64]]:
     """Return what new recipients have of the items fitted, matched by id, and how large they are.
 
     A size counts the items that nobody there has too: what a recipient lists where sizes are public, else what counts
-    of it.
+    of it. Where names are `private`, nothing is said about which items were fitted, nor of what kind their ids are.
 
     Examples
     --------
@@ -179,9 +181,8 @@ def on_fitted_items(profiles: Profiles, item_ids: Ids, *, public_sizes: bool) ->
     >>> own.items.tolist(), sizes.tolist()
     ([0], [1.2])
     """
-    place = _places(profiles, item_ids)
-    if profiles.n_pairs and (place[profiles.indices] < 0).all():
-        raise InvalidInput("X must have items that were fitted. Got none of them instead.")
+    if not private:
+        _require_known(profiles, item_ids)
     coded = code_profiles(profiles)
     owners = np.repeat(np.arange(coded.n_users), coded.sizes)
     counted = np.bincount(owners, weights=coded.codes, minlength=coded.n_users) / WEIGHT_STEPS
@@ -189,14 +190,15 @@ def on_fitted_items(profiles: Profiles, item_ids: Ids, *, public_sizes: bool) ->
     return holdings(profiles, item_ids), sizes
 
 
-def _places(profiles: Profiles, item_ids: Ids) -> NDArray[np.int32]:
-    """Return where each item of the recipients is among those fitted; -1 if it is not."""
+def _require_known(profiles: Profiles, item_ids: Ids) -> None:
+    """Refuse recipients none of whose items was fitted, where it is public which were."""
     other_kind = profiles.item_ids.dtype != item_ids.dtype and item_ids.size and profiles.n_items
     if other_kind and not profiles.guessed:  # in a text file a number is a text too
         raise InvalidInput(
             "item ids of X must be of the kind that was fitted, texts or whole numbers. Got the other kind instead."
         )
-    return positions(item_ids, profiles.item_ids)
+    if profiles.n_pairs and (positions(item_ids, profiles.item_ids)[profiles.indices] < 0).all():
+        raise InvalidInput("X must have items that were fitted. Got none of them instead.")
 
 
 def column_names(given: object) -> NDArray[np.object_] | None:

@@ -56,6 +56,7 @@ class _SketchEngine(Engine):
     scores = ("overlap",)
     limits = "Sketches know overlaps only"
     free_recommendations = True
+    needs_names = True
     kernel = ("hetdp.neighbors._kernels.sketch_search", "best_candidates")
 
     def fit(
@@ -69,7 +70,7 @@ class _SketchEngine(Engine):
         return _SketchFit(coded, own, scoring, search, found.lists, sketches=found.sketches)
 
     def costs(self, levels: Levels) -> tuple[Fraction, Fraction]:
-        return Fraction(0), levels.pairs
+        return Fraction(0), levels.pairs + levels.names
 
     def items_to_stand_out(self, *, n_users: int, epsilon: Fraction) -> dict[str, float]:
         return {
