@@ -86,7 +86,7 @@ def release_from_query(
         return
     if output is not None:
         check_writable(output, keep=(data, options["ledger_path"]))
-    values = _values(table, query, column, options, categories)
+    values = _values(table, column, {**options, "query": query}, categories, weights.values > 0)
     with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
         if voice.dry_run:
             _show_plan(mechanism, query, table, ledger, options, voice=voice)
@@ -199,12 +199,16 @@ def _categories(listed: str | None, path: Path | None) -> Categories | None:
 
 
 def _values(
-    table: Table, query: str, column: str, options: dict[str, Any], categories: Categories | None
+    table: Table,
+    column: str,
+    options: dict[str, Any],
+    categories: Categories | None,
+    counting: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Return the private values of a question."""
-    if query == "count":
-        return table.indicators(column, options["lower"], options["upper"])
-    return table.numbers(column) if categories is None else table.codes(column, categories)
+    """Return the private values of a question; those of rows that do not count are never a reason to refuse."""
+    if options["query"] == "count":
+        return table.indicators(column, options["lower"], options["upper"], counting)
+    return table.numbers(column, counting) if categories is None else table.codes(column, categories)
 
 
 def _answer(

@@ -35,6 +35,8 @@ _LARGE = {nw.UInt64, nw.Int128, nw.UInt128}
 #: What DuckDB may keep in memory for files; what is larger goes to a private folder of temporary files.
 _MEMORY = "256MB"
 _ROWS = 2**17
+#: What DuckDB may find wrong with a row that is a matter of that row alone.
+_ROWS_LEFT_OUT = {"INVALID ENCODING", "LINE SIZE OVER MAXIMUM"}
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _POSTGRES = ("postgresql", "postgres")
 _TAKEN = (
@@ -338,6 +340,30 @@ class _DuckDB(TableSource):
         )
 
 
+class _DelimitedFiles(_DuckDB):
+    """Files of text: a row that is no text, or too long for DuckDB, is left out, whatever it weighs.
+
+    An error would tell about the row. Rows of another length than the header, and quotes that do not end, break the
+    file as a whole, and are refused.
+    """
+
+    def _collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
+        found = super()._collect(frame)
+        self._refuse_broken()
+        return found
+
+    def _batches(self, frame: nw.LazyFrame[Any], size: int) -> Iterator[pa.RecordBatch]:
+        yield from super()._batches(frame, size)
+        self._refuse_broken()
+
+    def _refuse_broken(self) -> None:
+        kinds = self.frame.to_native().query("hetdp_relation", "SELECT DISTINCT error_type FROM reject_errors")
+        if {str(kind) for (kind,) in kinds.fetchall()} - _ROWS_LEFT_OUT:
+            raise DataError(
+                "files of a table must have rows as long as the header, and quotes that end. Got others instead."
+            )
+
+
 class _Ibis(TableSource):
     def _double(self, column: str) -> nw.Expr:
         number = nw.col(column)
@@ -431,15 +457,17 @@ def open_source(
     ...     source.collect(source.frame.select(source.numeric("hours"))).column(0).to_pylist()
     [3.5, None]
     """
+    kind = None
     with contextlib.ExitStack() as stack:
         if isinstance(table, str) and _URL.match(table):
             native, described = _of_database(stack, table, name), f"the table {name!r}"
         elif isinstance(table, str | os.PathLike) or (isinstance(table, list | tuple) and table):
             paths = _listed([table] if isinstance(table, str | os.PathLike) else table)
             native, described = _of_files(_connect(stack, ":memory:", threads, memory), paths), paths[0].name
+            kind = _DelimitedFiles if isinstance(FORMATS[_ending(paths[0])], Delimited) else None
         else:
             native, described = table, "table"
-        yield _source(native, described, columns, numbers)
+        yield _source(native, described, columns, numbers, kind)
 
 
 def _framed(native: Native) -> nw.LazyFrame[Any]:
@@ -453,10 +481,16 @@ def _framed(native: Native) -> nw.LazyFrame[Any]:
             raise DataError("table must have a different name for each column. Got another instead.") from None
 
 
-def _source(native: Native, described: str, columns: Collection[str] | None, numbers: Collection[str]) -> TableSource:
-    """Return a native table as a source."""
+def _source(
+    native: Native,
+    described: str,
+    columns: Collection[str] | None,
+    numbers: Collection[str],
+    kind: type[TableSource] | None,
+) -> TableSource:
+    """Return a native table as a source, of the kind that its engine has unless another is given."""
     frame = _framed(native)
-    kind = _ENGINES.get(frame.implementation)
+    kind = kind or _ENGINES.get(frame.implementation)
     if kind is None:
         raise InvalidInput(f"table must be {_TAKEN}. Got a table of {frame.implementation} instead.")
     engine = frame.implementation.value.partition("[")[0]
@@ -594,7 +628,8 @@ def _of_files(connection: Any, paths: Sequence[Path]) -> Native:  # noqa: ANN401
         f"columns = {columns}, delim = {_literal(form.delimiter)}, auto_detect = false, header = true, quote = '\"', "
     )
     options += (
-        "escape = '\"', strict_mode = true, null_padding = false, ignore_errors = false, allow_quoted_nulls = false"
+        "escape = '\"', strict_mode = true, null_padding = false, allow_quoted_nulls = false, ignore_errors = true, "
+        "store_rejects = true"
     )
     with scrubbed("duckdb", f"read {paths[0].name}"):
         return connection.sql(f"SELECT * FROM read_csv({files}, {options})")  # noqa: S608  (quoted)

@@ -57,10 +57,12 @@ def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") ->
     """
     position = positions(items, profiles.item_ids)
     listed = position[profiles.indices] >= 0
-    unknown = np.unique(profiles.indices[~listed & (profiles.weights > 0)]).size
+    counts = profiles.weights > 0
+    unknown = np.unique(profiles.indices[~listed & counts]).size
     if unknown:
+        counted = np.unique(profiles.indices[counts]).size
         raise DataError(
-            f"{name} must list every item in the data. Got {unknown:,} of {profiles.n_items:,} items that are not in "
+            f"{name} must list every item in the data. Got {unknown:,} of {counted:,} items that are not in "
             "it instead. Add them, or leave them out of the data."
         )
     indptr, indices, weights = rename_items(profiles.indptr, profiles.indices, profiles.weights, position)
@@ -85,7 +87,7 @@ class _Lines(FileFormat):
     def columns(self, _: DataFile) -> list[str]:
         return ["item"]
 
-    def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
+    def batches(self, file: DataFile, names: list[str], *, forgiving: bool = False) -> Iterator[list[Any]]:  # noqa: ARG002
         text = file.stream().read().decode("utf-8-sig")
         yield [[line.strip() for line in text.split("\n") if line.strip()] for _ in names]
 

@@ -30,6 +30,7 @@ __all__ = [
     "Layout",
     "available_bytes",
     "check_columns",
+    "decoded",
     "find_file",
     "open_file",
     "recognise",
@@ -37,6 +38,8 @@ __all__ = [
 
 _BLOCK = 2**25  # bytes at a time: large enough for arrow to be fast, small beside any result that needs care
 _ROWS = 2**20
+#: For rows that are longer than a block: as long as a cell may be.
+_LONGEST_ROW = 2**30
 _HEAD = 2**16
 _LONGEST_HEAD = 2**24
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -91,11 +94,13 @@ class DataFile:
         return not self.head.strip()
 
     def stream(self) -> Any:  # noqa: ANN401  (pyarrow has no types)
-        """Return its contents from the beginning, decompressed; only one such stream lives at a time."""
+        """Return its contents from the beginning, decompressed."""
         import pyarrow as pa
 
-        self.raw.seek(0)
-        return self.raw if self.compression is None else pa.CompressedInputStream(self.raw, self.compression)
+        # A stream of arrow that goes takes the file below it along.
+        raw = pa.OSFile(str(self.path)) if self.raw.closed else self.raw
+        raw.seek(0)
+        return raw if self.compression is None else pa.CompressedInputStream(raw, self.compression)
 
     @contextlib.contextmanager
     def explaining(self, form: str) -> Iterator[None]:
@@ -170,8 +175,12 @@ class FileFormat(ABC):
         """Return the names of the columns."""
 
     @abstractmethod
-    def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
-        """Yield the named columns as arrow arrays, some rows at a time. Errors may quote a row: see `explaining`."""
+    def batches(self, file: DataFile, names: list[str], *, forgiving: bool = False) -> Iterator[list[Any]]:
+        """Yield the named columns as arrow arrays, some rows at a time. Errors may quote a row: see `explaining`.
+
+        Where `forgiving`, text that is not UTF-8 is no error: from the first such cell on, columns come as bytes, and
+        whoever reads them decides by what else is in a row (see `decoded`).
+        """
 
     def rows(self, file: DataFile) -> int:
         """Return about how many rows there are, without reading them."""
@@ -199,17 +208,36 @@ class Delimited(FileFormat):
                 return row
         raise EOFError  # nothing but empty lines
 
-    def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
+    def batches(self, file: DataFile, names: list[str], *, forgiving: bool = False) -> Iterator[list[Any]]:
         """Yield columns of texts: a type guessed from the first block might change an id in a later one."""
         import pyarrow as pa
+
+        kinds = (pa.string(), pa.binary()) if forgiving else (pa.string(),)
+        ways = [*((kind, _BLOCK) for kind in kinds), (kinds[-1], _LONGEST_ROW)]
+        done = 0
+        for way in ways:  # each is slower or larger than the one before, and goes on where that gave up
+            seen = 0
+            try:
+                for batch in self._read(file, names, *way):
+                    fresh = batch.slice(min(batch.num_rows, max(0, done - seen)))
+                    seen += batch.num_rows
+                    if fresh.num_rows:
+                        done = seen
+                        yield [fresh.column(name) for name in names]
+            except pa.ArrowInvalid:
+                if way == ways[-1]:
+                    raise
+            else:
+                return
+
+    def _read(self, file: DataFile, names: list[str], kind: Any, block: int) -> Iterator[Any]:  # noqa: ANN401
         from pyarrow import csv
 
         parse = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=not self.names)
-        read = csv.ReadOptions(block_size=_BLOCK, column_names=self.names or None)
-        convert = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
+        read = csv.ReadOptions(block_size=block, column_names=self.names or None)
+        convert = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, kind))
         with file.stream() as stream, csv.open_csv(stream, read, parse, convert) as reader:
-            for batch in reader:
-                yield [batch.column(name) for name in names]
+            yield from reader
 
 
 @dataclass(frozen=True)
@@ -223,10 +251,11 @@ class Parquet(FileFormat):
         """Return the names of the columns."""
         return list(self._open(file).schema_arrow.names)
 
-    def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
+    def batches(self, file: DataFile, names: list[str], *, forgiving: bool = False) -> Iterator[list[Any]]:
         """Yield the named columns; others are not read."""
         for batch in self._open(file).iter_batches(batch_size=_ROWS, columns=names):
-            yield [batch.column(name) for name in names]
+            columns = [batch.column(name) for name in names]
+            yield [_checked(column) for column in columns] if forgiving else columns
 
     def rows(self, file: DataFile) -> int:
         """Return how many rows there are."""
@@ -250,7 +279,7 @@ class BetweenBlanks(FileFormat):
         line = file.head[_heading(file.head)[0] :].partition(b"\n")[0]
         return ["user", "item", "weight"][: len(line.translate(_BLANKS).split())]
 
-    def batches(self, file: DataFile, names: list[str]) -> Iterator[list[Any]]:
+    def batches(self, file: DataFile, names: list[str], *, forgiving: bool = False) -> Iterator[list[Any]]:
         """Yield columns of texts."""
         present = self.columns(file)
         rest = b""
@@ -262,7 +291,7 @@ class BetweenBlanks(FileFormat):
                 cut = text.rfind(b"\n") + 1 if block else len(text)
                 lines, rest = text[:cut].translate(_BLANKS), text[cut:]
                 if lines.strip():
-                    table = _split(lines, present)
+                    table = _split(lines, present, forgiving=forgiving)
                     yield [table.column(name) for name in names]
                 if not block:
                     return
@@ -288,19 +317,66 @@ def _heading(head: bytes) -> tuple[int, tuple[int, int] | None]:
     return begin, dims
 
 
-def _split(lines: bytes, names: list[str]) -> Any:  # noqa: ANN401
+def _checked(column: Any) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    """Return a column of texts as bytes if one of them is not UTF-8: parquet files are read as they are."""
+    import pyarrow as pa
+
+    if column.type in (pa.string(), pa.large_string()):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            return column.cast(pa.large_binary())
+    return column
+
+
+def decoded(column: Any, instead: str | None = None) -> Any:  # noqa: ANN401
+    r"""Return a column that came as bytes as texts; of those that are not UTF-8 what is given instead.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> decoded(pa.array([b"tea", b"\xff"])).to_pylist()
+    ['tea', None]
+    """
+    import pyarrow as pa
+
+    if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        return column
+
+    def text(cell: bytes | None) -> str | None:
+        try:
+            return None if cell is None else cell.decode()
+        except UnicodeDecodeError:
+            return instead
+
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array(map(text, column.to_pylist()), pa.string())
+
+
+def _split(lines: bytes, names: list[str], *, forgiving: bool) -> Any:  # noqa: ANN401
     import pyarrow as pa
     from pyarrow import csv
 
     while b"  " in lines:  # arrow splits at single blanks only
         lines = lines.replace(b"  ", b" ")
     lines = lines.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip()
-    return csv.read_csv(
-        pa.BufferReader(lines),
-        csv.ReadOptions(column_names=names, block_size=_BLOCK),
-        csv.ParseOptions(delimiter=" ", quote_char=False),
-        csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-    )
+
+    def read(kind: Any) -> Any:  # noqa: ANN401
+        return csv.read_csv(
+            pa.BufferReader(lines),
+            csv.ReadOptions(column_names=names, block_size=max(_BLOCK, len(lines) + 1)),
+            csv.ParseOptions(delimiter=" ", quote_char=False),
+            csv.ConvertOptions(column_types=dict.fromkeys(names, kind)),
+        )
+
+    try:
+        return read(pa.string())
+    except pa.ArrowInvalid:
+        if not forgiving:
+            raise
+        return read(pa.binary())
 
 
 CSV = Delimited(",", ".csv file (UTF-8, rows as long as the header)")

@@ -1,5 +1,6 @@
 """Turn ids of users or items (texts or whole numbers) into consecutive codes, and codes back into the same ids."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,20 +71,43 @@ class IdEncoder:
         code = self._known.index(0).as_py() if numbers else -1
         return None if code < 0 else int(code)
 
-    def finish(self, declared: object = None, *, read_as_text: bool = False) -> tuple[Ids, NDArray[np.int32]]:
+    @property
+    def size(self) -> int:
+        """How many different ids were seen."""
+        return 0 if self._known is None else len(self._known)
+
+    def finish(
+        self,
+        declared: object = None,
+        *,
+        read_as_text: bool = False,
+        counting: Callable[[], NDArray[np.bool_]] | None = None,
+    ) -> tuple[Ids, NDArray[np.int32]]:
         """Return the final ids and, for each code handed out, its position among them.
 
         Default: the ids seen, sorted, so that the order of the pairs does not matter. Ids declared as texts turn
-        numbers that were read as texts into texts again.
+        numbers that were read as texts into texts again, and the other way round.
+
+        Parameters
+        ----------
+        declared
+            All ids there are, in the order wanted.
+        read_as_text
+            Whether ids were read as texts.
+        counting
+            Which of the ids seen count; all unless given. Others are never a reason to refuse: where ids are declared
+            and they are not among them, their position is -1.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
 
         known = pa.array([], type=pa.int64()) if self._known is None else self._known
         wanted = None if declared is None else _as_column(self.name, declared).combine_chunks()
+        same_kind = wanted is None or known.type == wanted.type
         if read_as_text:
-            _refuse_decimals(self.name, known)
-            if wanted is not None and wanted.type == pa.large_string():
+            if known.type == pa.large_string():
+                _refuse_decimals(self.name, known if counting is None else known.filter(pa.array(counting())))
+            if not same_kind:
                 known = known.cast(pa.large_string())
         if wanted is None:
             order = pc.array_sort_indices(known)
@@ -91,15 +115,18 @@ class IdEncoder:
             rank[order.to_numpy()] = np.arange(len(known), dtype=np.int32)
             return _as_numpy(known.take(order)), rank
         _check_different(self.name, wanted)
-        same_kind = known.type == wanted.type
-        found = pc.index_in(known, value_set=wanted) if same_kind else pa.nulls(len(known), pa.int32())
+        among = wanted.cast(known.type) if read_as_text else wanted  # a number is the text it is written as
+        found = pc.index_in(known, value_set=among) if known.type == among.type else pa.nulls(len(known), pa.int32())
         if found.null_count:
-            hint = "" if same_kind else " One side is text, the other whole numbers."
-            raise InvalidInput(
-                f"{self.name} ids must be among those declared ({self.name}_ids, or the dims line of a file). "
-                f"Got {found.null_count} of {len(known)} that are not instead.{hint}"
-            )
-        return _as_numpy(wanted), found.to_numpy(zero_copy_only=False).astype(np.int32)
+            counts = np.ones(len(known), dtype=np.bool_) if counting is None else counting()
+            strangers = int((counts & found.is_null().to_numpy(zero_copy_only=False)).sum())
+            if strangers:
+                hint = "" if same_kind else " One side is text, the other whole numbers."
+                raise InvalidInput(
+                    f"{self.name} ids must be among those declared ({self.name}_ids, or the dims line of a file). "
+                    f"Got {strangers} of {counts.sum()} that are not instead.{hint}"
+                )
+        return _as_numpy(wanted), found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
 
 
 def as_ids(name: str, values: object) -> Ids:
@@ -229,10 +256,9 @@ def _as_numbers(texts: Any) -> Any:  # noqa: ANN401
 
 def _refuse_decimals(name: str, known: Any) -> None:  # noqa: ANN401
     """Refuse ids from a text file that are all numbers, some with a decimal point: 1 and 1.0 would be two people."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    if known.type != pa.large_string() or not pc.all(pc.match_substring_regex(known, _NUMBER)).as_py():
+    if not pc.all(pc.match_substring_regex(known, _NUMBER)).as_py():
         return
     if pc.any(pc.match_substring(known, ".")).as_py():
         raise InvalidInput(

@@ -20,6 +20,7 @@ from hetdp.profiles.reading.files import (
     DataFile,
     FileFormat,
     check_columns,
+    decoded,
     find_file,
     open_file,
     recognise,
@@ -48,11 +49,15 @@ __all__ = [
 WeightColumn = str | Literal[False] | None
 #: Weights are kept in the precision they come in: rounding one up would break the promise made for its item.
 Weights = NDArray[np.float32] | NDArray[np.float64]
+#: Codes of users and items, and weights where not all are 1.
+Batch = tuple[NDArray[np.int32], NDArray[np.int32], Weights | None]
 
 #: Memory of a pair while a file is read, and of its weight; batches and libraries come on top.
 _PAIR_BYTES = 35
 _WEIGHT_BYTES = 15
 _FIXED_BYTES = 400 * 2**20
+#: Stands for an item without a name where it weighs 0: nobody else has it.
+_APART = "\N{REPLACEMENT CHARACTER}"
 
 
 class PairColumns(NamedTuple):
@@ -154,7 +159,7 @@ class PairFile:
         collector = PairCollector(read_as_text=not self.format.typed)
         with self.file.explaining(self.format.described):
             try:
-                for batch in self.format.batches(self.file, self.columns.names):
+                for batch in self.format.batches(self.file, self.columns.names, forgiving=True):
                     collector.add(*finish_batch(batch, self.columns, self.min_rating, self.default_weight))
                 if not collector.n_pairs:
                     raise _no_pairs(self.file, self.min_rating)
@@ -270,19 +275,81 @@ def checked_default(default_weight: float | None, weight: WeightColumn) -> float
 def finish_batch(
     columns: list[Any], chosen: PairColumns, min_rating: float | None = None, default_weight: float | None = None
 ) -> list[Any]:
-    """Return user, item and weight columns, weights as numbers, without the rows whose rating is too small."""
+    """Return user, item and weight columns, weights as numbers, without the rows whose rating is too small.
+
+    Privacy
+    -------
+    Whatever else is in a row of weight 0, it is no reason to refuse the file: others would see that it was.
+    """
     import pyarrow.compute as pc
 
-    columns = list(columns)
+    as_bytes = [_is_bytes(column) for column in columns[:2]]
+    columns = [*map(decoded, columns[:2]), *(decoded(column, "?") for column in columns[2:])]
     if chosen.rated:
-        ratings = _numbers(columns.pop())
-        if ratings is None:
-            raise InvalidInput("ratings must be numbers. Got something that is not a number instead.")
+        ratings = _ratings(columns, chosen, default_weight)
         mask = pc.greater_equal(ratings, min_rating)
-        columns = [column.filter(mask) for column in columns]  # a missing rating is no reason to keep a row
+        columns = [column.filter(mask) for column in columns[:-1]]  # a missing rating is no reason to keep a row
     if chosen.weight is not None:
         columns[2] = _weights(columns[2], chosen, default_weight)
+        columns = _with_names(*columns)
+    if any(was and column.null_count for was, column in zip(as_bytes, columns, strict=False)):
+        raise ValueError  # not UTF-8, in a row that counts
     return columns
+
+
+def _ratings(columns: list[Any], chosen: PairColumns, default: float | None) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    """Return the last column as numbers; what is none is missing where the weight is 0, and refused elsewhere."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = _numbers(columns[-1])
+    if found is None and chosen.weight is not None:
+        nothing = pc.equal(_weights(columns[2], chosen, default), 0)
+        found = _numbers(pc.if_else(nothing, pa.scalar(None, columns[-1].type), columns[-1]))
+    if found is None:
+        raise InvalidInput("ratings must be numbers. Got something that is not a number instead.")
+    return found
+
+
+def _with_names(users: Any, items: Any, weights: Any) -> list[Any]:  # noqa: ANN401
+    """Return the columns with rows of weight 0 made whole: one of nobody goes, one of no item gets an item apart.
+
+    Rows that count stay as they are, and are refused by whoever needs a name.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    nobody, nothing = _nameless(users), _nameless(items)
+    if nobody is None and nothing is None:
+        return [users, items, weights]
+    zero = pc.equal(weights, 0)
+    if nothing is not None:
+        if pa.types.is_dictionary(items.type):
+            items = items.cast(items.type.value_type)
+        apart = pa.scalar(_APART, items.type) if _is_text(items) else pa.scalar(-(2**63), pa.int64())
+        items = pc.if_else(pc.and_(zero, nothing), apart, items if _is_text(items) else items.cast(pa.int64()))
+    columns = [users, items, weights]
+    return columns if nobody is None else [column.filter(pc.invert(pc.and_(zero, nobody))) for column in columns]
+
+
+def _nameless(column: Any) -> Any:  # noqa: ANN401
+    """Return which ids of a column are missing or empty; None if there are none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    mask = pc.is_null(column) if column.null_count else None
+    if _is_text(column):
+        empty = pc.equal(pc.binary_length(column), 0)
+        if pc.any(empty).as_py():
+            empty = pc.fill_null(empty, pa.scalar(value=False))
+            mask = empty if mask is None else pc.or_(mask, empty)
+    return mask
+
+
+def _is_bytes(column: Any) -> bool:  # noqa: ANN401
+    import pyarrow as pa
+
+    return bool(pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type))
 
 
 def _weights(column: Any, chosen: PairColumns, default: float | None) -> Any:  # noqa: ANN401  (pyarrow has no types)
@@ -383,7 +450,7 @@ class PairCollector:
         self._read_as_text = read_as_text
         self.users = IdEncoder("user")
         self.items = IdEncoder("item")
-        self._batches: list[tuple[NDArray[np.int32], NDArray[np.int32], Weights | None]] = []
+        self._batches: list[Batch] = []
 
     def add(self, users: object, items: object, weights: object = None) -> None:
         """Add a batch of pairs; `weights` None means 1 for every pair of the batch."""
@@ -412,10 +479,21 @@ class PairCollector:
             for _, items, weights in self._batches
         )
 
+    def _counting_items(self) -> NDArray[np.bool_]:
+        """Return which items weigh more than 0 for somebody."""
+        counting = np.zeros(self.items.size, dtype=np.bool_)
+        for _, items, weights in self._batches:
+            counting[items if weights is None else items[weights > 0]] = True
+        return counting
+
     def finish(self, user_ids: object = None, item_ids: object = None) -> tuple[SparseRows, Ids, Ids]:
         """Return the rows, the ids of the users and the ids of the items; the collector is empty afterwards."""
         known_users, user_rank = self.users.finish(user_ids, read_as_text=self._read_as_text)
-        known_items, item_rank = self.items.finish(item_ids, read_as_text=self._read_as_text)
+        known_items, item_rank = self.items.finish(
+            item_ids, read_as_text=self._read_as_text, counting=self._counting_items
+        )
+        if item_rank.size and item_rank.min() < 0:  # not declared, and without weight
+            self._batches = [_only(batch, item_rank[batch[1]] >= 0) for batch in self._batches]
         keys = np.empty(self.n_pairs, dtype=np.int64)
         kinds = [np.dtype(np.float32) if vector is None else vector.dtype for _, _, vector in self._batches]
         plain = all(vector is None for _, _, vector in self._batches)
@@ -431,6 +509,11 @@ class PairCollector:
                 weights[begin:end] = 1.0 if vector is None else vector
             end = begin
         return merge_pairs(keys, weights, (known_users.size, known_items.size)), known_users, known_items
+
+
+def _only(batch: Batch, rows: NDArray[np.bool_]) -> Batch:
+    users, items, weights = batch
+    return users[rows], items[rows], None if weights is None else weights[rows]
 
 
 def merge_pairs(keys: NDArray[np.int64], weights: Weights | None, shape: tuple[int, int]) -> SparseRows:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.profiles.categories import Categories
-from hetdp.profiles.reading.files import CSV, FORMATS, check_columns, open_file
+from hetdp.profiles.reading.files import CSV, FORMATS, check_columns, decoded, open_file
 from hetdp.profiles.weights import PrivacyWeights
 
 __all__ = ["Table", "read_table"]
@@ -22,6 +22,8 @@ _FORM = "CSV file (UTF-8, commas, rows as long as the header) or parquet file"
 #: Texts that arrow and Python read as the same number. Whatever else is one for Python ("1_000") is left to it.
 _PLAIN = r"^-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?$"
 _LONGEST_PLAIN = 64
+#: A cell whose bytes are no text: neither empty nor a number.
+_ODD = "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,13 +38,15 @@ class Table:
         """How many rows there are. Public."""
         return sum(len(piece) for piece in next(iter(self.columns.values())))
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
+    def numbers(self, name: str, counting: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Return a column as floats; cells that are no numbers become nan.
 
-        A column without a single number is refused: that is a mistake about the file, not about a person.
+        A column without a single number is refused: that is a mistake about the file, not about a person. Rows that do
+        not count have no part in that.
         """
         numbers = self._mapped(name, _numbers, np.float64)
-        if np.isnan(numbers).all() and not self._absent(name).all():
+        counting = np.ones(self.rows, dtype=np.bool_) if counting is None else counting
+        if np.isnan(numbers[counting]).all() and not self._absent(name)[counting].all():
             raise DataError(f"column {name!r} of {self.path.name} must be numeric. Got no number at all instead.")
         return numbers
 
@@ -63,11 +67,13 @@ class Table:
         except InvalidInput as error:
             raise DataError(f"column {name!r} of {self.path.name}: {error}") from None
 
-    def indicators(self, name: str, lower: float | None, upper: float | None) -> NDArray[np.float64]:
+    def indicators(
+        self, name: str, lower: float | None, upper: float | None, counting: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
         """Return 1 for every row that has a value, inside the range if there is one, and 0 for the others."""
         if lower is None and upper is None:
             return (~self._absent(name)).astype(np.float64)
-        values = self.numbers(name)
+        values = self.numbers(name, counting)
         low, high = -np.inf if lower is None else lower, np.inf if upper is None else upper
         return ((values >= low) & (values <= high)).astype(np.float64)
 
@@ -103,24 +109,25 @@ def read_table(path: Path, names: list[str]) -> Table:
     with open_file(path) as file, file.explaining(_FORM):
         form = FORMATS.get(file.ending, CSV)
         check_columns(file.name, form.columns(file), names)
-        for batch in form.batches(file, names):
+        for batch in form.batches(file, names, forgiving=True):
             for pieces, column in zip(columns.values(), batch, strict=True):
-                pieces.append(_plain(column))
+                pieces.append(_plain(column, typed=form.typed))
     table = Table(path, columns)
     if table.rows == 0:
         raise DataError(f"{path.name} must hold at least one row. Got none instead.")
     return table
 
 
-def _plain(column: Any) -> Any:  # noqa: ANN401  (pyarrow has no types)
-    """Return a column without the ways to keep texts that mean nothing here; texts are UTF-8."""
+def _plain(column: Any, *, typed: bool) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    """Return a column without the ways to keep texts that mean nothing here; texts that are not UTF-8 are just odd."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
-        return _plain(column.dictionary_decode())
+        return _plain(column.dictionary_decode(), typed=typed)
+    if not typed or column.type == pa.large_binary():
+        column = decoded(column, _ODD)
     if column.type in (pa.string(), pa.large_string(), pa.string_view()):
         column = column.cast(pa.string())
-        column.validate(full=True)
     return column
 
 
