@@ -1,4 +1,4 @@
-"""The sketch engine: counts are what a dense product says, and items of weight 0 change nothing.
+"""The sketch engine: lists are what a dense product says, and items of weight 0 change nothing.
 
 Statistical tests use fixed seeds and a false-alarm rate of at most 1e-6.
 """
@@ -14,6 +14,9 @@ from hetdp import errors
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.holdings import Holdings
+from hetdp.sketching.estimate import bit_values, item_owners
+from hetdp.sketching.law import chance_of_one
 from sketch_helpers import bits_of_rows, coded_of, dense_bits, exact, random_profiles, same_profile
 from statistics_helpers import FALSE_ALARM
 
@@ -43,16 +46,46 @@ def naive_counts(coded, sketches):
 @pytest.mark.parametrize(
     ("n_users", "n_items", "per_user", "k"), [(700, 60, 20, 9), (130, 500, 300, 3), (40, 9, 1, 39)]
 )
-def test_counts_are_those_of_a_dense_product(n_users, n_items, per_user, k):
+def test_lists_are_those_of_a_dense_product(n_users, n_items, per_user, k):
+    """Of at least 30 with the most ones, those whose ones are worth most; scores and overlaps follow from the bits."""
     coded = code_profiles(random_profiles(n_users, n_items, per_user))
-    result = sketch_neighbors(coded, k=k, epsilon=Fraction(1), stream=seeded_stream(1))
-    counts = naive_counts(coded, result.sketches)
-    best = -np.sort(-counts, axis=1)[:, :k]
-    found = np.take_along_axis(counts, result.lists.indices.astype(np.int64), axis=1)
-    np.testing.assert_array_equal(found, best)
-    chance = exact(Fraction(1), 0)
-    np.testing.assert_allclose(result.lists.scores, (best - per_user * chance) / (1 - 2 * chance))
-    assert all(len(set(row)) == k for row in result.lists.indices.tolist())
+    for tuned_for in (Fraction(1), Fraction(3, 5)):
+        result = sketch_neighbors(coded, k=k, epsilon=Fraction(1), tuned_for=tuned_for, stream=seeded_stream(1))
+        counts = naive_counts(coded, result.sketches)
+        places = result.lists.indices.astype(np.int64)
+        found = np.take_along_axis(counts, places, axis=1)
+        least = -np.sort(-counts, axis=1)[:, min(max(k, 30), n_users - 1) - 1, None]
+        assert (found >= least).all()
+        chance, contrast = chance_of_one(1, tuned_for=tuned_for), result.sketches.contrast
+        assert contrast == pytest.approx(chance_of_one(1, 1.0, tuned_for=tuned_for) - chance)
+        np.testing.assert_allclose(result.overlaps, (found - per_user * chance) / contrast)
+        bits, rows = dense_bits(result.sketches), coded.items.reshape(n_users, per_user)
+        owners = item_owners(bits.sum(axis=0, dtype=np.int64), n_users, 1, tuned_for=tuned_for)
+        values = bit_values(owners, n_users, 1, tuned_for=tuned_for)
+        for user in range(n_users):
+            mine = values[rows[user]] / values[rows[user]].mean()
+            worth = (bits[:, rows[user]] @ mine - chance * per_user) / contrast
+            np.testing.assert_allclose(result.lists.scores[user], worth[places[user]])
+            worth[(counts[user] < least[user]) | (counts[user] < 0)] = -np.inf
+            sure = counts[user] > least[user]  # of those with as many as the last, chance decided who is in
+            assert result.lists.scores[user, -1] >= np.sort(worth[sure])[-k:][0] - 1e-9 or sure.sum() < k
+        assert all(len(set(row)) == k for row in result.lists.indices.tolist())
+
+
+def test_only_sketches_tell_what_a_bit_is_worth():
+    """Somebody who cannot be told from an empty profile by the sketches has no part in anybody else's list."""
+    rows = [dict.fromkeys(range(user % 5, 40, 5), 255) for user in range(60)]
+    lists = []
+    for extra in ((), (40, 41, 42)):
+        coded = coded_of(rows, 50)
+        own = [sorted(row) for row in rows]
+        own[7] = sorted([*own[7], *extra])  # of weight 0: on the own list, and in no sketch
+        starts = np.cumsum([0, *map(len, own)]).astype(np.int64)
+        holdings = Holdings(starts, np.concatenate(own).astype(np.int32))
+        found = sketch_neighbors(coded, k=5, epsilon=Fraction(1), stream=seeded_stream(2), own=holdings).lists
+        lists.append((np.delete(found.indices, 7, axis=0), np.delete(found.scores, 7, axis=0)))
+    np.testing.assert_array_equal(lists[0][0], lists[1][0])
+    np.testing.assert_array_equal(lists[0][1], lists[1][1])
 
 
 def test_a_score_counts_common_items_on_average():
@@ -61,7 +94,7 @@ def test_a_score_counts_common_items_on_average():
     result = sketch_neighbors(coded, k=499, epsilon=Fraction(2), stream=seeded_stream(4))
     chance = exact(Fraction(2), 0)
     error = math.sqrt(30 * chance * (1 - chance) / 500) / (1 - 2 * chance)
-    assert abs(result.lists.scores.mean() - 30) < 5 * error
+    assert abs(result.overlaps.mean() - 30) < 5 * error
 
 
 def test_ties_are_broken_uniformly():
@@ -105,7 +138,9 @@ def test_tiles_of_many_candidates_agree_with_a_dense_product():
     for user in range(0, 17_000, 1000):
         counts = bits[coded.items[coded.indptr[user] : coded.indptr[user + 1]]].sum(axis=0)
         counts[user] = -1
-        assert sorted(counts[result.lists.indices[user]]) == sorted(np.sort(counts)[-5:])
+        assert (counts[result.lists.indices[user]] >= np.sort(counts)[-30]).all()
+        ones = np.rint(result.overlaps[user] * result.sketches.contrast + 3 * result.sketches.chance_of_one)
+        assert ones.tolist() == counts[result.lists.indices[user]].tolist()
 
 
 def test_two_users_and_empty_profiles():

@@ -62,12 +62,13 @@ def test_the_audit_sees_what_there_is_to_see(item):
     assert report.rows[0].lower_bound > 0.8 * claim
 
 
-def _ignoring_dials(epsilon):
-    return [exact_chance_of_one(epsilon, Fraction(min(1, code))) for code in range(256)]
+def _ignoring_dials(epsilon, tuned_for):
+    return [exact_chance_of_one(epsilon, Fraction(min(1, code)), tuned_for=tuned_for) for code in range(256)]
 
 
-def _square_roots(epsilon):
-    return [exact_chance_of_one(epsilon, Fraction(int(100 * (code / 255) ** 0.5), 100)) for code in range(256)]
+def _square_roots(epsilon, tuned_for):
+    weights = [Fraction(int(100 * (code / 255) ** 0.5), 100) for code in range(256)]
+    return [exact_chance_of_one(epsilon, weight, tuned_for=tuned_for) for weight in weights]
 
 
 @pytest.mark.parametrize("broken", [_ignoring_dials, _square_roots])

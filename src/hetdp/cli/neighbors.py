@@ -25,6 +25,7 @@ from hetdp.cli.output import (
     print_json,
     print_private,
     threads_option,
+    tuning_option,
 )
 from hetdp.cli.source import Source, check_names, data_options, delta_option, names_option, require_memory
 from hetdp.core.checks import fraction
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from hetdp.accounting import Guarantee
     from hetdp.neighbors.engines.base import Effort
     from hetdp.neighbors.estimator import PrivateNeighbors
-    from hetdp.profiles import Profiles
+    from hetdp.profiles import Profiles, WeightPrior
 
 __all__ = [
     "SearchCommand",
@@ -66,6 +67,7 @@ def neighbor_options(function: Command) -> Command:
     for option in (
         click.option("--significant-only", is_flag=True, help="Fewer neighbours rather than random ones."),
         cycles_option,
+        tuning_option,
         click.option("--sizes", type=click.Choice(SIZES), help="Sizes for a cosine: noisy, or declared public."),
         click.option("--score", type=click.Choice(tuple(SCORES)), default=DEFAULT_SCORE, show_default=True,
                      help="Likeness."),
@@ -131,6 +133,7 @@ class SearchCommand:
     sizes: str | None
     cycles: int | None
     threads: int | None
+    tuned_for: "Fraction | WeightPrior | None"
     significant_only: bool
     output: Path | None
     recommendations: int = 0
@@ -143,6 +146,8 @@ class SearchCommand:
         fraction("--delta", self.delta)
         check_names(self.source.catalogue, self.names)
         check_together((self.engine,), self.score, self.sizes, self.cycles)
+        if self.tuned_for is not None and self.engine != "sketch":
+            raise click.UsageError(f"--tuned-for: no meaning with --engine {self.engine}.")
         if self.output is not None:
             check_writable(self.output, keep=(self.source.path, self.source.catalogue))
             check_ending(self.output)
@@ -166,7 +171,9 @@ class SearchCommand:
             way_through="Use a machine with more memory, fewer users or a smaller -k or --voters.",
         )
         levels = model.levels()
-        needed = ENGINES[self.engine].items_to_stand_out(n_users=profiles.n_users, epsilon=levels.pairs)
+        needed = ENGINES[self.engine].items_to_stand_out(
+            n_users=profiles.n_users, epsilon=levels.pairs, tuned_for=model.tuning(levels.pairs)
+        )
         if not self.voice.quiet:
             self._announce(profiles.n_users, rough, needed)
         public = {**self._settings(), "items_to_stand_out": needed}
@@ -213,6 +220,7 @@ class SearchCommand:
             sizes=self.sizes or SIZES[0],
             significant_only=self.significant_only,
             cycles=self.cycles or DEFAULT_CYCLES,
+            tuned_for=self.tuned_for,
             catalogue=self.catalogue,
             delta=self.delta,
             n_jobs=self.threads or available_processors(),

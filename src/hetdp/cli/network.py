@@ -5,13 +5,18 @@ import stat
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json
+from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, tuning_option
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from hetdp.profiles import WeightPrior
 
 __all__ = ["need_extra", "network"]
 
@@ -57,6 +62,7 @@ def need_extra() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--catalogue", type=click.Path(path_type=Path), required=True, help="CSV: item, title, link, group.")
 @click.option("--epsilon", required=True, help="Loss of an item of weight 1 per epoch, such as 3 or 0.5.")
+@tuning_option
 @click.option("--name", help="Name of the network.  [default: name of the file]")
 @click.option("--epoch-length", callback=_seconds, default="7d", show_default=True, help="How long an epoch lasts.")
 @click.option("--period", type=float, default=10.0, show_default=True, help="Seconds between two exchanges of a node.")
@@ -69,6 +75,7 @@ def create(
     *,
     catalogue: Path,
     epsilon: str,
+    tuned_for: "Fraction | WeightPrior | None",
     name: str | None,
     epoch_length: int,
     period: float,
@@ -91,6 +98,7 @@ def create(
         file,
         catalogue=catalogue,
         epsilon=exact_number(epsilon),
+        tuned_for=tuned_for,
         epoch_length_s=epoch_length,
         period_s=_period(period),
         name=name,
@@ -117,6 +125,7 @@ def create(
         "id": made.id.hex(),
         "items": made.items,
         "epsilon_per_epoch": float(made.epsilon),
+        "tuned_for": float(made.tuned_for),
         "epoch_length_s": made.epoch_length_s,
         "sketch_bytes": made.sketch_bytes,
         "most_items": made.most_items,

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -52,6 +53,7 @@ __all__ = [
     "say_ledger",
     "several",
     "threads_option",
+    "tuning_option",
     "westin_option",
     "with_private",
     "wrapped",
@@ -190,7 +192,7 @@ def westin_option(**settings: Any) -> Callable[[Command], Command]:  # noqa: ANN
     return click.option("--westin", callback=_prior, **settings)
 
 
-def _prior(_context: click.Context, _option: click.Parameter, text: str | None) -> "WeightPrior | None":
+def _prior(_context: click.Context, option: click.Parameter, text: str | None) -> "WeightPrior | None":
     from hetdp.profiles import WeightPrior
 
     if text is None:
@@ -200,7 +202,26 @@ def _prior(_context: click.Context, _option: click.Parameter, text: str | None) 
     except (TypeError, ValueError) as error:
         reason = f" ({error})" if isinstance(error, InvalidInput) else ""
         raise click.UsageError(
-            f"--westin must be three shares that sum to 1, such as 0.34,0.43,0.23{reason}."
+            f"{option.opts[0]} must be three shares that sum to 1, such as 0.34,0.43,0.23{reason}."
+        ) from None
+
+
+def tuning_option(function: Command) -> Command:
+    """Give a command `--tuned-for`: a weight, or shares of the three groups, handed over as a `WeightPrior`."""
+    text = "Weight that sketches tell most about; or shares of three groups to choose it for, such as 0.34,0.43,0.23."
+    return click.option("--tuned-for", callback=_tuning, help=text)(function)
+
+
+def _tuning(context: click.Context, option: click.Parameter, text: str | None) -> "Fraction | WeightPrior | None":
+    from hetdp.sketching.tuning import as_tuning
+
+    if text is None or "," in text:
+        return _prior(context, option, text)
+    try:
+        return as_tuning(Fraction(text), Fraction(1))
+    except (ValueError, ZeroDivisionError):
+        raise click.UsageError(
+            f"--tuned-for must be a weight above 0 and at most 1, or three shares. Got {text[:50]!r} instead."
         ) from None
 
 

@@ -41,7 +41,7 @@ __all__ = ["recommend"]
 _MODEL = "model"
 #: Own items named for each recommendation.
 _REASONS = 3
-_OF_NEIGHBORS = ("voters", "neighbors", "score", "sizes", "cycles", "significant_only")
+_OF_NEIGHBORS = ("voters", "neighbors", "score", "sizes", "cycles", "tuned_for", "significant_only")
 
 
 @click.command(

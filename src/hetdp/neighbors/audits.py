@@ -312,7 +312,7 @@ def _at_level_of_lists(real: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sharper_bits(real: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda coded, *, epsilon, stream: real(coded, epsilon=epsilon / _TWO_PERCENT, stream=stream)
+    return lambda coded, *, epsilon, **rest: real(coded, epsilon=epsilon / _TWO_PERCENT, **rest)
 
 
 #: What splits a budget, broken on purpose.

@@ -24,6 +24,7 @@ from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.catalogue import NOTHING_NAMED, Items
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Effort, Engine, Fitted, Levels, Progress, Run, Search
+from hetdp.neighbors.engines.sketch.engine import SKETCH
 from hetdp.neighbors.recommending import VOTERS
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
@@ -31,7 +32,9 @@ from hetdp.profiles.holdings import Holdings, holdings
 from hetdp.profiles.reading.catalogues import on_catalogue
 from hetdp.profiles.reading.given import asking_profiles, column_names, given_profiles, on_fitted_items
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
+from hetdp.sketching.law import USUAL_TUNING
 from hetdp.sketching.significance import SIGNIFICANT
+from hetdp.sketching.tuning import Tuning, as_tuning
 from hetdp.tables.keys import UnknownKeys
 from hetdp.tables.names import CATALOGUES
 
@@ -69,6 +72,10 @@ class PrivateNeighbors(Estimator):
         Return fewer neighbours rather than random ones: only those that noise alone would hardly put there.
     cycles
         Of the gossip protocol.
+    tuned_for
+        The public weight, above 0 and at most 1, that sketches tell most about; or a public prior of weights
+        (`WeightPrior`, or possible weights) to choose it from. None for 1. Never from the weights in use. The promise
+        is the same for all.
     catalogue
         Which items may be named: "private" (chosen by noise on counts, with a tenth of what needs them: the
         recommendations, or sketches), "given" (all `item_ids` of the profiles are public, so that not even a name
@@ -129,6 +136,7 @@ class PrivateNeighbors(Estimator):
         sizes: str = "noisy",
         significant_only: bool = False,
         cycles: int = 20,
+        tuned_for: Tuning = None,
         catalogue: str | Sequence[str] | Sequence[int] | NDArray[Any] = "private",
         delta: Real = 1e-6,
         ledger: Ledger | None = None,
@@ -144,6 +152,7 @@ class PrivateNeighbors(Estimator):
         self.sizes = sizes
         self.significant_only = significant_only
         self.cycles = cycles
+        self.tuned_for = tuned_for
         self.catalogue = catalogue
         self.delta = delta
         self.ledger = ledger
@@ -179,7 +188,12 @@ class PrivateNeighbors(Estimator):
             raise InvalidInput(
                 f"n_neighbors must be below the number of users (n_samples = {profiles.n_users}). Got {k} instead."
             )
-        search = Search(k, cycles=self.cycles, voters=min(self._voters, profiles.n_users - 1))
+        search = Search(
+            k,
+            cycles=self.cycles,
+            voters=min(self._voters, profiles.n_users - 1),
+            tuned_for=self.tuning(self.levels().pairs),
+        )
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
         levels = self._split(engine, score, epsilon, catalogue)
@@ -200,7 +214,9 @@ class PrivateNeighbors(Estimator):
         run = Run(own, self._threads, self.progress)
         fitted = engine.fit(items.coded, how, search, run, holdings(profiles, items.ids))
         significance = fitted.significance[:, :k]
-        needed = engine.items_to_stand_out(n_users=profiles.n_users, epsilon=how.pair_epsilon)
+        needed = engine.items_to_stand_out(
+            n_users=profiles.n_users, epsilon=how.pair_epsilon, tuned_for=search.tuned_for
+        )
         # Everything at once, so that an interrupted fit leaves the model as it was; it was counted before.
         self._releases = _Releases(
             engine, account, fitted, own, split=levels, items=items, ledger=self.ledger, public_sizes=public
@@ -446,7 +462,10 @@ class PrivateNeighbors(Estimator):
             raise InvalidInput(f"score must be {known} with engine={engine.name!r}. Got {self.score!r} instead.")
         whole("cycles", self.cycles, minimum=1)
         whole("n_voters", self.n_voters, minimum=1)
-        return engine, score, whole("n_neighbors", self.n_neighbors, minimum=1), fraction("epsilon", self.epsilon)
+        epsilon = fraction("epsilon", self.epsilon)
+        if self.tuned_for is not None and engine is not SKETCH:
+            raise InvalidInput(f"tuned_for must be None unless engine='sketch'. Got it with {self.engine!r} instead.")
+        return engine, score, whole("n_neighbors", self.n_neighbors, minimum=1), epsilon
 
     @property
     def _catalogue(self) -> str:
@@ -462,6 +481,10 @@ class PrivateNeighbors(Estimator):
     @property
     def _voters(self) -> int:
         return whole("n_voters", self.n_voters, minimum=1)
+
+    def tuning(self, epsilon: Fraction) -> Fraction:
+        """Return the weight that sketches of such a level are tuned for: from what is public alone."""
+        return USUAL_TUNING if self.tuned_for is None else as_tuning(self.tuned_for, epsilon)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` has finished, for scikit-learn."""

@@ -52,7 +52,7 @@ def cost_warnings(facts: dict[str, Any]) -> list[str]:
 def network_warnings(network: NetworkParameters) -> list[str]:
     """Return what whoever makes a network should know about its parameters."""
     found = []
-    if plausible_ones(network.epsilon, network.items, network.most_items)[1] >= network.items:
+    if plausible_ones(network.epsilon, network.items, network.most_items, network.tuned_for)[1] >= network.items:
         found.append(
             "So small a catalogue, so large a profile or so small an epsilon that a sketch of ones cannot be told from "
             "an honest one: whoever publishes one looks like everybody's neighbour. Profiles stay as private."

@@ -15,6 +15,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.profiles.coded import WEIGHT_STEPS
 from hetdp.sketching.bits import toss_bits
+from hetdp.sketching.law import USUAL_TUNING
 
 __all__ = ["FULL_DIAL", "as_dial", "draw_bits"]
 
@@ -36,7 +37,9 @@ def as_dial(weight: str | float) -> int:
     return math.floor(Fraction(number) * FULL_DIAL)
 
 
-def draw_bits(dials: NDArray[np.uint8], *, epsilon: Fraction, stream: Stream) -> NDArray[np.bool_]:
+def draw_bits(
+    dials: NDArray[np.uint8], *, epsilon: Fraction, stream: Stream, tuned_for: Fraction = USUAL_TUNING
+) -> NDArray[np.bool_]:
     """Draw the bits that a node publishes: one per catalogue item, from its dial; 0 for items that do not count.
 
     Privacy
@@ -44,4 +47,4 @@ def draw_bits(dials: NDArray[np.uint8], *, epsilon: Fraction, stream: Stream) ->
     Item i loses at most epsilon * dial_i / 100, once, against everybody together. An item of dial 0 leaves every bit
     the same for the same stream. One random word per catalogue item, and the same work, whatever the profile.
     """
-    return toss_bits(_CODES[dials], epsilon=epsilon, stream=stream)
+    return toss_bits(_CODES[dials], epsilon=epsilon, tuned_for=tuned_for, stream=stream)

@@ -197,6 +197,7 @@ class NodeHandle:
             chosen,
             without=set(self.store.profile.places()) | self.store.profile.dismissed(),
             epsilon=self.network.epsilon,
+            tuned_for=self.network.tuned_for,
             size=self.network.items,
             count=limit,
         )
@@ -209,6 +210,7 @@ class NodeHandle:
                 sketches,
                 counting,
                 epsilon=self.network.epsilon,
+                tuned_for=self.network.tuned_for,
                 size=self.network.items,
                 count=self.settings.neighbors,
             )

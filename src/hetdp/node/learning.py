@@ -55,7 +55,7 @@ def learn_from_crowd(folder: Path) -> int:
         database.close()
     if sums is None:
         return 0
-    save_model(folder / MODEL, CrowdModel(learn(sums.evidence(network.epsilon)), sums.n_people))
+    save_model(folder / MODEL, CrowdModel(learn(sums.evidence(network.epsilon, network.tuned_for)), sums.n_people))
     return sums.n_people
 
 

@@ -16,7 +16,7 @@ from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.sketching.bits import unpack
 from hetdp.sketching.estimate import items_behind, items_behind_error, ones_among
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.law import USUAL_TUNING, chance_of_one
 from hetdp.sketching.significance import RARE, best_by_chance, binomial_tail
 
 __all__ = ["Neighbor", "Vote", "find_neighbors", "votes"]
@@ -50,7 +50,13 @@ class Vote:
 
 
 def find_neighbors(
-    sketches: Sequence[SignedSketch], items: Collection[int], *, epsilon: Fraction, size: int, count: int
+    sketches: Sequence[SignedSketch],
+    items: Collection[int],
+    *,
+    epsilon: Fraction,
+    size: int,
+    count: int,
+    tuned_for: Fraction = USUAL_TUNING,
 ) -> list[Neighbor]:
     """Return the `count` best neighbours, best first; none for an empty profile or without sketches.
 
@@ -61,8 +67,9 @@ def find_neighbors(
         return []
     ones = ones_among([sketch.bits for sketch in sketches], items, size=size)
     best = sorted(range(len(sketches)), key=lambda place: (-ones[place], sketches[place].key))[:count]
-    q, error = chance_of_one(epsilon), items_behind_error(len(items), epsilon)
-    shared = items_behind(ones[best], len(items), epsilon).tolist()
+    q = chance_of_one(epsilon, tuned_for=tuned_for)
+    error = items_behind_error(len(items), epsilon, tuned_for=tuned_for)
+    shared = items_behind(ones[best], len(items), epsilon, tuned_for=tuned_for).tolist()
     by_chance = best_by_chance(binomial_tail(ones[best], len(items), q), len(sketches)).tolist()
     return [
         Neighbor(
@@ -88,6 +95,7 @@ def votes(
     epsilon: Fraction,
     size: int,
     count: int,
+    tuned_for: Fraction = USUAL_TUNING,
 ) -> list[Vote]:
     """Return the items that most neighbours vote for; of equal ones, those of closer neighbours first.
 
@@ -100,14 +108,14 @@ def votes(
     chosen = [neighbor for neighbor in neighbors if neighbor.by_chance < RARE]
     if not chosen:
         return []
-    q = chance_of_one(epsilon)
+    q = chance_of_one(epsilon, tuned_for=tuned_for)
     bits = np.stack([unpack(by_key[neighbor.key_hex].bits, size) for neighbor in chosen])
     weights = np.array([neighbor.score for neighbor in chosen]) / max(neighbor.score for neighbor in chosen)
     strength = weights @ (bits - q) / math.sqrt(float((weights**2).sum()) * q * (1.0 - q))
     voters = bits.sum(axis=0)
     voters[list(without)] = 0
     numbers = np.arange(len(chosen) + 1)
-    votes_for = items_behind(numbers, len(chosen), epsilon).tolist()
+    votes_for = items_behind(numbers, len(chosen), epsilon, tuned_for=tuned_for).tolist()
     by_chance = best_by_chance(binomial_tail(numbers, len(chosen), q), size).tolist()
     ranked = np.lexsort((np.arange(size), -strength, -voters))[:count]
     return [

@@ -71,6 +71,6 @@ def _draw(
             return
         dials = store.ledger.standing().effective
         store.ledger.charge(dials)
-        bits = draw_bits(dials, epsilon=network.epsilon, stream=stream)
+        bits = draw_bits(dials, epsilon=network.epsilon, tuned_for=network.tuned_for, stream=stream)
         sketch = sign_sketch(bits, epoch=epoch, identity=identity, network=network, invitation=invitation)
         store.publications.add(sketch, ones=int(bits.sum()), dials=dials, now_s=now_s)

@@ -22,7 +22,7 @@ from hetdp.profiles.coded import CodedProfiles
 from hetdp.recommender.evidence import Evidence, Learning
 from hetdp.recommender.parts import Part
 from hetdp.sketching.estimate import items_behind
-from hetdp.sketching.law import chance_of_one, contrast
+from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
 from hetdp.sketching.people import PeopleBits
 
 __all__ = ["PartSums", "SketchLearning", "SketchSums", "SketchWork", "bit_spread", "sum_part"]
@@ -35,10 +35,10 @@ _PADDING = 8
 _TILE = 64
 
 
-def bit_spread(epsilon: Fraction) -> float:
+def bit_spread(epsilon: Fraction, tuned_for: Fraction = USUAL_TUNING) -> float:
     """Return the variance of a bit once it is made unbiased; a pair of N people has N times its square."""
-    q = chance_of_one(epsilon)
-    return q * (1.0 - q) / contrast(epsilon) ** 2
+    q = chance_of_one(epsilon, tuned_for=tuned_for)
+    return q * (1.0 - q) / contrast(epsilon, tuned_for=tuned_for) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +85,11 @@ class SketchSums:
     def __add__(self, other: "SketchSums") -> "SketchSums":
         return SketchSums(self.n_people + other.n_people, self.ones + other.ones, self.pairs + other.pairs)
 
-    def evidence(self, epsilon: Fraction) -> Evidence:
+    def evidence(self, epsilon: Fraction, tuned_for: Fraction = USUAL_TUNING) -> Evidence:
         """Return what the sums say, once the noise that everybody knows is taken out."""
-        q, c, n = chance_of_one(epsilon), contrast(epsilon), self.n_people
-        spread = bit_spread(epsilon)
-        counts = items_behind(self.ones, n, epsilon)
+        q, c = chance_of_one(epsilon, tuned_for=tuned_for), contrast(epsilon, tuned_for=tuned_for)
+        n, spread = self.n_people, bit_spread(epsilon, tuned_for)
+        counts = items_behind(self.ones, n, epsilon, tuned_for=tuned_for)
         expected = q * (self.ones - n * q / 2.0)
         gram = self.pairs.astype(np.float64)
         gram -= expected[:, None]

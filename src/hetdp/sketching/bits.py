@@ -15,7 +15,16 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.noise.coins import toss_kinds
 from hetdp.profiles.coded import CodedProfiles
-from hetdp.sketching.law import GROUP_WORDS, ROUNDS, SketchTables, chance_of_one, coins, contrast, sketch_tables
+from hetdp.sketching.law import (
+    GROUP_WORDS,
+    ROUNDS,
+    USUAL_TUNING,
+    SketchTables,
+    chance_of_one,
+    coins,
+    contrast,
+    sketch_tables,
+)
 
 __all__ = ["GROUP_USERS", "Sketches", "pack", "toss_bits", "unpack"]
 
@@ -27,14 +36,16 @@ _BATCH_BLOCKS = 16_384
 _HEAD, _TAIL, _EXTRA = 1, 2, 3
 
 
-def toss_bits(codes: NDArray[np.uint8], *, epsilon: Fraction, stream: Stream) -> NDArray[np.bool_]:
+def toss_bits(
+    codes: NDArray[np.uint8], *, epsilon: Fraction, stream: Stream, tuned_for: Fraction = USUAL_TUNING
+) -> NDArray[np.bool_]:
     """Draw the bits of one sketch, one per catalogue item; `codes` are weights in steps of 1/255, 0 for absent items.
 
     Both likelihood ratios of bit i are at most exp(epsilon v_i) (docs/proofs/mechanisms.md), so item i pays epsilon *
     v_i, once, against everybody together. An item of code 0 leaves every bit the same for the same stream. One random
     word per catalogue item, and the same work, whatever the profile.
     """
-    return toss_kinds(coins(epsilon), codes.astype(np.intp), stream)
+    return toss_kinds(coins(epsilon, tuned_for), codes.astype(np.intp), stream)
 
 
 def pack(bits: NDArray[np.bool_]) -> bytes:
@@ -55,14 +66,16 @@ class Sketches:
     same profiles is another epoch, and costs as much again.
     """
 
-    def __init__(self, coded: CodedProfiles, *, epsilon: Fraction, stream: Stream) -> None:
+    def __init__(
+        self, coded: CodedProfiles, *, epsilon: Fraction, stream: Stream, tuned_for: Fraction = USUAL_TUNING
+    ) -> None:
         from hetdp.sketching import _kernels
 
         self._kernels = _kernels
         self.n_users, self.n_items = coded.n_users, coded.n_items
-        self.epsilon = epsilon
+        self.epsilon, self.tuned_for = epsilon, tuned_for
         self.simulated = stream.simulated
-        self._tables: SketchTables = sketch_tables(epsilon)
+        self._tables: SketchTables = sketch_tables(epsilon, tuned_for)
         self._cipher = KeyedWords(stream.key())
         owners = np.repeat(np.arange(coded.n_users, dtype=np.int32), coded.sizes)
         landed = np.empty(coded.items.size, dtype=np.bool_)
@@ -82,12 +95,12 @@ class Sketches:
     @property
     def chance_of_one(self) -> float:
         """The probability q that the bit of an absent item is 1. Public."""
-        return chance_of_one(self.epsilon)
+        return chance_of_one(self.epsilon, tuned_for=self.tuned_for)
 
     @property
     def contrast(self) -> float:
-        """How much more likely a bit is 1 for an item of weight 1 than for an absent one: 1 - 2q. Public."""
-        return contrast(self.epsilon)
+        """How much more likely a bit is 1 for an item of weight 1 than for an absent one. Public."""
+        return contrast(self.epsilon, tuned_for=self.tuned_for)
 
     @property
     def n_groups(self) -> int:

@@ -1,13 +1,20 @@
 """The law of a sketch: with which probability a bit is 1, and what a bit tells.
 
-The bit of an absent item is 1 with probability q = 1 / (1 + exp(epsilon)), that of an item of weight v with probability
-p(v) = q exp(epsilon v). So p(0) = q and p(1) = 1 - q. Weights are counted in steps of 1/255 (`profiles.coded`).
+The bit of an absent item is 1 with probability q, that of an item of weight v with the largest probability that keeps
+both likelihood ratios within exp(epsilon v): p(v) = min(q exp(epsilon v), 1 - (1 - q) exp(-epsilon v)). So p(0) = q.
+Weights are counted in steps of 1/255 (`profiles.coded`).
+
+Which q is a public choice: q = 1 / (1 + exp(epsilon t)) for the weight t in (0, 1] that sketches are `tuned_for`. Then
+p(t) = 1 - q; the first term is the smaller one up to t, the second from there on. With t = 1, as usual, weights of 1
+are told best, and the others hardly; where nearly everybody chooses less, a lower t tells more of them. A lower q than
+with t = 1 would be worse for every weight: its bits could be made from the others by forgetting some.
 
 Bits are drawn exactly, in one of two ways. For one profile, `coins` gives p(v) of every weight, digit by digit. For
 many profiles at once, compiled loops compare random digits with those of `sketch_tables`: a bit that is 1 with
-probability q for everybody may be set by a second coin of probability r(v) = exp(-epsilon (1 - v)) - exp(-epsilon), and
-q + (1 - q) r(v) = p(v). Digits end somewhere; q is rounded up and r down, and with these directions the promise holds
-without any slack (docs/proofs/sketch_engine.md).
+probability q for everybody may be set by a second coin of probability r(v), so that q + (1 - q) r(v) = p(v). That is
+r(v) = exp(-epsilon (t - v)) - exp(-epsilon t) up to t, and 1 - exp(-epsilon v) from there on. Digits end somewhere; q
+is rounded up and r down, and with these directions the promise holds without any slack
+(docs/proofs/sketch_engine.md).
 """
 
 import math
@@ -18,13 +25,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.noise.coins import Probability, binary_digits, exponential, logistic
+from hetdp.noise.coins import Probability, binary_digits, complement, exponential, logistic
 from hetdp.noise.tables import BITS, as_words
 from hetdp.profiles.coded import WEIGHT_STEPS
 
 __all__ = [
     "GROUP_WORDS",
     "ROUNDS",
+    "USUAL_TUNING",
     "SketchTables",
     "chance_of_one",
     "coins",
@@ -39,37 +47,48 @@ __all__ = [
 ROUNDS = 8
 #: Words of 64 users whose random digits come together; columns are made in multiples of it.
 GROUP_WORDS = 8
+#: The weight that sketches are tuned for where nobody says otherwise.
+USUAL_TUNING = Fraction(1)
 #: Beyond it, exp overflows.
 _LARGEST_EXPONENT = 700.0
 
 
-def chance_of_one(epsilon: Fraction | float, weight: float = 0.0) -> float:
+def chance_of_one(
+    epsilon: Fraction | float, weight: float = 0.0, *, tuned_for: Fraction | float = USUAL_TUNING
+) -> float:
     """Return p(weight) as a float, for estimates; bits are drawn with the exact probability."""
-    level = float(epsilon)
-    return math.exp(-level * (1.0 - weight)) / (1.0 + math.exp(-level))
+    level, best = float(epsilon), float(tuned_for)
+    below = 1.0 + math.exp(-level * best)
+    return math.exp(-level * (best - weight)) / below if weight <= best else 1.0 - math.exp(-level * weight) / below
 
 
-def contrast(epsilon: Fraction | float) -> float:
-    """Return how much more likely a bit is 1 for an item of weight 1 than for an absent one: p(1) - q = 1 - 2q."""
-    return math.tanh(float(epsilon) / 2.0)
+def contrast(epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_TUNING) -> float:
+    """Return how much more likely a bit is 1 for an item of weight 1 than for an absent one: p(1) - q.
+
+    That is (1 - q) (1 - exp(-epsilon)), and 1 - 2q for sketches tuned for weight 1.
+    """
+    return -math.expm1(-float(epsilon)) / (1.0 + math.exp(-float(epsilon) * float(tuned_for)))
 
 
-def exact_chance_of_one(epsilon: Fraction, weight: Fraction) -> Probability:
-    """Return p(weight) = exp(-epsilon (1 - weight)) / (1 + exp(-epsilon)), to any number of digits."""
-    above, below = exponential(epsilon * (1 - weight)), exponential(epsilon)
+def exact_chance_of_one(epsilon: Fraction, weight: Fraction, *, tuned_for: Fraction = USUAL_TUNING) -> Probability:
+    """Return p(weight), to any number of digits."""
+    above = exponential(epsilon * (tuned_for - weight if weight <= tuned_for else weight))
+    below = exponential(epsilon * tuned_for)
 
     def bounds(bits: int) -> tuple[int, int]:
         (low, high), (least, most) = above(bits + 4), below(bits + 4)
         one = 1 << (bits + 4)
         return (low << bits) // (one + most), -(-(high << bits) // (one + least))
 
-    return lru_cache(maxsize=4)(bounds)  # the first digits are asked for with every sketch, later ones almost never
+    # The first digits are asked for with every sketch, later ones almost never.
+    return lru_cache(maxsize=4)(bounds if weight <= tuned_for else complement(bounds))
 
 
 @lru_cache(maxsize=8)
-def coins(epsilon: Fraction) -> tuple[Probability, ...]:
+def coins(epsilon: Fraction, tuned_for: Fraction = USUAL_TUNING) -> tuple[Probability, ...]:
     """Return p(code / 255) for every code. All of them, whatever the profile: the work must not tell which it needs."""
-    return tuple(exact_chance_of_one(epsilon, Fraction(code, WEIGHT_STEPS)) for code in range(WEIGHT_STEPS + 1))
+    weights = (Fraction(code, WEIGHT_STEPS) for code in range(WEIGHT_STEPS + 1))
+    return tuple(exact_chance_of_one(epsilon, weight, tuned_for=tuned_for) for weight in weights)
 
 
 class SketchTables(NamedTuple):
@@ -84,16 +103,17 @@ class SketchTables(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def sketch_tables(epsilon: Fraction) -> SketchTables:
+def sketch_tables(epsilon: Fraction, tuned_for: Fraction = USUAL_TUNING) -> SketchTables:
     """Return the tables for a level, computed in integers.
 
     Bits have their probability to within 2**-127, and the likelihood ratios never exceed exp(epsilon v): rounding is
     directed.
     """
-    base = binary_digits(logistic(epsilon), ROUNDS + BITS) + 1  # q is irrational: one more is its ceiling
+    base = binary_digits(logistic(epsilon * tuned_for), ROUNDS + BITS) + 1  # q is irrational: one more is its ceiling
     head, tail = base >> BITS, base & ((1 << BITS) - 1)
     digits = [head >> (ROUNDS - 1 - place) & 1 for place in range(ROUNDS)]
-    second_coins = [binary_digits(_second_coin(epsilon, code), BITS) for code in range(1, WEIGHT_STEPS + 1)]
+    weights = (Fraction(code, WEIGHT_STEPS) for code in range(1, WEIGHT_STEPS + 1))
+    second_coins = [binary_digits(_second_coin(epsilon, weight, tuned_for), BITS) for weight in weights]
     tables = SketchTables(
         head=np.array([(2**64 - 1) * digit for digit in digits], dtype=np.uint64),
         tail=as_words([tail])[0],
@@ -104,9 +124,11 @@ def sketch_tables(epsilon: Fraction) -> SketchTables:
     return tables
 
 
-def _second_coin(epsilon: Fraction, code: int) -> Probability:
-    """Return r = exp(-epsilon (1 - code / 255)) - exp(-epsilon)."""
-    near, far = exponential(epsilon * (WEIGHT_STEPS - code) / WEIGHT_STEPS), exponential(epsilon)
+def _second_coin(epsilon: Fraction, weight: Fraction, tuned_for: Fraction) -> Probability:
+    """Return r = (p - q) / (1 - q)."""
+    if weight > tuned_for:
+        return complement(exponential(epsilon * weight))
+    near, far = exponential(epsilon * (tuned_for - weight)), exponential(epsilon * tuned_for)
 
     def bounds(bits: int) -> tuple[int, int]:
         (low, high), (least, most) = near(bits), far(bits)
@@ -115,12 +137,18 @@ def _second_coin(epsilon: Fraction, code: int) -> Probability:
     return bounds
 
 
-def odds_factor(epsilon: Fraction, weight: float, bit: bool) -> float:  # noqa: FBT001  (a bit of a sketch is a value)
+def odds_factor(
+    epsilon: Fraction,
+    weight: float,
+    bit: bool,  # noqa: FBT001  (a bit of a sketch is a value)
+    *,
+    tuned_for: Fraction = USUAL_TUNING,
+) -> float:
     """Return by how much one published bit multiplies anybody's odds that the item is there with this weight.
 
     Never above exp(epsilon v), never below its inverse; 1 for weight 0. Epochs are independent, so factors multiply.
     """
-    absent, present = chance_of_one(epsilon), chance_of_one(epsilon, weight)
+    absent, present = (chance_of_one(epsilon, each, tuned_for=tuned_for) for each in (0.0, weight))
     return present / absent if bit else (1.0 - present) / (1.0 - absent)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hetdp.sketching._kernels import bit_count, bit_position
 
-__all__ = ["best_candidates"]
+__all__ = ["best_candidates", "count_ones", "sort_lists", "weigh_ones"]
 
 #: Words of a tile: 8 planes of 16,384 candidates are 16 KiB.
 _TILE = 256
@@ -46,16 +46,20 @@ def best_candidates(
     counts: NDArray[np.int32],
     neighbors: NDArray[np.int32],
     priorities: Matrix,
+    values: NDArray[np.float64],
+    sums: NDArray[np.float64],
 ) -> None:
     """Improve the lists of the recipients in a range by the candidates in another, whose bits are given.
 
     `rows[indptr[u]:indptr[u + 1]]` are the rows of `bits` for the items of u. The last row of `bits` is all zeros.
-    Lists are best first; a free place has the neighbour -1 and the count -1.
+    Lists are best first; a free place has the neighbour -1 and the count -1. Where values of rows are given, ones are
+    weighed at once, as `weigh_ones` does, while the rows are still in the cache.
     """
     k = counts.shape[1]
     work = np.empty((_PLANES + 1) * _TILE, np.uint64)
     chosen = np.empty(_TILE, np.uint64)
     eight = np.empty(8, np.int64)
+    listed = np.empty((3, k), np.int64)
     for user in range(recipients[0], recipients[1]):
         own = rows[indptr[user] : indptr[user + 1]]
         planes = _planes_for(own.size)
@@ -79,6 +83,8 @@ def best_candidates(
                     priority = _priority(seeds[user], candidate)
                     _insert(counts[user], neighbors[user], priorities[user], count, candidate, priority)
                     left = rest
+        if values.size:
+            _weigh(own, bits, candidates, values, neighbors[user], listed, sums[user])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -214,3 +220,76 @@ def _insert(
             priorities[lower - 1],
         )
     counts[place], neighbors[place], priorities[place] = count, candidate, priority
+
+
+@njit(cache=True, nogil=True)
+def count_ones(bits: Matrix, ones: NDArray[np.int64]) -> None:
+    """Add up the ones of each row, as many as there is room for."""
+    for row in range(ones.size):
+        for word in bits[row]:
+            ones[row] += bit_count(word)
+
+
+@njit(cache=True, nogil=True)
+def weigh_ones(
+    recipients: tuple[int, int],
+    indptr: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    bits: Matrix,
+    candidates: tuple[int, int],
+    values: NDArray[np.float64],
+    neighbors: NDArray[np.int32],
+    sums: NDArray[np.float64],
+) -> None:
+    """Add up the values of the ones that listed neighbours show at a recipient's items, for candidates in a range."""
+    listed = np.empty((3, neighbors.shape[1]), np.int64)
+    for user in range(recipients[0], recipients[1]):
+        own = rows[indptr[user] : indptr[user + 1]]
+        _weigh(own, bits, candidates, values, neighbors[user], listed, sums[user])
+
+
+@njit(cache=True, nogil=True)
+def _weigh(
+    own: NDArray[np.int32],
+    bits: Matrix,
+    candidates: tuple[int, int],
+    values: NDArray[np.float64],
+    neighbors: NDArray[np.int32],
+    listed: NDArray[np.int64],
+    sums: NDArray[np.float64],
+) -> None:
+    """Add up values for one recipient. `listed` is room for places, words and shifts."""
+    here = 0
+    for place in range(neighbors.size):
+        column = neighbors[place] - candidates[0]
+        if 0 <= column < candidates[1] - candidates[0]:
+            listed[0, here], listed[1, here], listed[2, here] = place, column >> 6, column & 63
+            sums[place] = 0.0
+            here += 1
+    for row in own:
+        shown, value = bits[row], values[row]
+        for one in range(here):
+            shows = (shown[listed[1, one]] >> np.uint64(listed[2, one])) & _ONE
+            sums[listed[0, one]] += value * np.float64(shows)
+
+
+@njit(cache=True, nogil=True)
+def sort_lists(
+    counts: NDArray[np.int32], neighbors: NDArray[np.int32], priorities: Matrix, sums: NDArray[np.float64]
+) -> None:
+    """Bring lists into the order of their sums, then of their priorities, best first."""
+    for user in range(sums.shape[0]):
+        for end in range(1, sums.shape[1]):
+            place = end
+            total, priority = sums[user, end], priorities[user, end]
+            count, neighbor = counts[user, end], neighbors[user, end]
+            while place > 0 and (
+                total > sums[user, place - 1]
+                or (total == sums[user, place - 1] and priority > priorities[user, place - 1])
+            ):
+                for part in (counts, neighbors):
+                    part[user, place] = part[user, place - 1]
+                sums[user, place], priorities[user, place] = sums[user, place - 1], priorities[user, place - 1]
+                place -= 1
+            sums[user, place], priorities[user, place] = total, priority
+            counts[user, place], neighbors[user, place] = count, neighbor

@@ -22,6 +22,7 @@ from hetdp.neighbors.scores import SCORES, Scoring, items_to_stand_out
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.profiles.holdings import Holdings
+from hetdp.sketching.law import USUAL_TUNING
 from hetdp.sketching.significance import SIGNIFICANT
 
 __all__ = [
@@ -78,6 +79,8 @@ class Search:
         How much a common item counts in gossip: the "smaller" of both weights, or their "product" (the paper).
     watched
         For how many users gossip tells how far it got; None lets it decide.
+    tuned_for
+        The public weight that sketches are tuned for (`sketching.law`).
     """
 
     k: int
@@ -85,6 +88,7 @@ class Search:
     combine: str = "smaller"
     watched: int | None = None
     voters: int = 0
+    tuned_for: Fraction = USUAL_TUNING
 
     @property
     def length(self) -> int:
@@ -349,7 +353,13 @@ class Engine(ABC):
         delta = 1.0 if names_given_away else float_up(levels.names_delta)
         return replace(lists, delta=delta, names_given_away=names_given_away, simulated=simulated)
 
-    def items_to_stand_out(self, *, n_users: int, epsilon: Fraction) -> float | dict[str, float]:
+    def items_to_stand_out(
+        self,
+        *,
+        n_users: int,
+        epsilon: Fraction,
+        tuned_for: Fraction = USUAL_TUNING,  # noqa: ARG002  (of sketches)
+    ) -> float | dict[str, float]:
         """Return how many common items a neighbour needs to stand out, or that for some sizes of the own profile."""
         return items_to_stand_out(n_users=n_users, epsilon=epsilon)
 

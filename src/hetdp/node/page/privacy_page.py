@@ -95,7 +95,7 @@ class PrivacyPage(Page):
             "publications": publications,
             "newest": newest,
             "image": None if newest is None else sketch_image(newest.bits),
-            "by_chance": round(network.items * chance_of_one(network.epsilon)),
+            "by_chance": round(network.items * chance_of_one(network.epsilon, tuned_for=network.tuned_for)),
             "catalogue": network.items,
             "chart": chart,
             "most_curves": _MOST_CURVES,
@@ -153,7 +153,8 @@ class PrivacyPage(Page):
         assert newest is not None  # noqa: S101  (the caller has looked; epochs do not vanish)
         dial, bit = newest.dials.get(place, 0), bool(newest.bits[place])
         weight = dial / FULL_DIAL
-        factor, most = odds_factor(epsilon, weight, bit), most_odds_factor(epsilon, weight)
+        factor = odds_factor(epsilon, weight, bit, tuned_for=self._node.network.tuned_for)
+        most = most_odds_factor(epsilon, weight)
         charges = store.ledger.charges(place)
         spent = math.fsum(loss for _, loss in charges)
         lifetime = math.exp(min(700.0, spent))  # losses add up, so odds multiply

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.protocol.addresses import split_address
+from hetdp.sketching.law import USUAL_TUNING
 
 __all__ = ["Bootstrap", "NetworkParameters"]
 
@@ -46,6 +47,8 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     items: Annotated[int, Meta(ge=1, le=1_000_000)]
     #: Loss of an item of weight 1 per epoch.
     epsilon: Fraction
+    #: The weight that sketches tell most about (`sketching.law`). A file of the time before does not say, and means 1.
+    tuned_for: Fraction = USUAL_TUNING
     #: Epoch n begins at start + n * length, in Unix seconds.
     epoch_start_s: Annotated[int, Meta(ge=0, le=2**40)]
     epoch_length_s: Annotated[int, Meta(ge=1, le=2**32)]
@@ -73,8 +76,8 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             raise InvalidInput(f"version must be {VERSION}. Got {self.version} instead.")
         if not self.name.isprintable() or not self.catalogue.isprintable():
             raise InvalidInput("name and catalogue must be printable. Got something else instead.")
-        if not 0 < self.epsilon <= _EXACT_EPSILONS:
-            raise InvalidInput(f"epsilon must be above 0 and at most {_EXACT_EPSILONS}. Got {self.epsilon} instead.")
+        _check_level("epsilon", self.epsilon, _EXACT_EPSILONS)
+        _check_level("tuned_for", self.tuned_for, 1)
         if self.admission not in ("open", "allow", "invite"):
             raise InvalidInput(f"admission must be 'open', 'allow' or 'invite'. Got {self.admission!r} instead.")
         if self.admission == "invite" and not self.network_key:
@@ -137,8 +140,17 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         return "\n".join(lines + peers) + "\n"
 
 
+def _check_level(name: str, number: Fraction, most: int) -> None:
+    if not 0 < number <= most:
+        raise InvalidInput(f"{name} must be above 0 and at most {most}. Got {number} instead.")
+
+
 def _plain(network: NetworkParameters) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(network, enc_hook=str)
+    if network.tuned_for == USUAL_TUNING:
+        del plain[
+            "tuned_for"
+        ]  # so that a usual network has the file, and the id, that it had before there was a choice
     return plain
 
 

@@ -11,7 +11,7 @@ from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.messages import Refused, SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.sketching.bits import pack
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
 
 __all__ = ["check_sketch", "plausible_ones", "sign_sketch"]
 
@@ -38,7 +38,8 @@ def check_sketch(sketch: SignedSketch, *, network: NetworkParameters, network_id
     if sketch.bits[-1] >> ((network.items - 1) % 8 + 1):
         raise Refused("the spare bits of a sketch must be 0. Got others instead.")
     ones = int.from_bytes(sketch.bits, "little").bit_count()
-    low, high = plausible_ones(network.epsilon, network.items, min(network.most_items, network.items))
+    most = min(network.most_items, network.items)
+    low, high = plausible_ones(network.epsilon, network.items, most, network.tuned_for)
     if not low <= ones <= high:
         raise Refused("a sketch must have a number of ones that a profile explains. Got another instead.")
     if not check_signature(sketch.key, sketch.text(network_id), sketch.signature):
@@ -46,8 +47,10 @@ def check_sketch(sketch: SignedSketch, *, network: NetworkParameters, network_id
 
 
 @lru_cache(maxsize=64)
-def plausible_ones(epsilon: Fraction, size: int, most_items: int) -> tuple[float, float]:
+def plausible_ones(
+    epsilon: Fraction, size: int, most_items: int, tuned_for: Fraction = USUAL_TUNING
+) -> tuple[float, float]:
     """Return the least and the largest number of ones that an honest sketch may have."""
-    q = chance_of_one(epsilon)
+    q = chance_of_one(epsilon, tuned_for=tuned_for)
     slack = _IMPLAUSIBLE * math.sqrt(size * q * (1 - q)) + _IMPLAUSIBLE
-    return size * q - slack, size * q + most_items * (1 - 2 * q) + slack
+    return size * q - slack, size * q + most_items * contrast(epsilon, tuned_for=tuned_for) + slack

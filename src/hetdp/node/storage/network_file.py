@@ -13,6 +13,7 @@ import msgspec
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.node.protocol.network import USUAL_HEAD, Bootstrap, NetworkParameters
 from hetdp.profiles.reading.catalogues import read_network_catalogue
+from hetdp.sketching.tuning import Tuning, as_tuning
 
 __all__ = [
     "exact_number",
@@ -50,12 +51,14 @@ def new_network(
     most_items: int | None = None,
     n_head: int | None = None,
     network_key: bytes = b"",
+    tuned_for: Tuning = None,
 ) -> NetworkParameters:
     """Return a network that begins now. Nothing is written.
 
     `file` is where it will be: the catalogue is named relative to it, and the network after it unless it has a `name`.
     The catalogue is a CSV with the columns `item` and, optionally, `title`, `link` and `group`; nodes learn
-    about its first `n_head` items. Without the public `network_key` that signs invitations everybody may take part.
+    about its first `n_head` items. Sketches tell most about the weight they are `tuned_for`, or about those of a public
+    prior. Without the public `network_key` that signs invitations everybody may take part.
     """
     items, digest = read_network_catalogue(catalogue)
     return NetworkParameters(
@@ -64,6 +67,7 @@ def new_network(
         catalogue_sha256=digest,
         items=len(items),
         epsilon=epsilon,
+        tuned_for=as_tuning(tuned_for, epsilon),
         epoch_start_s=int(time.time()),
         epoch_length_s=epoch_length_s,
         period_s=period_s,

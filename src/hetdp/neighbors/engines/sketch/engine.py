@@ -1,7 +1,9 @@
 """The `sketch` engine: everybody publishes once, and looks for neighbours among what others have published.
 
 Each user publishes one bit for each item of the catalogue (`hetdp.sketching`). A recipient counts the bits that another
-user's sketch shows at the recipient's own items, locally and without noise, and keeps the users with the most.
+user's sketch shows at the recipient's own items, locally and without noise, and keeps the users with the most. Among
+those, the order is by what the bits are worth: a bit of an item that hardly anybody owns is mostly noise, and what
+everybody owns says little (`sketching.estimate.bit_values`). How many own an item, the sketches of all tell everybody.
 """
 
 import math
@@ -22,14 +24,15 @@ from hetdp.neighbors.scores import Scoring
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.profiles.holdings import Holdings
 from hetdp.sketching.bits import GROUP_USERS, Sketches
-from hetdp.sketching.estimate import items_behind
-from hetdp.sketching.law import GROUP_WORDS, chance_of_one, contrast
+from hetdp.sketching.estimate import bit_values, item_owners, items_behind
+from hetdp.sketching.law import GROUP_WORDS, USUAL_TUNING, chance_of_one, contrast
 from hetdp.sketching.significance import binomial_tail, rare_tail, significance
 
 __all__ = [
     "MEMORY_BYTES",
     "SKETCH",
     "SketchResult",
+    "count_ones",
     "fill_rows",
     "portions",
     "sketch_items_to_stand_out",
@@ -41,6 +44,8 @@ __all__ = [
 MEMORY_BYTES = 512 * 2**20
 #: Recipients, or rows, handed to a thread at a time.
 _PORTION = 1024
+#: At least so many are found by the number of their ones, before the best by value are taken.
+_SHORTLIST = 30
 #: Sizes of profiles for which it is said how many common items stand out. Public examples.
 _EXAMPLE_SIZES = (50, 200)
 
@@ -64,18 +69,22 @@ class _SketchEngine(Engine):
     ) -> Fitted:
         own = Holdings.of_coded(coded) if own is None else own
         found = sketch_neighbors(
-            coded, k=search.length, epsilon=scoring.pair_epsilon, stream=run.stream, own=own, threads=run.threads,
-            progress=run.progress,
+            coded, k=search.length, epsilon=scoring.pair_epsilon, tuned_for=search.tuned_for, stream=run.stream,
+            own=own, threads=run.threads, progress=run.progress,
         )  # fmt: skip
-        return _SketchFit(coded, own, scoring, search, found.lists, sketches=found.sketches)
+        return _SketchFit(
+            coded, own, scoring, search, found.lists, sketches=found.sketches, overlaps=found.overlaps,
+            report={"tuned_for": float(search.tuned_for)},
+        )  # fmt: skip
 
     def costs(self, levels: Levels) -> tuple[Fraction, Fraction]:
         return Fraction(0), levels.pairs + levels.names
 
-    def items_to_stand_out(self, *, n_users: int, epsilon: Fraction) -> dict[str, float]:
-        return {
-            str(size): sketch_items_to_stand_out(n_users=n_users, epsilon=epsilon, size=size) for size in _EXAMPLE_SIZES
-        }
+    def items_to_stand_out(
+        self, *, n_users: int, epsilon: Fraction, tuned_for: Fraction = USUAL_TUNING
+    ) -> dict[str, float]:
+        how = {"n_users": n_users, "epsilon": epsilon, "tuned_for": tuned_for}
+        return {str(size): sketch_items_to_stand_out(size=size, **how) for size in _EXAMPLE_SIZES}  # type: ignore[arg-type]
 
     def _search_effort(self, popularity: NDArray[np.float64], n_users: int, cycles: int) -> tuple[float, float]:  # noqa: ARG002
         used, pairs = int((popularity > 0).sum()), float(popularity.sum())
@@ -92,14 +101,18 @@ SKETCH = _SketchEngine()
 
 @dataclass(frozen=True, repr=False, eq=False)
 class _SketchFit(Fitted):
-    """Lists, and the sketches they were made from."""
+    """Lists, the sketches they were made from, and how many items each neighbour seems to have in common."""
 
     sketches: Sketches = field(kw_only=True)
+    overlaps: NDArray[np.float64] = field(kw_only=True)
 
     @cached_property
     def significance(self) -> NDArray[np.float64]:
-        others, epsilon = self.coded.n_users - 1, self.scoring.pair_epsilon
-        return sketch_significance(self.lists.scores, self.own.sizes, others=others, epsilon=epsilon)
+        # By the number of ones, whatever decided the order: no stranger who was chosen shows more than the best of all.
+        return sketch_significance(
+            self.overlaps, self.own.sizes, others=self.coded.n_users - 1, epsilon=self.scoring.pair_epsilon,
+            tuned_for=self.search.tuned_for,
+        )  # fmt: skip
 
     def recommend(
         self,
@@ -120,11 +133,16 @@ class _SketchFit(Fitted):
 
 
 def sketch_significance(
-    overlaps: NDArray[np.float64], sizes: NDArray[np.int64], *, others: int, epsilon: Fraction | float
+    overlaps: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    *,
+    others: int,
+    epsilon: Fraction | float,
+    tuned_for: Fraction = USUAL_TUNING,
 ) -> NDArray[np.float64]:
     """Return how sure it is that neighbours found by their sketches are more than chance.
 
-    A stranger's sketch shows each item with probability q = 1 / (1 + exp(epsilon)), so the bits shown are binomial.
+    A stranger's sketch shows each item with probability q, so the bits shown are binomial.
 
     Examples
     --------
@@ -132,11 +150,12 @@ def sketch_significance(
     array([[1., 0.]])
     """
     size = sizes[:, None].astype(np.float64)
-    shown = np.clip(np.rint(overlaps * contrast(epsilon) + size * chance_of_one(epsilon)), 0, size)
-    return significance(binomial_tail(shown, size, chance_of_one(epsilon)), others)
+    chance = chance_of_one(epsilon, tuned_for=tuned_for)
+    shown = np.clip(np.rint(overlaps * contrast(epsilon, tuned_for=tuned_for) + size * chance), 0, size)
+    return significance(binomial_tail(shown, size, chance), others)
 
 
-def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int) -> float:
+def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int, tuned_for: Fraction = USUAL_TUNING) -> float:
     """Return how many common items stand out from strangers' sketches, for a recipient with `size` items.
 
     With so many, a neighbour is significant every other time; infinity if all items of the recipient are not enough.
@@ -151,9 +170,9 @@ def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int) -> floa
     size = whole("size", size, minimum=1)
     level = fraction("epsilon", epsilon)
     # P[a stranger shows at least c bits], for c = 1, 2, ...; the first that is small enough stands out.
-    tails = binomial_tail(np.arange(1, size + 1), size, chance_of_one(level))
+    tails = binomial_tail(np.arange(1, size + 1), size, chance_of_one(level, tuned_for=tuned_for))
     needed = 1 + int(np.count_nonzero(tails > rare_tail(others)))
-    common = max(0.0, float(items_behind(needed, size, level)))
+    common = max(0.0, float(items_behind(needed, size, level, tuned_for=tuned_for)))
     return common if common <= size else math.inf
 
 
@@ -164,7 +183,10 @@ class SketchResult:
     Attributes
     ----------
     lists
-        The neighbours, and how many items each seems to have in common: an unbiased estimate if all weigh 1.
+        The neighbours and their scores: how many items each seems to have in common, where items count by what their
+        bits are worth.
+    overlaps
+        How many items each seems to have in common where all count alike: an unbiased estimate if all weigh 1.
     sketches
         What everybody published.
 
@@ -175,6 +197,7 @@ class SketchResult:
     """
 
     lists: NeighborLists
+    overlaps: NDArray[np.float64]
     sketches: Sketches
 
     def __repr__(self) -> str:
@@ -187,6 +210,7 @@ def sketch_neighbors(
     k: int,
     epsilon: Fraction,
     stream: Stream,
+    tuned_for: Fraction = USUAL_TUNING,
     own: Holdings | None = None,
     threads: int | None = None,
     memory_bytes: int = MEMORY_BYTES,
@@ -194,7 +218,8 @@ def sketch_neighbors(
 ) -> SketchResult:
     """Publish a sketch of every profile, and return the k users whose sketches show most of each user's own items.
 
-    A score is (bits shown - expected by chance) / (1 - 2q), in whole items. Ties are broken at random. `own` are the
+    Of some more than k who show the most ones, those with the best scores. A score is (value of the ones shown - value
+    expected by chance) / (p(1) - q), in whole items of mean value. Ties are broken at random. `own` are the
     users' exact rows, for their own lists; None for what counts of them. About
     `memory_bytes` of sketches are held at a time; results depend neither on that nor on `threads`. Progress is told in
     users times users.
@@ -220,19 +245,34 @@ def sketch_neighbors(
         raise InvalidInput(f"k must be below the number of users ({coded.n_users}). Got {k} instead.")
     threads = 1 if threads is None else whole("threads", threads, minimum=1)
     memory_bytes = whole("memory_bytes", memory_bytes, minimum=1)
-    sketches = Sketches(coded, epsilon=epsilon, stream=stream)
+    sketches = Sketches(coded, epsilon=epsilon, tuned_for=tuned_for, stream=stream)
     users = np.arange(coded.n_users)
     seeds = KeyedWords(stream.key()).words(users, np.zeros_like(users), count=1)[:, 0].copy()
     own = Holdings.of_coded(coded) if own is None else own
-    search = _Search(own, coded.n_items, k, seeds)
+    search = _Search(own, coded.n_items, min(max(k, _SHORTLIST), coded.n_users - 1), seeds)
     with ThreadPoolExecutor(threads) as pool:
-        for first_group, bits in _blocks(sketches, search.items, memory_bytes, pool):
-            search.look(first_group * GROUP_USERS, bits, pool)
+        # Owners are counted for the whole catalogue: which items others have must not decide what bits are worth.
+        ones = np.zeros(coded.n_items, dtype=np.int64)
+        rest = np.delete(np.arange(coded.n_items), search.items)
+        ones[rest] = count_ones(sketches, rest, pool)
+        blocks = _Blocks(sketches, search.items, memory_bytes, pool)
+
+        def values() -> NDArray[np.float64]:
+            owners = item_owners(ones, coded.n_users, epsilon, tuned_for=tuned_for)
+            return bit_values(owners, coded.n_users, epsilon, tuned_for=tuned_for)[search.items]
+
+        for first_group, bits in blocks:
+            ones[search.items] += search.ones(bits)
+            search.look(first_group * GROUP_USERS, bits, values() if blocks.only_one else None, pool)
             if progress is not None:
                 seen = min(coded.n_users, first_group * GROUP_USERS + 64 * bits.shape[1])
                 progress(coded.n_users * seen, coded.n_users**2)
-    scores = items_behind(search.counts, own.sizes[:, None], epsilon)
-    return SketchResult(NeighborLists(search.neighbors, scores), sketches)
+        if not blocks.only_one:
+            for first_group, bits in blocks:
+                search.weigh(first_group * GROUP_USERS, bits, values(), pool)
+    neighbors, counts, scores = search.best(k, values(), sketches.chance_of_one, sketches.contrast)
+    overlaps = items_behind(counts, own.sizes[:, None], epsilon, tuned_for=tuned_for)
+    return SketchResult(NeighborLists(neighbors, scores), overlaps, sketches)
 
 
 class _Search:
@@ -249,9 +289,12 @@ class _Search:
         self.counts = np.full(shape, -1, dtype=np.int32)
         self.neighbors = np.full(shape, -1, dtype=np.int32)
         self._priorities = np.zeros(shape, dtype=np.uint64)
+        self._sums = np.zeros(shape)
 
-    def look(self, first_user: int, bits: NDArray[np.uint64], pool: ThreadPoolExecutor) -> None:
-        """Improve all lists by the candidates whose bits are given."""
+    def look(
+        self, first_user: int, bits: NDArray[np.uint64], values: NDArray[np.float64] | None, pool: ThreadPoolExecutor
+    ) -> None:
+        """Improve all lists by the candidates whose bits are given; weigh their ones, if values are known already."""
         from hetdp.neighbors._kernels.sketch_search import best_candidates
 
         n_users = self.counts.shape[0]
@@ -268,23 +311,86 @@ class _Search:
                 self.counts,
                 self.neighbors,
                 self._priorities,
+                np.empty(0) if values is None else values,
+                self._sums,
             )
 
         list(pool.map(improve, portions(n_users)))
 
+    def ones(self, bits: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return how many ones each row has."""
+        from hetdp.neighbors._kernels.sketch_search import count_ones as count
 
-def _blocks(
-    sketches: Sketches, items: NDArray[np.integer], memory_bytes: int, pool: ThreadPoolExecutor
-) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-    """Yield blocks of candidates: the first group of users, and their bits with one more row of zeros."""
-    group_bytes = 8 * GROUP_WORDS * (items.size + 1)
-    groups = max(1, min(sketches.n_groups, memory_bytes // group_bytes))
-    room = np.zeros((items.size + 1, groups * GROUP_WORDS), dtype=np.uint64)
+        ones = np.zeros(self.items.size, dtype=np.int64)
+        count(bits, ones)
+        return ones
 
-    for first_group in range(0, sketches.n_groups, groups):
-        bits = room[:, : min(groups, sketches.n_groups - first_group) * GROUP_WORDS]
-        fill_rows(sketches, items, bits, pool, first_group=first_group)
-        yield first_group, bits
+    def weigh(
+        self, first_user: int, bits: NDArray[np.uint64], values: NDArray[np.float64], pool: ThreadPoolExecutor
+    ) -> None:
+        """Add up what the ones of those listed are worth whose bits are given."""
+        from hetdp.neighbors._kernels.sketch_search import weigh_ones
+
+        candidates = (first_user, first_user + 64 * bits.shape[1])
+
+        def add(portion: tuple[int, int]) -> None:
+            weigh_ones(portion, self._indptr, self._rows, bits, candidates, values, self.neighbors, self._sums)
+
+        list(pool.map(add, portions(self.counts.shape[0])))
+
+    def best(
+        self, k: int, values: NDArray[np.float64], chance: float, contrast: float
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+        """Return the k with the best sums: who they are, their numbers of ones, and their scores."""
+        from hetdp.neighbors._kernels.sketch_search import sort_lists
+
+        sort_lists(self.counts, self.neighbors, self._priorities, self._sums)
+        sizes = np.diff(self._indptr)
+        # Summed user by user: a running sum would carry the digits of one user's values into the next one's.
+        owners = np.repeat(np.arange(sizes.size), sizes)
+        own = np.bincount(owners, weights=values[self._rows], minlength=sizes.size)
+        means = np.divide(own, sizes, out=np.ones(sizes.size), where=sizes > 0)
+        scores = (self._sums[:, :k] - chance * own[:, None]) / (contrast * means[:, None])
+        return self.neighbors[:, :k].copy(), self.counts[:, :k], scores
+
+
+class _Blocks:
+    """Blocks of candidates: the first group of users, and their bits with one more row of zeros.
+
+    Attributes
+    ----------
+    only_one
+        Whether all candidates fit into one block.
+    """
+
+    def __init__(
+        self, sketches: Sketches, items: NDArray[np.integer], memory_bytes: int, pool: ThreadPoolExecutor
+    ) -> None:
+        self._sketches, self._items, self._pool = sketches, items, pool
+        group_bytes = 8 * GROUP_WORDS * (items.size + 1)
+        self._groups = max(1, min(sketches.n_groups, memory_bytes // group_bytes))
+        self._room = np.zeros((items.size + 1, self._groups * GROUP_WORDS), dtype=np.uint64)
+        self.only_one = self._groups == sketches.n_groups
+
+    def __iter__(self) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        total = self._sketches.n_groups
+        for first_group in range(0, total, self._groups):
+            bits = self._room[:, : min(self._groups, total - first_group) * GROUP_WORDS]
+            fill_rows(self._sketches, self._items, bits, self._pool, first_group=first_group)
+            yield first_group, bits
+
+
+def count_ones(sketches: Sketches, items: NDArray[np.integer], pool: ThreadPoolExecutor) -> NDArray[np.int64]:
+    """Return how many sketches show each of some items."""
+    ones = np.empty(items.size, dtype=np.int64)
+
+    def count(portion: tuple[int, int]) -> None:
+        rows = np.empty((portion[1] - portion[0], sketches.n_groups * GROUP_WORDS), dtype=np.uint64)
+        sketches.rows(items[slice(*portion)], rows)
+        ones[slice(*portion)] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+
+    list(pool.map(count, portions(items.size)))
+    return ones
 
 
 def fill_rows(

@@ -7,7 +7,7 @@ estimate from all sketches which share p of the users has an item. Neighbours ha
 (whoever has much has much in common), and more of some things. So the model is: a share level * p + t of the neighbours
 has the item, where t has the variance spread * p (1 - p). The score is the best linear estimate of it,
 
-    level p + c (m - level p),    c = spread a k / (spread a k + a + q (1 - q) / (1 - 2q)**2),    a = p (1 - p).
+    level p + c (m - level p),    c = spread a k / (spread a k + a + q (1 - q) / contrast**2),    a = p (1 - p).
 
 Level and spread are learned by each recipient from the votes for the most popular items (empirical Bayes): without a
 taste of their own, the neighbours' votes count for nothing; with a strong one, for almost everything.
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 from hetdp.neighbors.engines.base import Progress
-from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES, fill_rows, portions
+from hetdp.neighbors.engines.sketch.engine import MEMORY_BYTES, count_ones, fill_rows, portions
 from hetdp.profiles.coded import CodedProfiles
 from hetdp.profiles.holdings import Holdings
 from hetdp.sketching.bits import Sketches
@@ -150,15 +150,8 @@ class _Voting:
 
 def popularity(sketches: Sketches, pool: ThreadPoolExecutor) -> NDArray[np.float64]:
     """Return an estimate of the share of users who have each item, from all sketches."""
-    ones = np.empty(sketches.n_items, dtype=np.int64)
-
-    def count(portion: tuple[int, int]) -> None:
-        rows = np.empty((portion[1] - portion[0], sketches.n_groups * GROUP_WORDS), dtype=np.uint64)
-        sketches.rows(np.arange(*portion), rows)
-        ones[slice(*portion)] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
-
-    list(pool.map(count, portions(sketches.n_items)))
-    return item_shares(ones, sketches.n_users, sketches.epsilon)
+    ones = count_ones(sketches, np.arange(sketches.n_items), pool)
+    return item_shares(ones, sketches.n_users, sketches.epsilon, tuned_for=sketches.tuned_for)
 
 
 def _checked_weights(weights: NDArray[np.float64] | None, neighbors: NDArray[np.int32]) -> NDArray[np.float64]:
