@@ -312,6 +312,20 @@ class TestPromises:
         model = PrivateRecommender(3, random_state=1).fit(profiles)
         assert model.item_ids_.tolist() == [2, 10]
         assert model.recommend(1, profiles=["10"])["item"].tolist() == ["2"]
+
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize("name", ["abc", "0012", 3])
+    def test_an_item_of_weight_0_changes_no_kind_of_ids_and_no_warning(self, name):
+        users, items = list(range(400)) * 2, [10] * 400 + [2] * 400
+        one = Profiles.from_pairs(users, list(map(str, items)))
+        two = Profiles.from_pairs([*users, 7], [*map(str, items), str(name)], [1.0] * 800 + [0.0])
+        lists = [PrivateRecommender(3, random_state=1).fit(profiles).recommend(1) for profiles in (one, two)]
+        assert lists[0].equals(lists[1])
+        assert lists[0]["item"].dtype == lists[1]["item"].dtype
+        far = Profiles.from_pairs(users[:400], ["far away"] * 400, [0.0] * 400)
+        near = Profiles.from_pairs([*users[:400], 7], ["far away"] * 400 + ["10"], [0.0] * 401)
+        model = PrivateRecommender(3, random_state=1).fit(one)
+        assert [model.recommend(1, profiles=asking).shape[0] for asking in (far, near)] == [400, 400]
         assert model.recommend(1, profiles=[10])["item"].tolist() == [2]
 
     @pytest.mark.parametrize("release", ["sketch", "matrix"])

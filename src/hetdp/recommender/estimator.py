@@ -283,7 +283,8 @@ class PrivateRecommender(Estimator):
     def _lists(self, asking: Profiles, public: PublishedModel, n: int) -> dict[str, NDArray[Any]]:
         """Return the lists of some people, column by column."""
         own = holdings(asking, public.item_ids)
-        if asking.n_pairs and not own.items.size:
+        alone = asking.n_users == 1  # of many, what follows would depend on what the others have
+        if alone and asking.n_pairs and not own.items.size:
             warnings.warn(
                 "none of the items is in the catalogue of the model: recommended by popularity alone.",
                 HetdpWarning,
@@ -293,7 +294,7 @@ class PrivateRecommender(Estimator):
         there = items >= 0
         users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
         found = public.item_ids[items[there]]
-        if asking.item_ids.dtype != found.dtype and asking.n_items:  # in the kind that whoever asks has them in
+        if alone and asking.n_items and asking.item_ids.dtype != found.dtype:  # in the kind that one asks with
             found = np.array([str(one) for one in found.tolist()], dtype=object)
         return {"user": asking.user_ids[users], "item": found, "score": scores[there]}
 
