@@ -1,6 +1,6 @@
 """`python -m hetdp`."""
 
-from hetdp.cli.main import main
+from hetdp.cli.entry import main
 
 if __name__ == "__main__":
     main()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from hetdp.cli.interrupts import ending_on_signals
 from hetdp.cli.neighbors import (
     DEFAULT_CYCLES,
     check_size,
@@ -98,6 +99,7 @@ _SECTIONS = {
 @threads_option
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the tables to a .csv or .json file.")
 @output_options
+@ending_on_signals()
 def evaluate(
     data: Path,
     *,

@@ -1,8 +1,8 @@
 """The `hetdp` command: its groups, its errors and its exit codes.
 
 Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 an audit found a violation,
-2 usage, 3 bad data, 4 budget exhausted, 5 ledger unusable, 6 output could not be written, 130 interrupted. Commands
-import what they need when they run, so that `--help` is quick.
+2 usage, 3 bad data, 4 budget exhausted, 5 ledger unusable, 6 output could not be written, 130 interrupted, 143
+terminated. Commands import what they need when they run, so that `--help` is quick.
 """
 
 import sys
@@ -18,6 +18,7 @@ from hetdp.cli.completion import completion
 from hetdp.cli.datasets import datasets
 from hetdp.cli.demo import demo
 from hetdp.cli.evaluate import evaluate
+from hetdp.cli.interrupts import INTERRUPTED
 from hetdp.cli.label import label
 from hetdp.cli.learn import learn
 from hetdp.cli.neighbors import neighbors
@@ -31,7 +32,7 @@ from hetdp.core.errors import BudgetExhausted, DataError, HetdpError, LedgerErro
 
 __all__ = ["cli", "main"]
 
-USAGE, BAD_DATA, EXHAUSTED, LEDGER, UNWRITTEN, INTERRUPTED = 2, 3, 4, 5, 6, 130
+USAGE, BAD_DATA, EXHAUSTED, LEDGER, UNWRITTEN = 2, 3, 4, 5, 6
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hetdp.cli.interrupts import ending_on_signals
 from hetdp.cli.output import Voice, output_options, print_json, print_rows
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ _FOLDER = "hetdp-reproduction"
     help="Folder for the report; results in it are reused.",
 )
 @output_options
+@ending_on_signals()
 def reproduce(
     *,
     data: tuple[str, ...],

@@ -1,6 +1,11 @@
 """Run the tasks of a sweep that are not finished yet: in this process, on several cores, or on a Dask cluster."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +20,7 @@ __all__ = ["Batch", "DaskRunner", "LocalRunner", "Progress", "Runner", "run_swee
 
 #: Tasks handed over at a time: about a second of work on a few hundred users.
 _TASKS_PER_BATCH = 8
+_PARENT_SEEN_EVERY_S = 0.5
 #: With more users than this a task is worth handing over alone.
 _MANY_USERS = 2_000
 
@@ -30,7 +36,7 @@ class Batch:
 class Runner(Protocol):
     """Where tasks are run."""
 
-    def run(self, batches: Sequence[Batch]) -> Iterator[list[Outcome]]:
+    def run(self, batches: Sequence[Batch]) -> Generator[list[Outcome], None, None]:
         """Yield the outcomes of each batch as they come, in any order."""
         ...
 
@@ -41,20 +47,25 @@ class LocalRunner:
 
     jobs: int = 1
 
-    def run(self, batches: Sequence[Batch]) -> Iterator[list[Outcome]]:
+    def run(self, batches: Sequence[Batch]) -> Generator[list[Outcome], None, None]:
         """Yield the outcomes of each batch as they come."""
         if self.jobs == 1 or len(batches) == 1:
             yield from (run_tasks(batch.profiles, batch.tasks) for batch in batches)
             return
-        from joblib import (  # type: ignore[import-untyped, unused-ignore]
-            Parallel,
-            delayed,
+        from joblib.externals.loky import (  # type: ignore[import-untyped, unused-ignore]
+            ProcessPoolExecutor,
+            as_completed,
         )
 
         # The first batch compiles what is not compiled yet; several processes would all do it again.
         yield run_tasks(batches[0].profiles, batches[0].tasks)
-        parallel = Parallel(n_jobs=self.jobs, return_as="generator_unordered")
-        yield from parallel(delayed(run_tasks)(batch.profiles, batch.tasks) for batch in batches[1:])
+        workers = ProcessPoolExecutor(min(self.jobs, len(batches)), initializer=_end_with_parent)
+        try:
+            waiting = [workers.submit(run_tasks, batch.profiles, batch.tasks) for batch in batches[1:]]
+            for done in as_completed(waiting):
+                yield done.result()
+        finally:  # whatever ended it, a signal included: nobody is left behind
+            workers.shutdown(wait=True, kill_workers=True)
 
 
 class DaskRunner:
@@ -79,7 +90,7 @@ class DaskRunner:
         """Leave the cluster; it goes on running."""
         self._client.close()
 
-    def run(self, batches: Sequence[Batch]) -> Iterator[list[Outcome]]:
+    def run(self, batches: Sequence[Batch]) -> Generator[list[Outcome], None, None]:
         """Yield the outcomes of each batch as they come."""
         from distributed import as_completed
 
@@ -108,12 +119,28 @@ def run_sweep(
     done, total = len(tasks) - len(missing), len(tasks)
     if progress is not None:
         progress(done, total)
-    for outcomes in runner.run(_batches(data, missing)) if missing else ():
-        store.add(outcomes)
-        done += len(outcomes)
-        if progress is not None:
-            progress(done, total)
+    if not missing:
+        return 0
+    with contextlib.closing(runner.run(_batches(data, missing))) as found:  # at once, and not when it is forgotten
+        for outcomes in found:
+            store.add(outcomes)
+            done += len(outcomes)
+            if progress is not None:
+                progress(done, total)
     return len(missing)
+
+
+def _end_with_parent() -> None:
+    """In a worker: leave signals to the process that started it, and end when that has ended, even if it was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_SEEN_EVERY_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def _batches(data: Mapping[str, Profiles], tasks: Sequence[Task]) -> list[Batch]:

@@ -264,11 +264,8 @@ def _noise(evidence: Evidence, known: NDArray[np.float64]) -> _Noise:
 
 def _second(weighted: NDArray[np.float32], diagonal: NDArray[np.float64]) -> float:
     """Return the strength of the second direction, where an item says no more about itself than popularity does."""
-    from scipy.linalg import eigh
-
     np.fill_diagonal(weighted, diagonal)
-    size = len(weighted)
-    return float(eigh(weighted, eigvals_only=True, subset_by_index=(size - 2, size - 2), check_finite=False)[0])
+    return float(np.linalg.eigvalsh(weighted)[-2])  # scipy's eigh holds up all threads, and with them Ctrl-C
 
 
 def _regression(
