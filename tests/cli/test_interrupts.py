@@ -94,9 +94,9 @@ def test_an_interruption_that_is_swallowed_still_ends_the_process():
 import time
 from hetdp.cli.interrupts import ending_on_signals
 with ending_on_signals():
-    print("up", flush=True)
     while True:
         try:
+            print("up", flush=True)
             time.sleep(60)
         except BaseException:
             pass
