@@ -30,6 +30,8 @@ PROMISES = {
     "matrix": Guarantee("rho", 0.02, at_weight_one=(1.0, 1e-6), delta=5e-7, protected="person"),
     "weights": Guarantee("epsilon", 0.5, protects="weights"),
     "swapped": Guarantee("epsilon", 0.5, factor="(v_i + v_j)"),
+    "observed": Guarantee("epsilon", 0.5, delta=1.0, names_given_away=True),
+    "observed matrix": Guarantee("rho", 0.02, delta=1.0, at_weight_one=(1.0, 1.0), names_given_away=True),
     "lists": LISTS,
     "simulated": Guarantee("epsilon", 1.0, simulated=True),
 }
@@ -197,6 +199,21 @@ def test_bad_dials_are_refused(dials):
         PROMISES["epsilon"].label(dials=dials)
 
 
+@pytest.mark.parametrize("name", ["observed", "observed matrix"])
+def test_names_that_are_given_away_are_so_whatever_the_dial(name):
+    label = PROMISES[name].label()
+    assert {odds.people for odds in label.odds} == {"100"}
+    assert "A name that nobody else has" in label.text
+    assert "A name that nobody else has" not in LISTS.label().text
+
+
+def test_a_label_of_dials_says_so():
+    label = PROMISES["weights"].label()
+    assert label.to_dict()["protects"]["adjacency"] == "changing the dial of one item"
+    assert "any dial" in label.text
+    assert "A dial of 0" not in label.text
+
+
 @pytest.mark.parametrize("name", PROMISES)
 def test_facts_lead_back_to_the_promise(name):
     told = json.loads(json.dumps(PROMISES[name].facts()))
@@ -260,7 +277,8 @@ def labelled(extra):
     yield "ledger", ledger.label()
     crowd = profiles(0.0, extra)
     for engine in ("exact", "gossip", "sketch"):
-        yield engine, hetdp.PrivateNeighbors(epsilon=1, engine=engine, n_neighbors=1, cycles=2).fit(crowd).label()
+        searching = hetdp.PrivateNeighbors(epsilon=1, engine=engine, n_neighbors=1, cycles=2, catalogue="given")
+        yield engine, searching.fit(crowd).label()
     for kind in ("sketch", "matrix"):
         yield f"model, {kind}", hetdp.PrivateRecommender(epsilon=1, release=kind, catalogue="given").fit(crowd).label()
 

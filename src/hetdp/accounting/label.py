@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from hetdp._version import __version__
-from hetdp.accounting.composition import add_up, epsilon_delta_of_rho, rho_of_epsilon
-from hetdp.core.checks import one_of, whole
+from hetdp.accounting.composition import ADDED, add_up, epsilon_delta_of_rho, rho_of_epsilon
+from hetdp.core.checks import float_up, one_of, whole
 from hetdp.core.errors import InvalidInput
-from hetdp.mechanisms.plan import float_up
 
 if TYPE_CHECKING:
     from hetdp.accounting.guarantee import Guarantee
@@ -218,6 +217,30 @@ class Label:
         several = whole("items", items, minimum=1)
         return cls(str(title), guarantee.public(), chosen, several, spending, mechanism, trust, date)
 
+    @classmethod
+    def of_ledger(cls, account: "Ledger", /, **options: Unpack[LabelOptions]) -> Self:
+        """Return the card of everything charged to a ledger; before the first charge, of all that its limit allows."""
+        from hetdp.accounting.guarantee import Guarantee  # which knows labels
+
+        spending = Spending.of(account)
+        level, title = spending.spent, "Everything that was charged to one ledger"
+        if not level and spending.left:
+            level, title = spending.left, "Everything that a ledger allows"
+        if not level:
+            raise InvalidInput("a ledger must have a charge or a limit of everybody to be labelled. Got none instead.")
+        of_profiles = account.colluders is not None
+        changed = f"a change of one {account.protects}, as releases charged here have it"
+        promise = Guarantee(
+            spending.unit,
+            level,
+            adjacent=ADDED[account.protects] if of_profiles else changed,
+            adversary=spending.against,
+            delta=spending.delta,
+            protected=account.protects,
+        )
+        titled: LabelOptions = {"title": title, **options}
+        return cls.of(promise, spending=spending, **titled)
+
     # -- numbers ------------------------------------------------------------------------------------------------------
 
     @property
@@ -247,8 +270,10 @@ class Label:
             share = Fraction(1)
         if promise.factor != "v_i":
             share *= 2  # two items have a part in it
+        # Names that are given away are so whatever the dial.
+        delta = Fraction(1) if promise.names_given_away else Fraction(promise.delta) * share
         if promise.unit == "epsilon":
-            return _grouped(Fraction(promise.amount) * share, Fraction(promise.delta) * share, items)
+            return _grouped(Fraction(promise.amount) * share, delta, items)
         if promise.at_weight_one is not None and share == 1 and items == 1:
             return promise.at_weight_one
         own = self.conversion_delta
@@ -256,13 +281,13 @@ class Label:
             rho = float_up(Fraction(promise.amount) * (share * items) ** 2)
             return _of_rho(rho, own), own
         epsilon = _of_rho(float_up(Fraction(promise.amount) * share**2), own)
-        return _grouped(Fraction(epsilon), Fraction(own) + Fraction(promise.delta) * share, items)
+        return _grouped(Fraction(epsilon), Fraction(own) + delta, items)
 
     @property
     def conversion_delta(self) -> float:
         """The delta at which a promise in rho is turned into epsilon."""
         stated = self.guarantee.at_weight_one
-        return USUAL_DELTA if stated is None or not stated[1] else stated[1]
+        return stated[1] if stated is not None and 0 < stated[1] < 1 else USUAL_DELTA
 
     @property
     def colluders(self) -> tuple[int, Fraction] | None:
@@ -298,6 +323,12 @@ class Label:
         else:
             kind = "replaced" if promise.adjacent.startswith("replacing") else "present"
         return _QUESTIONS.get((promise.protected, kind), _QUESTIONS[promise.protected, "present"])
+
+    @property
+    def adjacent(self) -> str:
+        """What may differ between two data sets that a reader cannot tell apart."""
+        of_dials = self.guarantee.protects == "weights"
+        return "changing the dial of one item" if of_dials else self.guarantee.adjacent
 
     @property
     def headline(self) -> str:

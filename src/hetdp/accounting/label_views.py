@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.label import SCHEMA, SCHEMA_VERSION, Label, Odds, Spending, posterior
-from hetdp.mechanisms.plan import float_up
+from hetdp.core.checks import float_up
 
 if TYPE_CHECKING:
     from hetdp.accounting.guarantee import Guarantee
@@ -36,6 +36,12 @@ _DARK = {
     "before": "#8fa8c8",
     "more": "#fb923c",
 }
+
+
+_GIVEN_AWAY = (
+    "Items are named. A name that nobody else has gives away for certain that somebody has it, whatever the dial: that "
+    "is why odds are 100."
+)
 
 
 @dataclass(frozen=True)
@@ -75,8 +81,9 @@ def _sections(label: Label) -> Iterator[tuple[str, list[str]]]:
     yield "Who may be reading", [*_readers(label), f"Trust: {label.trust_text}."]
     if label.spending is not None:
         yield "What it adds up to", list(_spent(label, label.spending))
-    if promise.remarks:
-        yield "What else to know", list(promise.remarks)
+    given_away = [_GIVEN_AWAY] if promise.names_given_away else []
+    if given_away or promise.remarks:
+        yield "What else to know", [*given_away, *promise.remarks]
 
 
 def _readers(label: Label) -> Iterator[str]:
@@ -118,18 +125,25 @@ def _figure(number: float, *, up: bool = True) -> str:
 def _under_headline(label: Label) -> str:
     if label.guarantee.protects == "weights":
         return f"They want to know {label.question}. Your values play no part in it."
-    return f"They want to know {label.question}, with its dial at {label.dials[0]:g}."
+    whose = "your" if label.guarantee.protected == "person" else "its"
+    return f"They want to know {label.question}, with {whose} dial at {label.dials[0]:g}."
 
 
 _CAPTION = "How many of 100 such people a reader may be sure of, after reading"
-_ROUNDED = "Rounded up. A dial of 0 keeps a thing out altogether: nobody learns anything about it."
+
+
+def _below_table(label: Label) -> str:
+    if label.guarantee.protects == "weights":
+        return "Rounded up."
+    what = {"item": "an item", "row": "a row", "person": "a person"}[label.guarantee.protected]
+    return f"Rounded up. A dial of 0 keeps {what} out altogether: nobody learns anything by reading."
 
 
 def _small_print(label: Label) -> list[tuple[str, str]]:
     promise = label.guarantee
     found = [
-        ("level at a dial of 1", _level(label)),
-        ("protected", f"{promise.protected}: {promise.adjacent}"),
+        ("level at a dial of 1" if promise.protects == "values" else "level", _level(label)),
+        ("protected", f"{promise.protected if promise.protects == 'values' else 'dial'}: {label.adjacent}"),
         ("made by", label.mechanism),
         ("date", label.date),
         ("software", f"hetdp {label.version}"),
@@ -163,7 +177,7 @@ def as_text(label: Label) -> str:
             "",
             f"{_CAPTION}:",
             *_text_table(_table(label)),
-            *_filled(_ROUNDED, 2),
+            *_filled(_below_table(label), 2),
         ]
     for heading, sentences in _sections(label):
         lines += ["", heading]
@@ -218,7 +232,7 @@ def as_html(label: Label, *, page: bool) -> str:
             f"<p>{escape(_under_headline(label))}</p>",
             _html_picture(label),
             _html_table(_table(label)),
-            f"<p class='quiet'>{escape(_ROUNDED)}</p>",
+            f"<p class='quiet'>{escape(_below_table(label))}</p>",
         ]
     for heading, sentences in _sections(label):
         parts.append(f"<h2>{escape(heading)}</h2>")
@@ -362,7 +376,7 @@ def as_svg(label: Label) -> str:
             canvas.write(text, left=238)
         canvas.y = top + 176
         _svg_table(canvas, _table(label))
-        canvas.write(_ROUNDED, 13, style="quiet", gap=2)
+        canvas.write(_below_table(label), 13, style="quiet", gap=2)
     for heading, sentences in _sections(label):
         canvas.write(heading, style="strong", gap=10)
         for sentence in sentences:
@@ -444,7 +458,7 @@ def as_record(label: Label) -> dict[str, Any]:
             "unit": promise.protected,
             "what": "values" if promise.protects == "values" else "dials",
             "question": label.question,
-            "adjacency": promise.adjacent,
+            "adjacency": label.adjacent,
         },
         "trust": label.trust,
         "adversary": promise.adversary,

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.core.vectors import constant, is_constant
 
-__all__ = ["Real", "finite", "float_vector", "fraction", "not_negative", "one_of", "positive", "whole"]
+__all__ = ["Real", "finite", "float_up", "float_vector", "fraction", "not_negative", "one_of", "positive", "whole"]
 
 #: A public number. Fractions are kept exact all the way into the noise.
 Real = SupportsFloat | SupportsIndex | Fraction
@@ -90,3 +90,9 @@ def float_vector(name: str, value: ArrayLike) -> NDArray[np.float64]:
         raise InvalidInput(f"{name} must hold finite numbers only. Got nan or infinity instead.")
     vector.flags.writeable = False
     return vector
+
+
+def float_up(value: Fraction) -> float:
+    """Return the smallest float that is not below a fraction."""
+    nearest = float(value)
+    return math.nextafter(nearest, math.inf) if Fraction(nearest) < value else nearest

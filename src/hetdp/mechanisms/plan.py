@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hetdp.core.checks import float_up
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Box, PrivacyWeights
@@ -206,12 +207,6 @@ def product_up(left: NDArray[np.float64], right: Fraction) -> NDArray[np.float64
     # Where the error itself might underflow, one step up is always enough.
     short = (_product_error(left, factor, product) > 0) | ((product < _SAFE_PRODUCT) & (left > 0))
     return np.where(short, np.nextafter(product, np.inf), product)
-
-
-def float_up(value: Fraction) -> float:
-    """Return the smallest float that is not below a fraction."""
-    nearest = float(value)
-    return math.nextafter(nearest, math.inf) if Fraction(nearest) < value else nearest
 
 
 def _product_error(left: NDArray[np.float64], right: float, product: NDArray[np.float64]) -> NDArray[np.float64]:

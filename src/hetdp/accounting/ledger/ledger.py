@@ -29,7 +29,7 @@ from hetdp.accounting.composition import (
     losses_of,
     steps_down,
 )
-from hetdp.accounting.label import Label, LabelOptions, Spending
+from hetdp.accounting.label import Label, LabelOptions
 from hetdp.accounting.ledger.accounts import Accounts, Totals
 from hetdp.accounting.ledger.file import LedgerFile, is_there, resolved
 from hetdp.accounting.ledger.identity import Ids
@@ -805,21 +805,7 @@ class Ledger:
         >>> print(Ledger.of_people(limit=1).label().headline)
         Of 100 people like you, a curious reader would be right about 74 instead of 50.
         """
-        from hetdp.accounting.guarantee import Guarantee
-
-        spending = Spending.of(self)
-        level, title = spending.spent, "Everything that was charged to one ledger"
-        if not level and spending.left:
-            level, title = spending.left, "Everything that a ledger allows"
-        if not level:
-            raise InvalidInput("a ledger must have a charge or a limit of everybody to be labelled. Got none instead.")
-        changed = f"a change of one {self.protects}, as releases charged here have it"
-        promise = Guarantee(
-            spending.unit, level, adjacent=changed if self.colluders is None else ADDED[self.protects],
-            adversary=spending.against, delta=spending.delta, protected=self.protects,
-        )  # fmt: skip
-        titled: LabelOptions = {"title": title, **options}
-        return Label.of(promise, spending=spending, **titled)
+        return Label.of_ledger(self, **options)
 
     def view(
         self, items: Iterable[str | int] | Ids, *, limit: float | None = None, new_people: bool = False
