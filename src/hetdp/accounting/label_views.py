@@ -38,6 +38,7 @@ _DARK = {
 }
 
 
+_NOT_STOPPED = "Conclusions from the data of others, or from what is known already."
 _GIVEN_AWAY = (
     "Items are named. A name that nobody else has gives away for certain that somebody has it, whatever the dial: that "
     "is why odds are 100."
@@ -81,6 +82,8 @@ def _sections(label: Label) -> Iterator[tuple[str, list[str]]]:
     yield "Who may be reading", [*_readers(label), f"Trust: {label.trust_text}."]
     if label.spending is not None:
         yield "What it adds up to", list(_spent(label, label.spending))
+    together = "What goes together adds up" + (": see the last row." if label.items > 1 else ".")
+    yield "What it does not stop", [f"{_NOT_STOPPED} {together}"]
     given_away = [_GIVEN_AWAY] if promise.names_given_away else []
     if given_away or promise.remarks:
         yield "What else to know", [*given_away, *promise.remarks]
