@@ -12,7 +12,7 @@ from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
 from hetdp.neighbors import catalogue
 from hetdp.neighbors.engines import ENGINES
 from hetdp.tables import keys
-from hetdp.tables.names import NAMES_SHARE, people_needed
+from hetdp.tables.names import people_needed
 
 every_engine = pytest.mark.parametrize("engine", tuple(ENGINES))
 POPULAR = [f"i{place}" for place in range(8)]
@@ -89,10 +89,15 @@ def test_what_is_named_in_a_file_is_of_one_kind_whatever_is_not(engine, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("engine", "options", "level"),
-    [("exact", {}, 4.0), ("gossip", {}, 4.0), ("sketch", {}, 20.0), ("exact", {"score": "cosine"}, 4.0)],
+    ("engine", "options", "names"),
+    [
+        ("exact", {}, Fraction(4, 5)),
+        ("gossip", {}, Fraction(4, 5)),
+        ("exact", {"score": "cosine"}, Fraction(4, 5)),
+        ("sketch", {}, Fraction(2)),
+    ],
 )
-def test_the_noise_of_names_is_as_wide_as_their_share_says(engine, options, level, monkeypatch):
+def test_the_noise_of_names_is_as_wide_as_their_share_says(engine, options, names, monkeypatch):
     drawn = []
 
     def watch(scale, bound, count, stream):
@@ -103,7 +108,6 @@ def test_the_noise_of_names_is_as_wide_as_their_share_says(engine, options, leve
     monkeypatch.setattr(keys, "truncated_laplace_integers", watch)
     model = fitted(crowd(), engine, **options)
     model.recommend(2, epsilon=4.0)
-    names = NAMES_SHARE * Fraction(level)
     ((scale, bound, count),) = drawn
     assert (scale, count) == (255 / names, len(POPULAR))
     assert bound == keys.threshold(names, 1e-6, steps=255, groups=1)
@@ -120,7 +124,7 @@ def test_votes_get_what_names_leave(engine, monkeypatch):
     before = model.guarantee_
     model.recommend(2, epsilon=4.0)
     (level,) = levels
-    assert (level.names, level.recommendations) == (Fraction(2, 5), Fraction(18, 5))
+    assert (level.names, level.recommendations) == (Fraction(4, 5), Fraction(16, 5))
     kept = model.guarantee_
     assert kept.shared == pytest.approx(float(level.names + level.recommendations / 10))
     assert kept.per_recipient - before.per_recipient == pytest.approx(float(level.recommendations * 9 / 10))
@@ -154,6 +158,8 @@ def test_observed_says_in_its_numbers_what_it_gives_away(engine):
         assert "whatever its weight (delta = 1)" in kept.text
         assert not re.search(r"\b1 \* v_i at most on top", kept.text), "no weight helps"
         assert "names of items are given away" in kept.short
+        card = kept.label()
+        assert [card.level(dial)[1] for dial in (1.0, 0.1, 0.004)] == [1.0, 1.0, 1.0], "no dial helps"
         twice = kept.compose(kept)
         assert (twice.delta, twice.names_given_away) == (1.0, True)
 
@@ -256,5 +262,5 @@ def test_names_need_people():
     users = np.arange(needed)
     profiles = Profiles.from_pairs(np.tile(users, 400), np.repeat(np.arange(400), needed))
     model = fitted(profiles, epsilon=1.0, n_voters=1)
-    model.recommend(1)
+    model.recommend(1, epsilon=0.5)
     assert 0.35 < model.item_ids_.size / 400 < 0.70

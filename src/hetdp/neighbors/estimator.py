@@ -77,10 +77,10 @@ class PrivateNeighbors(Estimator):
         (`WeightPrior`, or possible weights) to choose it from. None for 1. Never from the weights in use. The promise
         is the same for all.
     catalogue
-        Which items may be named: "private" (chosen by noise on counts, with a tenth of what needs them: the
-        recommendations, or sketches), "given" (all `item_ids` of the profiles are public, so that not even a name
-        depends on who has what), a list of ids, which is given, or "observed" (whatever somebody counts, which gives it
-        away). Columns of a matrix are always given.
+        Which items may be named: "private" (chosen by noise on counts, with a share of what needs them: a fifth of
+        the recommendations, a tenth of sketches), "given" (all `item_ids` of the profiles are public, so that not even
+        a name depends on who has what), a list of ids, which is given, or "observed" (whatever somebody counts, which
+        gives it away). Columns of a matrix are always given.
     delta
         The chance of a worse loss by private names.
     ledger
@@ -430,7 +430,7 @@ class PrivateNeighbors(Estimator):
         --------
         >>> levels = PrivateNeighbors(epsilon=1).levels(recommendations=2)
         >>> float(levels.pairs), float(levels.recommendations), float(levels.names)
-        (1.0, 1.8, 0.2)
+        (1.0, 1.6, 0.4)
         """
         engine, score, _, epsilon = self._checked()
         extra = Fraction(0) if recommendations is None else fraction("recommendations", recommendations)

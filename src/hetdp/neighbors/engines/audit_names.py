@@ -20,6 +20,7 @@ from hetdp.core.errors import HetdpWarning
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors import catalogue
 from hetdp.neighbors.engines.audit_crowd import ITEMS, WEIGHTS, Subject, without
+from hetdp.neighbors.engines.base import VOTES_NAMES_SHARE
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.profiles import Profiles
 from hetdp.tables.names import chosen_names
@@ -27,8 +28,8 @@ from hetdp.tables.names import chosen_names
 __all__ = ["MUTANTS", "audit_cases"]
 
 _SAMPLES = {"quick": 20_000, "full": 60_000}
-#: Level of the recommendations: a tenth of it is a level of 1 for names.
-_LEVEL, _DELTA = Fraction(10), Fraction(1, 20)
+#: Level of the recommendations, at which names have a level of 1.
+_LEVEL, _DELTA = 1 / VOTES_NAMES_SHARE, Fraction(1, 20)
 _CLAIMS, _DELTAS = WEIGHTS, [float(_DELTA) * weight for weight in WEIGHTS]
 #: Weights of others who count every copy of every item: together they are below the bound, whoever is missing.
 _OTHERS = (1.0, 0.25)

@@ -27,6 +27,7 @@ from hetdp.sketching.significance import SIGNIFICANT
 
 __all__ = [
     "POPULARITY_SHARE",
+    "VOTES_NAMES_SHARE",
     "Effort",
     "Engine",
     "Fitted",
@@ -46,6 +47,8 @@ Progress: TypeAlias = Callable[[int, int], None]
 _BATCH = 512
 #: Part of the level of recommendations that the popularity of items takes: it counts everybody, so it needs little.
 POPULARITY_SHARE = Fraction(1, 10)
+#: Part of it that names of items take where they are chosen; measured, docs/neighbors.md.
+VOTES_NAMES_SHARE = Fraction(1, 5)
 
 _SWAPPED = "swapping an item of a user for another one (sizes of profiles are declared public)"
 _OWN = "A list is made from the own profile of its recipient, and says so much about it: it is for them only."
@@ -296,7 +299,7 @@ class Engine(ABC):
         """
         from hetdp.tables.names import NAMES_SHARE, check_names  # with tables, which need not load for a help text
 
-        names = NAMES_SHARE * (pairs if self.needs_names else recommendations)
+        names = NAMES_SHARE * pairs if self.needs_names else VOTES_NAMES_SHARE * recommendations
         if not names_delta or not names:
             return Levels(pairs, sizes, recommendations)
         check_names(names, names_delta)
