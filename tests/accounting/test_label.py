@@ -237,12 +237,25 @@ def test_ledgers_say_what_is_spent_and_left_at_a_dial_of_1():
     items.charge([0.01, 0.0], unit="rho", amount=0.25)
     assert Spending.of(items).spent == 0.75
     assert Spending.of(items).left is None
+    items.charge([0.01, 0.0], unit="rho")
+    assert "What was spent so far is not known" in PROMISES["rho"].label(ledger=items).text
+    with pytest.raises(errors.InvalidInput, match=r"must know the level \(amount\) of each charge"):
+        items.label()
     profiles = hetdp.Ledger.of_profiles(limit=0.3)
     profiles.charge_profiles(Guarantee("epsilon", 0.1, adjacent="adding or removing an item of a user"))
     assert Fraction(Spending.of(profiles).left) <= Fraction(0.3) - Fraction(0.1)
     assert hetdp.Ledger.of_people(limit=1).label().title == "Everything that a ledger allows"
     with pytest.raises(errors.InvalidInput, match="must have a charge or a limit"):
         hetdp.Ledger(limits=[1.0]).label()
+
+
+@pytest.mark.parametrize(
+    ("left", "shown"), [(12.3456789, "12.3456"), (2.9999999, "2.99999"), (1e-7, "0.0000001"), (0, "0")]
+)
+def test_what_is_left_is_rounded_down(left, shown):
+    label = Label.of(PROMISES["epsilon"], spending=Spending("epsilon", 1.0000001, 0.0, float(left), "everybody"))
+    assert f"Left: epsilon = {shown}." in label.text
+    assert "epsilon = 1.00001." in label.text
 
 
 def profiles(weight_of_the_unseen, extra):

@@ -99,7 +99,7 @@ class Spending:
     Attributes
     ----------
     unit, spent, delta
-        Rounded up.
+        Rounded up; infinite where some charge did not say its level.
     left
         Rounded down; None where no limit is public.
     against
@@ -128,7 +128,7 @@ class Spending:
         if not spent:  # accounts of their own per item: what was asked of each is in the history
             spent = 0.0
             for entry in ledger.history:
-                amount = 0.0 if entry.amount is None else entry.amount
+                amount = math.inf if entry.amount is None else entry.amount
                 if entry.unit != ledger.unit:
                     amount = float(rho_of_epsilon(amount))
                 spent = float(add_up(spent, amount))
@@ -228,6 +228,8 @@ class Label:
             level, title = spending.left, "Everything that a ledger allows"
         if not level:
             raise InvalidInput("a ledger must have a charge or a limit of everybody to be labelled. Got none instead.")
+        if math.isinf(level):
+            raise InvalidInput("a ledger must know the level (amount) of each charge to be labelled. Got none instead.")
         of_profiles = account.colluders is not None
         changed = f"a change of one {account.protects}, as releases charged here have it"
         promise = Guarantee(

@@ -4,7 +4,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["as_html", "as_record", "as_svg", "as_text"]
 
 _COLUMNS = 80
+_SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)
 _SEVERAL = {"item": "items", "row": "rows", "person": "people"}
 #: Foreground, quieter text, lines, background; people before, those on top, the rest.
 _LIGHT = {
@@ -102,27 +103,21 @@ def _readers(label: Label) -> Iterator[str]:
 def _spent(label: Label, spending: Spending) -> Iterator[str]:
     if not spending.spent:
         yield "Nothing has been spent yet."
+    elif math.isinf(spending.spent):
+        yield "What was spent so far is not known: some charge did not say its level."
     else:
         chance = f" and delta = {in_digits(spending.delta)}" if spending.delta else ""
-        level = f"{spending.unit} = {_figure(spending.spent)}{chance}"
+        level = f"{spending.unit} = {in_digits(spending.spent)}{chance}"
         right = "" if label.spent_odds is None else f" would be right about {_people(label.spent_odds)} of 100"
         yield f"So far, at a dial of 1: {level}. Whoever has read all of it{right}, instead of 50."
     if spending.left is not None:
-        left = f"{spending.unit} = {_figure(spending.left, up=False)}"
+        left = f"{spending.unit} = {_SIX_DOWN.create_decimal(repr(spending.left)).normalize():f}"
         yield f"Left: {left}. When that is used up, nothing more is released."
     yield f"Counted against {spending.against}."
 
 
 def _people(after: Decimal) -> str:
     return f"{after.quantize(Decimal(1), rounding=ROUND_CEILING)}"
-
-
-def _figure(number: float, *, up: bool = True) -> str:
-    """Return a number in six digits, rounded up, or down."""
-    if math.isinf(number):
-        return "without limit"
-    shown = in_digits(number) if number else "0"
-    return shown if up or float(shown) <= number else f"{math.floor(number * 1e6) / 1e6:g}"
 
 
 def _under_headline(label: Label) -> str:
