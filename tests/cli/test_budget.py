@@ -33,7 +33,7 @@ def test_a_ledger_of_people_is_shown_with_its_totals_and_limits(tmp_path, run):
     owned = shown["private"]
     assert code == 0
     assert (owned["items"], shown["releases"], owned["dropped_items"], owned["exhausted_items"]) == (2, 2, 1, 1)
-    assert (shown["protects"], shown["against"].startswith("one who has seen all releases")) == ("person", True)
+    assert (shown["protects"], shown["against"].startswith("one who sees every release")) == ("person", True)
     assert (shown["total_of_weight_1"], shown["limit_of_new_people"]) == (3.5, 3.0)
     assert (shown["weights_spent"], shown["weights_limit"]) == (0.5, 2.0)
     assert (shown["delta_spent"], shown["delta_limit"]) == (3e-8, 1e-6)

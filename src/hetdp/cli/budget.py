@@ -1,7 +1,7 @@
 """`hetdp budget`: what a ledger has recorded."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
@@ -43,12 +43,14 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
     with Ledger.open(ledger) as opened:
         found, levels, history = opened.summary(delta), opened.levels(), opened.history
         summary = {"ledger": ledger.name, **_summary(opened, delta, _DIGITS[voice.as_json])}
-        private = _private(found, _DIGITS[voice.as_json])
+        of_profiles = opened.colluders is not None  # one total, and nobody's account
+        private = {} if of_profiles else _private(found, _DIGITS[voice.as_json])
         listed = _items(opened, _DIGITS[voice.as_json]) if items else []
     if voice.dry_run:
         voice.note("--dry-run: showing a budget never spends anything.")
     if voice.as_json:
         owned = {**private, **({"per_item": listed} if items else {}), "levels": [_told_level(one) for one in levels]}
+        owned = {} if of_profiles else owned
         print_json({**summary, "history": [_told(entry) for entry in history]}, private=owned)
         return
     print_facts(f"Privacy budget: {ledger.name}", _facts(summary))
@@ -58,6 +60,8 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
         last = f" (the last {_SHOWN} of {len(history):,})" if len(history) > _SHOWN else ""
         header = ("time (UTC)", "query", "level", *(("delta",) if deltas else ()), "dials paid", "")
         print_rows(f"Releases{last}", header, rows)
+    if of_profiles:
+        return
     print_private(_private_facts(summary, private))
     _show_levels(levels, several(summary["protects"]))
     if items:
@@ -81,17 +85,24 @@ def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
 
     return {
         "protects": ledger.protects,
-        "against": "one who has seen all releases charged here, and everything public",
+        "against": ledger.adversary,
         "unit": ledger.unit,
         "releases": len(ledger.history),
         "total_of_weight_1": up(ledger.total),
-        "limit_of_new_people": down(ledger.limit),
+        **_limits(ledger, down),
         "weights_spent": up(ledger.weights_spent),
         "weights_limit": down(ledger.weights_limit),
         "delta": delta,
         "delta_spent": up(ledger.delta_spent),
         "delta_limit": down(ledger.delta_limit),
     }
+
+
+def _limits(ledger: "Ledger", down: Callable[[float | None], float | None]) -> dict[str, Any]:
+    """Return the limit of those who come later; of profiles, which have one total, also what is left of it."""
+    if ledger.colluders is None:
+        return {"limit_of_new_people": down(ledger.limit)}
+    return {"colluders": ledger.colluders, "limit": down(ledger.limit), "left": down(ledger.left)}
 
 
 def _private(found: "LedgerSummary", digits: int) -> dict[str, Any]:
@@ -120,7 +131,17 @@ def _private(found: "LedgerSummary", digits: int) -> dict[str, Any]:
 
 def _facts(shown: Mapping[str, Any]) -> dict[str, str | None]:
     """Return in words what the releases add up to."""
-    unit, new = shown["unit"], shown["limit_of_new_people"]
+    unit, new = shown["unit"], shown.get("limit_of_new_people")
+    if "colluders" in shown:
+        left = None if shown["left"] is None else f"{_figure(shown['left'])} of {shown['limit']:g}"
+        return {
+            "protects": f"each {shown['protects']} of a set of profiles",
+            "against": shown["against"],
+            "colluders": str(shown["colluders"]),
+            f"paid at weight 1, of {unit}": _figure(shown["total_of_weight_1"]),
+            "left at weight 1": left or "any amount: there is no limit",
+            "delta": _of(shown["delta_spent"], shown["delta_limit"]),
+        }
     return {
         f"paid at weight 1, of {unit}": _figure(shown["total_of_weight_1"]),
         f"limit of new {several(shown['protects'])}": None if new is None else f"{unit} = {new:g}",

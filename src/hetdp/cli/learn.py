@@ -25,6 +25,8 @@ from hetdp.cli.output import (
     print_promise,
     threads_option,
 )
+from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, ledger_options
+from hetdp.cli.profile_ledger import in_words as ledger_in_words
 from hetdp.cli.source import DEFAULT_DELTA, Source, catalogue_option, check_names, column_options, names_option
 from hetdp.core.checks import fraction
 from hetdp.core.errors import DataError
@@ -46,6 +48,7 @@ MODEL_SECTIONS = {
         "catalogue", "names",
     ),
     "Privacy": ("epsilon", "delta", "release", "unit", "user_weights"),
+    "Ledger": LEDGER_OPTIONS,
 }  # fmt: skip
 
 #: Parameters that only models have.
@@ -90,6 +93,7 @@ def model_options(function: Command) -> Command:
     "--dask", "address", help="Have the files read and summed by a Dask cluster, such as tcp://10.0.0.1:8786."
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Model to write, such as model.hetdp.")
+@ledger_options
 @output_options
 def learn(
     data: tuple[Path, ...],
@@ -117,9 +121,9 @@ def learn(
     if voice.dry_run:
         command.show_plan()
         return
-    model = command.fitted()
+    model, charged = command.fitted()
     model.save(command.written_to)
-    command.finish(model)
+    command.finish(model, charged)
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,7 @@ class LearnCommand:
     n_head: int
     threads: int | None
     output: Path | None
+    ledger: ProfileLedger = field(default_factory=ProfileLedger)
     address: str | None = None
     began: float = field(default_factory=time.monotonic)
 
@@ -157,13 +162,14 @@ class LearnCommand:
         first = Source.take(data[0], options, voice)
         sources = [replace(first, path=path) for path in data]
         own = {name: options.pop(name) for name in ("epsilon", "delta", "names", *OF_MODELS, "threads")}
-        command = cls(sources=sources, output=output, address=options.pop("address", None), **own)
+        ledger = ProfileLedger.take(options)
+        command = cls(sources=sources, output=output, ledger=ledger, address=options.pop("address", None), **own)
         fraction("--epsilon", command.epsilon)
         check_names(sources[0].catalogue, command.names)
         if command.user_weights is not None and command.unit != "user":
             raise click.UsageError("--user-weights is for --unit user; items have weights of their own.")
         if output is not None:
-            check_writable(output, keep=(*data, sources[0].catalogue, command.user_weights))
+            check_writable(output, keep=(*data, sources[0].catalogue, command.user_weights, ledger.ledger_path))
         with in_options({}):
             command.model().promise()
         return command
@@ -222,16 +228,21 @@ class LearnCommand:
             n_jobs=self.threads or (available_processors() if self.address is None else 1),
         )
 
-    def fitted(self) -> "PrivateRecommender":
-        """Return the model, learned from everybody in the data."""
+    def fitted(self) -> "tuple[PrivateRecommender, dict[str, Any]]":
+        """Return the model, learned from everybody in the data, and what that was charged to a ledger."""
         model = self.model()
-        with (
-            closing(self.crowd()) as crowd,
-            self.voice.progress("Learning") as model.progress,
-            self.voice.remarks(),
-        ):
-            model.fit(crowd, user_weights=self.dials())
-        return model
+        promised = model.promise()
+        with self.ledger.opened(promised) as ledger:
+            if ledger is not None:
+                ledger.preview_profiles(promised)  # refused before anything is read
+            model.ledger = ledger
+            with (
+                closing(self.crowd()) as crowd,
+                self.voice.progress("Learning") as model.progress,
+                self.voice.remarks(),
+            ):
+                model.fit(crowd, user_weights=self.dials())
+            return model, self.ledger.charged(ledger, promised)
 
     def dials(self) -> Any:  # noqa: ANN401  (a mapping from ids of either kind)
         """Return the dial of each person, if there are any."""
@@ -264,10 +275,12 @@ class LearnCommand:
         sizes = [(part.n_users, part.n_items) for part in ([crowd] if isinstance(crowd, Profiles) else crowd)]
         n_users, n_items = sum(size[0] for size in sizes), max(size[1] for size in sizes)
         needed = model.visible_taste(n_users, n_items)
+        with self.ledger.opened(model.promise()) as ledger:
+            planned = self.ledger.planned(ledger, model.promise())
         facts = {"dry_run": True, **self.facts(), "output": None if self.output is None else str(self.output)}
         if self.voice.as_json:
             private = {"users": n_users, "items": n_items, "visible_taste": needed}
-            print_json({**facts, "guarantee": guarantee_facts(model.promise())}, private=private)
+            print_json({**facts, **planned, "guarantee": guarantee_facts(model.promise())}, private=private)
             return
         words = {name.replace("_", " "): value for name, value in facts.items() if name != "dry_run"}
         if self.catalogue == "private":
@@ -279,16 +292,18 @@ class LearnCommand:
         )
         if together > n_users:
             seen += ". There are not so many: expect no more than what is popular"
+        words |= ledger_in_words(planned)
         print_facts("Dry run: nothing was drawn", {**words, "guarantee": model.promise().text})
         print_private({"taste is seen": seen})
 
-    def finish(self, model: "PrivateRecommender") -> None:
+    def finish(self, model: "PrivateRecommender", charged: dict[str, Any]) -> None:
         """Say what was learned, and what is promised."""
         facts = {
             **self.facts(),
             "items": model.n_features_in_,
             "taste": model.taste_,
             "output": str(self.output),
+            **charged,
         }
         if self.voice.as_json:
             spent = {"seconds": round(time.monotonic() - self.began, 2)}
@@ -298,7 +313,9 @@ class LearnCommand:
         named = f", named because enough people have {'it' if model.n_features_in_ == 1 else 'them'}"
         hint = " (--catalogue lists others)" if model.n_features_in_ < _FEW_ITEMS else ""
         what = f"{items}{named if self.catalogue == 'private' else ''}{hint if self.catalogue == 'private' else ''}"
-        print_facts("", {"model": str(self.output), "items": what, "taste": in_words(model)})
+        print_facts(
+            "", {"model": str(self.output), "items": what, "taste": in_words(model), **ledger_in_words(charged)}
+        )
         print_promise(model.guarantee_, in_full="--json, and in the model")
 
 

@@ -27,6 +27,7 @@ from hetdp.cli.output import (
     threads_option,
     tuning_option,
 )
+from hetdp.cli.profile_ledger import ProfileLedger, in_words, ledger_options
 from hetdp.cli.source import Source, check_names, data_options, delta_option, names_option, require_memory
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
@@ -97,6 +98,7 @@ def search_options(function: Command) -> Command:
 @names_option
 @delta_option
 @search_options
+@ledger_options
 @output_options
 def neighbors(
     data: Path,
@@ -116,7 +118,7 @@ def neighbors(
     release, and losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     source = Source.take(data, options, voice)
-    SearchCommand(source=source, **options).carry_out()
+    SearchCommand(source=source, ledger=ProfileLedger.take(options), **options).carry_out()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +138,7 @@ class SearchCommand:
     tuned_for: "Fraction | WeightPrior | None"
     significant_only: bool
     output: Path | None
+    ledger: ProfileLedger = field(default_factory=ProfileLedger)
     recommendations: int = 0
     voters: int = 1
     began: float = field(default_factory=time.monotonic)
@@ -149,7 +152,7 @@ class SearchCommand:
         if self.tuned_for is not None and self.engine != "sketch":
             raise click.UsageError(f"--tuned-for: no meaning with --engine {self.engine}.")
         if self.output is not None:
-            check_writable(self.output, keep=(self.source.path, self.source.catalogue))
+            check_writable(self.output, keep=(self.source.path, self.source.catalogue, self.ledger.ledger_path))
             check_ending(self.output)
 
     @property
@@ -177,14 +180,18 @@ class SearchCommand:
         if not self.voice.quiet:
             self._announce(profiles.n_users, rough, needed)
         public = {**self._settings(), "items_to_stand_out": needed}
-        if self.voice.dry_run:
-            extra = self.for_items or None
-            promised = model.promise(profiles.n_users, recommendations=extra)
-            effort = {"estimated_seconds": round(rough.seconds, 1), "estimated_memory_bytes": rough.memory_bytes}
-            self._show_plan(public, {**data.counts, **effort}, promised)
-            return
-        rows, what = self._find(model, profiles)
-        self._finish(model, rows, what, public, data.counts)
+        promised = model.promise(profiles.n_users, recommendations=self.for_items or None)
+        with self.ledger.opened(promised) as ledger:
+            if self.voice.dry_run:
+                effort = {"estimated_seconds": round(rough.seconds, 1), "estimated_memory_bytes": rough.memory_bytes}
+                planned = {**public, **self.ledger.planned(ledger, promised)}
+                self._show_plan(planned, {**data.counts, **effort}, promised)
+                return
+            if ledger is not None:
+                ledger.preview_profiles(promised)  # refused as a whole, before a part of it is paid
+            model.ledger = ledger
+            rows, what = self._find(model, profiles)
+            self._finish(model, rows, what, public, data.counts, self.ledger.charged(ledger, promised))
 
     @property
     def for_neighbors(self) -> Fraction:
@@ -248,11 +255,18 @@ class SearchCommand:
             print_json({"dry_run": True, **public, "output": output, "guarantee": promised}, private=private)
             return
         words = {name.replace("_", " "): value for name, value in public.items() if not isinstance(value, dict)}
+        words |= in_words(public)
         print_facts("Dry run: nothing was drawn", {**words, "output": output, "guarantee": guarantee.text})
         print_private({name.replace("_", " "): value for name, value in private.items()})
 
-    def _finish(
-        self, model: "PrivateNeighbors", rows: Lists, what: str, public: dict[str, Any], counts: dict[str, Any]
+    def _finish(  # noqa: PLR0917  (what came of it, one thing after the other)
+        self,
+        model: "PrivateNeighbors",
+        rows: Lists,
+        what: str,
+        public: dict[str, Any],
+        counts: dict[str, Any],
+        charged: dict[str, Any],
     ) -> None:
         """Write the rows, or show the first ones, and say what was promised."""
         guarantee = model.guarantee_
@@ -267,14 +281,15 @@ class SearchCommand:
         if self.voice.as_json:
             first = [] if self.output is not None else [dict(zip(rows.names, row, strict=True)) for row in rows.first()]
             output = None if self.output is None else str(self.output)
-            facts = {**public, "output": output, "guarantee": promised, **({"first_rows": first} if first else {})}
+            facts = {**public, "output": output, **charged, "guarantee": promised}
+            facts |= {"first_rows": first} if first else {}
             seconds = round(time.monotonic() - self.began, 2)
             made = {"rows": rows.n_rows, "significant_share": share, "seconds": seconds, "report": self._report(model)}
             print_json(facts, private={**counts, **made})
             return
         if self.output is None:
             rows.show(f"The first {SHOWN} {what}")
-        print_facts("", {"guarantee": guarantee.text})
+        print_facts("", {"guarantee": guarantee.text, **in_words(charged)})
         print_private(
             {
                 what: f"{rows.n_rows:,} for {counts['users']:,} users",

@@ -28,6 +28,8 @@ from hetdp.cli.output import (
     print_private,
     print_promise,
 )
+from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, ledger_options
+from hetdp.cli.profile_ledger import in_words as ledger_in_words
 from hetdp.cli.source import Source, catalogue_option, column_options
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.recommending import VOTERS
@@ -65,6 +67,7 @@ _OF_NEIGHBORS = ("voters", "neighbors", "score", "sizes", "cycles", "tuned_for",
               help="How many of the most similar users vote.")  # fmt: skip
 @neighbor_options
 @click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}.")
+@ledger_options
 @output_options
 def recommend(
     data: Path | None,
@@ -93,6 +96,7 @@ def recommend(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     shown = _Shown(items, output, voice)
     if model_file is not None or profile is not None:
+        _refuse(LEDGER_OPTIONS, "with --model: an own list, made at home, costs nothing")
         _refuse(
             ("data", "epsilon", "delta", "engine", "catalogue", "names", *OF_MODELS, *_OF_NEIGHBORS), "with --model"
         )
@@ -114,7 +118,8 @@ def recommend(
         _learned(command, shown)
         return
     source = Source.take(data, options, voice)
-    search = SearchCommand(source=source, recommendations=items, engine=engine, output=output, **options)
+    ledger = ProfileLedger.take(options)
+    search = SearchCommand(source=source, recommendations=items, engine=engine, output=output, ledger=ledger, **options)
     what = f"{float(search.for_items):.4g} to count what they have" if search.for_items else "recommendations are free"
     parts = f"{float(search.for_neighbors):.4g} to find neighbours, {what}"
     voice.note(f"Epsilon {search.epsilon:g} {ENGINES[engine].scope}: {parts}.")
@@ -140,8 +145,15 @@ class _Shown:
     voice: Voice
     why: bool = False
 
-    def show(self, model: "PrivateRecommender", asking: "Profiles | None", facts: dict[str, Any]) -> None:
+    def show(
+        self,
+        model: "PrivateRecommender",
+        asking: "Profiles | None",
+        facts: dict[str, Any],
+        charged: dict[str, Any] | None = None,
+    ) -> None:
         """Write the lists, or show the first ones, and say what is promised."""
+        charged = charged or {}
         with self.voice.progress("Recommending") as model.progress, self.voice.remarks():
             rows = Lists.from_frame(model.recommend(self.items, profiles=asking))
         if self.why and asking is not None:
@@ -153,11 +165,11 @@ class _Shown:
         if self.voice.as_json:
             first = [dict(zip(rows.names, row, strict=True)) for row in rows.first(self._shown(asking))]
             where = {"first_rows": first} if self.output is None else {"output": str(self.output)}
-            print_json({**about, **where}, private={"rows": rows.n_rows})
+            print_json({**about, **charged, **where}, private={"rows": rows.n_rows})
             return
         if self.output is None:
             rows.show(f"The first {self._shown(asking):,} recommendations", self._shown(asking))
-        print_facts("", {"taste": in_words(model)})
+        print_facts("", {"taste": in_words(model), **ledger_in_words(charged)})
         if asking is not None:
             self.voice.note("Nothing was spent. The list comes from exact own items, and is for their owner only.")
         print_promise(model.guarantee_, of="the model's guarantee to its crowd" if asking is not None else "guarantee")
@@ -205,7 +217,8 @@ def _learned(command: LearnCommand, shown: _Shown) -> None:
     if shown.voice.dry_run:
         command.show_plan()
         return
-    shown.show(command.fitted(), None, command.facts())
+    model, charged = command.fitted()
+    shown.show(model, None, command.facts(), charged)
     if shown.output is None:
         shown.voice.note(
             "-o FILE writes all of them, and hetdp learn keeps the model. Each run draws new noise: keep the result of "
