@@ -176,6 +176,19 @@ def test_a_ledger_is_charged_for_names():
         fitted(crowd(), random_state=None, ledger=ledger, catalogue="observed")
 
 
+def test_names_that_were_drawn_in_vain_are_paid_for_all_the_same():
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    model = fitted(crowd(), random_state=None)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(progress=interrupt).recommend(2, epsilon=4.0)
+    assert (model.item_ids_.size, model.guarantee_.delta) == (0, 1e-6)
+    model.set_params(progress=None).recommend(2, epsilon=4.0)
+    assert (model.item_ids_.size, model.guarantee_.delta) == (len(POPULAR), 2e-6)
+    assert model.guarantee_.against(1) == 20.0 + 4.0 + 4.0
+
+
 # --- nothing to name, new recipients, catalogues ---------------------------------------------------------------------
 
 

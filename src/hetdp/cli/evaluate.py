@@ -161,8 +161,8 @@ def evaluate(
     plan.check(profiles)
     if source.catalogue is None and "items" in plan.what:
         voice.note(
-            "Items that occur are taken for a public catalogue. Without --catalogue, hetdp learn names items "
-            "privately, for a tenth of epsilon: expect less, in a small crowd much less (hetdp learn --dry-run)."
+            "Items that occur are taken for a public catalogue. Without --catalogue, hetdp learn and recommend name "
+            "items privately, for a part of epsilon: expect less, in a small crowd much less (hetdp learn --dry-run)."
         )
     unknowing = () if engine else (one for name, one in ENGINES.items() if name not in plan.engines)
     left_out = "".join(f" {one.limits}: left out." for one in unknowing)
