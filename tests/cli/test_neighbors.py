@@ -407,6 +407,8 @@ class TestBadInput:
             (("--epsilon", 1, "--score", "magic"), 2, "'magic' is not one of"),
             (("--epsilon", 1, "-k", 0), 2, "-k"),
             (("--epsilon", 1, "--engine", "sketch", "--score", "cosine"), 2, "--score must be overlap"),
+            (("--epsilon", 1, "--tuned-for", 0.5), 2, "--tuned-for: no meaning with --engine exact"),
+            (("--epsilon", 1, "--engine", "sketch", "--tuned-for", 1.5), 2, "--tuned-for must be a weight"),
             (("--epsilon", 1, "--cycles", 5), 2, "--cycles is for --engine gossip"),
             (("--epsilon", 1, "--sizes", "public"), 2, "--sizes is for --score cosine"),
             (("--epsilon", 1, "-o", "found.xlsx"), 2, "--output must end in"),

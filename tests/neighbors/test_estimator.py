@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hetdp import PrivateNeighbors, Profiles
+from hetdp import PrivacyWeights, PrivateNeighbors, Profiles, WeightPrior
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.neighbors.engines import ENGINES as BY_NAME
 from hetdp.neighbors.engines.base import Levels
@@ -462,3 +462,20 @@ def test_secrets_stay_inside(groups):
     assert "i0" not in str(model.report_)
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(model)
+
+
+def test_sketches_may_be_tuned_by_what_is_public_alone():
+    profiles = Profiles.from_pairs(np.repeat(range(40), 5), np.tile(range(10), 20), weights=np.tile([1.0, 0.5], 100))
+    lists = {}
+    for tuned_for in (None, 1, 0.5, [0.5], WeightPrior([0.5])):
+        model = PrivateNeighbors(
+            3, epsilon=4, engine="sketch", tuned_for=tuned_for, catalogue="given", random_state=1
+        ).fit(profiles)
+        lists[repr(tuned_for)] = model.kneighbors()[0].tobytes()
+        assert model.report_["tuned_for"] == (1.0 if tuned_for in (None, 1) else 0.5)
+        assert model.guarantee_.against(1) == 4
+    assert lists["None"] == lists["1"] != lists["0.5"] == lists["[0.5]"]
+    with pytest.raises(InvalidInput, match="tuned_for must be None unless"):
+        PrivateNeighbors(3, tuned_for=0.5).fit(profiles)
+    with pytest.raises(InvalidInput, match="public"):
+        PrivateNeighbors(3, engine="sketch", tuned_for=PrivacyWeights([0.5])).fit(profiles)

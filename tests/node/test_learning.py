@@ -12,6 +12,7 @@ import pytest
 from swarm import a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
+from hetdp.node import dials as node_dials
 from hetdp.node import learning
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
@@ -25,8 +26,9 @@ from hetdp.node.storage.model_file import load_model
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.recommender.model import learn
-from hetdp.recommender.sketched import SketchSums
+from hetdp.recommender.sketched import SketchSums, bit_spread
 from hetdp.sketching.bits import unpack
+from hetdp.sketching.law import chance_of_one
 
 SIZE, HEAD = 60, 45
 NET = a_network(items=SIZE, n_head=HEAD)
@@ -305,3 +307,17 @@ def test_a_node_that_runs_and_recommends_loads_neither_scipy_nor_numba(handle):
     )
     done = subprocess.run([sys.executable, "-c", code, str(handle.folder)], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n") == [f"5 {PEOPLE}", "", ""]
+
+
+def test_sketches_of_a_tuned_network_are_read_by_its_law():
+    """Counts and pairs are unbiased: 4,000 people, 5 standard errors (6e-7 each)."""
+    epsilon, tuned_for, people = Fraction(2), Fraction(1, 2), 4000
+    row = np.zeros(3, dtype=np.uint8)
+    row[:2] = 100
+    bits = node_dials.draw_bits(np.tile(row, people), epsilon=epsilon, tuned_for=tuned_for, stream=seeded_stream(5))
+    found = SketchSums.of_bits(bits.reshape(people, 3)).evidence(epsilon, tuned_for)
+    q, p = (chance_of_one(epsilon, weight, tuned_for=tuned_for) for weight in (0.0, 1.0))
+    error = 5 * np.sqrt(people * np.array([p * (1 - p), p * (1 - p), q * (1 - q)])) / (p - q)
+    assert (np.abs(found.counts - [people, people, 0]) < error).all()
+    assert abs(found.gram[0, 1] - people) < 5 * np.sqrt(people * p * (1 - p) * (2 + 2 * p)) / (p - q) ** 2
+    assert bit_spread(epsilon, tuned_for) == pytest.approx(q * (1 - q) / (p - q) ** 2)

@@ -3,10 +3,19 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.sketching.bits import pack, toss_bits, unpack
-from hetdp.sketching.estimate import item_shares, items_behind, items_behind_error, ones_among
+from hetdp.sketching.estimate import (
+    bit_values,
+    item_owners,
+    item_shares,
+    items_behind,
+    items_behind_error,
+    ones_among,
+)
+from hetdp.sketching.law import chance_of_one
 
 EPSILON = Fraction(1)
 PROFILE = np.where(np.arange(400) < 90, 255, 0).astype(np.uint8)
@@ -44,3 +53,35 @@ def test_a_few_ones_are_read_as_by_hand():
     assert items_behind([4, 50], 50, 3).round(1).tolist() == [1.8, 52.6]
     assert round(items_behind_error(50, 3), 1) == 1.7
     assert item_shares(np.array([3, 1]), 3, 20).round(3).tolist() == [1.0, 0.333]
+
+
+@pytest.mark.parametrize(("epsilon", "tuned_for"), [(3, 1), (5, 1), (10, 0.5)])
+def test_owners_of_a_long_tail_are_closer_than_shares(epsilon, tuned_for):
+    random = np.random.default_rng(1)
+    owners = np.concatenate(
+        [np.full(6000, 1), np.full(900, 2), random.integers(3, 6, 400), random.integers(6, 74, 150)]
+    )
+    q, p = (chance_of_one(epsilon, weight, tuned_for=tuned_for) for weight in (0.0, 1.0))
+    ones = random.binomial(owners, p) + random.binomial(500 - owners, q)
+    found = item_owners(ones, 500, epsilon, tuned_for=tuned_for)
+    shares = 500 * item_shares(ones, 500, epsilon, tuned_for=tuned_for)
+    errors = [np.mean((each - owners) ** 2) for each in (found, shares)]
+    assert errors[0] < 0.9 * errors[1]
+    assert (np.diff(found[np.argsort(ones, kind="stable")]) > -1e-9).all()
+
+
+def test_owners_are_told_for_any_number_of_ones():
+    assert item_owners(np.zeros(0, dtype=np.int64), 5, EPSILON).size == 0
+    for epsilon in (0.01, 1, 30, 600):
+        for n_users in (1, 2, 500):
+            found = item_owners(np.arange(n_users + 1), n_users, epsilon)
+            assert ((found >= 0) & (found <= n_users)).all()
+            values = bit_values(found, n_users, epsilon)
+            assert np.isfinite(values).all()
+            assert (values > 0).all()
+
+
+def test_a_bit_of_a_rare_item_is_worth_less_where_there_is_more_noise():
+    rare, common, everybodys = np.array([1.0]), np.array([30.0]), np.array([450.0])
+    assert bit_values(rare, 500, 2) < bit_values(common, 500, 2)
+    assert bit_values(rare, 500, 20) > bit_values(common, 500, 20) > bit_values(everybodys, 500, 20)

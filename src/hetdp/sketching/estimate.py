@@ -111,7 +111,7 @@ def item_owners(
         given /= given.sum(axis=1, keepdims=True)
         common = often @ given / ones.size
         given = likely * common
-    found: NDArray[np.float64] = (given @ owners / given.sum(axis=1))[which]
+    found: NDArray[np.float64] = np.minimum(given @ owners / given.sum(axis=1), n_users)[which]
     return found
 
 

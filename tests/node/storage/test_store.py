@@ -20,11 +20,14 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.node import Traffic
+from hetdp.node.protocol.sketches import check_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.ledger import checked_limit, loss, most_steps
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem
+from hetdp.sketching.bits import unpack
+from hetdp.sketching.law import chance_of_one
 
 HERE = Path(__file__).parent
 EPOCH_S = 100
@@ -140,6 +143,23 @@ def test_an_unchanged_profile_gets_fresh_bits_every_epoch(tmp_path):
         assert len({sketch.bits for sketch in drawn}) == 3
 
 
+@pytest.mark.parametrize("tuned_for", [Fraction(1), Fraction(1, 2)])
+def test_bits_that_leave_follow_the_law_of_the_network(tmp_path, tuned_for):
+    """2,000 items at each of three dials: ones are as frequent as the law says, to 5 standard errors (6e-7 each)."""
+    network = a_network(items=6000, epsilon=Fraction(2), tuned_for=tuned_for, epoch_length_s=EPOCH_S)
+    items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(6000)]
+    with NodeStore.make(tmp_path / "large.db", network, items, default_limit=9.0) as store:
+        store.profile.set_dials(dict.fromkeys(range(2000), 100) | dict.fromkeys(range(2000, 4000), 40))
+        sketch = publish(
+            store, identity=WHO, network=network, now_s=network.starts(0), stream=seeded_stream(3), simulation=True
+        )
+    check_sketch(sketch, network=network, network_id=network.id)
+    shown = unpack(sketch.bits, 6000).reshape(3, 2000).mean(axis=1)
+    for share, weight in zip(shown, (1.0, 102 / 255, 0.0), strict=True):
+        chance = chance_of_one(2, weight, tuned_for=tuned_for)
+        assert abs(share - chance) < 5 * (chance * (1 - chance) / 2000) ** 0.5
+
+
 def test_an_item_at_its_limit_weighs_0_from_then_on(store):
     store.profile.set_dials({1: 100, 2: 50, 3: 100})
     store.ledger.set_limit(3, 2.9)  # not even once
@@ -220,7 +240,8 @@ CHILD = """
     from pathlib import Path
     sys.path[:0] = {tests!r}
     from test_store import NETWORK, WHO
-    from hetdp.node.publication import publish
+    from hetdp.node.protocol.sketches import check_sketch
+from hetdp.node.publication import publish
     from hetdp.node.storage.store import NodeStore
     store = NodeStore(Path({path!r}))
     epoch = (store.publications.newest_epoch() or 0) + 1

@@ -102,15 +102,15 @@ def usual_most_items(items: int) -> int:
     return min(items, max(least, min(most, items // 4)))
 
 
-def exact_number(text: str) -> Fraction:
+def exact_number(text: str, name: str = "epsilon") -> Fraction:
     """Return the number that a decimal text or a ratio such as "1/3" stands for."""
     try:
         return Fraction(text) if "/" in text else Fraction(Decimal(text))
     except (ValueError, InvalidOperation, OverflowError, ZeroDivisionError):
-        raise InvalidInput(f"epsilon must be a number. Got {text[:50]!r} instead.") from None
+        raise InvalidInput(f"{name} must be a number. Got {text[:50]!r} instead.") from None
 
 
 def _decode(kind: type, value: Any) -> Any:  # noqa: ANN401  (msgspec's hook)
     if kind is Fraction and isinstance(value, int | float | str) and not isinstance(value, bool):
-        return exact_number(str(value))
+        return exact_number(str(value), "epsilon or tuned_for")
     raise NotImplementedError
