@@ -48,6 +48,7 @@ def best_candidates(
     priorities: Matrix,
     values: NDArray[np.float64],
     sums: NDArray[np.float64],
+    totals: NDArray[np.float64],
 ) -> None:
     """Improve the lists of the recipients in a range by the candidates in another, whose bits are given.
 
@@ -59,7 +60,7 @@ def best_candidates(
     work = np.empty((_PLANES + 1) * _TILE, np.uint64)
     chosen = np.empty(_TILE, np.uint64)
     eight = np.empty(8, np.int64)
-    listed = np.empty((3, k), np.int64)
+    room = _room(k)
     for user in range(recipients[0], recipients[1]):
         own = rows[indptr[user] : indptr[user + 1]]
         planes = _planes_for(own.size)
@@ -84,7 +85,7 @@ def best_candidates(
                     _insert(counts[user], neighbors[user], priorities[user], count, candidate, priority)
                     left = rest
         if values.size:
-            _weigh(own, bits, candidates, values, neighbors[user], listed, sums[user])
+            totals[user] = _weigh(own, bits, candidates, values, neighbors[user], room, sums[user])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -240,12 +241,19 @@ def weigh_ones(
     values: NDArray[np.float64],
     neighbors: NDArray[np.int32],
     sums: NDArray[np.float64],
+    totals: NDArray[np.float64],
 ) -> None:
-    """Add up the values of the ones that listed neighbours show at a recipient's items, for candidates in a range."""
-    listed = np.empty((3, neighbors.shape[1]), np.int64)
+    """Add up the values of a recipient's items, and of those at which listed neighbours in a range show a one."""
+    room = _room(neighbors.shape[1])
     for user in range(recipients[0], recipients[1]):
         own = rows[indptr[user] : indptr[user + 1]]
-        _weigh(own, bits, candidates, values, neighbors[user], listed, sums[user])
+        totals[user] = _weigh(own, bits, candidates, values, neighbors[user], room, sums[user])
+
+
+@njit(cache=True, nogil=True)
+def _room(size: int) -> Any:  # noqa: ANN401  (a tuple of arrays)
+    """Return room for places, words, shifts and sums of those who are looked at."""
+    return np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.uint64), np.empty(size)
 
 
 @njit(cache=True, nogil=True)
@@ -255,22 +263,29 @@ def _weigh(
     candidates: tuple[int, int],
     values: NDArray[np.float64],
     neighbors: NDArray[np.int32],
-    listed: NDArray[np.int64],
+    room: Any,  # noqa: ANN401  (a tuple of arrays)
     sums: NDArray[np.float64],
-) -> None:
-    """Add up values for one recipient. `listed` is room for places, words and shifts."""
+) -> float:
+    """Add up values for one recipient; return those of all items.
+
+    Values of one recipient only are ever added: a sum over all would carry somebody's digits into the next one's.
+    """
+    places, words, shifts, added = room
     here = 0
     for place in range(neighbors.size):
         column = neighbors[place] - candidates[0]
         if 0 <= column < candidates[1] - candidates[0]:
-            listed[0, here], listed[1, here], listed[2, here] = place, column >> 6, column & 63
-            sums[place] = 0.0
+            places[here], words[here], shifts[here], added[here] = place, column >> 6, np.uint64(column & 63), 0.0
             here += 1
+    total = 0.0
     for row in own:
         shown, value = bits[row], values[row]
+        total += value
         for one in range(here):
-            shows = (shown[listed[1, one]] >> np.uint64(listed[2, one])) & _ONE
-            sums[listed[0, one]] += value * np.float64(shows)
+            added[one] += value * np.float64((shown[words[one]] >> shifts[one]) & _ONE)
+    for one in range(here):
+        sums[places[one]] = added[one]
+    return total
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -257,7 +257,9 @@ def sketch_neighbors(
         ones[rest] = count_ones(sketches, rest, pool)
         blocks = _Blocks(sketches, search.items, memory_bytes, pool)
 
+        @cache
         def values() -> NDArray[np.float64]:
+            """Return what a one is worth in each row, once all are counted."""
             owners = item_owners(ones, coded.n_users, epsilon, tuned_for=tuned_for)
             return bit_values(owners, coded.n_users, epsilon, tuned_for=tuned_for)[search.items]
 
@@ -270,7 +272,7 @@ def sketch_neighbors(
         if not blocks.only_one:
             for first_group, bits in blocks:
                 search.weigh(first_group * GROUP_USERS, bits, values(), pool)
-    neighbors, counts, scores = search.best(k, values(), sketches.chance_of_one, sketches.contrast)
+    neighbors, counts, scores = search.best(k, sketches.chance_of_one, sketches.contrast)
     overlaps = items_behind(counts, own.sizes[:, None], epsilon, tuned_for=tuned_for)
     return SketchResult(NeighborLists(neighbors, scores), overlaps, sketches)
 
@@ -289,7 +291,7 @@ class _Search:
         self.counts = np.full(shape, -1, dtype=np.int32)
         self.neighbors = np.full(shape, -1, dtype=np.int32)
         self._priorities = np.zeros(shape, dtype=np.uint64)
-        self._sums = np.zeros(shape)
+        self._sums, self._totals = np.zeros(shape), np.zeros(own.n_users)
 
     def look(
         self, first_user: int, bits: NDArray[np.uint64], values: NDArray[np.float64] | None, pool: ThreadPoolExecutor
@@ -313,6 +315,7 @@ class _Search:
                 self._priorities,
                 np.empty(0) if values is None else values,
                 self._sums,
+                self._totals,
             )
 
         list(pool.map(improve, portions(n_users)))
@@ -334,21 +337,21 @@ class _Search:
         candidates = (first_user, first_user + 64 * bits.shape[1])
 
         def add(portion: tuple[int, int]) -> None:
-            weigh_ones(portion, self._indptr, self._rows, bits, candidates, values, self.neighbors, self._sums)
+            weigh_ones(
+                portion, self._indptr, self._rows, bits, candidates, values, self.neighbors, self._sums, self._totals
+            )
 
         list(pool.map(add, portions(self.counts.shape[0])))
 
     def best(
-        self, k: int, values: NDArray[np.float64], chance: float, contrast: float
+        self, k: int, chance: float, contrast: float
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
         """Return the k with the best sums: who they are, their numbers of ones, and their scores."""
         from hetdp.neighbors._kernels.sketch_search import sort_lists
 
         sort_lists(self.counts, self.neighbors, self._priorities, self._sums)
         sizes = np.diff(self._indptr)
-        # Summed user by user: a running sum would carry the digits of one user's values into the next one's.
-        owners = np.repeat(np.arange(sizes.size), sizes)
-        own = np.bincount(owners, weights=values[self._rows], minlength=sizes.size)
+        own = self._totals
         means = np.divide(own, sizes, out=np.ones(sizes.size), where=sizes > 0)
         scores = (self._sums[:, :k] - chance * own[:, None]) / (contrast * means[:, None])
         return self.neighbors[:, :k].copy(), self.counts[:, :k], scores
