@@ -60,6 +60,10 @@ def test_ten_tenths_fit_into_one():
     for _ in range(10):
         ledger.charge_profiles(Guarantee("epsilon", 0.1, adjacent=ADDED))
     assert ledger.left == 0
+    neighbors = Ledger.of_profiles(limit=1)
+    for _ in range(10):
+        neighbors.charge_profiles(hetdp.PrivateNeighbors(epsilon=0.1).promise(10))
+    assert neighbors.left == 0
 
 
 def test_charges_of_another_kind_are_refused():

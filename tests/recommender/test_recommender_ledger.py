@@ -31,6 +31,16 @@ def test_every_fit_counts_and_lists_and_growth_do_not():
     assert recommender.guarantee_.adversary == model().promise().adversary
 
 
+def test_a_ledger_given_while_a_crowd_grows_is_charged_once():
+    ledger = Ledger.of_profiles()
+    recommender = model().partial_fit(CROWD).set_params(ledger=ledger)
+    for late in ("one", "two"):
+        recommender.partial_fit(Profiles.from_pairs([late], ["item 00"]))
+        assert ledger.total == 1
+    recommender.fit(CROWD)
+    assert ledger.total == 2
+
+
 def test_private_names_charge_delta():
     ledger = Ledger.of_profiles(delta_limit=1e-4)
     recommender = model(ledger=ledger, catalogue="private", epsilon=50, delta=6e-5).fit(CROWD)

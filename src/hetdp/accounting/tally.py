@@ -1,7 +1,7 @@
 """What one object has released so far: losses add up over all its fits, and over its copies."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from hetdp.accounting.guarantee import Guarantee
@@ -9,6 +9,9 @@ from hetdp.accounting.ledger.ledger import Ledger
 from hetdp.core.errors import InvalidInput
 
 __all__ = ["Once", "Releasing", "Tally", "charge"]
+
+
+_SEEDED = "Fits with a seed are not counted: they promise nothing, and must not be published."
 
 
 class Releasing(Protocol):
@@ -52,11 +55,17 @@ class Tally:
         """Count a release, and whatever else it will release."""
         self._released.append(released)
 
-    def total(self, *planned: Guarantee) -> Guarantee:
-        """Return everything released so far, and what is planned, together; refuse plans of another kind."""
-        first, *others = [*(released.guarantee for released in self._released), *planned]
+    def total(self, *planned: Guarantee, simulated: bool = False) -> Guarantee:
+        """Return everything released so far, and what is planned, together; refuse plans of another kind.
+
+        Fits with a seed are no releases, for nothing publishes them: they count among themselves (`simulated`) only.
+        """
+        parts = [*(released.guarantee for released in self._released), *planned]
+        first, *others = [part for part in parts if simulated or not part.simulated] or parts
         try:
-            return first.compose(*others) if others else first
+            together = first.compose(*others) if others else first
+            seeded = any(part.simulated for part in parts) and not simulated
+            return replace(together, remarks=(*together.remarks, _SEEDED)) if seeded else together
         except InvalidInput as error:
             raise InvalidInput(
                 "parameters must make the same kind of promise (unit, what is protected) in every fit of one object, "

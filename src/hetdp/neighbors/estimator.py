@@ -382,7 +382,7 @@ class PrivateNeighbors(Estimator):
     def guarantee_(self) -> Guarantee:
         """The promise of everything that this object and its copies have released."""
         self._require_fit()
-        return replace(self._tally.total(), simulated=self.simulated_)
+        return self._tally.total(simulated=self.simulated_)
 
     def label(self, **options: Unpack[LabelOptions]) -> Label:
         """Return a card that says what everything released so far means to people; see `Guarantee.label`.

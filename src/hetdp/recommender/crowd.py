@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting.guarantee import Guarantee
+from hetdp.accounting import Guarantee, Ledger
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.home import Home
 from hetdp.core.randomness import Stream
@@ -66,6 +66,8 @@ class Crowd:
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.settings = settings
+        #: Ledgers that were charged for it.
+        self.charged: list[Ledger | None] = []
         self.simulated, self._by_position = stream.simulated, by_position
         self._home = Home(simulated=stream.simulated)
         self._published: PublishedModel | None = None

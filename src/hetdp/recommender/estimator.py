@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self, TypeAlias, Unpack, cast
 
 import numpy as np
@@ -208,6 +207,9 @@ class PrivateRecommender(Estimator):
             crowd = self._crowd
             if crowd.settings not in (self._settings(), self._settings(given=True)):
                 raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
+            if self.ledger not in crowd.charged:  # given since
+                charge([self.ledger], crowd.guarantee, f"model ({self.release})")
+                crowd.charged.append(self.ledger)
         crowd.add(parts, dials)
         self._crowd, self._own = crowd, None
         return self
@@ -234,7 +236,7 @@ class PrivateRecommender(Estimator):
         self._tally.total(promised)  # refused, if it is of another kind
         charge([self.ledger], promised, f"model ({self.release})")
         self._tally.add(Once(promised))  # also if it fails: that it does may tell something
-        return Crowd(
+        crowd = Crowd(
             settings,
             parts,
             own,
@@ -245,6 +247,8 @@ class PrivateRecommender(Estimator):
             threads=self._threads,
             progress=self.progress,
         )
+        crowd.charged.append(self.ledger)
+        return crowd
 
     @property
     def _public(self) -> PublishedModel:
@@ -371,7 +375,7 @@ class PrivateRecommender(Estimator):
     def guarantee_(self) -> Guarantee:
         """The promise of every model that this object and its copies have learned, against everybody together."""
         self._require_fit()
-        return replace(self._tally.total(), simulated=self.simulated_)
+        return self._tally.total(simulated=self.simulated_)
 
     def label(self, **options: Unpack[LabelOptions]) -> Label:
         """Return a card that says what publishing the model means to people; see `Guarantee.label`."""

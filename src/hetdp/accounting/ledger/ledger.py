@@ -1044,7 +1044,7 @@ def _charge_of(state: State, guarantee: Promised, description: str) -> Charge:
             f"ledger must count losses for what the release tells apart ({guarantee.adjacent}). Got one that counts "
             f"them for {ADDED[protects]} instead."
         )
-    level = guarantee.level(state.totals.colluders or 1)
+    level = float(guarantee.level(state.totals.colluders or 1))  # counted as the decimal that it was typed as
     return Charge((), guarantee.unit, description, level, delta=guarantee.delta)
 
 
