@@ -91,7 +91,7 @@ def test_people_are_whole_from_ten_on_and_tenths_below_rounded_up():
 
 def test_levels_follow_dials_groups_and_units():
     assert PROMISES["epsilon"].label().level(0.5, 10) == (5.0, 0.0)
-    assert PROMISES["swapped"].label().level(0.5) == (0.5, 0.0)
+    assert PROMISES["swapped"].label().level(0.5) == (0.75, 0.0)  # the other item may have a dial of 1
     assert PROMISES["weights"].label().level(0.1) == (0.5, 0.0)
     assert PROMISES["matrix"].label().level() == (1.0, 1e-6)
     epsilon, delta = PROMISES["rho"].label().level(0.5, 2)  # two items at half a dial: the distance of one at 1
@@ -316,3 +316,31 @@ def test_weights_leave_no_trace_in_a_label():
         return hetdp.release(stretched, [0, 1], epsilon=0.5).label().to_json()
 
     assert label(0.1) == label(0.9)
+
+
+def test_a_label_is_about_the_fits_there_were_not_about_parameters_of_now():
+    profiles = hetdp.Profiles.from_pairs(list(range(300)) * 2, ["tea"] * 300 + ["jazz"] * 300)
+    fitted = hetdp.PrivateNeighbors(2, engine="sketch", catalogue="given").fit(profiles)
+    assert fitted.label().guarantee.trust == "local"
+    assert fitted.set_params(engine="exact").label().guarantee.trust == "local"
+    label = fitted.fit(profiles).set_params(engine="sketch").label()
+    assert (label.guarantee.trust, "exact" in label.mechanism) == ("holder", True)
+    model = hetdp.PrivateRecommender(epsilon=50).fit(profiles).set_params(catalogue="given").fit(profiles)
+    assert model.label().guarantee.trust == "holder"
+
+
+def test_the_label_of_a_ledger_counts_every_kind_of_charge():
+    people = hetdp.Ledger.of_people(limit=10)
+    people.charge_people([(["ann"], [1.0])], amount=0.5)
+    people.view(["ann"]).charge([5.0], amount=5)
+    assert (people.label().spending.spent, people.label().spending.left) == (5.5, 4.5)
+    given_away = hetdp.Ledger.of_profiles()
+    observed = hetdp.PrivateNeighbors(2, catalogue="observed").promise(9)
+    given_away.charge_profiles(observed)
+    assert {odds.after for odds in given_away.label().odds} == {100}
+
+
+def test_public_sizes_are_no_secret_of_a_dial():
+    swapped = hetdp.PrivateNeighbors(2, score="cosine", sizes="public").promise(9).label().text
+    assert "A dial of 0 keeps" not in swapped
+    assert "How many items there are is public" in swapped

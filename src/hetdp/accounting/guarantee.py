@@ -105,6 +105,9 @@ class Guarantee:
     delta
         For outputs that depend on what data there are at all, such as keys chosen from them: item i is promised the
         level except with `delta * v_i`. 1 where names are given away, and then whatever the weight.
+    trust
+        "holder" where whoever holds the data is trusted, "local" where noise is added before anything leaves its
+        owner.
     names_given_away
         Whether every item that somebody counts is named: where nobody else counts it, that gives it away for certain.
     protected
@@ -141,6 +144,7 @@ class Guarantee:
     factor: str = field(default="v_i", repr=False, kw_only=True)
     recipients: Recipients | None = field(default=None, repr=False, kw_only=True)
     delta: float = field(default=0.0, repr=False, kw_only=True)
+    trust: str = field(default="holder", repr=False, kw_only=True)
     names_given_away: bool = field(default=False, repr=False, kw_only=True)
     protected: str = field(default="item", repr=False, kw_only=True)
     at_weight_one: tuple[float, float] | None = field(default=None, repr=False, kw_only=True)
@@ -151,6 +155,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         one_of("unit", self.unit, ("epsilon", "rho"))
         one_of("protects", self.protects, ("values", "weights"))
+        one_of("trust", self.trust, ("holder", "local"))
         positive("amount", self.amount)
         not_negative("delta", self.delta)
 
@@ -485,6 +490,7 @@ class Guarantee:
             recipients=recipients,
             delta=1.0 if given_away else delta,
             names_given_away=given_away,
+            trust="local" if all(part.trust == "local" for part in parts) else "holder",
             protected=self.protected,
             weights_amount=_composed_weights_amount(parts),
             remarks=tuple(dict.fromkeys(remark for part in parts for remark in part.remarks)),

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from hetdp._version import __version__
-from hetdp.accounting.composition import ADDED, add_up, epsilon_delta_of_rho, rho_of_epsilon
-from hetdp.core.checks import float_up, one_of, whole
+from hetdp.accounting.composition import ADDED, epsilon_delta_of_rho, loss_of, steps_of
+from hetdp.core.checks import float_up, whole
 from hetdp.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -124,14 +124,9 @@ class Spending:
         >>> Spending.of(ledger).spent, Spending.of(ledger).left
         (2.0, 1.0)
         """
-        spent = ledger.total
-        if not spent:  # accounts of their own per item: what was asked of each is in the history
-            spent = 0.0
-            for entry in ledger.history:
-                amount = math.inf if entry.amount is None else entry.amount
-                if entry.unit != ledger.unit:
-                    amount = float(rho_of_epsilon(amount))
-                spent = float(add_up(spent, amount))
+        levels = [(entry.amount, entry.unit) for entry in ledger.history]
+        steps = [steps_of(amount, unit, wanted=ledger.unit) for amount, unit in levels if amount is not None]
+        spent = loss_of(sum(steps)) if len(steps) == len(levels) else math.inf
         limit = ledger.limit
         left = None if limit is None or math.isinf(limit) else left_of(limit, spent)
         return cls(ledger.unit, spent, ledger.delta_spent, left, ledger.adversary)
@@ -153,8 +148,6 @@ class Label:
         What was spent and what is left, where a ledger keeps count.
     mechanism
         How it was made, in words.
-    trust
-        "holder" (whoever holds the data is trusted) or "local" (noise is added before anything leaves its owner).
     date
         Of the release, if given.
 
@@ -179,7 +172,6 @@ class Label:
     items: int = USUAL_ITEMS
     spending: Spending | None = None
     mechanism: str | None = None
-    trust: str = "holder"
     date: str | None = None
     version: str = __version__
 
@@ -194,7 +186,6 @@ class Label:
         ledger: "Ledger | None" = None,
         spending: Spending | None = None,
         mechanism: str | None = None,
-        trust: str = "holder",
         date: str | None = None,
     ) -> Self:
         """Return the card of a promise.
@@ -205,17 +196,16 @@ class Label:
             The promise; its weights are left out.
         title, dials, items, ledger, date
             See `LabelOptions`.
-        spending, mechanism, trust
+        spending, mechanism
             See `Label`.
         """
         chosen = tuple(sorted({float(dial) for dial in dials}, reverse=True))
         if not chosen or not all(0 < dial <= 1 for dial in chosen):
             raise InvalidInput("dials must be at least one number, each above 0 and at most 1. Got others instead.")
-        one_of("trust", trust, tuple(_TRUST))
         if ledger is not None:
             spending = Spending.of(ledger)
         several = whole("items", items, minimum=1)
-        return cls(str(title), guarantee.public(), chosen, several, spending, mechanism, trust, date)
+        return cls(str(title), guarantee.public(), chosen, several, spending, mechanism, date)
 
     @classmethod
     def of_ledger(cls, account: "Ledger", /, **options: Unpack[LabelOptions]) -> Self:
@@ -239,6 +229,7 @@ class Label:
             adversary=spending.against,
             delta=spending.delta,
             protected=account.protects,
+            names_given_away=spending.delta >= 1,  # nothing else costs so much
         )
         titled: LabelOptions = {"title": title, **options}
         return cls.of(promise, spending=spending, **titled)
@@ -271,7 +262,7 @@ class Label:
         if promise.protects == "weights":
             share = Fraction(1)
         if promise.factor != "v_i":
-            share *= 2  # two items have a part in it
+            share += 1  # the other of two items that are swapped may have a dial of 1
         # Names that are given away are so whatever the dial.
         delta = Fraction(1) if promise.names_given_away else Fraction(promise.delta) * share
         if promise.unit == "epsilon":
@@ -344,7 +335,7 @@ class Label:
     @property
     def trust_text(self) -> str:
         """Who has to be trusted, in words."""
-        return _TRUST[self.trust]
+        return _TRUST[self.guarantee.trust]
 
     @property
     def text(self) -> str:

@@ -133,6 +133,8 @@ _CAPTION = "How many of 100 such people a reader may be sure of, after reading"
 def _below_table(label: Label) -> str:
     if label.guarantee.protects == "weights":
         return "Rounded up."
+    if label.guarantee.factor != "v_i":
+        return "Rounded up. How many items there are is public, whatever their dials."
     what = {"item": "an item", "row": "a row", "person": "a person"}[label.guarantee.protected]
     return f"Rounded up. A dial of 0 keeps {what} out altogether: nobody learns anything by reading."
 
@@ -458,7 +460,7 @@ def as_record(label: Label) -> dict[str, Any]:
             "question": label.question,
             "adjacency": label.adjacent,
         },
-        "trust": label.trust,
+        "trust": label.guarantee.trust,
         "adversary": promise.adversary,
         "at_dial_1": {
             "epsilon": level[0],

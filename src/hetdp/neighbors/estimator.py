@@ -393,11 +393,10 @@ class PrivateNeighbors(Estimator):
         >>> PrivateNeighbors(epsilon=1, n_neighbors=1).fit(profiles).label().title
         'Lists of similar people'
         """
-        promised, engine = self.guarantee_, self._checked()[0]
-        local = engine.name == "sketch" and self.catalogue == "given"
+        promised, engine = self.guarantee_, self._releases.engine
         titled: LabelOptions = {"title": "Lists of similar people", "ledger": self.ledger, **options}
         how = f"{engine.help}, with noise (engine {engine.name})"
-        return Label.of(promised, mechanism=how, trust="local" if local else "holder", **titled)
+        return Label.of(promised, mechanism=how, **titled)
 
     def promise(self, n_users: int, *, recommendations: Real | None = None) -> Guarantee:
         """Return what a fit of so many users would promise, before anything is drawn.
@@ -569,7 +568,7 @@ class _Releases:
     ) -> None:
         self.fitted = fitted
         self.recommended: _Recommended | None = None
-        self._engine = engine
+        self.engine = engine
         self._account = account
         self._split = split
         self.stream = stream
@@ -581,7 +580,7 @@ class _Releases:
         self._home = Home(simulated=stream.simulated)
 
     def __repr__(self) -> str:
-        return f"Releases({self._engine.name})"
+        return f"Releases({self.engine.name})"
 
     def __deepcopy__(self, _: object) -> Self:
         """Return these releases themselves: copies of a model show, count and continue the same ones."""
@@ -604,7 +603,7 @@ class _Releases:
 
     def lists_for(self, asking: Profiles, threads: int, ledger: Ledger | None) -> _Lists:
         """Return the lists of new recipients; those who were served before get the same list again."""
-        if not self._engine.newcomers:
+        if not self.engine.newcomers:
             raise InvalidInput("X must be None unless engine='exact': only members take part. Got recipients instead.")
         if not asking.n_users:
             k = self.fitted.search.k
@@ -648,7 +647,7 @@ class _Releases:
                 before = self._split()
                 level = before.pairs + before.sizes + before.names if epsilon is None else epsilon
                 levels = self._split(level)
-                if not self._engine.free_recommendations:
+                if not self.engine.free_recommendations:
                     votes = replace(levels, pairs=Fraction(0), sizes=Fraction(0))
                     charge([self._ledger, ledger], self._account.promised(votes), "recommendations")
                     self._account.levels += votes

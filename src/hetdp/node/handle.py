@@ -252,12 +252,13 @@ class NodeHandle:
             "again, until an item has reached its limit; then it no longer counts."
         )
         added = "adding or removing an item of the own list"
-        promise = Guarantee("epsilon", float_up(network.epsilon), "values", added, EVERYBODY, remarks=(again,))
+        promise = Guarantee(
+            "epsilon", float_up(network.epsilon), "values", added, EVERYBODY, trust="local", remarks=(again,)
+        )
         titled: LabelOptions = {"title": f"A node of the network {network.name}", **options}
         spending = Spending("epsilon", spent, 0.0, left_of(limit, spent), EVERYBODY)
-        return Label.of(
-            promise, mechanism="one noisy sketch of the own list per epoch", trust="local", spending=spending, **titled
-        )
+        how = "one noisy sketch of the own list per epoch"
+        return Label.of(promise, mechanism=how, spending=spending, **titled)
 
     def next_sketch(self) -> dict[str, Any]:
         """Return whether a sketch is due, and what it would cost. Nothing is drawn."""

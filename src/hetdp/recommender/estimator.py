@@ -381,9 +381,8 @@ class PrivateRecommender(Estimator):
         """Return a card that says what publishing the model means to people; see `Guarantee.label`."""
         made = self._public.settings
         how = "one noisy matrix" if made.release == "matrix" else "one noisy sketch of every profile"
-        local = made.release == "sketch" and made.catalogue == "given"
         titled: LabelOptions = {"title": "A model that recommends", "ledger": self.ledger, **options}
-        return Label.of(self.guarantee_, mechanism=how, trust="local" if local else "holder", **titled)
+        return Label.of(self.guarantee_, mechanism=how, **titled)
 
     @property
     def item_ids_(self) -> Ids:

@@ -38,6 +38,7 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
         OTHERS if private else _EVERYBODY,
         delta=1.0 if observed else float_up(settings.names_delta),
         names_given_away=observed,
+        trust="local" if settings.catalogue == "given" else "holder",
         remarks=(*trust, _USERS, _LISTS),
         simulated=simulated,
     )

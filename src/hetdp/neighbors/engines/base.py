@@ -248,6 +248,8 @@ class Engine(ABC):
         Whether it makes no difference how many recipients collude.
     newcomers
         Whether lists can be made for people who were not fitted.
+    local
+        Whether noise is added before anything leaves its owner, if names of items are given.
     kernel
         A compiled function, by module and name, that is on disk if the engine has ever run here.
     """
@@ -263,6 +265,7 @@ class Engine(ABC):
     adversary: ClassVar[str] = "everybody together, whatever else they know"
     together: ClassVar[bool] = True
     newcomers: ClassVar[bool] = False
+    local: ClassVar[bool] = False
     kernel: ClassVar[tuple[str, str]]
 
     @abstractmethod
@@ -354,7 +357,9 @@ class Engine(ABC):
             remarks=tuple(remark for remark in remarks if remark is not None),
         )
         delta = 1.0 if names_given_away else float_up(levels.names_delta)
-        return replace(lists, delta=delta, names_given_away=names_given_away, simulated=simulated)
+        alone = self.local and not levels.names and not names_given_away
+        trust = "local" if alone else "holder"
+        return replace(lists, delta=delta, names_given_away=names_given_away, trust=trust, simulated=simulated)
 
     def items_to_stand_out(
         self,

@@ -61,6 +61,7 @@ class _SketchEngine(Engine):
     scores = ("overlap",)
     limits = "Sketches know overlaps only"
     free_recommendations = True
+    local = True
     needs_names = True
     kernel = ("hetdp.neighbors._kernels.sketch_search", "best_candidates")
 
