@@ -309,8 +309,8 @@ def test_extend_adds_unspent_items():
 def test_nothing_secret_in_reprs():
     ledger = Ledger(limits=[0.777, 1.0], items=["diary", "clinic"])
     ledger.charge([0.333, 0.111], description="mean")
-    assert repr(ledger) == "Ledger(2 items, unit epsilon, 1 charge, in memory)"
-    assert repr(ledger.report()) == "LedgerReport(2 items, delta=1e-06)"
+    assert repr(ledger) == "Ledger(unit epsilon, 1 charge, in memory; private: 2 items)"
+    assert repr(ledger.report()) == "LedgerReport(delta=1e-06; private: 2 items)"
     assert "0.333" not in repr(Charge([0.333, 0.111]))
     assert "0.333" not in repr(ledger.history)
 

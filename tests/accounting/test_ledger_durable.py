@@ -86,7 +86,7 @@ def test_everything_is_there_again_after_reopening(charged):
             ("total", 0.25),
         ]
         assert ledger.path == charged
-        assert repr(ledger) == "Ledger(2 items, unit epsilon, 2 charges, file ledger.db)"
+        assert repr(ledger) == "Ledger(unit epsilon, 2 charges, file ledger.db; private: 2 items)"
     assert "ledger.db" in repr(ledger)
     assert str(charged.parent) not in repr(ledger)
 
@@ -188,7 +188,7 @@ def test_any_text_can_be_a_description(path):
 def test_a_lazy_ledger_is_made_by_its_first_charge(path):
     with Ledger(limits=[1.0, 0.5], path=path, items=["ann", "bob"], lazy=True) as ledger:
         assert (ledger.spent.tolist(), ledger.history, ledger.size) == ([0.0, 0.0], (), 2)
-        assert repr(ledger) == "Ledger(2 items, unit epsilon, no charges, file ledger.db)"
+        assert repr(ledger) == "Ledger(unit epsilon, no charges, file ledger.db; private: 2 items)"
         with pytest.raises(BudgetExhausted):
             ledger.charge([1.0, 1.0])
         assert ledger.preview([1.0, 1.0]).tolist() == [True, False]

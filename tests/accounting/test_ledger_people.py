@@ -154,7 +154,7 @@ def test_a_charge_admits_and_charges_in_one():
         description="hours",
         weights_loss=0.25,
     )
-    assert (list(allowed), repr(allowed)) == ([], "AllowedDials(0 people)")
+    assert (list(allowed), repr(allowed)) == ([], "AllowedDials(private: 0 people)")
     spent = dict(zip(ledger.items, ledger.spent.tolist(), strict=True))
     assert spent == {"ann": 0.5, "bob": 0.25, 7: 0.0}
     entry = ledger.history[0]

@@ -37,6 +37,18 @@ PEOPLE = (*GROUPED, "--weight-column", "privacy", "--unit", "id")
 EVALUATE = ("evaluate", *LISTS, "--runs", 2, "--engine", "exact", "--engine", "model")
 NODE = ("--folder", "home")
 MAKE = ("node", "init", "--network", "net.toml", "--profile", "me.csv", "--listen", "tcp://127.0.0.1:7470")
+SWEEP = """
+runs = 2
+k = 4
+cycles = 4
+epsilons = [1]
+engine_epsilons = [1, 3]
+lower = [0, 0.5]
+slices = [2, 3]
+pragmatists = [0.2]
+unconcerned = [0.2]
+per = ["item"]
+"""
 
 #: By command, what is carried out, one after the other in one folder.
 WALKS = {
@@ -103,7 +115,11 @@ WALKS = {
         ("learn", *LIKES, *GIVEN, "-o", "kept.hetdp"),
         ("label", "kept.hetdp", "-o", "card.svg"),
     ],
-    "reproduce": [("reproduce", "--data", "likes.csv", "--quick", "--dry-run")],
+    "reproduce": [
+        ("reproduce", "--data", "likes.csv", "--quick", "--dry-run"),
+        ("reproduce", "--data", "likes.csv", "--config", "sweep.toml", "-j", 1, "-o", "out", "--json"),
+        ("reproduce", "--data", "likes.csv", "--config", "sweep.toml", "-j", 1, "-o", "out"),
+    ],
     "node init": [
         ("network", "create", "net.toml", "--catalogue", "titles.csv", "--epsilon", 1),
         (*MAKE, *NODE),
@@ -128,8 +144,8 @@ UNTOUCHED = {
     "network invite": "signs a public key",
     "node demo": "invents people",
 }
-#: Files that are the owner's own: data, ledgers, results.sqlite, a node's folder, and what a command says is private.
-OWN = re.compile(r"likes\.csv|people\.csv|me\.(csv|json)|.*\.db(-\w+)?|home/.*|.*\.key")
+#: Files that are the owner's own: data, ledgers, a node's folder, and what a command says is as private as the data.
+OWN = re.compile(r"likes\.csv|people\.csv|me\.(csv|json)|.*\.db(-\w+)?|home/.*|out/.*|.*\.key")
 
 
 def commands(group=cli, path=()):
@@ -159,6 +175,7 @@ def write_data(*, more):
     rows = [(f"p{row}", row % 80, (0.5, 1)[row % 2], ("er", "icu")[row % 2]) for row in range(300)]
     rows += [("p998", 70 if more else 7, 0, "icu" if more else "er")]
     Path("people.csv").write_text("id,hours,privacy,ward\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in rows))
+    Path("sweep.toml").write_text(SWEEP)
     Path("wards.txt").write_text("er\nicu\n")
     Path("titles.csv").write_text("item\n" + "".join(f"i{item}\n" for item in range(60)))
     Path("me.csv").write_text("item,weight\ni3,0.5\ni4,1\n" + ("i5,0\n" if more else ""))
@@ -219,7 +236,11 @@ def fixed(size, number):
     return hashlib.shake_256(bytes([number])).digest(size)
 
 
-@pytest.mark.parametrize("command", WALKS)
+#: A reproduction makes figures, which takes a while.
+EACH = [pytest.param(command, marks=pytest.mark.slow if command == "reproduce" else ()) for command in WALKS]
+
+
+@pytest.mark.parametrize("command", EACH)
 def test_nothing_but_what_is_private_depends_on_a_weight_of_0(run, monkeypatch, tmp_path, command):
     less, files, names = walked(run, monkeypatch, tmp_path / "less", WALKS[command], more=False)
     more, other_files, other_names = walked(run, monkeypatch, tmp_path / "more", WALKS[command], more=True)

@@ -244,11 +244,14 @@ def test_curves_of_counts():
 
 def test_another_seed_makes_other_people_of_the_same_number():
     assert (
-        repr(make_profiles(RECIPES["survey_like"], seeded_stream(1))) == "Profiles(120 users, 200 items, 8,155 pairs)"
+        repr(make_profiles(RECIPES["survey_like"], seeded_stream(1)))
+        == "Profiles(private: 120 users, 200 items, 8,155 pairs)"
     )
 
 
 def test_data_sets_are_got_ready_for_an_evaluation():
-    assert repr(prepare_data(["survey_like"], k=10)[0].profiles) == "Profiles(120 users, 200 items, 8,155 pairs)"
+    assert (
+        repr(prepare_data(["survey_like"], k=10)[0].profiles) == "Profiles(private: 120 users, 200 items, 8,155 pairs)"
+    )
     with pytest.raises(errors.DataError, match=r"mine must have at least 2 users to find neighbours among\. Got 1"):
         check_profiles("mine", Profiles.from_pairs([1, 1], ["a", "b"]), k=1)

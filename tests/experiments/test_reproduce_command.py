@@ -46,12 +46,14 @@ def test_a_file_of_ones_own_is_evaluated_and_a_second_call_computes_nothing(tmp_
     out = tmp_path / "out"
     first = call("--data", crowd_file, "--config", config, "-o", out, "--jobs", 1, "--json", "-q")
     assert first.exit_code == 0, first.output
-    found = json.loads(first.stdout)
+    found = json.loads(first.stdout)["private"]
     assert found["tasks_computed"] > 0 == found["tasks_reused"]
     assert (out / "report.html").exists()
     assert {path.name for path in out.iterdir()} >= {"numbers.csv", "runs.csv", "results.sqlite", "figures"}
     numbers = (out / "numbers.csv").read_text()
-    again = json.loads(call("--data", crowd_file, "--config", config, "-o", out, "--jobs", 1, "--json", "-q").stdout)
+    again = json.loads(call("--data", crowd_file, "--config", config, "-o", out, "--jobs", 1, "--json", "-q").stdout)[
+        "private"
+    ]
     assert (again["tasks_computed"], again["tasks_reused"]) == (0, found["tasks_computed"])
     assert (out / "numbers.csv").read_text() == numbers
 
@@ -59,7 +61,9 @@ def test_a_file_of_ones_own_is_evaluated_and_a_second_call_computes_nothing(tmp_
 def test_more_runs_only_compute_what_is_missing(tmp_path, crowd_file, config):
     out = tmp_path / "out"
     call("--data", crowd_file, "--config", config, "-o", out, "-j", 1, "-q", "--runs", 1)
-    found = json.loads(call("--data", crowd_file, "--config", config, "-o", out, "-j", 1, "--json", "-q").stdout)
+    found = json.loads(call("--data", crowd_file, "--config", config, "-o", out, "-j", 1, "--json", "-q").stdout)[
+        "private"
+    ]
     assert found["tasks_computed"] == found["tasks_reused"] > 0
 
 
@@ -152,7 +156,7 @@ def test_a_file_named_like_a_built_in_set_is_not_taken_for_it(tmp_path, crowd_fi
     mine = tmp_path / "survey_like.csv"
     mine.write_bytes(crowd_file.read_bytes())
     arguments = ("--config", config, "-o", tmp_path / "out", "-j", 1, "--json", "-q")
-    found = json.loads(call("--data", mine, "--data", "survey_like", *arguments).stdout)
+    found = json.loads(call("--data", mine, "--data", "survey_like", *arguments).stdout)["private"]
     strict = next(row for row in found["verdicts"] if "always" in row["conclusion"])
     assert strict["extended"] == ["survey_like'"]
     numbers = list(csv.DictReader((tmp_path / "out" / "numbers.csv").read_text().splitlines()))
@@ -172,7 +176,9 @@ def test_data_declared_to_be_the_papers_are_what_it_speaks_of(tmp_path, crowd_fi
     assert "extended by us" not in (tmp_path / "declared" / "report.html").read_text().split("<script", 1)[0].replace(
         "Extended by us", ""
     )
-    found = json.loads(call(*arguments, "-o", tmp_path / "declared", "--as", "delicious", "--json", "-q").stdout)
+    found = json.loads(call(*arguments, "-o", tmp_path / "declared", "--as", "delicious", "--json", "-q").stdout)[
+        "private"
+    ]
     assert {tuple(row["extended"]) for row in found["verdicts"]} == {()}
     numbers = list(csv.DictReader((tmp_path / "declared" / "numbers.csv").read_text().splitlines()))
     assert {row["published"] for row in numbers if (row["figure"], row["x"]) == ("figure1", "0")} == {"0.122623"}
@@ -192,13 +198,13 @@ def test_points_of_other_data_and_too_few_declarations_are_refused(tmp_path, cro
 
 def test_open_verdicts_take_more_runs_and_a_second_call_computes_nothing(tmp_path, crowd_file, config):
     arguments = ("--data", crowd_file, "--config", config, "-o", tmp_path / "out", "-j", 1, "--json", "-q")
-    few = json.loads(call(*arguments).stdout)
+    few = json.loads(call(*arguments).stdout)["private"]
     assert {runs for row in few["verdicts"] for runs in row["runs"].values()} == {2}
-    more = json.loads(call(*arguments, "--most-runs", 8).stdout)
+    more = json.loads(call(*arguments, "--most-runs", 8).stdout)["private"]
     runs = {number["runs"] for row in more["verdicts"] for number in row["numbers"]}
     assert "8" in runs <= {"2", "4", "8"}
     assert 0 < more["tasks_computed"] < 3 * few["tasks_computed"]
-    assert json.loads(call(*arguments, "--most-runs", 8).stdout)["tasks_computed"] == 0
+    assert json.loads(call(*arguments, "--most-runs", 8).stdout)["private"]["tasks_computed"] == 0
     assert "| crowd | | | | | " in (tmp_path / "out" / "verdicts.md").read_text()
 
 

@@ -200,7 +200,7 @@ def test_users_without_items_and_items_without_users():
     assert profiles.density == pytest.approx(1 / 6)
     assert profiles.owners.tolist() == [1]
     nobody = Profiles.from_pairs([], [])
-    assert repr(nobody) == "Profiles(0 users, 0 items, 0 pairs)"
+    assert repr(nobody) == "Profiles(private: 0 users, 0 items, 0 pairs)"
     assert nobody.density == 0
     assert nobody == Profiles.from_csr(sparse.csr_array((0, 0)))
     nothing = Profiles.from_pairs([], [], user_ids=["a", "b"], item_ids=range(3))
@@ -210,7 +210,7 @@ def test_users_without_items_and_items_without_users():
 
 def test_nothing_secret_is_shown_and_nothing_can_be_changed():
     profiles = Profiles.from_pairs(["secretive"] * 1200, range(1200), weights=0.123)
-    assert repr(profiles) == str(profiles) == "Profiles(1 user, 1,200 items, 1,200 pairs)"
+    assert repr(profiles) == str(profiles) == "Profiles(private: 1 user, 1,200 items, 1,200 pairs)"
     with pytest.raises(AttributeError):
         profiles.weights = None
     for part in (profiles.indptr, profiles.indices, profiles.weights, profiles.user_ids, profiles.item_ids):
@@ -471,7 +471,7 @@ def test_real_survey():
     if not SURVEY.is_file():
         pytest.skip(f"the survey data are not in {SURVEY}")
     profiles = Profiles.read(SURVEY)
-    assert repr(profiles) == "Profiles(120 users, 200 items, 8,160 pairs)"
+    assert repr(profiles) == "Profiles(private: 120 users, 200 items, 8,160 pairs)"
     assert profiles.sizes.mean() == 68
     assert profiles.user_ids.tolist() == list(range(1, 121))
     assert profiles == Profiles.from_frame(pd.read_csv(SURVEY)) == Profiles.from_frame(pl.read_csv(SURVEY))

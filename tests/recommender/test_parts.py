@@ -30,7 +30,7 @@ def test_different_ids_are_different_people():
     people.add(np.array([1, 2]))
     people.add(texts("01", "ann", "Ann", "1.5"))
     assert len(people) == 6
-    assert repr(people) == "Participants(6)"
+    assert repr(people) == "Participants(private: 6)"
 
 
 def test_one_person_twice_in_a_part_is_refused():

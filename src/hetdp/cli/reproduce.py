@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.interrupts import ending_on_signals
-from hetdp.cli.output import Voice, output_options, print_json, print_rows
+from hetdp.cli.output import Voice, output_options, print_json, print_private, print_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,6 +85,7 @@ def reproduce(
 
     Weights in a file of yours are not used: the evaluation draws its own. `hetdp evaluate` uses yours.
     """
+    from hetdp.experiments.datasets.built_in import BUILT_IN
     from hetdp.experiments.datasets.prepared import prepare_data
     from hetdp.experiments.published_figures import read_published
     from hetdp.experiments.reproduction import check_folder, require_packages
@@ -112,7 +113,7 @@ def reproduce(
         except KeyboardInterrupt:
             click.echo("Interrupted. Finished runs are kept; the same command goes on from here.", err=True)
             raise
-    _show(found, output, voice)
+    _show(found, output, voice, exact=any(one.name not in BUILT_IN for one in sets))
 
 
 def _plan(settings: "SweepSettings", sets: "list[DataSet]", output: Path) -> str:
@@ -178,34 +179,36 @@ def _runner(address: str | None, jobs: int | None) -> "Iterator[Runner]":
         runner.close()
 
 
-def _show(found: "Reproduction", output: Path, voice: Voice) -> None:
+def _show(found: "Reproduction", output: Path, voice: Voice, *, exact: bool) -> None:
+    """Show what was found; `exact` if people are behind it who were not invented."""
     from hetdp.core.words import counted
     from hetdp.experiments.report.contents import answer, lead, summary
     from hetdp.experiments.report.verdict_table import verdict_rows
 
     evaluation = found.evaluation
     if voice.as_json:
-        print_json(
-            {
-                "report": str(output / "report.html"),
-                "tasks_computed": found.computed,
-                "tasks_reused": found.reused,
-                "seconds_of_computing": evaluation.seconds,
-                "summary": f"{summary(evaluation)} {lead(evaluation)}",
-                "verdicts": [
-                    {
-                        "conclusion": row["title"],
-                        **{cell["data"]: cell["direction"] for cell in row["cells"]},
-                        "size": {cell["data"]: cell["size"] or None for cell in row["cells"]},
-                        "runs": {cell["data"]: cell["runs"] for cell in row["cells"]},
-                        "numbers": [number for cell in row["cells"] for number in cell["numbers"]],
-                        "extended": [cell["data"] for cell in row["cells"] if cell["extended"]],
-                    }
-                    for row in verdict_rows(evaluation.verdicts)
-                ],
-            }
-        )
+        measured = {
+            "tasks_computed": found.computed,
+            "tasks_reused": found.reused,
+            "seconds_of_computing": evaluation.seconds,
+            "summary": f"{summary(evaluation)} {lead(evaluation)}",
+            "verdicts": [
+                {
+                    "conclusion": row["title"],
+                    **{cell["data"]: cell["direction"] for cell in row["cells"]},
+                    "size": {cell["data"]: cell["size"] or None for cell in row["cells"]},
+                    "runs": {cell["data"]: cell["runs"] for cell in row["cells"]},
+                    "numbers": [number for cell in row["cells"] for number in cell["numbers"]],
+                    "extended": [cell["data"] for cell in row["cells"] if cell["extended"]],
+                }
+                for row in verdict_rows(evaluation.verdicts)
+            ],
+        }
+        report = {"report": str(output / "report.html")}
+        print_json(report if exact else report | measured, private=measured if exact else None)
         return
+    if exact:
+        print_private({"measured": "without noise, on people who are real"})
     table = answer(evaluation)
     rows = [
         (name, *("-" if row["cells"][place] is None else row["cells"][place]["recall"] for row in table["rows"]))
@@ -224,7 +227,8 @@ def _show(found: "Reproduction", output: Path, voice: Voice) -> None:
         print_rows("The paper's conclusions, tested: direction, size, runs", ("conclusion", *evaluation.data), verdicts)
         if extended:
             click.echo("In brackets: the paper does not say this about such data; extended by us.")
-    voice.note(f"{counted(found.computed, 'run')} computed, {found.reused:,} found in {output / 'results.sqlite'}.")
+    say = voice.private if exact else voice.note  # how many runs decide depends on what they find
+    say(f"{counted(found.computed, 'run')} computed, {found.reused:,} found in {output / 'results.sqlite'}.")
     voice.note(
         f"Wrote {output / 'report.html'}, figures, verdicts.md, numbers.csv and runs.csv. They are as private as the "
         "data."

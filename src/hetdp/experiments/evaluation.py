@@ -141,7 +141,7 @@ class _Searches:
         exact = Fraction(repr(float(epsilon))) * level  # 0.1 is meant as one tenth
         run = Run(seeded_stream(self._seed, _ENGINE, exact.numerator, exact.denominator))
         found = self._engine.fit(self._coded, Scoring(self._score, self._factors, exact), self._search, run)
-        report: Mapping[str, Any] = found.report
+        report: Mapping[str, Any] = found.report.get("private", {})  # type: ignore[assignment]
         met = report.get("distinct_comparisons_mean"), report.get("distinct_comparisons_max")
         return Point(epsilon, measure(self._of_all(found.lists.indices)), *met)
 

@@ -47,7 +47,7 @@ class CodedProfiles:
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def __repr__(self) -> str:
-        return f"CodedProfiles({self.n_users} users, {self.n_items} items)"
+        return f"CodedProfiles(private: {self.n_users} users, {self.n_items} items)"
 
     @property
     def n_users(self) -> int:

@@ -37,7 +37,7 @@ class Holdings:
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def __repr__(self) -> str:
-        return f"Holdings({self.n_users} users)"
+        return f"Holdings(private: {self.n_users} users)"
 
     @classmethod
     def of_coded(cls, coded: CodedProfiles) -> "Holdings":

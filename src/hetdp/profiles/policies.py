@@ -84,7 +84,7 @@ class Slices:
         --------
         >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "a"])
         >>> slices(0, 1, 2).draw(profiles, random_state=0)
-        Profiles(2 users, 2 items, 3 pairs)
+        Profiles(private: 2 users, 2 items, 3 pairs)
         """
         groups = np.zeros(profiles.n_users, dtype=np.int64)
         return _draw(profiles, [self.values], groups, simulation_stream(random_state, _PURPOSE), per)

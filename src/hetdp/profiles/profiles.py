@@ -43,13 +43,13 @@ class Profiles:
     Privacy
     -------
     Everything in here is private and belongs to the users: who is listed, what they have, and above all the weights.
-    `repr` and messages show counts only. The unit of protection is one item of one user.
+    `repr` shows counts only, and says that they are private. The unit of protection is one item of one user.
 
     Examples
     --------
     >>> profiles = Profiles.from_pairs(["ann", "ann", "bob"], ["tea", "jazz", "tea"], weights=[1, 0.5, 1])
     >>> profiles
-    Profiles(2 users, 2 items, 3 pairs)
+    Profiles(private: 2 users, 2 items, 3 pairs)
     >>> profiles.profile("ann")
     {'jazz': 0.5, 'tea': 1.0}
     """
@@ -164,7 +164,7 @@ class Profiles:
         --------
         >>> import pandas as pd
         >>> Profiles.from_frame(pd.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "b"]}))
-        Profiles(2 users, 2 items, 3 pairs)
+        Profiles(private: 2 users, 2 items, 3 pairs)
         """
         from hetdp.profiles.reading.frames import frame_columns
 
@@ -262,7 +262,7 @@ class Profiles:
         ...     path = pathlib.Path(folder, "ratings.dat")
         ...     _ = path.write_text("1::1193::5::978300760\n1::661::3::978302109\n2::1193::4::978298413\n")
         ...     Profiles.read(path), Profiles.read(folder, min_rating=4)
-        (Profiles(2 users, 2 items, 3 pairs), Profiles(2 users, 1 item, 2 pairs))
+        (Profiles(private: 2 users, 2 items, 3 pairs), Profiles(private: 2 users, 1 item, 2 pairs))
         """
         with open_pairs(
             path, user=user, item=item, weight=weight, default_weight=default_weight, min_rating=min_rating
@@ -272,7 +272,7 @@ class Profiles:
     def __repr__(self) -> str:
         counts = {"user": self.n_users, "item": self.n_items, "pair": self.n_pairs}
         shown = [f"{count:,} {noun}" + "s" * (count != 1) for noun, count in counts.items()]
-        return f"Profiles({', '.join(shown)})"
+        return f"Profiles(private: {', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Profiles):
@@ -374,7 +374,7 @@ class Profiles:
         --------
         >>> import numpy as np
         >>> Profiles.from_pairs([1, 2], ["a", "b"]).keep(np.array([True, False]))
-        Profiles(2 users, 2 items, 1 pair)
+        Profiles(private: 2 users, 2 items, 1 pair)
         """
         mask = np.asarray(chosen)
         if mask.dtype != np.bool_ or mask.shape != (self.n_pairs,):

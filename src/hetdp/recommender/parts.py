@@ -113,7 +113,7 @@ class Participants:
         return self._keys.size
 
     def __repr__(self) -> str:
-        return f"Participants({len(self)})"
+        return f"Participants(private: {len(self)})"
 
     def are(self, others: "Participants") -> bool:
         """Return whether others, by the same secret, are the same people."""
@@ -158,7 +158,7 @@ class Part:
     keys: NDArray[np.uint64] | None = None
 
     def __repr__(self) -> str:
-        return f"Part({self.coded.n_users} users)"
+        return f"Part(private: {self.coded.n_users} users)"
 
 
 def on_items(coded: CodedProfiles, own_ids: Ids, item_ids: Ids, *, complete: bool) -> CodedProfiles:

@@ -91,7 +91,7 @@ def test_a_catalogue_is_sorted_and_profiles_lie_on_it(tmp_path):
     items = read_catalogue(written(tmp_path, "items.txt", "tea\njazz\n"))
     assert items.tolist() == ["jazz", "tea"]
     listed = on_catalogue(Profiles.from_pairs(["ann"], ["tea"]), items)
-    assert repr(listed) == "Profiles(1 user, 2 items, 1 pair)"
+    assert repr(listed) == "Profiles(private: 1 user, 2 items, 1 pair)"
 
 
 def test_what_a_node_reads(tmp_path):

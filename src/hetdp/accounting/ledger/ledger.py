@@ -125,7 +125,7 @@ class LedgerReport:
     >>> _ = ledger.charge([0.1, 0.0], unit="rho")
     >>> report = ledger.report(delta=1e-6)
     >>> report
-    LedgerReport(2 items, delta=1e-06)
+    LedgerReport(delta=1e-06; private: 2 items)
     >>> report.epsilon, report.epsilon_delta.round(2)
     (array([inf,  0.]), array([2.14, 0.  ]))
     """
@@ -137,7 +137,7 @@ class LedgerReport:
     delta_spent: float = 0.0
 
     def __repr__(self) -> str:
-        return f"LedgerReport({counted(self.epsilon.size, 'item')}, delta={self.delta:g})"
+        return f"LedgerReport(delta={self.delta:g}; private: {counted(self.epsilon.size, 'item')})"
 
 
 class Ledger:
@@ -185,7 +185,7 @@ class Ledger:
     >>> ledger.spent
     array([0.25 , 0.125, 0.05 ])
     >>> ledger
-    Ledger(3 items, unit epsilon, 1 charge, in memory)
+    Ledger(unit epsilon, 1 charge, in memory; private: 3 items)
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class Ledger:
         --------
         >>> ledger = Ledger.of_people(limit=3)
         >>> ledger.charge_people([(["ann", "bob"], [1.0, 0.5])], amount=2, description="hours by department")
-        AllowedDials(0 people)
+        AllowedDials(private: 0 people)
         >>> ledger.items, ledger.spent
         (('bob', 'ann'), array([1., 2.]))
         """
@@ -339,7 +339,7 @@ class Ledger:
         ...     Ledger(limits=[1.0], path=f"{folder}/ledger.db").close()
         ...     with Ledger.open(f"{folder}/ledger.db") as ledger:
         ...         ledger
-        Ledger(1 item, unit epsilon, no charges, file ledger.db)
+        Ledger(unit epsilon, no charges, file ledger.db; private: 1 item)
         """
         one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
         place = resolved(path)
@@ -386,9 +386,10 @@ class Ledger:
             state = self._peek()
         except LedgerError:
             return f"Ledger(closed or unreadable, {place})"
-        items = counted(state.size, "item") if state.totals.colluders is None else "of profiles"
-        charges = counted(state.totals.charges, "charge")
-        return f"Ledger({items}, unit {state.unit}, {charges}, {place})"
+        facts = f"unit {state.unit}, {counted(state.totals.charges, 'charge')}, {place}"
+        if state.totals.colluders is not None:
+            return f"Ledger(of profiles, {facts})"
+        return f"Ledger({facts}; private: {counted(state.size, 'item')})"
 
     def __copy__(self) -> Self:
         """Return the ledger itself: a copy could spend the same budget again."""

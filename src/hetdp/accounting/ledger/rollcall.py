@@ -55,7 +55,7 @@ class AllowedDials(Sequence[tuple[Any, float]]):
     >>> list(allowed), len(allowed)
     ([('ann', 0.5), ('bob', 0.0)], 2)
     >>> allowed
-    AllowedDials(2 people)
+    AllowedDials(private: 2 people)
     """
 
     def __init__(self, parts: Sequence[tuple[Any, NDArray[np.float64]]]) -> None:
@@ -78,7 +78,7 @@ class AllowedDials(Sequence[tuple[Any, float]]):
         return list(self)[place]
 
     def __repr__(self) -> str:
-        return f"AllowedDials({len(self):,} people)"
+        return f"AllowedDials(private: {len(self):,} people)"
 
     def to_arrow(self, name: str = "id") -> Any:  # noqa: ANN401  (pyarrow has no types)
         """Return them as a pyarrow table of two columns, the ids and "dial": for an engine to join."""

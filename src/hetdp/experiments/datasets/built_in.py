@@ -203,7 +203,7 @@ def survey_like(random_state: RandomState = 0) -> Profiles:
     Examples
     --------
     >>> survey_like()
-    Profiles(120 users, 200 items, 8,155 pairs)
+    Profiles(private: 120 users, 200 items, 8,155 pairs)
     """
     return _made("survey_like", random_state)
 
@@ -222,7 +222,7 @@ def digg_like(random_state: RandomState = 0) -> Profiles:
     Examples
     --------
     >>> digg_like()
-    Profiles(500 users, 1,250 items, 158,498 pairs)
+    Profiles(private: 500 users, 1,250 items, 158,498 pairs)
     """
     return _made("digg_like", random_state)
 
@@ -242,7 +242,7 @@ def delicious_like(random_state: RandomState = 0) -> Profiles:
     Examples
     --------
     >>> delicious_like()
-    Profiles(500 users, 51,466 items, 67,497 pairs)
+    Profiles(private: 500 users, 51,466 items, 67,497 pairs)
     """
     return _made("delicious_like", random_state)
 

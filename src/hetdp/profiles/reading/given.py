@@ -40,9 +40,9 @@ def given_profiles(given: object) -> tuple[Profiles, bool]:
     >>> import pandas as pd
     >>> profiles, matrix = given_profiles(pd.DataFrame({"user": ["ann", "bob"], "item": ["tea", "tea"]}))
     >>> profiles, matrix
-    (Profiles(2 users, 1 item, 2 pairs), False)
+    (Profiles(private: 2 users, 1 item, 2 pairs), False)
     >>> given_profiles([[1, 0], [1, 1]])
-    (Profiles(2 users, 2 items, 3 pairs), True)
+    (Profiles(private: 2 users, 2 items, 3 pairs), True)
     """
     if isinstance(given, Profiles):
         return given, False
