@@ -491,7 +491,7 @@ def test_a_ledger_says_whose_losses_it_counts(path):
 def test_an_empty_ledger_of_people_is_made_lazily_and_must_match(path):
     with Ledger.of_people(path, limit=2, weights_limit=3, delta_limit=1e-6, lazy=True) as ledger:
         assert (ledger.size, ledger.spent.tolist(), ledger.items, path.exists()) == (0, [], (), False)
-        assert repr(ledger) == "Ledger(no items, unit epsilon, no charges, file ledger.db)"
+        assert repr(ledger) == "Ledger(unit epsilon, no charges, file ledger.db; private: no items)"
         with pytest.raises(BudgetExhausted):
             ledger.charge_people([(["ann"], [1.0])], amount=3)
         assert not path.exists()
