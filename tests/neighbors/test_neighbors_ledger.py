@@ -173,4 +173,6 @@ def test_promises_of_another_kind_do_not_add_up():
     neighbors = model().fit(PROFILES).set_params(score="cosine", sizes="public")
     with pytest.raises(InvalidInput, match="must make the same kind of promise"):
         neighbors.fit(PROFILES)
+    with pytest.raises(InvalidInput, match="must make the same kind of promise"):
+        neighbors.set_params(random_state=0).fit(PROFILES)
     assert neighbors.guarantee_.against(1) == 1

@@ -423,6 +423,16 @@ _LAWS: Mapping[str, str] = {
 }
 
 
+def _at_other_dials(promise: "Guarantee") -> str:
+    if promise.protects == "weights":
+        return "the same at every dial"
+    if promise.names_given_away:
+        return f"{promise.unit} as at a dial of 1 or less; delta = 1 at every dial, for names are given away"
+    if promise.factor != "v_i":
+        return f"{promise.unit} times the sum of the dials of two items that are swapped"
+    return _LAWS[promise.unit]
+
+
 def _paid_by_dials(promise: "Guarantee") -> float:
     return promise.amount if promise.weights_amount is None else promise.weights_amount
 
@@ -467,7 +477,7 @@ def as_record(label: Label) -> dict[str, Any]:
             "delta": level[1],
             "rho": promise.amount if promise.unit == "rho" and not nothing else None,
         },
-        "at_other_dials": _LAWS[promise.unit] if promise.protects == "values" else "the same at every dial",
+        "at_other_dials": _at_other_dials(promise),
         "dials_pay": None if nothing or promise.recipients is not None else _paid_by_dials(promise),
         "colluders": None
         if colluders is None or nothing

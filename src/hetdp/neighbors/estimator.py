@@ -203,7 +203,7 @@ class PrivateNeighbors(Estimator):
             engine.promise, most_recipients=profiles.n_users - 1, public_sizes=public, simulated=own.simulated
         )
         account = _Account(at_fit, promised, names_given_away=catalogue == "observed")
-        self._tally.total(account.guarantee)  # refused, if it is of another kind
+        self._tally.total(account.guarantee, simulated=own.simulated)  # refused, if it is of another kind
         charge([self.ledger], account.guarantee, f"neighbours ({engine.name})")
         self._tally.add(account)
         items = Items.of(profiles, catalogue)
@@ -301,19 +301,20 @@ class PrivateNeighbors(Estimator):
         """
         self._require_fit()
         n = whole("n", n, minimum=1)
-        made = self._releases.recommend(
+        releases = self._releases
+        made = releases.recommend(
             n,
             None if epsilon is None else fraction("epsilon", epsilon),
             significant_only=self.significant_only,
-            run=Run(self._releases.stream, self._threads, self.progress),
+            run=Run(releases.stream, self._threads, self.progress),
             ledger=self.ledger,
         )
-        if self._releases.nothing_named:
+        if releases.nothing_named:
             warnings.warn(NOTHING_NAMED, HetdpWarning, stacklevel=2)
         items, scores = made.items[:, :n], made.scores[:, :n]
         there = items >= 0
         users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
-        return as_frame({"user": self.user_ids_[users], "item": self.item_ids_[items[there]], "score": scores[there]})
+        return as_frame({"user": self.user_ids_[users], "item": releases.names[items[there]], "score": scores[there]})
 
     def to_frame(self) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns user, neighbor, score and significance, best first."""

@@ -233,7 +233,7 @@ class PrivateRecommender(Estimator):
         own = stream.child() if stream.simulated else stream
         settings = self._settings(given=given is not None)
         promised = promise(settings, simulated=own.simulated)
-        self._tally.total(promised)  # refused, if it is of another kind
+        self._tally.total(promised, simulated=own.simulated)  # refused, if it is of another kind
         charge([self.ledger], promised, f"model ({self.release})")
         self._tally.add(Once(promised))  # also if it fails: that it does may tell something
         crowd = Crowd(

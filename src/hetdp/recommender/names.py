@@ -46,8 +46,8 @@ def choose_names(parts: Parts, settings: ModelSettings, stream: Stream, dials: P
         names = names[kept]
     if not names.size:
         raise DataError(
-            "there must be an item that may be named. Got none instead: too few people count any. Give a catalogue, "
-            "or raise epsilon or delta."
+            "there must be an item that may be named. Got none instead: too few people count any. That was "
+            "found out with noise, and is paid for. Give a catalogue, or raise epsilon or delta."
         )
     return as_named(names)
 
