@@ -4,7 +4,7 @@ import pytest
 
 from hetdp.auditing.registry import PROVIDERS
 from hetdp.auditing.report import NOTHING
-from hetdp.node.audits import MUTANTS, audit_cases
+from hetdp.node.audits.bits import MUTANTS, audit_cases
 
 pytestmark = pytest.mark.slow
 

@@ -4,9 +4,11 @@ import pytest
 
 from hetdp.auditing.registry import PROVIDERS
 from hetdp.auditing.report import NOTHING
-from hetdp.recommender.audits import MUTANTS, audit_cases
+from hetdp.recommender.audits import audit_cases, matrix, sketched
 
 pytestmark = pytest.mark.slow
+
+MUTANTS = [*sketched.MUTANTS, *matrix.MUTANTS]  # of front doors: tests/front_door
 
 every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 

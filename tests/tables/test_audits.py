@@ -6,7 +6,7 @@ from hetdp.auditing import audit
 from hetdp.auditing.registry import PROVIDERS, run_cases
 from hetdp.auditing.report import NOTHING, VIOLATED
 from hetdp.tables import audits
-from hetdp.tables.audits import keys
+from hetdp.tables.audits import keys, sums
 
 
 def test_the_battery_knows_tables():
@@ -15,7 +15,7 @@ def test_the_battery_knows_tables():
     assert [finding.verdict for finding in findings] == [NOTHING] * 4, findings
 
 
-@pytest.mark.parametrize("mutant", audits.MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", [*keys.MUTANTS, *sums.MUTANTS], ids=lambda mutant: mutant.name)
 def test_mutants_are_caught(mutant):
     assert mutant.is_caught(mutant.examine(random_state=6))
     assert not mutant.is_caught(mutant.examine(random_state=6, broken=False))

@@ -41,6 +41,8 @@ class Reached:
         That a coin comes up, as implied.
     slack
         By what share something else may make it wider or narrower.
+    symmetric
+        Whether it lies above and below the exact answer with the same chance.
     """
 
     part: str
@@ -48,6 +50,7 @@ class Reached:
     law: str = "laplace"
     chance: float = 0.5
     slack: float = 0.0
+    symmetric: bool = True
 
     def interval(self, false_alarm: float) -> tuple[float, float, float]:
         """Return how wide it is, 1 as implied, and the ends of where that lies but for a false alarm."""
@@ -73,10 +76,10 @@ class Reached:
         return found, low * (1 - self.slack), high * (1 + self.slack)
 
     def sided(self, false_alarm: float) -> bool:
-        """Return whether it lies on both sides of the exact answer equally often, as all symmetric noise does."""
+        """Return whether it lies on both sides of the exact answer as often as symmetric noise does, if it is that."""
         from scipy import stats
 
-        if self.law in ("coins", "exponential"):
+        if not self.symmetric or self.law in ("coins", "exponential"):
             return True
         above, there = int((self.values > 0).sum()), int((self.values != 0).sum())
         fair = stats.binom(there, 0.5)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.guarantee import Guarantee
-from hetdp.auditing.mutants.base import Mutant, by_scale, patched
+from hetdp.auditing.mutants.base import Mutant, behind, narrower
 from hetdp.auditing.registry import Case, scale_case
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.core.randomness import RandomState, as_stream
@@ -267,15 +267,6 @@ def audit_cases(size: str) -> list[Case]:
     return doors[:1] if size == "quick" else doors
 
 
-def _narrower(share: Fraction) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return how to make a drawer of noise, or its tables, of one whose scale is what it is given."""
-    return lambda real: lambda scale, *rest: real(scale * share, *rest)
-
-
-def _broken(name: str, where: object, front_door: FrontDoor, **fakes: Callable[[Any], object]) -> Mutant:
-    return Mutant(name, by_scale(front_door, patched(front_door, where, **fakes)))
-
-
 _ONE_IN_TEN, _TWO_PERCENT = Fraction(1, 10), Fraction(98, 100)
 #: Smaller, for what is far off.
 _few_sizes, _few_votes = partial(_sizes, fits=_PAIR_FITS), partial(_recommended, rounds=4)
@@ -317,36 +308,36 @@ def _sharper_bits(real: Callable[..., Any]) -> Callable[..., Any]:
 
 #: What splits a budget, broken on purpose.
 MUTANTS: Sequence[Mutant] = (
-    _broken("votes at the full level", recommending, _few_votes, vote_selection=_full_level),
-    _broken("votes of twice the strength", recommending, _few_votes, vote_selection=_twice_the_strength),
-    _broken("popularity at ten times its level", recommending, _few_votes, laplace_integers=_narrower(_ONE_IN_TEN)),
-    _broken("recommendations at the level of lists", Fitted, _few_votes, recommend=_at_level_of_lists),
-    _broken("sizes at the full level", scores, _few_sizes, laplace_integers=_narrower(_ONE_IN_TEN)),
-    _broken(
+    behind(_few_votes, "votes at the full level", recommending, vote_selection=_full_level),
+    behind(_few_votes, "votes of twice the strength", recommending, vote_selection=_twice_the_strength),
+    behind(_few_votes, "popularity at ten times its level", recommending, laplace_integers=narrower(_ONE_IN_TEN)),
+    behind(_few_votes, "recommendations at the level of lists", Fitted, recommend=_at_level_of_lists),
+    behind(_few_sizes, "sizes at the full level", scores, laplace_integers=narrower(_ONE_IN_TEN)),
+    behind(
+        _few_sizes,
         "pairs at the full level, beside sizes",
         exact,
-        _few_sizes,
         _fit=_pairs_at(lambda how: how.pair_epsilon + how.size_epsilon),
     ),
-    _broken("neighbours with noise 2 % too small", exact, _lists, laplace_tables=_narrower(_TWO_PERCENT)),
-    _broken(
+    behind(_lists, "neighbours with noise 2 % too small", exact, laplace_tables=narrower(_TWO_PERCENT)),
+    behind(
+        _short_lists,
         "best neighbours with noise 2 % too small",
         exact,
-        _short_lists,
-        laplace_tables=_narrower(_TWO_PERCENT),
-        threshold_tables=_narrower(_TWO_PERCENT),
+        laplace_tables=narrower(_TWO_PERCENT),
+        threshold_tables=narrower(_TWO_PERCENT),
     ),
-    _broken(
+    behind(
+        _new_recipients,
         "lists for newcomers 3 % too sharp",
         exact,
-        _new_recipients,
         _fit=_pairs_at(lambda how: how.pair_epsilon * Fraction(103, 100), members=False),
     ),
-    _broken(
+    behind(
+        _gossip,
         "gossip with noise 2 % too small",
         gossip,
-        _gossip,
-        laplace_tables=_narrower(_TWO_PERCENT),
+        laplace_tables=narrower(_TWO_PERCENT),
     ),
-    _broken("sketches 2 % too sharp", sketch, _sketch, Sketches=_sharper_bits),
+    behind(_sketch, "sketches 2 % too sharp", sketch, Sketches=_sharper_bits),
 )

@@ -23,6 +23,7 @@ from hetdp.noise.laplace import laplace_integers
 __all__ = [
     "Attack",
     "Mutant",
+    "behind",
     "by_floating_point",
     "by_replay",
     "by_sampler",
@@ -30,9 +31,11 @@ __all__ = [
     "by_statistics",
     "laplace",
     "mutant",
+    "narrower",
     "on_grid",
     "patched",
     "released",
+    "told_otherwise",
 ]
 
 Floats = NDArray[np.float64]
@@ -164,6 +167,27 @@ def by_scale(front_door: FrontDoor, broken: FrontDoor) -> Attack:
         return scale_audit(function, false_alarm=1 - CONFIDENCE, random_state=stream)
 
     return Attack("noise scale", lambda is_broken: broken if is_broken else front_door, run)
+
+
+def behind(front_door: FrontDoor, name: str, where: object, **broken: Callable[[Any], object]) -> Mutant:
+    """Return the mutant of a front door behind which attributes of a module or class are made of the real ones."""
+    return Mutant(name, by_scale(front_door, patched(front_door, where, **broken)))
+
+
+def narrower(share: Fraction) -> Callable[[Function], Function]:
+    """Return how to make a drawer of noise, or of its tables, one whose scale (or variance) is a share of the right."""
+    return lambda real: lambda scale, *rest: real(scale * share, *rest)
+
+
+def told_otherwise(**wrong: Callable[[Any], object]) -> Callable[[Function], Function]:
+    """Return how to make a function one that is told something else in some of its keywords."""
+
+    def make(real: Function) -> Function:
+        return lambda *given, **keywords: real(
+            *given, **keywords | {key: to(keywords[key]) for key, to in wrong.items()}
+        )
+
+    return make
 
 
 def patched(function: Function, where: object, **broken: Callable[[Any], object]) -> Function:

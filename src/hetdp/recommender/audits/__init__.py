@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from hetdp.auditing.mutants.base import Mutant
 from hetdp.auditing.registry import Case
-from hetdp.recommender.audits import matrix, sketched
+from hetdp.recommender.audits import front_door, matrix, sketched
 
 __all__ = ["MUTANTS", "audit_cases"]
 
-MUTANTS: Sequence[Mutant] = (*sketched.MUTANTS, *matrix.MUTANTS)
+MUTANTS: Sequence[Mutant] = (*sketched.MUTANTS, *matrix.MUTANTS, *front_door.MUTANTS)
 
 
 def audit_cases(size: str) -> list[Case]:
     """Return the cases of models, for the battery."""
-    return [*sketched.audit_cases(size), *matrix.audit_cases(size)]
+    return [*sketched.audit_cases(size), *matrix.audit_cases(size), *front_door.audit_cases(size)]
