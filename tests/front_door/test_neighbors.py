@@ -20,7 +20,7 @@ def test_a_wrong_split_is_seen(thing):
     assert_seen(thing)
 
 
-@by_name(twins(MUTANTS))
+@by_name(twins(MUTANTS, FRONT_DOORS))
 def test_a_right_one_is_spared(thing):
     assert_spared(thing)
 

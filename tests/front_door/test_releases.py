@@ -2,7 +2,7 @@
 
 import pytest
 
-from front_door.doors import assert_kept, assert_seen, assert_spared, by_name, twins
+from front_door.doors import assert_kept, assert_seen, by_name
 from hetdp.auditing.registry import scale_case
 from hetdp.auditing.releases import FRONT_DOOR_MUTANTS as MUTANTS
 from hetdp.auditing.releases import FRONT_DOORS
@@ -20,8 +20,3 @@ def test_noise_is_as_wide_as_the_guarantee_says(thing):
 @by_name(MUTANTS)
 def test_a_wrong_split_is_seen(thing):
     assert_seen(thing)
-
-
-@by_name(twins(MUTANTS))
-def test_a_right_one_is_spared(thing):
-    assert_spared(thing)

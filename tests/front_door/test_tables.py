@@ -3,7 +3,7 @@
 import pytest
 
 from front_door.doors import assert_kept, assert_seen, assert_spared, by_name, twins
-from hetdp.tables.audits.front_door import MUTANTS, audit_cases
+from hetdp.tables.audits.front_door import FRONT_DOORS, MUTANTS, audit_cases
 
 CASES = audit_cases("full")
 
@@ -20,6 +20,6 @@ def test_a_wrong_split_is_seen(thing):
     assert_seen(thing)
 
 
-@by_name(twins(MUTANTS))
+@by_name(twins(MUTANTS, FRONT_DOORS))
 def test_a_right_one_is_spared(thing):
     assert_spared(thing)

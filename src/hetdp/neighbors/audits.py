@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 
 from hetdp.accounting.guarantee import Guarantee
 from hetdp.auditing.mutants.base import Mutant, behind, narrower
-from hetdp.auditing.registry import Case, scale_case
+from hetdp.auditing.registry import Case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors import recommending, scores
+from hetdp.neighbors.engines import ENGINES
+from hetdp.neighbors.engines.audit_crowd import ITEMS, WEIGHTS, without
 from hetdp.neighbors.engines.base import Fitted
 from hetdp.neighbors.engines.exact import engine as exact
 from hetdp.neighbors.engines.gossip import noisy_scores as gossip
@@ -54,6 +56,9 @@ _ROUNDS = 16
 #: A weight in whole steps of 1/255.
 _PART = 0.4
 _SKETCHED, _SKETCH_FITS = 180, 20
+#: Recipients, and users whom they see, of one fit that is audited by its runs; and how many runs.
+_WATCHING, _WATCHED = 100, 100
+_SAMPLES = {"exact": 60_000, "gossip": 30_000, "sketch": 20_000}
 
 
 def _profiles(rows: Sequence[tuple[Any, Any, float]], n_items: int) -> Profiles:
@@ -261,10 +266,46 @@ FRONT_DOORS: dict[str, FrontDoor] = {
 }
 
 
+def _seen(profile: Sequence[float], size: int, random_state: RandomState, *, engine: str) -> Floats:
+    """Return what one recipient sees of one user, who has some of six items: each of many of both is a run.
+
+    Sketches are seen by recipients with one item each, who tell all bits of a user; scores by one who has everything.
+    """
+    stream, sketched, found = as_stream(random_state), engine == "sketch", 0
+    readers = ITEMS if sketched else _WATCHING
+    own = np.arange(ITEMS)[:, None] if sketched else np.tile(np.arange(ITEMS), (readers, 1))
+    having = np.flatnonzero(np.array(profile) >= 0.5)  # noqa: PLR2004  (indicators)
+    # Gossip counts the smaller of both weights; otherwise what recipients have is theirs alone.
+    rows = [(np.repeat(np.arange(readers), own.shape[1]), own.ravel(), 1.0 if engine == "gossip" else 0.0)]
+    watched = readers + np.arange(_WATCHED)
+    rows += [(watched, np.full(_WATCHED, item), WEIGHTS[item]) for item in having]
+    strangers = [(watched, np.full(_WATCHED, ITEMS), 0.0)]  # so that everybody is there whatever they have
+    profiles, seen = _profiles([*rows, *strangers], ITEMS + 1), []
+    while found < size:
+        model = _model(profiles, stream, engine=engine, cycles=40)
+        scored, indices = (part[:readers] for part in model.kneighbors())
+        matrix = np.full((readers, profiles.n_users), np.nan)
+        np.put_along_axis(matrix, indices.astype(np.int64), scored, axis=1)
+        seen.append(matrix[:, readers:].T if sketched else matrix[:, readers:].reshape(-1, 1))
+        found += len(seen[-1])
+    return np.concatenate(seen)[:size]
+
+
 def audit_cases(size: str) -> list[Case]:
     """Return the cases of `PrivateNeighbors`, for the battery."""
+    if size == "quick":
+        return [scale_case(name, front_door) for name, front_door in list(FRONT_DOORS.items())[:1]]
     doors = [scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()]
-    return doors[:1] if size == "quick" else doors
+    return doors + [
+        statistical_case(
+            f"PrivateNeighbors.kneighbors, {engine}",
+            partial(_seen, engine=engine),
+            adjacent=without((0, 1, 3) if engine == "exact" else (1, 3)),
+            claimed=WEIGHTS,
+            samples=_SAMPLES[engine],
+        )
+        for engine in ENGINES
+    ]
 
 
 _ONE_IN_TEN, _TWO_PERCENT = Fraction(1, 10), Fraction(98, 100)

@@ -18,7 +18,7 @@ from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.node.dials import FULL_DIAL, draw_bits
 from hetdp.sketching.bits import pack, unpack
 
-__all__ = ["MUTANTS", "audit_cases"]
+__all__ = ["DIALS", "MUTANTS", "audit_cases", "pairs"]
 
 Dials: TypeAlias = NDArray[np.uint8]
 #: Draws the bits of as many dials; the last argument tells which items are on the list.
@@ -35,15 +35,15 @@ _SAMPLES = {"quick": 20_000, "full": 60_000}
 
 def audit_cases(size: str) -> list[Case]:
     """Return the cases of the node's sketch, for the battery."""
-    name, everyone = "node, one published sketch", _pairs(range(len(DIALS)))
+    name, everyone = "node, one published sketch", pairs(range(len(DIALS)))
     return [
         statistical_case(name, published_bits, adjacent=everyone, claimed=_CLAIMS, samples=_SAMPLES[size]),
         # The item of dial 0 must leave every bit as it was.
-        replay_case(name, published_bits, adjacent=_pairs([1]), limits={1: 0.0}),
+        replay_case(name, published_bits, adjacent=pairs([1]), limits={1: 0.0}),
     ]
 
 
-def _pairs(items: Sequence[int]) -> list[Pair]:
+def pairs(items: Sequence[int]) -> list[Pair]:
     """Return the full list against the one without an item, for each of some items."""
     return [(_FULL, [float(place != item) for place in range(len(DIALS))]) for item in items]
 
@@ -95,10 +95,10 @@ def _words_for_listed(dials: Dials, stream: Stream, listed: NDArray[np.bool_]) -
 
 #: The node's sketch, broken on purpose.
 MUTANTS: Sequence[Mutant] = (
-    Mutant("dials rounded up", by_statistics(_broken_by(_rounded_up), _pairs([2]), _CLAIMS)),
-    Mutant("sketch without absent items", by_statistics(_broken_by(_absent_never_drawn), _pairs([3]), _CLAIMS)),
+    Mutant("dials rounded up", by_statistics(_broken_by(_rounded_up), pairs([2]), _CLAIMS)),
+    Mutant("sketch without absent items", by_statistics(_broken_by(_absent_never_drawn), pairs([3]), _CLAIMS)),
     Mutant(
         "coins for listed items first",
-        by_replay(_broken_by(_words_for_listed), _pairs([1]), {1: 0.0}, odd_values=False),
+        by_replay(_broken_by(_words_for_listed), pairs([1]), {1: 0.0}, odd_values=False),
     ),
 )

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hetdp.auditing.mutants.base import Mutant, behind, narrower, told_otherwise
-from hetdp.auditing.registry import Case, scale_case
+from hetdp.auditing.registry import Case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.core.randomness import RandomState
 from hetdp.tables import release
@@ -34,6 +34,9 @@ _UPPER = 8.0
 #: Keys that some people are in, and how many.
 _KEYS, _MEMBERS = 8_000, (3, 4)
 _DELTA = 0.01
+#: Dials of people who are in a group, or not.
+_DIALS = [1.0, 0.0, 0.4]
+_EVERYBODY = [1.0] * len(_DIALS)
 _MOST_GROUPS = 3
 
 
@@ -110,10 +113,27 @@ FRONT_DOORS: dict[str, FrontDoor] = {
 }
 
 
+def _counted(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
+    """Return the count of each of many groups that the same people are in, or not."""
+    dials = [dial for dial, there in zip(_DIALS, profile, strict=True) if there >= 0.5]  # noqa: PLR2004  (indicators)
+    groups = np.repeat(np.arange(size), len(dials))
+    table = pa.table({"ward": groups, "dial": np.tile(dials, size)})
+    by = {"ward": list(range(size))}
+    answer = release_table(
+        table, {"people": count()}, epsilon=1.0, by=by, weights="dial", random_state=random_state
+    )  # fmt: skip
+    return _values(answer, "people")[:, None]
+
+
 def audit_cases(size: str) -> list[Case]:
     """Return the cases of `release_table`, for the battery."""
-    doors = [scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()]
-    return [] if size == "quick" else doors
+    if size == "quick":
+        return []
+    pairs = [(_EVERYBODY, [float(place != one) for place in range(len(_DIALS))]) for one in range(len(_DIALS))]
+    return [
+        *(scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()),
+        statistical_case("hetdp.release_table, counts", _counted, adjacent=pairs, claimed=_DIALS, samples=30_000),
+    ]
 
 
 def _spread(factor: Callable[[TablePlan, Sum], Fraction]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
