@@ -93,9 +93,9 @@ ROOMS = {
         Query count custom exhaustive histogram l0 linear logistic maximum mean minimum norm power scalar_product
         squared_norm total variance""",
     auditing: """
-        AuditInterrupted AuditPlan AuditReport AuditRow BatteryReport Finding all_mutants audit battery catch_all
-        floating_point_audit plan_audit plan_samples replay_audit run_battery run_cases sampler_audit timing_audit
-        worst_pair""",
+        AuditInterrupted AuditPlan AuditReport AuditRow BatteryReport Finding Reached all_mutants audit battery
+        catch_all floating_point_audit plan_audit plan_samples replay_audit run_battery run_cases sampler_audit
+        scale_audit timing_audit worst_pair""",
     evaluation: """
         Evaluation coverage ease evaluate judge judge_per_user ndcg popularity precision private_popularity
         random_neighbors recall recall_per_user same_neighbors true_neighbors""",

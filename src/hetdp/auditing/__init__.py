@@ -7,6 +7,7 @@ from hetdp.auditing.registry import BatteryReport, all_mutants, battery, catch_a
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow, Finding
 from hetdp.auditing.samplers import sampler_audit
+from hetdp.auditing.scales import Reached, scale_audit
 from hetdp.auditing.statistical import AuditPlan, audit, plan_audit
 from hetdp.auditing.timing import timing_audit
 
@@ -17,6 +18,7 @@ __all__ = [
     "AuditRow",
     "BatteryReport",
     "Finding",
+    "Reached",
     "all_mutants",
     "audit",
     "battery",
@@ -28,6 +30,7 @@ __all__ = [
     "run_battery",
     "run_cases",
     "sampler_audit",
+    "scale_audit",
     "timing_audit",
     "worst_pair",
 ]

@@ -17,7 +17,7 @@ from hetdp.mechanisms import distortion, estimation, queries, stretching
 from hetdp.mechanisms.stretching import stretch
 from hetdp.profiles import Box
 
-__all__ = ["FRONT_DOORS", "FRONT_DOOR_MUTANTS", "TOLD_WEIGHTS", "told_by_bins"]
+__all__ = ["FRONT_DOORS", "FRONT_DOOR_MUTANTS", "told_by_bins"]
 
 #: As many bins as it takes to see that noise is 2 % too small, and as many releases of one number as take seconds.
 _BINS, _RELEASES = 212_000, 2_500
@@ -109,14 +109,8 @@ FRONT_DOOR_MUTANTS: Sequence[Mutant] = (
 
 
 def told_by_bins(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
-    """Return what `hetdp.release` tells of items that are in the one or the other of two bins of their own."""
-    items = len(profile)
-    places = np.tile(np.asarray(profile) >= 0.5, size) + 2 * np.arange(items * size)  # noqa: PLR2004  (indicators)
-    query = queries.histogram(Box.uniform(0, 2 * items * size, size=items * size), edges=2 * items * size)
-    stretched = stretch(query, np.tile(TOLD_WEIGHTS, size))
-    answer = release(stretched, places + 0.5, epsilon=1.0, denominator=0, random_state=random_state)
-    return np.asarray(answer.value).reshape(size, 2 * items)
-
-
-#: Weights of the items in bins: what they are promised to lose at most.
-TOLD_WEIGHTS = [0.5, 0.0, 1.0]
+    """Return what `hetdp.release` tells of as many items as runs, each in one of two bins of its own."""
+    query = queries.histogram(Box.uniform(0, 2 * size, size=size), edges=2 * size)
+    places = 2 * np.arange(size) + 0.5 + (profile[0] >= 0.5)  # noqa: PLR2004  (an indicator)
+    answer = release(stretch(query, [1.0] * size), places, epsilon=1.0, denominator=0, random_state=random_state)
+    return np.asarray(answer.value).reshape(size, 2)

@@ -58,6 +58,8 @@ _PART = 0.4
 _SKETCHED, _SKETCH_FITS = 180, 20
 #: Recipients, and users whom they see, of one fit that is audited by its runs; and how many runs.
 _WATCHING, _WATCHED = 100, 100
+#: Stands for the score of somebody whom a node has not met.
+_UNMET = -99.0
 _SAMPLES = {"exact": 60_000, "gossip": 30_000, "sketch": 20_000}
 
 
@@ -282,9 +284,9 @@ def _seen(profile: Sequence[float], size: int, random_state: RandomState, *, eng
     strangers = [(watched, np.full(_WATCHED, ITEMS), 0.0)]  # so that everybody is there whatever they have
     profiles, seen = _profiles([*rows, *strangers], ITEMS + 1), []
     while found < size:
-        model = _model(profiles, stream, engine=engine, cycles=40)
+        model = _model(profiles, stream, engine=engine, cycles=80)
         scored, indices = (part[:readers] for part in model.kneighbors())
-        matrix = np.full((readers, profiles.n_users), np.nan)
+        matrix = np.full((readers, profiles.n_users), _UNMET)
         np.put_along_axis(matrix, indices.astype(np.int64), scored, axis=1)
         seen.append(matrix[:, readers:].T if sketched else matrix[:, readers:].reshape(-1, 1))
         found += len(seen[-1])
