@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.mutants.base import Mutant, behind
+from hetdp.auditing.mutants.base import Mutant, behind, told_otherwise
 from hetdp.auditing.registry import Case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.core.randomness import RandomState, Stream, as_stream
@@ -105,16 +105,13 @@ def audit_cases(size: str) -> list[Case]:
     return [*(scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()), told]
 
 
+def _sharper(epsilon: Fraction) -> Fraction:
+    return epsilon * Fraction(102, 100)
+
+
 #: A node's publication, broken on purpose.
 MUTANTS: Sequence[Mutant] = (
-    behind(
-        _published,
-        "epochs 2 % too sharp",
-        publication,
-        draw_bits=lambda real: (
-            lambda dials, *, epsilon, stream: real(dials, epsilon=epsilon * Fraction(102, 100), stream=stream)
-        ),
-    ),
+    behind(_published, "epochs 2 % too sharp", publication, draw_bits=told_otherwise(epsilon=_sharper)),
     behind(
         _published,
         "epochs at half price",
