@@ -15,6 +15,7 @@ from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.neighbors.engines import ENGINES as BY_NAME
 from hetdp.neighbors.engines.base import Levels
 from hetdp.neighbors.scores import items_to_stand_out
+from sketch_helpers import bits_of_rows
 
 ENGINES = ("exact", "gossip", "sketch")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
@@ -479,3 +480,21 @@ def test_sketches_may_be_tuned_by_what_is_public_alone():
         PrivateNeighbors(3, tuned_for=0.5).fit(profiles)
     with pytest.raises(InvalidInput, match="public"):
         PrivateNeighbors(3, engine="sketch", tuned_for=PrivacyWeights([0.5])).fit(profiles)
+
+
+@pytest.mark.parametrize("tuned_for", [None, 0.5, [0.25]])
+def test_bits_behind_a_fit_follow_the_law_that_it_states(tuned_for):
+    """5,000 users with an item of weight 1, one of 0.4 and none of a third: 5 standard errors (6e-7 each)."""
+    users = np.arange(5000)
+    profiles = Profiles.from_pairs(
+        np.repeat(users, 2), np.tile([0, 1], 5000), weights=np.tile([1.0, 0.4], 5000), item_ids=[0, 1, 2]
+    )
+    model = PrivateNeighbors(
+        1, n_voters=1, epsilon=2, engine="sketch", tuned_for=tuned_for, catalogue="given", random_state=1
+    ).fit(profiles)
+    level, weight = model.guarantee_.against(1), model.report_["tuned_for"]
+    shown = bits_of_rows(model._releases.fitted.sketches, [0, 1, 2])[:, :5000].mean(axis=1)
+    for share, own in zip(shown, (1.0, 102 / 255, 0.0), strict=True):
+        q = 1 / (1 + np.exp(level * weight))
+        chance = min(q * np.exp(level * own), 1 - (1 - q) * np.exp(-level * own))
+        assert abs(share - chance) < 5 * np.sqrt(chance * (1 - chance) / 5000)
