@@ -40,7 +40,11 @@ _FOLDER = "hetdp-reproduction"
     help="JSON file of published points to draw beside it, in the shape of the paper's.",
 )
 @click.option("--config", type=click.Path(path_type=Path), help="TOML file that describes the sweep.")
-@click.option("--quick", is_flag=True, help="A small sweep with few runs: less than a minute.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="A small sweep with few runs: less than a minute of a processor; two the first time, which compiles.",
+)
 @click.option("--per", type=click.Choice(["item", "user"]), help="Groups draw weights per item, or once per user.")
 @click.option("--runs", type=click.IntRange(min=1), help="Runs of every configuration.  [default: 10, quick 3]")
 @click.option(

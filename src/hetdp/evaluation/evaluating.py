@@ -56,7 +56,9 @@ _ENGINE = int.from_bytes(b"engine")
 #: The most items that the model and EASE relate to each other.
 _HEAD = 4096
 #: Seconds of one thread for the closed form, per cube of the items related; rough.
-_SECONDS_PER_CUBE = 1e-10
+_SECONDS_PER_CUBE = 2e-10
+#: Imports, and what is compiled or loaded at first use.
+_SECONDS_TO_START = 2.0
 
 _RIVALS = (PRIVATE_POPULARITY, HOLDER_POPULARITY)
 
@@ -146,8 +148,8 @@ class EvaluationPlan:
     def seconds(self, profiles: Profiles) -> float:
         """Return roughly how long it takes."""
         fits = self.runs * max(1, len(self.policy)) * len(self.levels)
-        closed_form = _SECONDS_PER_CUBE * min(_HEAD, profiles.n_items) ** 3 / self.threads
-        total = 0.0
+        closed_form = _SECONDS_PER_CUBE * min(_HEAD, profiles.n_items) ** 3  # hardly faster in threads
+        total = _SECONDS_TO_START
         if self.finds_neighbors:
             each = [self._neighbors(name, Fraction(1), 0).estimate(profiles).seconds for name in self.engines]
             total += fits * sum(each) + self.runs * each[0]

@@ -48,12 +48,8 @@ def mean_over_runs(values: Values, *, confidence: float = CONFIDENCE) -> MeanOve
     return MeanOverRuns(mean, mean - width, mean + width, runs)
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """Runs x epsilons of each group."""
-
-    recall: dict[str, Values]
-    met: Values
+#: Recall of each group: runs x epsilons.
+_Measured = dict[str, Values]
 
 
 class Measurements:
@@ -78,9 +74,9 @@ class Measurements:
         """Return the same with the first runs of each configuration only, by seed; what has fewer is left out."""
         found = Measurements((), {})
         found._found = {
-            key: _Measured({group: values[:runs] for group, values in one.recall.items()}, one.met[:runs])
+            key: {group: values[:runs] for group, values in one.items()}
             for key, one in self._found.items()
-            if len(one.met) >= runs
+            if len(one["all"]) >= runs
         }
         return found
 
@@ -89,17 +85,12 @@ class Measurements:
     ) -> Values | None:
         """Return the recall of each run, averaged over epsilons unless one is given; None if it was not measured."""
         found = self._found.get((data, configuration))
-        if found is None or group not in found.recall:
+        if found is None or group not in found:
             return None
-        values = found.recall[group]
+        values = found[group]
         if epsilon is None:
             return np.asarray(values.mean(axis=1), dtype=np.float64)
         return np.asarray(values[:, configuration.epsilons.index(epsilon)], dtype=np.float64)
-
-    def met(self, data: str, configuration: Configuration, epsilon: float) -> tuple[float, int]:
-        """Return how many distinct peers a node was compared with: mean, and largest in any run."""
-        values = self._found[data, configuration].met[:, configuration.epsilons.index(epsilon)]
-        return float(values[:, 0].mean()), int(values[:, 1].max())
 
     def average(
         self, data: str, configurations: Iterable[Configuration], *, group: str = "all", epsilon: float | None = None
@@ -115,11 +106,9 @@ class Measurements:
 def _gather(runs: list[Outcome]) -> _Measured:
     ordered = sorted(runs, key=lambda outcome: outcome.task.seed)
     groups = ordered[0].points[0].recall
-    recall = {
+    return {
         group: np.array([[point.recall[group] for point in outcome.points] for outcome in ordered]) for group in groups
     }
-    met = [[(point.met_mean or 0.0, point.met_max or 0) for point in outcome.points] for outcome in ordered]
-    return _Measured(recall, np.array(met, dtype=np.float64))
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ class SweepSettings:
 
     @classmethod
     def quick(cls) -> Self:
-        """Return a small sweep that still draws every figure, in less than a minute of one processor."""
+        """Return a small sweep that still draws every figure, in less than a minute of one processor once compiled."""
         return cls(
             runs=3,
             lower=(0.0, 0.5, 0.9),

@@ -7,11 +7,13 @@ from typing import Any
 from hetdp.experiments.figure_points import BY_OVERLAP, SAME, TAKING_PART, FigurePoint
 from hetdp.experiments.report.figures import Figure, Series
 
-__all__ = ["panel_chart", "styled", "whole_figure"]
+__all__ = ["follow_dark", "panel_chart", "styled", "whole_figure"]
 
 Specification = dict[str, Any]
 
 _INK, _MUTED, _LINE = "#22272e", "#5d6673", "#e3e6ea"
+#: What takes their place, and that of white paper, where readers prefer dark pages; series are readable on both.
+_DARK = {"white": "#14181d", _INK: "#e6eaf0", _MUTED: "#9aa5b3", _LINE: "#2d3540"}
 _GROUPS = ["all", TAKING_PART, "fundamentalists", "pragmatists", "unconcerned"]
 #: Short names of dashed lines, where the first word does not do.
 _LABELS = {BY_OVERLAP: "overlap", SAME: "same"}
@@ -194,6 +196,21 @@ def styled(specification: Specification) -> Specification:
             "title": {"fontSize": 12.5, "fontWeight": 600, "color": _INK, "anchor": "start", "offset": 8},
         },
     }
+
+
+def follow_dark(drawing: str) -> str:
+    """Return an SVG file whose ink and paper follow the preference for dark pages.
+
+    Examples
+    --------
+    >>> "prefers-color-scheme: dark" in follow_dark('<svg width="1"><rect fill="white"/></svg>')
+    True
+    """
+    rules = "".join(
+        f'[{what}="{light}"]{{{what}:{dark}}}' for light, dark in _DARK.items() for what in ("fill", "stroke")
+    )
+    head, tail = drawing.split(">", 1)
+    return f"{head}><style>@media (prefers-color-scheme: dark){{{rules}}}</style>{tail}"
 
 
 def whole_figure(

@@ -283,8 +283,8 @@ def method(evaluation: SweepEvaluation) -> list[str]:
         "variances, and are not shown."
     )
     loss = (
-        "Total loss: exact, epsilon for each of the other users as a recipient; gossip, epsilon times the largest "
-        "number of distinct peers that any node was compared with; sketch, epsilon once."
+        "Total loss: exact, epsilon for each of the other users as a recipient; gossip, the same, since any of them "
+        "may be compared with a node (how many were is in runs.csv); sketch, epsilon once."
     )
     work = f"{counted(evaluation.tasks, 'run')} took {evaluation.seconds:,.0f} seconds of one processor."
     return [protocol, scores, f"Averages over epsilon are over {levels}.", runs, bars, loss, work]

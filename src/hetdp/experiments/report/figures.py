@@ -111,8 +111,8 @@ FIGURES = (
     Figure(
         "engines_all",
         "Three engines, by what all observers together learn",
-        "The same runs by total loss: every other user as a recipient (exact), the most distinct comparisons of any "
-        "node (gossip), once (sketch). The upper dashed line is true neighbours by overlap.",
+        "The same runs by total loss: every other user as a recipient (exact) or in a comparison (gossip), once "
+        "(sketch). The upper dashed line is true neighbours by overlap.",
         "total loss",
         _ENGINES,
         log=True,

@@ -15,7 +15,7 @@ from hetdp.core.files import write_whole
 from hetdp.experiments.figure_points import BY_OVERLAP, TRUE, FigurePoint
 from hetdp.experiments.published_figures import published_source
 from hetdp.experiments.report import contents
-from hetdp.experiments.report.charts import panel_chart, styled, whole_figure
+from hetdp.experiments.report.charts import follow_dark, panel_chart, styled, whole_figure
 from hetdp.experiments.report.contents import SweepEvaluation
 from hetdp.experiments.report.figures import FIGURES, Figure, Series, differences, present_series, remarks
 from hetdp.experiments.report.verdict_table import tally, verdict_note, verdict_rows
@@ -76,7 +76,7 @@ def write_figures(evaluation: SweepEvaluation, folder: Path) -> list[Path]:
         rows = [panels[begin : begin + wide] for begin in range(0, len(panels), wide)]
         printed = any(point.published is not None for point in points)
         drawing = vl_convert.vegalite_to_svg(whole_figure(rows, series, published=printed))
-        for ending, text in (("svg", drawing), ("png", vl_convert.svg_to_png(drawing, scale=2.0))):
+        for ending, text in (("svg", follow_dark(drawing)), ("png", vl_convert.svg_to_png(drawing, scale=2.0))):
             path = folder / f"{figure.key}.{ending}"
             write_whole(path, text)
             written.append(path)
