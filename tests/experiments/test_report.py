@@ -13,10 +13,10 @@ from html import unescape
 import pytest
 
 from hetdp.experiments.evaluation import Outcome, Point
-from hetdp.experiments.figure_points import BY_OVERLAP, TAKING_PART, FigurePoint, figure_points
+from hetdp.experiments.figure_points import BY_OVERLAP, SAME, TAKING_PART, FigurePoint, figure_points
 from hetdp.experiments.measurements import GapClosed, Measurements
 from hetdp.experiments.report.charts import panel_chart, styled
-from hetdp.experiments.report.contents import answer, lead, numbers_csv
+from hetdp.experiments.report.contents import answer, lead, numbers_csv, summary
 from hetdp.experiments.report.figures import FIGURES, Series, present_series, remarks
 from hetdp.experiments.reproduction import reproduce
 from hetdp.experiments.rivals import beside_rivals
@@ -347,3 +347,18 @@ def test_every_number_as_csv():
         "figure,data,panel,series,x,recall,low,high,runs,published",
         "figure1,mine,,gossip,0.5,0.25,0.2,0.3,10,0.22",
     ]
+
+
+def test_the_report_begins_with_two_sentences_for_everybody(made, html):
+    first = unescape(re.search(r'<p class="lead">(.*?)</p>', html, re.DOTALL)[1])
+    assert first == summary(made.evaluation)
+    assert len(re.findall(r"[.?!](?: |$)", first)) == 2
+    assert not {"epsilon", "loss", "recall", "sketch", "%"} & set(re.findall(r"\w+|%", first))
+    assert "{" not in re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
+
+
+def test_the_same_people_for_everybody_are_in_every_figure(made, html):
+    (same,) = [point.recall for point in made.evaluation.points if point.data == "survey_like" and point.series == SAME]
+    for figure in FIGURES:
+        assert f'"recall": {round(same, 5)}' in json.dumps(charts_in(html)[f"chart-{figure.key}-0"])
+    assert answer(made.evaluation)["rows"][0]["cells"][1]["recall"] == f"{same:.3f}"

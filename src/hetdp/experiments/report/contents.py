@@ -106,11 +106,12 @@ def summary(evaluation: SweepEvaluation) -> str:
             (well if any(one.low >= WORKS and one.loss <= MODERATE for one in curve) else badly).append(data)
     found = "people whose profiles are blurred before anybody sees them still find others of similar taste"
     if well and badly:
-        first = f"On {listed(well)}, {found}, nearly as well as without any protection; on {listed(badly)} they do not."
+        but = f"on {listed(badly)} that is not certain, or costs most of the protection"
+        first = f"On {listed(well)}, {found}, nearly as well as without any protection; {but}."
     elif well:
         first = f"On {listed(well)}, {found}, nearly as well as without any protection."
     elif badly:
-        first = f"On {listed(badly)}, people whose profiles are well blurred do not find others of similar taste."
+        first = f"On {listed(badly)}, people whose profiles are well blurred may not find others of similar taste."
     else:
         first = "We looked for people of similar taste again as the paper did, with profiles that noise protects."
     mine = [verdict for verdict in evaluation.verdicts if not verdict.extended]
@@ -227,7 +228,7 @@ def answer(evaluation: SweepEvaluation) -> dict[str, Any]:
     note = (
         f"Recall: the share of a person's hidden items that their {k} neighbours have. It rewards coverage: the same "
         f"{k} people for everybody, chosen to hold most of what people have, are like nobody, so only what neighbours "
-        "find beyond them is likeness. {_people(evaluation.settings)} "
+        f"find beyond them is likeness. {_people(evaluation.settings)} "
         "Loss is that of an item of weight 1; an item of weight v loses v times as much, an item of weight 0 nothing. "
         "Gossip ranks by cosine, as in the paper, so its way ends at true neighbours by cosine. Published sketches are "
         "ranked by overlap, so theirs ends at true neighbours by overlap."
