@@ -105,7 +105,7 @@ class PrivateNeighbors(Estimator):
     simulated_
         Whether the noise came from a seed.
     report_
-        What the engine has to say about itself, as a dict of plain values.
+        What the engine has to say about itself, as a dict of plain values; what no promise covers is under "private".
     user_ids_, item_ids_, n_features_in_
         The users, the items that may be named, and how many those are. Lists of people need no names: private ones are
         chosen when `recommend` first needs them, and there are none before (sketches need them for `fit`).
