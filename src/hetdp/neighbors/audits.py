@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.guarantee import Guarantee
-from hetdp.auditing.mutants.base import Mutant, behind, narrower
+from hetdp.auditing.mutants.base import Mutant, behind, narrower, told_otherwise
 from hetdp.auditing.registry import Case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors import recommending, scores
+from hetdp.neighbors import catalogue, recommending, scores
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.audit_crowd import ITEMS, WEIGHTS, without
 from hetdp.neighbors.engines.base import Fitted
@@ -60,6 +60,8 @@ _SKETCHED, _SKETCH_FITS = 180, 20
 _WATCHING, _WATCHED = 100, 100
 #: Stands for the score of somebody whom a node has not met.
 _UNMET = -99.0
+#: Items that a few people have, where names are private, and a delta at which some of them are named.
+_NAMED, _DELTA = 6_000, 0.01
 _SAMPLES = {"exact": 60_000, "gossip": 30_000, "sketch": 20_000}
 
 
@@ -157,7 +159,7 @@ def _public_sizes(random_state: RandomState) -> list[Reached]:
     return [Reached("scores", model.kneighbors()[0].ravel() * model.guarantee_.per_recipient)]
 
 
-def _sketch(random_state: RandomState) -> list[Reached]:
+def _sketch(random_state: RandomState, *, names: str = "given") -> list[Reached]:
     """Look at sketches as people read them with one item each, who tell a bit that is set by its higher score."""
     half = _SKETCHED // 2
     readers, items = np.arange(_SKETCHED), np.arange(_SKETCHED)
@@ -172,13 +174,13 @@ def _sketch(random_state: RandomState) -> list[Reached]:
     )
     stream, rare_ones, relaxed_ones = as_stream(random_state), [], []
     for _ in range(_SKETCH_FITS):
-        model = _model(profiles, stream, engine="sketch", epsilon=2.0)
+        model = _model(profiles, stream, engine="sketch", epsilon=2.0, catalogue=names, delta=_DELTA)
         scored, indices = (part[:_SKETCHED] for part in model.kneighbors())
         shown = np.zeros((_SKETCHED, profiles.n_users), dtype=np.bool_)
         np.put_along_axis(shown, indices.astype(np.int64), scored > (scored[:, :1] + scored[:, -1:]) / 2, axis=1)
         rare_ones += [shown[:, :_SKETCHED][~np.eye(_SKETCHED, dtype=np.bool_)], ~shown[:, strict].ravel()]
         relaxed_ones.append(shown[:, relaxed].ravel())
-    epsilon = model.guarantee_.amount
+    epsilon = model.guarantee_.amount - float(model.levels().names)  # names take their part, bits have the rest
     rare = 1 / (1 + math.exp(epsilon))
     chance = rare * math.exp(epsilon * _PART)
     return [
@@ -242,6 +244,26 @@ def _recommended(random_state: RandomState, *, engine: str = "exact", rounds: in
     ]
 
 
+def _names(random_state: RandomState, *, engine: str) -> list[Reached]:
+    """Look at which items are named that three or four people have: by `fit` with sketches, else by `recommend`."""
+    parts, n_users = [], 40
+    for owners in (3, 4):
+        items = np.repeat(np.arange(_NAMED), owners)
+        users = (np.tile(np.arange(owners), _NAMED) + items) % n_users
+        profiles = Profiles.from_pairs(users, items, np.ones(items.size), user_ids=np.arange(n_users))
+        model = PrivateNeighbors(1, n_voters=1, epsilon=10, engine=engine, delta=_DELTA, random_state=random_state)
+        asked = {"epsilon": 5} if engine != "sketch" else {}
+        named = np.unique(np.asarray(model.fit(profiles).recommend(_NAMED, **asked)["item"], dtype=np.int64))
+        level = float(model.levels(*asked.values()).names)
+        found = np.zeros(_NAMED, dtype=np.bool_)
+        found[named] = True
+        bound = math.log((math.expm1(level) / model.guarantee_.delta + 2) / 2)
+        chance = (math.exp(owners * level - bound) - math.exp(-bound)) / (2 * -math.expm1(-bound))
+        # Noise is drawn in steps of 1/255 of a person, and the bound is rounded up to one.
+        parts.append(Reached(f"names that {owners} people have", found, "coins", chance, slack=0.02))
+    return parts
+
+
 def _grown(before: Guarantee, after: Guarantee) -> tuple[float, float]:
     """Return by how much a promise has grown: for each recipient, and once for all."""
     return after.per_recipient - before.per_recipient, after.shared - before.shared
@@ -263,6 +285,9 @@ FRONT_DOORS: dict[str, FrontDoor] = {
     "PrivateNeighbors.kneighbors, exact, public sizes": _public_sizes,
     "PrivateNeighbors.kneighbors, gossip": _gossip,
     "PrivateNeighbors.kneighbors, sketch": _sketch,
+    "PrivateNeighbors.kneighbors, sketch, private names": partial(_sketch, names="private"),
+    "PrivateNeighbors.recommend, sketch, private names": partial(_names, engine="sketch"),
+    "PrivateNeighbors.recommend, exact, private names": partial(_names, engine="exact"),
     "PrivateNeighbors.recommend, exact": _recommended,
     "PrivateNeighbors.recommend, gossip": partial(_recommended, engine="gossip", rounds=4),
 }
@@ -381,6 +406,24 @@ MUTANTS: Sequence[Mutant] = (
         "gossip with noise 2 % too small",
         gossip,
         laplace_tables=narrower(_TWO_PERCENT),
+    ),
+    behind(
+        FRONT_DOORS["PrivateNeighbors.recommend, exact, private names"],
+        "names at the full level of recommendations",
+        catalogue,
+        chosen_names=told_otherwise(epsilon=lambda level: 5 * level),
+    ),
+    behind(
+        FRONT_DOORS["PrivateNeighbors.recommend, sketch, private names"],
+        "names of sketches at ten times delta",
+        catalogue,
+        chosen_names=told_otherwise(delta=lambda delta: 10 * delta),
+    ),
+    behind(
+        FRONT_DOORS["PrivateNeighbors.kneighbors, sketch, private names"],
+        "sketches of neighbours at the full level, beside names",
+        sketch,
+        Sketches=told_otherwise(epsilon=lambda level: level * Fraction(10, 9)),
     ),
     behind(_sketch, "sketches 2 % too sharp", sketch, Sketches=_sharper_bits),
 )

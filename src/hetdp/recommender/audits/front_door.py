@@ -158,8 +158,8 @@ _PRIVATE_MATRIX = FRONT_DOORS["PrivateRecommender.fit, matrix, private names"]
 MUTANTS: Sequence[Mutant] = (
     behind(_sketched, "sketches of the crowd 3 % too sharp", crowd, SketchLearning=_sharper),
     behind(_named, "sketches at the full level, beside names", ModelSettings, model_epsilon=_all_of("epsilon")),
-    behind(_named, "names at twice their level", names, choose=told_otherwise(epsilon=_twice)),
-    behind(_named, "names at ten times delta", names, choose=told_otherwise(delta=lambda delta: 10 * delta)),
+    behind(_named, "names at twice their level", names, chosen_names=told_otherwise(epsilon=_twice)),
+    behind(_named, "names at ten times delta", names, chosen_names=told_otherwise(delta=lambda delta: 10 * delta)),
     behind(_PRIVATE_MATRIX, "a matrix at the full level, beside names", ModelSettings, model_rho=_all_of("rho")),
     behind(_matrix, "pairs at the full level, beside counts", matrix, noisy_sums=_sums_at(pairs=Fraction(20, 19))),
     behind(_matrix, "counts at twice their level", matrix, noisy_sums=_sums_at(counts=Fraction(2))),
