@@ -17,7 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.core.vectors import constant, is_constant
 
-__all__ = ["Real", "finite", "float_up", "float_vector", "fraction", "not_negative", "one_of", "positive", "whole"]
+__all__ = [
+    "Real",
+    "chance",
+    "finite",
+    "float_up",
+    "float_vector",
+    "fraction",
+    "not_negative",
+    "one_of",
+    "positive",
+    "whole",
+]
 
 #: A public number. Fractions are kept exact all the way into the noise.
 Real = SupportsFloat | SupportsIndex | Fraction
@@ -59,6 +70,16 @@ def fraction(name: str, value: object) -> Fraction:
     """Return the positive number `value` as the exact fraction it stands for."""
     number = positive(name, value)
     return Fraction(value) if isinstance(value, numbers.Rational) else Fraction(number)
+
+
+def chance(name: str, value: object) -> Fraction:
+    """Return a delta, the chance of a worse loss, as the exact fraction in (0, 1) it stands for."""
+    exact = fraction(name, value)
+    if exact >= 1:
+        raise InvalidInput(
+            f"{name} must be below 1, and far below one in the number of people. Got {float(exact):g} instead."
+        )
+    return exact
 
 
 def whole(name: str, value: object, *, minimum: int) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee, Ledger
 from hetdp.accounting.label import Label, LabelOptions
 from hetdp.accounting.tally import Tally, charge
-from hetdp.core.checks import Real, fraction, one_of, whole
+from hetdp.core.checks import Real, chance, fraction, one_of, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
@@ -35,7 +35,6 @@ from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
 from hetdp.sketching.law import USUAL_TUNING
 from hetdp.sketching.significance import SIGNIFICANT
 from hetdp.sketching.tuning import Tuning, as_tuning
-from hetdp.tables.keys import UnknownKeys
 from hetdp.tables.names import CATALOGUES
 
 __all__ = ["PrivateNeighbors"]
@@ -474,7 +473,7 @@ class PrivateNeighbors(Estimator):
 
     def _split(self, engine: Engine, score: Score, epsilon: Fraction, catalogue: str) -> _Split:
         """Return how levels are split, with recommendations at whatever level."""
-        delta = fraction("delta", UnknownKeys(self.delta).delta) if catalogue == "private" else Fraction(0)
+        delta = chance("delta", self.delta) if catalogue == "private" else Fraction(0)
         sizes = score.size_epsilon(epsilon, self.sizes)
         return partial(engine.levels, epsilon - sizes, sizes, names_delta=delta)
 

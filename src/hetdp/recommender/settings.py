@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hetdp.accounting.composition import rho_of_epsilon_delta
-from hetdp.core.checks import fraction, one_of, whole
+from hetdp.core.checks import chance, fraction, one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.tables.names import CATALOGUES, NAMES_SHARE, check_names
 
@@ -44,8 +44,7 @@ class ModelSettings:
     def __post_init__(self) -> None:
         if not _LEAST_EPSILON <= fraction("epsilon", self.epsilon) <= _MOST_EPSILON:
             raise InvalidInput(f"epsilon must be from 1e-9 to 1e9. Got {float(self.epsilon):g} instead.")
-        if fraction("delta", self.delta) >= 1:
-            raise InvalidInput(f"delta must be below 1. Got {float(self.delta):g} instead.")
+        chance("delta", self.delta)
         for name, choices in (("release", RELEASES), ("unit", UNITS), ("catalogue", CATALOGUES)):
             one_of(name, getattr(self, name), choices)
         whole("n_head", self.n_head, minimum=1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from hetdp.core.checks import Real, fraction, whole
+from hetdp.core.checks import Real, chance, fraction, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.noise.laplace import MAXIMUM_SCALE
@@ -37,8 +37,7 @@ class UnknownKeys:
     delta: Real
 
     def __post_init__(self) -> None:
-        if fraction("delta", self.delta) >= 1:
-            raise InvalidInput(f"delta must be below 1, and far below one in the number of people. Got {self.delta!r}.")
+        chance("delta", self.delta)
 
 
 def unknown_keys(delta: Real = 1e-9) -> UnknownKeys:

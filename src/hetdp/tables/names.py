@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.checks import Real, fraction
+from hetdp.core.checks import Real, chance
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.profiles.coded import WEIGHT_STEPS
 from hetdp.profiles.reading.identifiers import Ids, whole_numbers
-from hetdp.tables.keys import UnknownKeys, choose, threshold
+from hetdp.tables.keys import choose, threshold
 
 __all__ = [
     "CATALOGUES",
@@ -43,7 +43,7 @@ OTHERS = "everybody but the holder of the profiles, together, whatever else they
 
 def check_names(epsilon: Fraction, delta: Real) -> None:
     """Refuse levels of names at which noise would be cut off far inside its scale, which is slow to draw."""
-    if epsilon < fraction("delta", UnknownKeys(delta).delta):
+    if epsilon < chance("delta", delta):
         raise InvalidInput(
             "epsilon must not be so far below delta where names are private. Got "
             f"{float(epsilon):g} for names and {float(delta):g} instead. Give a catalogue."
