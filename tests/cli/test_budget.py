@@ -172,3 +172,10 @@ def test_the_history_says_what_was_asked(tmp_path, people, run):
     ]
     code, _, err = run("release", table, *RELEASE, *options[:-2])
     assert (code, "--id-column must be given: the ledger was made with ids" in err) == (3, True)
+
+
+def test_what_weight_1_has_paid_counts_releases_of_rows_too(people, tmp_path, run):
+    path = tmp_path / "ledger.db"
+    assert run("release", people(range(9)), *RELEASE, "--epsilon", 1.5, "--ledger", path)[0] == 0
+    shown = json.loads(run("budget", path, "--json")[1])
+    assert (shown["total_of_weight_1"], shown["private"]["spent_max"]) == (1.5, 0.75)

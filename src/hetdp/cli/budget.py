@@ -76,6 +76,9 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
 
 def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
     """Return what follows from the releases alone, whoever is in the ledger."""
+    from hetdp.accounting.label import Spending
+
+    spent = Spending.of(ledger).spent
 
     def up(value: float) -> float | None:
         return rounded(value, digits, up=True)
@@ -88,7 +91,7 @@ def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
         "against": ledger.adversary,
         "unit": ledger.unit,
         "releases": len(ledger.history),
-        "total_of_weight_1": up(ledger.total),
+        "total_of_weight_1": None if math.isinf(spent) else up(spent),
         **_limits(ledger, down),
         "weights_spent": up(ledger.weights_spent),
         "weights_limit": down(ledger.weights_limit),

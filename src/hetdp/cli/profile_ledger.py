@@ -11,7 +11,6 @@ import click
 from hetdp.cli.budget import rounded
 from hetdp.cli.output import DEFAULT_LIMITS, several
 from hetdp.core.errors import BudgetExhausted, DataError
-from hetdp.mechanisms.plan import float_up
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger
@@ -113,13 +112,16 @@ class ProfileLedger:
         return {"ledger": {**self._told(ledger, promise), "left": _down(ledger.left)}}
 
     def _told(self, ledger: "Ledger", promise: "Guarantee") -> dict[str, Any]:
+        from hetdp.accounting.composition import loss_of, steps_of
+
         colluders = ledger.colluders or 1
+        charge = loss_of(steps_of(float(promise.level(colluders)), promise.unit, wanted=ledger.unit))
         return {
             "file": str(self.ledger_path),
             "against": ledger.adversary,
             "colluders": colluders,
-            "unit": promise.unit,
-            "charge": float_up(promise.level(colluders)),
+            "unit": ledger.unit,
+            "charge": charge,
             "total": rounded(ledger.total, _DIGITS, up=True),
             "limit": ledger.limit,
             "delta_spent": rounded(ledger.delta_spent, _DIGITS, up=True),
