@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.experiments.claims import Claim, Mixes
+from hetdp.experiments.claims import Claim, Mixes, claims_about
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.datasets.prepared import DataSet
 from hetdp.experiments.evaluation import Outcome, Point
@@ -376,3 +376,20 @@ def test_averages_are_over_epsilons_and_configurations():
 
 def test_mixes_in_words():
     assert Mixes(9, 7, of=10, needed=10).text == "ours in 9 of 10 mixes, the published points in 7"
+
+
+def test_what_a_claim_needs_is_enough_to_know_it():
+    """Else a verdict would stay open for want of runs that nobody asked for."""
+    data = DataSet("made", None, "mark", "delicious", published_for("delicious"))
+    outcomes = [
+        Outcome(
+            task, tuple(Point(e, as_in_the_paper(task.configuration)) for e in task.configuration.epsilons or (1,)), 0
+        )
+        for task in plan_tasks(dataclasses.replace(SETTINGS, runs=2), {"made": "mark"})
+    ]
+    claims = list(claims_about(Measurements(outcomes, {"mark": "made"}), SETTINGS, data))
+    assert len(claims) == 19
+    for claim in claims:
+        needed = [one for one in outcomes if one.task.configuration in claim.needs]
+        found = claims_about(Measurements(needed, {"mark": "made"}), SETTINGS, data)
+        assert (claim.conclusion, claim.text) in {(one.conclusion, one.text) for one in found}

@@ -140,7 +140,7 @@ class _Claims:
         elif said is not None and low is not None:
             holds = said > 0
         size = None if said is None else as_published(said, gap or 0.0)
-        return Claim(key, self._data, text, values, tuple(needs), low, high, said, holds, size, mixes)
+        return Claim(key, self._data, text, values, (*self._ends, *needs), low, high, said, holds, size, mixes)
 
     def _sliced(self, lower: float) -> list[Configuration]:
         return [one for one in self._main if isinstance(one.weights, SliceRule) and one.weights.lower == lower]
@@ -170,7 +170,7 @@ class _Claims:
                     said = sign * (printed[lower] - ((self._published.random or 0.0) + self._published.gap / 2))
                 side = "above" if sign > 0 else "below"
                 text = f"from {lower:g}: {side} the middle between random and true neighbours by"
-                yield self._claim(key, text, sign * (runs - middle), [*used[lower], *self._ends], said)
+                yield self._claim(key, text, sign * (runs - middle), used[lower], said)
 
     def _slices(self, gap: Values) -> Iterator[Claim]:
         for lower, key, sign in ((0.5, "slices", 1), (0.9, "slices", 1), (0.0, "fall", -1)):
@@ -187,7 +187,7 @@ class _Claims:
             change = _difference(printed.get((lower, many)), printed.get((lower, few)))
             said = None if change is None else sign * change
             text = f"from {lower:g}: {few} to {many} slices{', fall' if sign < 0 else ''}"
-            needs = [rules[few], rules[many], *self._ends]
+            needs = [rules[few], rules[many]]
             if key == "fall":
                 yield self._claim(key, text, before - after, needs, said)
                 continue
@@ -226,7 +226,7 @@ class _Claims:
     def _cross_check(
         self, key: str, text: str, values: Values, mixes: _Used, *, low: float | None = 0.0, high: Values | None = None
     ) -> Claim:
-        needs = (*mixes, *self._references(mixes))
+        needs = (*self._ends, *mixes, *self._references(mixes))
         return Claim(key, self._data, text + _CROSS_CHECK, values, needs, low, high, counts=False)
 
     def _said(self, mixes: _Used, better: str, worse: str) -> list[float]:
@@ -275,7 +275,7 @@ class _Claims:
             points = self._published.by_groups
             said = _difference(points.get((few_pragmatists, group, few)), points.get((few_pragmatists, group, many)))
             text = f"loss of the {group}, {few:.0%} to {many:.0%} fundamentalists"
-            high, needs = HARDLY * gap, [first, last, *self._ends]
+            high, needs = HARDLY * gap, [first, last]
             yield self._claim("punished", text, before - after, needs, said, low=None, high=high, margin=HARDLY)
             if costs[0] is not None and costs[1] is not None:
                 yield self._cross_check("punished", text, costs[0] - costs[1], [first, last], low=None, high=high)
