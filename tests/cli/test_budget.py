@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hetdp.accounting import Ledger
-from hetdp.cli.budget import rounded
+from hetdp.cli.output import rounded
 
 RELEASE = ["--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80", "--weight-column", "privacy"]
 

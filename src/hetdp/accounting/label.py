@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hetdp.accounting.guarantee import Guarantee
     from hetdp.accounting.ledger.ledger import Ledger
 
-__all__ = ["SCHEMA", "SCHEMA_VERSION", "Label", "LabelOptions", "Odds", "Spending", "left_of", "posterior"]
+__all__ = ["SCHEMA", "SCHEMA_VERSION", "Label", "LabelOptions", "Odds", "Spending", "posterior", "what_is_left"]
 
 #: Of the JSON form. The number is raised when a key changes its meaning or goes.
 SCHEMA, SCHEMA_VERSION = "hetdp privacy label", 1
@@ -128,7 +128,7 @@ class Spending:
         steps = [steps_of(amount, unit, wanted=ledger.unit) for amount, unit in levels if amount is not None]
         spent = loss_of(sum(steps)) if len(steps) == len(levels) else math.inf
         limit = ledger.limit
-        left = None if limit is None or math.isinf(limit) else left_of(limit, spent)
+        left = None if limit is None or math.isinf(limit) else what_is_left(limit, spent)
         return cls(ledger.unit, spent, ledger.delta_spent, left, ledger.adversary)
 
 
@@ -448,7 +448,7 @@ def _of_rho(rho: float, delta: float) -> float:
     return float(epsilon_delta_of_rho(rho, delta))
 
 
-def left_of(limit: float, spent: float) -> float:
+def what_is_left(limit: float, spent: float) -> float:
     """Return what is left of a limit, rounded down."""
     if spent >= limit:
         return 0.0

@@ -3,13 +3,22 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import Voice, output_options, plain, print_facts, print_json, print_private, print_rows, several
+from hetdp.cli.output import (
+    Voice,
+    output_options,
+    plain,
+    print_facts,
+    print_json,
+    print_private,
+    print_rows,
+    rounded,
+    several,
+)
 from hetdp.core.words import counted
 
 if TYPE_CHECKING:
@@ -230,20 +239,6 @@ def _items(ledger: "Ledger", digits: int) -> list[dict[str, Any]]:
         }
         for label, limit, spent, remaining in figures
     ]
-
-
-def rounded(value: float, digits: int, *, up: bool) -> float | None:
-    """Return a figure with so many digits, never to the nearest; None for infinity, which JSON does not have.
-
-    Examples
-    --------
-    >>> rounded(1 / 3, 3, up=True), rounded(2 / 3, 3, up=False), rounded(0.1, 3, up=True)
-    (0.334, 0.666, 0.1)
-    """
-    if not math.isfinite(value):
-        return None
-    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    return float(context.create_decimal(repr(value)))
 
 
 def _told(entry: "Entry") -> dict[str, Any]:

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -50,6 +51,7 @@ __all__ = [
     "print_private",
     "print_promise",
     "print_rows",
+    "rounded",
     "say_ledger",
     "several",
     "threads_option",
@@ -322,6 +324,20 @@ def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ..
     for row in rows:
         table.add_row(*map(Text, row))  # not markup: a name may hold brackets
     Console().print(table)
+
+
+def rounded(value: float, digits: int, *, up: bool) -> float | None:
+    """Return a figure with so many digits, never to the nearest; None for infinity, which JSON does not have.
+
+    Examples
+    --------
+    >>> rounded(1 / 3, 3, up=True), rounded(2 / 3, 3, up=False), rounded(0.1, 3, up=True)
+    (0.334, 0.666, 0.1)
+    """
+    if not math.isfinite(value):
+        return None
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return float(context.create_decimal(repr(value)))
 
 
 def several(protects: str) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
-from hetdp.cli.budget import rounded
-from hetdp.cli.output import DEFAULT_LIMITS, several
+from hetdp.cli.output import DEFAULT_LIMITS, rounded, several
 from hetdp.core.errors import BudgetExhausted, DataError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from hetdp.accounting.guarantee import Guarantee, in_digits
-from hetdp.accounting.label import Label, LabelOptions, Spending, left_of
+from hetdp.accounting.label import Label, LabelOptions, Spending, what_is_left
 from hetdp.core.errors import DataError
 from hetdp.core.words import duration
 from hetdp.mechanisms.plan import float_up
@@ -256,7 +256,7 @@ class NodeHandle:
             "epsilon", float_up(network.epsilon), "values", added, EVERYBODY, trust="local", remarks=(again,)
         )
         titled: LabelOptions = {"title": f"A node of the network {network.name}", **options}
-        spending = Spending("epsilon", spent, 0.0, left_of(limit, spent), EVERYBODY)
+        spending = Spending("epsilon", spent, 0.0, what_is_left(limit, spent), EVERYBODY)
         how = "one noisy sketch of the own list per epoch"
         return Label.of(promise, mechanism=how, spending=spending, **titled)
 

@@ -372,7 +372,10 @@ def _unpacked(row: Sequence[bytes], size: int, *, labelled: bool) -> Accounts:
 
 def _write_state(connection: sqlite3.Connection, chain: bytes, totals: Totals, heads: _Heads) -> bytes:
     """Replace the totals and return the checksum over everything."""
-    told = json.dumps({name: getattr(totals, name) for name in _TOTALS} | {"labelled": heads.labelled})
+    kept = {name: getattr(totals, name) for name in _TOTALS}
+    if totals.colluders is None:  # only ledgers of profiles have them; others stay as they were
+        del kept["colluders"]
+    told = json.dumps(kept | {"labelled": heads.labelled})
     checksum = _checksum(chain, told, heads)
     connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?)", (checksum, chain, told))
     return checksum
