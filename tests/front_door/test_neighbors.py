@@ -3,7 +3,7 @@
 import pytest
 
 from front_door.doors import assert_kept, assert_seen, assert_spared, by_name, twins
-from hetdp.neighbors.audits import FRONT_DOORS, MUTANTS, audit_cases
+from hetdp.neighbors.audits.front_door import FRONT_DOORS, MUTANTS, audit_cases
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import SCORES
 

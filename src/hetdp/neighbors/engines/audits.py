@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hetdp.auditing.mutants.base import Mutant
 from hetdp.auditing.registry import Case, replay_case, statistical_case
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors.engines import ENGINES, audit_names
+from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.audit_crowd import EPSILON, WEIGHTS, Subject, population, without
 from hetdp.neighbors.recommending import Votes, vote_selection
 from hetdp.profiles.holdings import Holdings
@@ -34,7 +34,7 @@ def audit_cases(size: str) -> list[Case]:
             # The item of weight 0 must leave every bit as it was.
             replay_case(name, subject, adjacent=without([1]), limits={1: 0.0}),
         ]
-    return [*cases, *audit_names.audit_cases(size)]
+    return cases
 
 
 def _recommended_items(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
@@ -55,4 +55,4 @@ SUBJECTS: dict[str, Subject] = {
 } | {"recommendations, votes": _recommended_items}
 
 #: The engines, broken on purpose.
-MUTANTS: Sequence[Mutant] = [mutant for module in (*_OF_ENGINES, audit_names) for mutant in module.MUTANTS]
+MUTANTS: Sequence[Mutant] = [mutant for module in _OF_ENGINES for mutant in module.MUTANTS]
