@@ -16,7 +16,7 @@ from hetdp.experiments.paper_claims import CONCLUSIONS
 from hetdp.experiments.published_figures import PAPER_SETS, PUBLISHED_MIXES, published_for
 from hetdp.experiments.report.verdict_table import tally
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
-from hetdp.experiments.verdicts import Check, Verdict, _check, judge_claims, unsettled
+from hetdp.experiments.verdicts import Check, Verdict, _check, _size, judge_claims, unsettled
 from hetdp.experiments.weight_rules import GROUPS, GroupRule, SameRule, SliceRule
 
 SETTINGS = SweepSettings(data=("made",), runs=10, extras=False, per=("item",))
@@ -152,6 +152,23 @@ def test_a_conclusion_about_several_numbers_is_refuted_by_one_that_fails(outcome
 )
 def test_a_size_that_is_not_as_published_decides_unless_others_are(sizes, word):
     assert verdict_of(*(("holds", size) for size in sizes)).size == word
+
+
+@pytest.mark.parametrize(
+    ("published", "ours", "word"),
+    [
+        (-0.2, -0.01, "smaller"),  # a fall that is hardly one
+        (-0.2, -0.9, "larger"),
+        (-0.2, 0.3, "opposite"),
+        (0.2, -0.3, "opposite"),
+        (0.2, 0.01, "smaller"),
+        (0.2, 0.3, "as published"),
+    ],
+)
+def test_sizes_are_compared_without_their_signs(published, ours, word):
+    low, high = sorted((published / 2, published * 2))
+    claim = Claim("close", "made", "x", ours + np.array([-1e-4, 1e-4] * 50), published=published, size=(low, high))
+    assert _size(claim, mean_over_runs(claim.values)) == word
 
 
 def verdict_of(*words):

@@ -97,7 +97,7 @@ CONCLUSIONS = (
     ),
     Conclusion(
         "fall",
-        "With weights from 0, recall falls as slices are added, and much.",
+        "With weights from 0, recall falls as slices are added.",
         "but has significant impact on the situation in which [the lower end is 0], for which the utility decreases as "
         "the number of slices increases",
         _SAME_ATTITUDE,

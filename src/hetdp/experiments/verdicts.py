@@ -26,7 +26,7 @@ ERROR_RATE = 0.05
 #: Every word a verdict on a direction can be.
 DIRECTIONS = ("confirmed", "in part", "open", "refuted", "not tested")
 #: Every word a verdict on a size can be; nothing if nothing is published.
-SIZES = ("as published", "smaller", "larger", "in part", "open", "")
+SIZES = ("as published", "smaller", "larger", "opposite", "in part", "open", "")
 #: Runs that differ by less than this do not differ: rounding of means.
 _NO_SPREAD = 1e-12
 
@@ -45,7 +45,7 @@ class Check:
         Its direction: "holds", "fails", "open"; "in part" if it holds on average, but in too few mixes; "not tested" if
         all runs give the same number, so that they say nothing about spread; "shown" if nothing is asked.
     size
-        "as published", "smaller", "larger", "open", or "" if nothing is published.
+        "as published", "smaller", "larger", "opposite" (of the other sign), "open", or "" if nothing is published.
     """
 
     claim: Claim
@@ -105,7 +105,7 @@ class Verdict:
         found = {check.size for check in self.deciding} - {""}
         if len(found) <= 1:
             return next(iter(found), "")
-        differing = found & {"smaller", "larger"}
+        differing = found & {"smaller", "larger", "opposite"}
         if not differing:
             return "open"
         return differing.pop() if len(found - {"open"}) == 1 else "in part"
@@ -197,11 +197,14 @@ def _size(claim: Claim, found: MeanOverRuns) -> str:
     if claim.size is None:
         return ""
     low, high = claim.size
-    if found.high < low:
-        return "smaller"
-    if found.low > high:
-        return "larger"
-    return "as published" if low <= found.low and found.high <= high else "open"
+    if low <= found.low and found.high <= high:
+        return "as published"
+    if low <= found.high and found.low <= high:
+        return "open"
+    sign = -1 if (claim.published or 0.0) < 0 else 1  # a fall of 0.1 is smaller than one of 0.2
+    if max(sign * found.low, sign * found.high) < 0:
+        return "opposite"
+    return "smaller" if sign * found.mean < sign * (claim.published or 0.0) else "larger"
 
 
 def _spreadless(values: NDArray[np.float64]) -> bool:
