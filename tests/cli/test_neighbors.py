@@ -54,7 +54,7 @@ class TestNeighbors:
         assert "rough" in err
         assert "stand out" in err
         total = 29 * level if engine == "gossip" else level  # in so many cycles everybody meets everybody
-        assert f"exp({total} * v_i)" in " ".join(out.split())
+        assert f"guarantee: epsilon = {total} " in " ".join(out.split())
         table = parquet.read_table("found.parquet")
         assert table.column_names == ["user", "neighbor", "score", "significance"]
         rows = table.to_pylist()
@@ -216,7 +216,7 @@ class TestRecommend:
         assert f"Epsilon {level} {'per comparison' if engine == 'gossip' else 'in all'}" in err
         assert "An item of weight v pays" not in err  # what neighbours alone cost would confuse
         if engine != "gossip":
-            assert f"exp({level} * v_i)" in " ".join(out.split())
+            assert f"guarantee: epsilon = {level} " in " ".join(out.split())
         table = parquet.read_table("items.parquet")
         assert table.column_names == ["user", "item", "score"]
         first = {row["user"]: row["item"] for row in table.to_pylist()}

@@ -314,7 +314,8 @@ class Label:
         if promise.adjacent.startswith("adding"):
             kind = "added"
         else:
-            kind = "replaced" if promise.adjacent.startswith("replacing") else "present"
+            kinds = {"replacing": "replaced", "a change": "changed"}
+            kind = next((kind for start, kind in kinds.items() if promise.adjacent.startswith(start)), "present")
         return _QUESTIONS.get((promise.protected, kind), _QUESTIONS[promise.protected, "present"])
 
     @property
@@ -403,6 +404,7 @@ _QUESTIONS: Mapping[tuple[str, str], str] = {
     ("row", "replaced"): "which of two values one row about you has",
     ("person", "present"): "whether you are in the data at all",
     ("person", "replaced"): "which of two sets of data is yours",
+    **{(protected, "changed"): "something about you that was asked for" for protected in ("item", "row", "person")},
 }
 
 

@@ -86,8 +86,18 @@ def _sections(label: Label) -> Iterator[tuple[str, list[str]]]:
     together = "What goes together adds up" + (": see the last row." if label.items > 1 else ".")
     yield "What it does not stop", [f"{_NOT_STOPPED} {together}"]
     given_away = [_GIVEN_AWAY] if promise.names_given_away else []
-    if given_away or promise.remarks:
-        yield "What else to know", [*given_away, *promise.remarks]
+    told = [*given_away, *_about_dials(label), *promise.remarks]
+    if told:
+        yield "What else to know", told
+
+
+def _about_dials(label: Label) -> Iterator[str]:
+    """Yield how well it is hidden which dial somebody has chosen, where the promise says so and it costs more."""
+    promise = label.guarantee
+    if promise.protects == "weights" or promise.weights_amount is None or promise.unit != "epsilon":
+        return
+    right = _people(posterior(50, promise.weights_amount))
+    yield f"Your dials are a secret, too. About which of two dials you chose, a reader would be right about {right}."
 
 
 def _readers(label: Label) -> Iterator[str]:

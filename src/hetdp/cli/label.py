@@ -22,7 +22,10 @@ _FORMATS = {".txt": "text", ".html": "html", ".svg": "svg", ".json": "json"}
 _MOST_BYTES = 1 << 28
 #: How files of a kind begin.
 _LEDGER, _MODEL, _PARQUET = b"SQLite format 3\x00", b"PK\x03\x04", b"PAR1"
-_NO_PROMISE = "SOURCE must carry a guarantee of hetdp: a file of --json or -o, a model, a ledger or a folder of a node."
+_NO_PROMISE = (
+    "SOURCE must carry a guarantee of hetdp: what --json printed, a .json or .parquet file of -o (.csv carries none), "
+    "a model, a ledger or a folder of a node."
+)
 
 
 @click.command(short_help="Say what a promise means, on a card for people.")

@@ -232,6 +232,11 @@ class LearnCommand:
         """Return the model, learned from everybody in the data, and what that was charged to a ledger."""
         model = self.model()
         promised = model.promise()
+        if self.catalogue == "private":
+            people = counted(model.people_to_be_named(), "person", "people")
+            self.voice.note(
+                f"An item is named if about {people} count it in full; --catalogue lists what all may know."
+            )
         with self.ledger.opened(promised) as ledger:
             if ledger is not None:
                 ledger.preview_profiles(promised)  # refused before anything is read

@@ -24,6 +24,7 @@ from hetdp.cli.output import (
     print_facts,
     print_json,
     print_private,
+    print_promise,
     threads_option,
     tuning_option,
 )
@@ -289,7 +290,9 @@ class SearchCommand:
             return
         if self.output is None:
             rows.show(f"The first {SHOWN} {what}")
-        print_facts("", {"guarantee": guarantee.text, **in_words(charged)})
+        print_promise(guarantee, in_full="--json, and in a .parquet file")
+        if charged:
+            print_facts("", in_words(charged))
         print_private(
             {
                 what: f"{rows.n_rows:,} for {counts['users']:,} users",

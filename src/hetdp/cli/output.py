@@ -29,7 +29,7 @@ from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
 from hetdp.core.files import whole_file
 
 if TYPE_CHECKING:
-    from hetdp.accounting import Guarantee
+    from hetdp.accounting import Guarantee, Ledger
     from hetdp.profiles import WeightPrior
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "print_private",
     "print_promise",
     "print_rows",
+    "refuse_profiles",
     "rounded",
     "say_ledger",
     "several",
@@ -338,6 +339,16 @@ def rounded(value: float, digits: int, *, up: bool) -> float | None:
         return None
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     return float(context.create_decimal(repr(value)))
+
+
+def refuse_profiles(ledger: "Ledger") -> None:
+    """Refuse a ledger of profiles for a table of rows or people."""
+    if ledger.colluders is not None:
+        name = "it" if ledger.path is None else ledger.path.name
+        raise DataError(
+            f"--ledger must be a ledger of rows or people. Got {name}, which is one of profiles (hetdp neighbors, "
+            "recommend, learn), instead. Give another file."
+        )
 
 
 def several(protects: str) -> str:

@@ -27,6 +27,7 @@ from hetdp.cli.output import (
     print_private,
     print_promise,
     print_rows,
+    refuse_profiles,
     say_ledger,
     write_paid,
 )
@@ -254,6 +255,7 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
         say_ledger(voice, path, protects, options, made=f"{unit} = {limit:g}")
         return
     with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
+        refuse_profiles(ledger)
         if (labels is not None) != ledger.labelled:
             must = (
                 "be given: the ledger was made with" if ledger.labelled else "not be given: the ledger was made without"

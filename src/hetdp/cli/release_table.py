@@ -21,6 +21,7 @@ from hetdp.cli.output import (
     print_json,
     print_promise,
     print_rows,
+    refuse_profiles,
     say_ledger,
     wrapped,
     write_paid,
@@ -188,6 +189,7 @@ def _ledger(options: Mapping[str, Any], voice: Voice) -> "Iterator[Ledger | None
     known, made = 0, None
     if path.exists():
         with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
+            refuse_profiles(ledger)
             known = ledger.size
             yield ledger
             known = ledger.size - known

@@ -65,7 +65,7 @@ class BudgetExhausted(HetdpError):
         if account is not None:
             super().__init__(
                 f"The privacy budget of {account} is exhausted; nothing was spent ({unit}). Requested: "
-                f"{requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}."
+                f"{requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}. Use a smaller {unit}."
             )
             return
         super().__init__(

@@ -16,8 +16,8 @@ from hetdp.tables.names import as_named, chosen_names
 __all__ = ["NOTHING_NAMED", "Items"]
 
 NOTHING_NAMED = (
-    "no item may be named: too few people count any. Sketches tell nothing then, and nothing can be recommended. Give "
-    "a catalogue, or raise epsilon or delta."
+    "no item may be named, for too few people count any: nothing can be recommended, and sketches tell nothing. Give a "
+    "catalogue, or raise epsilon or delta."
 )
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import Stream
+from hetdp.core.words import counted
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
 from hetdp.profiles.reading.identifiers import Ids
@@ -46,8 +47,9 @@ def choose_names(parts: Parts, settings: ModelSettings, stream: Stream, dials: P
         names = names[kept]
     if not names.size:
         raise DataError(
-            "there must be an item that may be named. Got none instead: too few people count any. That was "
-            "found out with noise, and is paid for. Give a catalogue, or raise epsilon or delta."
+            "there must be an item that may be named. Got none instead: it takes about "
+            f"{counted(people_to_be_named(settings), 'person', 'people')} who count it in full. That was found out "
+            "with noise, and is paid for. Give a catalogue, or raise epsilon or delta."
         )
     return as_named(names)
 

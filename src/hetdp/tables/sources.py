@@ -357,11 +357,16 @@ class _DelimitedFiles(_DuckDB):
         self._refuse_broken()
 
     def _refuse_broken(self) -> None:
-        kinds = self.frame.to_native().query("hetdp_relation", "SELECT DISTINCT error_type FROM reject_errors")
-        if {str(kind) for (kind,) in kinds.fetchall()} - _ROWS_LEFT_OUT:
+        kinds: list[tuple[str]] = []
+        if self._asked("SELECT 1 FROM duckdb_tables() WHERE table_name = 'reject_errors'"):  # a file has been read
+            kinds = self._asked("SELECT DISTINCT error_type FROM reject_errors")
+        if {str(kind) for (kind,) in kinds} - _ROWS_LEFT_OUT:
             raise DataError(
                 "files of a table must have rows as long as the header, and quotes that end. Got others instead."
             )
+
+    def _asked(self, question: str) -> list[Any]:
+        return list(self.frame.to_native().query("hetdp_relation", question).fetchall())
 
 
 class _Ibis(TableSource):

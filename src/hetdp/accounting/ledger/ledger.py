@@ -1046,7 +1046,8 @@ def _charge_of(state: State, guarantee: Promised, description: str) -> Charge:
             f"them for {ADDED[protects]} instead."
         )
     level = float(guarantee.level(state.totals.colluders or 1))  # counted as the decimal that it was typed as
-    return Charge((), guarantee.unit, description, level, delta=guarantee.delta)
+    # A dial hides behind the same noise as its item: from one dial to any other, no more than from 0 to 1.
+    return Charge((), guarantee.unit, description, level, weights_loss=level, delta=guarantee.delta)
 
 
 def _left(totals: Totals) -> float | None:

@@ -33,6 +33,7 @@ from hetdp.accounting.ledger.identity import Ids, canonical_ids
 from hetdp.core.checks import Real, float_vector, not_negative, one_of
 from hetdp.core.errors import BudgetExhausted, InvalidInput
 from hetdp.core.vectors import each
+from hetdp.core.words import counted
 
 __all__ = [
     "Change",
@@ -301,7 +302,7 @@ class State:
                 remaining=max(totals.limit - before.total, 0) / STEPS,
                 items=0,
                 unit=self.unit,
-                account="profiles",
+                account=f"profiles, against {counted(before.colluders or 1, 'recipient')} of lists,",
             )
         return State(totals, self.roll)
 
@@ -379,7 +380,7 @@ class State:
         if one_of("unit", unit, UNITS) == "rho" and self.unit == "epsilon":
             raise InvalidInput(
                 "unit must be 'epsilon' on an epsilon ledger, for no finite epsilon covers a zCDP loss. "
-                "Got 'rho' instead. Open a ledger with unit='rho' for Gaussian releases."
+                "Got 'rho' instead. Open a ledger with unit='rho' for Gaussian releases (another file for --ledger)."
             )
 
     def _checked(self, losses: ArrayLike, unit: str) -> NDArray[np.float64]:
