@@ -240,8 +240,7 @@ CHILD = """
     from pathlib import Path
     sys.path[:0] = {tests!r}
     from test_store import NETWORK, WHO
-    from hetdp.node.protocol.sketches import check_sketch
-from hetdp.node.publication import publish
+    from hetdp.node.publication import publish
     from hetdp.node.storage.store import NodeStore
     store = NodeStore(Path({path!r}))
     epoch = (store.publications.newest_epoch() or 0) + 1
