@@ -1,4 +1,4 @@
-"""The audits of the engines and of names, small, and the mutants they must catch. Fixed seeds; false-alarm rate 1e-9 per case."""
+"""The audits of engines and names, small, and the mutants they must catch. Fixed seeds; false alarms: 1e-9 per case."""
 
 import pytest
 
