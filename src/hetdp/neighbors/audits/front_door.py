@@ -6,6 +6,7 @@ every level belongs to what is looked at.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,6 +20,7 @@ from hetdp.accounting.guarantee import Guarantee
 from hetdp.auditing.mutants.base import Mutant, behind, narrower, told_otherwise
 from hetdp.auditing.registry import Case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.core.errors import HetdpWarning
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors import catalogue, recommending, scores
 from hetdp.neighbors.engines import ENGINES
@@ -82,7 +84,9 @@ def _alone(n_users: int, weight: float = 1.0) -> Profiles:
 
 def _model(profiles: Profiles, random_state: RandomState, **settings: Any) -> PrivateNeighbors:  # noqa: ANN401
     settings = {"n_neighbors": profiles.n_users - 1, "n_voters": 1, "catalogue": "given", **settings}
-    return PrivateNeighbors(random_state=random_state, **settings).fit(profiles)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HetdpWarning)  # about scores that are for comparison only
+        return PrivateNeighbors(random_state=random_state, **settings).fit(profiles)
 
 
 def _lists(random_state: RandomState, *, epsilon: float = 1.0) -> list[Reached]:
