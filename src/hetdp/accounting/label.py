@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from hetdp._version import __version__
-from hetdp.accounting.composition import ADDED, epsilon_delta_of_rho, loss_of, steps_of
+from hetdp.accounting.composition import ADDED, epsilon_delta_of_rho
 from hetdp.core.checks import float_up, whole
 from hetdp.core.errors import InvalidInput
 
@@ -124,10 +124,7 @@ class Spending:
         >>> Spending.of(ledger).spent, Spending.of(ledger).left
         (2.0, 1.0)
         """
-        levels = [(entry.amount, entry.unit) for entry in ledger.history]
-        steps = [steps_of(amount, unit, wanted=ledger.unit) for amount, unit in levels if amount is not None]
-        spent = loss_of(sum(steps)) if len(steps) == len(levels) else math.inf
-        limit = ledger.limit
+        spent, limit = ledger.spent_by_weight_1, ledger.limit
         left = None if limit is None or math.isinf(limit) else what_is_left(limit, spent)
         return cls(ledger.unit, spent, ledger.delta_spent, left, ledger.adversary)
 

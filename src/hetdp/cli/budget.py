@@ -1,8 +1,8 @@
 """`hetdp budget`: what a ledger has recorded."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,22 +85,13 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
 
 def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
     """Return what follows from the releases alone, whoever is in the ledger."""
-    from hetdp.accounting.label import Spending
-
-    spent = Spending.of(ledger).spent
-
-    def up(value: float) -> float | None:
-        return rounded(value, digits, up=True)
-
-    def down(value: float | None) -> float | None:
-        return None if value is None else rounded(value, digits, up=False)
-
+    up, down = (partial(rounded, digits=digits, up=way) for way in (True, False))
     return {
         "protects": ledger.protects,
         "against": ledger.adversary,
         "unit": ledger.unit,
         "releases": len(ledger.history),
-        "total_of_weight_1": None if math.isinf(spent) else up(spent),
+        "total_of_weight_1": up(ledger.spent_by_weight_1),
         **_limits(ledger, down),
         "weights_spent": up(ledger.weights_spent),
         "weights_limit": down(ledger.weights_limit),
@@ -119,13 +110,7 @@ def _limits(ledger: "Ledger", down: Callable[[float | None], float | None]) -> d
 
 def _private(found: "LedgerSummary", digits: int) -> dict[str, Any]:
     """Return the figures about all items together, of which there may be millions."""
-
-    def up(value: float) -> float | None:
-        return rounded(value, digits, up=True)
-
-    def down(value: float) -> float | None:
-        return rounded(value, digits, up=False)
-
+    up, down = (partial(rounded, digits=digits, up=way) for way in (True, False))
     return {
         "items": found.items,
         "limit_min": down(found.limit_min),

@@ -327,15 +327,15 @@ def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ..
     Console().print(table)
 
 
-def rounded(value: float, digits: int, *, up: bool) -> float | None:
-    """Return a figure with so many digits, never to the nearest; None for infinity, which JSON does not have.
+def rounded(value: float | None, digits: int, *, up: bool) -> float | None:
+    """Return a figure with so many digits, never to the nearest; None for none, and for infinity, which JSON lacks.
 
     Examples
     --------
     >>> rounded(1 / 3, 3, up=True), rounded(2 / 3, 3, up=False), rounded(0.1, 3, up=True)
     (0.334, 0.666, 0.1)
     """
-    if not math.isfinite(value):
+    if value is None or not math.isfinite(value):
         return None
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     return float(context.create_decimal(repr(value)))

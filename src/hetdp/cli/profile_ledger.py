@@ -102,25 +102,21 @@ class ProfileLedger:
             left, would = ledger.preview_profiles(promise), "be charged"
         except BudgetExhausted:
             left, would = ledger.left, "be refused (exit code 4)"
-        return {"ledger": {**self._told(ledger, promise), "left": _down(left), "would": would}}
+        return {"ledger": {**self._told(ledger, promise), "left": rounded(left, _DIGITS, up=False), "would": would}}
 
     def charged(self, ledger: "Ledger | None", promise: "Guarantee") -> dict[str, Any]:
         """Return what was spent and what is left, after a charge; nothing if there is no ledger."""
         if ledger is None:
             return {}
-        return {"ledger": {**self._told(ledger, promise), "left": _down(ledger.left)}}
+        return {"ledger": {**self._told(ledger, promise), "left": rounded(ledger.left, _DIGITS, up=False)}}
 
     def _told(self, ledger: "Ledger", promise: "Guarantee") -> dict[str, Any]:
-        from hetdp.accounting.composition import loss_of, steps_of
-
-        colluders = ledger.colluders or 1
-        charge = loss_of(steps_of(float(promise.level(colluders)), promise.unit, wanted=ledger.unit))
         return {
             "file": str(self.ledger_path),
             "against": ledger.adversary,
-            "colluders": colluders,
+            "colluders": ledger.colluders,
             "unit": ledger.unit,
-            "charge": charge,
+            "charge": ledger.cost_of(promise),
             "total": rounded(ledger.total, _DIGITS, up=True),
             "limit": ledger.limit,
             "delta_spent": rounded(ledger.delta_spent, _DIGITS, up=True),
@@ -137,7 +133,3 @@ def in_words(facts: dict[str, Any]) -> dict[str, str]:
     return {
         "ledger": f"{told['file']}: {verb}, {told['unit']} = {told['charge']:.6g}; {left}; counts {told['against']}"
     }
-
-
-def _down(left: float | None) -> float | None:
-    return None if left is None else rounded(left, _DIGITS, up=False)

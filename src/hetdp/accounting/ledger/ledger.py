@@ -28,6 +28,7 @@ from hetdp.accounting.composition import (
     loss_of,
     losses_of,
     steps_down,
+    steps_of,
 )
 from hetdp.accounting.label import Label, LabelOptions
 from hetdp.accounting.ledger.accounts import Accounts, Totals
@@ -500,6 +501,24 @@ class Ledger:
         return loss_of(self._peek().totals.total)
 
     @property
+    def spent_by_weight_1(self) -> float:
+        """What weight 1 has lost through charges of every kind, in the unit of the ledger. Public.
+
+        The sum of their levels; infinite where a charge did not say its `amount`.
+
+        Examples
+        --------
+        >>> ledger = Ledger(limits=[1.0, 1.0])
+        >>> _ = ledger.charge([0.25, 0.125], amount=0.5)
+        >>> ledger.spent_by_weight_1
+        0.5
+        """
+        unit, levels = self.unit, [(entry.amount, entry.unit) for entry in self.history]
+        if any(amount is None for amount, _ in levels):
+            return math.inf
+        return loss_of(sum(steps_of(amount, own, wanted=unit) for amount, own in levels if amount is not None))
+
+    @property
     def delta_spent(self) -> float:
         """The sum of all deltas, for weight 1; a dial v has lost at most v times that. Public."""
         return self._peek().totals.delta / DELTA_STEPS
@@ -705,6 +724,20 @@ class Ledger:
             return state.all_paid(charge), [Entry.of(charge, dropping=False)]
 
         self._update(pay)
+
+    def cost_of(self, guarantee: Promised) -> float:
+        """Return what a charge for such a promise adds to what weight 1 has lost, in the unit of the ledger.
+
+        Examples
+        --------
+        >>> from hetdp.accounting import Guarantee
+        >>> promise = Guarantee("epsilon", 1.0, adjacent="adding or removing an item of a user")
+        >>> Ledger.of_profiles(unit="rho").cost_of(promise)
+        0.5
+        """
+        state = self._peek()
+        charge = _charge_of(state, guarantee, "")
+        return loss_of(steps_of(charge.amount or 0, charge.unit, wanted=state.unit))
 
     def preview_profiles(self, guarantee: Promised) -> float | None:
         """Return what would be left at weight 1 after such a charge, or refuse it as the charge would be refused.
