@@ -8,7 +8,7 @@ from hetdp import Profiles
 from hetdp.noise.coins import binary_digits
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
 from hetdp.sketching.bits import Sketches
-from hetdp.sketching.law import exact_chance_of_one
+from hetdp.sketching.law import USUAL_TUNING, exact_chance_of_one
 
 
 def coded_of(rows, n_items):
@@ -51,6 +51,6 @@ def same_profile(row, n_items, copies):
     return CodedProfiles(indptr, np.tile(items, copies), np.tile(codes, copies), n_items)
 
 
-def runs(row, n_items, copies, *, epsilon, stream):
-    sketches = Sketches(same_profile(row, n_items, copies), epsilon=epsilon, stream=stream)
+def runs(row, n_items, copies, *, epsilon, stream, tuned_for=USUAL_TUNING):
+    sketches = Sketches(same_profile(row, n_items, copies), epsilon=epsilon, tuned_for=tuned_for, stream=stream)
     return bits_of_rows(sketches, range(n_items))[:, :copies].T

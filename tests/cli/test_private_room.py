@@ -15,6 +15,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from hetdp.cli.main import cli
+from sweeps import SMALL
 
 #: Whose item weighs 0: the last of all users, so that the first rows shown are others'.
 OWNER = "zoe"
@@ -37,19 +38,6 @@ PEOPLE = (*GROUPED, "--weight-column", "privacy", "--unit", "id")
 EVALUATE = ("evaluate", *LISTS, "--runs", 2, "--engine", "exact", "--engine", "model")
 NODE = ("--folder", "home")
 MAKE = ("node", "init", "--network", "net.toml", "--profile", "me.csv", "--listen", "tcp://127.0.0.1:7470")
-SWEEP = """
-runs = 2
-k = 4
-cycles = 4
-epsilons = [1]
-engine_epsilons = [1, 3]
-lower = [0, 0.5]
-slices = [2, 3]
-pragmatists = [0.2]
-unconcerned = [0.2]
-per = ["item"]
-"""
-
 #: By command, what is carried out, one after the other in one folder.
 WALKS = {
     "release": [
@@ -175,7 +163,7 @@ def write_data(*, more):
     rows = [(f"p{row}", row % 80, (0.5, 1)[row % 2], ("er", "icu")[row % 2]) for row in range(300)]
     rows += [("p998", 70 if more else 7, 0, "icu" if more else "er")]
     Path("people.csv").write_text("id,hours,privacy,ward\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in rows))
-    Path("sweep.toml").write_text(SWEEP)
+    Path("sweep.toml").write_text(SMALL)
     Path("wards.txt").write_text("er\nicu\n")
     Path("titles.csv").write_text("item\n" + "".join(f"i{item}\n" for item in range(60)))
     Path("me.csv").write_text("item,weight\ni3,0.5\ni4,1\n" + ("i5,0\n" if more else ""))

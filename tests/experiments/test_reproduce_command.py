@@ -12,23 +12,11 @@ import pytest
 from hetdp.cli.reproduce import reproduce
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.experiments.demo import demo_report
+from sweeps import SMALL
 
 pytestmark = pytest.mark.slow
 
 SURVEY = Path(__file__).parents[3] / "shared" / "data" / "survey" / "survey.csv.gz"
-
-SMALL = """
-runs = 2
-k = 4
-cycles = 4
-epsilons = [1]
-engine_epsilons = [1, 3]
-lower = [0, 0.5]
-slices = [2, 3]
-pragmatists = [0.2]
-unconcerned = [0.2]
-per = ["item"]
-"""
 
 
 def call(*arguments):
