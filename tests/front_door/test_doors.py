@@ -6,7 +6,7 @@ once, however many mutants there are behind it.
 
 import pytest
 
-from hetdp.auditing import releases
+from hetdp.auditing import front_door as releases
 from hetdp.auditing.registry import scale_case
 from hetdp.auditing.report import NOTHING
 from hetdp.neighbors.audits import front_door as neighbors
@@ -23,7 +23,7 @@ CASES = [
     *(scale_case(name, front_door) for name, front_door in releases.FRONT_DOORS.items()),
     *(case for room in ROOMS for case in room.audit_cases("full")),
 ]
-MUTANTS = [*releases.FRONT_DOOR_MUTANTS, *(mutant for room in ROOMS for mutant in room.MUTANTS)]
+MUTANTS = [*releases.MUTANTS, *(mutant for room in ROOMS for mutant in room.MUTANTS)]
 BROKEN = True
 
 

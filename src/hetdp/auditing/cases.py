@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from hetdp.accounting.by_dial import release_by_dial
 from hetdp.accounting.releasing import Release, release, release_distortion_bound
+from hetdp.auditing import front_door
 from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.bounds import MINIMUM_SAMPLES
 from hetdp.auditing.floating_point import floating_point_audit
 from hetdp.auditing.ledgers import ledger_audit, paying
 from hetdp.auditing.mutants import MUTANTS as MECHANISM_MUTANTS
 from hetdp.auditing.registry import CONFIDENCE, Case, replay_case, scale_case, statistical_case
-from hetdp.auditing.releases import FRONT_DOOR_MUTANTS, FRONT_DOORS, told_by_bins
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import Finding
 from hetdp.auditing.samplers import sampler_audit
@@ -31,7 +31,7 @@ from hetdp.profiles import Box
 __all__ = ["MUTANTS", "audit_cases"]
 
 #: Mechanisms, ledgers and releases, broken on purpose.
-MUTANTS = (*MECHANISM_MUTANTS, *FRONT_DOOR_MUTANTS)
+MUTANTS = (*MECHANISM_MUTANTS, *front_door.MUTANTS)
 
 _QUICK_SAMPLES = 20_000
 _PAIRS = [([0.0, 1.0, 1.0], [1.0, 1.0, 1.0]), ([1.0, 1.0, 0.0], [1.0, 1.0, 1.0]), ([1.0, 0.0, 1.0], [1.0, 1.0, 1.0])]
@@ -41,11 +41,11 @@ def audit_cases(size: str) -> Iterator[Case]:
     """Yield the cases of the full or the quick battery."""
     for build in (_mechanism_cases, _release_cases, _sampler_cases, _floating_point_cases, _timing_cases):
         yield from build(quick=size == "quick")
-    doors = list(FRONT_DOORS.items())
-    yield from (scale_case(name, front_door) for name, front_door in (doors[:1] if size == "quick" else doors))
+    doors = list(front_door.FRONT_DOORS.items())
+    yield from (scale_case(name, door) for name, door in (doors[:1] if size == "quick" else doors))
     if size == "full":
         yield statistical_case(
-            "hetdp.release, histogram", told_by_bins, adjacent=[([0.0], [1.0])], claimed=1.0, samples=60_000
+            "hetdp.release, histogram", front_door.told_by_bins, adjacent=[([0.0], [1.0])], claimed=1.0, samples=60_000
         )
     yield Case("Ledger.charge_people", "ledger", lambda seed: ledger_audit(paying, random_state=seed))
 

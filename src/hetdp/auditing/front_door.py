@@ -17,7 +17,7 @@ from hetdp.mechanisms import distortion, estimation, queries, stretching
 from hetdp.mechanisms.stretching import stretch
 from hetdp.profiles import Box
 
-__all__ = ["FRONT_DOORS", "FRONT_DOOR_MUTANTS", "told_by_bins"]
+__all__ = ["FRONT_DOORS", "MUTANTS", "told_by_bins"]
 
 #: As many bins as it takes to see that noise is 2 % too small, and as many releases of one number as take seconds.
 _BINS, _RELEASES = 212_000, 2_500
@@ -93,7 +93,7 @@ FRONT_DOORS: dict[str, FrontDoor] = {
 _HALF, _TWO_PERCENT = Fraction(1, 2), Fraction(98, 100)
 
 #: Releases broken on purpose, behind their front doors.
-FRONT_DOOR_MUTANTS: Sequence[Mutant] = (
+MUTANTS: Sequence[Mutant] = (
     behind(_histogram, "a release with noise 2 % too small", stretching, laplace_integers=narrower(_TWO_PERCENT)),
     behind(
         FRONT_DOORS["hetdp.release, Gaussian histogram"],
