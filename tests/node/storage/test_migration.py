@@ -36,6 +36,15 @@ def folder(tmp_path):
     return tmp_path / "node"
 
 
+@pytest.fixture
+def folder_3(tmp_path):
+    """Return the folder of a node whose store has format 3."""
+    with tarfile.open(FORMATS / "node-3.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tmp_path / "node").chmod(0o700)
+    return tmp_path / "node"
+
+
 def step(connection):
     connection.execute(NEXT)
     connection.execute("INSERT INTO later SELECT place, 7 FROM catalogue")
@@ -94,6 +103,16 @@ def test_a_folder_of_version_0_1_opens_and_holds_the_same(folder):
     expected = json.loads((FORMATS / "version-0.1.json").read_text())["node"]
     assert plain(all_that_is_read(folder)) == expected
     assert plain(all_that_is_read(folder)) == expected, "also the second time"
+
+
+def test_a_store_of_format_3_opens_and_holds_the_same(folder_3):
+    expected = json.loads((FORMATS / "node-3.json").read_text())
+    crowd = expected.pop("crowd")
+    for _ in range(2):
+        assert plain(all_that_is_read(folder_3)) == expected
+    with closing(NodeHandle.open(folder_3)) as handle:
+        counted = handle.store.crowd.counted(0)
+    assert sorted([one.key.hex(), one.epoch, one.host, one.reached] for one in counted) == crowd
 
 
 def test_a_folder_of_version_0_1_can_learn_from_the_crowd(folder):
