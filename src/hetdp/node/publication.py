@@ -69,6 +69,8 @@ def _draw(
         newest = store.publications.newest_epoch()
         if newest is not None and newest >= epoch:  # another process was quicker
             return
+        if store.mode.get() != "open":
+            return
         dials = store.ledger.standing().effective
         store.ledger.charge(dials)
         bits = draw_bits(dials, epsilon=network.epsilon, tuned_for=network.tuned_for, stream=stream)

@@ -22,6 +22,28 @@ _CROWD = """
 CREATE TABLE crowd (key BLOB NOT NULL, epoch INTEGER NOT NULL, host TEXT NOT NULL, reached INTEGER NOT NULL,
                     bits BLOB NOT NULL, PRIMARY KEY (key, epoch)) WITHOUT ROWID
 """
+_SINCE_4 = (
+    "ALTER TABLE catalogue ADD COLUMN version INTEGER NOT NULL DEFAULT 1",  # which has brought the item
+    "ALTER TABLE catalogue ADD COLUMN retired INTEGER",  # the version that has taken it out of use
+    # Public: the signed versions of the catalogue after the first.
+    "CREATE TABLE versions (number INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
+    # The order in which own sketches were drawn; a clock that was wrong makes it another than that of epochs.
+    "ALTER TABLE publications ADD COLUMN draw INTEGER NOT NULL DEFAULT 0",
+    "UPDATE publications SET draw = (SELECT count(*) FROM publications AS p WHERE p.epoch <= publications.epoch)",
+    # Public: epochs that must not be drawn, or not again, and why.
+    "CREATE TABLE drawn (epoch INTEGER PRIMARY KEY, why TEXT NOT NULL)",
+    "INSERT INTO drawn SELECT epoch, 'published' FROM publications",
+    # Private: what was charged for other reasons than a sketch of this store; arrays like `lost`.
+    "CREATE TABLE other_charges (number INTEGER PRIMARY KEY, why TEXT NOT NULL, lost BLOB NOT NULL)",
+    # Private: what the owner has brought along and the catalogue does not have, or not yet.
+    "CREATE TABLE unknown (name TEXT PRIMARY KEY, dial INTEGER, lost INTEGER NOT NULL DEFAULT 0, lifetime REAL)",
+    "CREATE TABLE hidden (key BLOB PRIMARY KEY)",
+    "CREATE TABLE group_limits (name TEXT PRIMARY KEY, epsilon REAL NOT NULL CHECK (epsilon >= 0))",
+    # What befell the node, for its owner; names no item.
+    "CREATE TABLE events (number INTEGER PRIMARY KEY, time_s REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL)",
+    # Public: the host in the signed record of a sketch's owner.
+    "ALTER TABLE sketches ADD COLUMN host TEXT NOT NULL DEFAULT ''",
+)
 _SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 -- Public.
@@ -44,9 +66,17 @@ CREATE TABLE peers (key BLOB PRIMARY KEY, curve BLOB NOT NULL, address TEXT NOT 
 CREATE TABLE bans (key BLOB PRIMARY KEY, until_s REAL NOT NULL);
 CREATE TABLE traffic (time_s REAL PRIMARY KEY, sent_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL);
 {_CROWD};
+{";".join(_SINCE_4)};
 """
-#: Version 1 was of the time before the first release; 2 had no crowd.
-FORMAT = Format("the store of a node", 3, _SCHEMA, steps={2: lambda connection: connection.execute(_CROWD)})
+
+
+def _to_4(connection: sqlite3.Connection) -> None:
+    for statement in _SINCE_4:
+        connection.execute(statement)
+
+
+#: Version 1 was of the time before the first release; 2 had no crowd; 3 knew one catalogue and believed the clock.
+FORMAT = Format("the store of a node", 4, _SCHEMA, steps={2: lambda connection: connection.execute(_CROWD), 3: _to_4})
 
 #: Each array and what it is made of: dials, hundredths of epsilon lost so far and at most (below 0: the default), the
 #: places of the catalogue in the order of the owner's list, the number of each item's group.

@@ -61,8 +61,9 @@ class PeerMemory:
         """
         with self._database.transaction(durable=False) as connection:
             connection.executemany(
-                "INSERT INTO sketches VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET epoch = excluded.epoch, "
-                "sketch = excluded.sketch WHERE excluded.epoch > sketches.epoch",
+                "INSERT INTO sketches (key, epoch, sketch) VALUES (?, ?, ?) "
+                "ON CONFLICT (key) DO UPDATE SET epoch = excluded.epoch, sketch = excluded.sketch "
+                "WHERE excluded.epoch > sketches.epoch",
                 [(sketch.key, sketch.epoch, msgspec.msgpack.encode(sketch)) for sketch in sketches],
             )
             connection.execute("DELETE FROM sketches WHERE epoch < ?", (first_epoch,))

@@ -44,7 +44,9 @@ class Publications:
     def add(self, sketch: SignedSketch, *, ones: int, dials: NDArray[np.uint8], now_s: float) -> None:
         """Store a sketch and the dials that count in it, within the transaction that charges for it."""
         row = (sketch.epoch, now_s, ones, msgspec.msgpack.encode(sketch), dials.tobytes())
-        self._database.execute("INSERT INTO publications VALUES (?, ?, ?, ?, ?)", *row)
+        draw = int(self._database.one("SELECT coalesce(max(draw), 0) + 1 FROM publications"))
+        self._database.execute("INSERT INTO publications VALUES (?, ?, ?, ?, ?, ?)", *row, draw)
+        self._database.execute("INSERT INTO drawn VALUES (?, 'published')", sketch.epoch)
 
     def all(self) -> list[Publication]:
         """Return when sketches were published, oldest first."""

@@ -12,7 +12,9 @@ from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.crowd import CrowdMemory
 from hetdp.node.storage.database import Database
+from hetdp.node.storage.events import Events
 from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit
+from hetdp.node.storage.mode import ModeSwitch
 from hetdp.node.storage.peers import PeerMemory
 from hetdp.node.storage.profile import OwnProfile
 from hetdp.node.storage.publications import Publications
@@ -38,6 +40,8 @@ class NodeStore:
         self.publications = Publications(self.database)
         self.profile = OwnProfile(self.database, self.catalogue, self.ledger, self.publications)
         self.peers = PeerMemory(self.database)
+        self.events = Events(self.database)
+        self.mode = ModeSwitch(self.database)
         self.crowd = CrowdMemory(self.database)
 
     def __enter__(self) -> Self:
@@ -60,7 +64,9 @@ class NodeStore:
         number = {name: place for place, name in enumerate(names)}
         page = sorted(rows, key=lambda row: (number[row[-1]], row[2].casefold(), row[0]))
         with database.transaction(durable=True) as connection:
-            connection.executemany("INSERT INTO catalogue VALUES (?, ?, ?, ?, ?)", rows)
+            connection.executemany(
+                "INSERT INTO catalogue (place, item, title, link, category) VALUES (?, ?, ?, ?, ?)", rows
+            )
             database.set_array("dials", np.full(len(rows), ABSENT))
             database.set_array("lost", np.zeros(len(rows)))
             database.set_array("limits", np.full(len(rows), -1))

@@ -1,0 +1,31 @@
+"""What happened to a node, in words for its owner: one sentence, and what to do about it, for each kind of event."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hetdp.node.storage.events import Event
+
+__all__ = ["HAPPENINGS", "happening"]
+
+#: Kind of event -> its sentence, from the details. Every kind that is noted anywhere is here, and a test sees to it.
+HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "grown": lambda detail: (
+        f"The catalogue has grown to version {detail['version']}: {detail['added']:,} new items, {detail['retired']:,} "
+        "retired. Sketches of this node cover them from the next epoch on."
+    ),
+    "forked": lambda detail: (
+        f"There are two versions {detail['version']} of the catalogue, both signed by the maker of the network. This "
+        "node keeps the one that came first. Ask the maker what happened."
+    ),
+}
+
+
+def happening(event: Event) -> str:
+    """Return what happened, in words.
+
+    Examples
+    --------
+    >>> happening(Event(0.0, "forked", {"version": 3}))[:44]
+    'There are two versions 3 of the catalogue, b'
+    """
+    return HAPPENINGS[event.kind](event.detail)
