@@ -240,7 +240,7 @@ def learning(items: int, sketches: int) -> None:
             for number in range(sketches):
                 key, bits = number.to_bytes(32, "big"), stream.uniforms(items) < chance_of_one(network.epsilon)
                 one = Counted(key, 0, "10.0.0.1", reached=True), SignedSketch(key, 0, pack(bits), b"", b"")
-                store.crowd.keep([one], n_head=items, first_epoch=0)
+                store.crowd.keep([one], n_head=items, sizes={b"": items}, first_epoch=0)
         one_core = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         done = subprocess.run(
             [sys.executable, "-c", LEARN, name], env=one_core, check=True, capture_output=True, text=True

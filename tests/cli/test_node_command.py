@@ -17,7 +17,7 @@ from hetdp.cli.node import node
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
-from hetdp.node.protocol.messages import Refused
+from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import SETTINGS, NodeSettings, read_settings, settings_toml
@@ -112,12 +112,12 @@ def test_a_sketch_of_ones_is_refused_where_nothing_is_said(items):
     made = a_network(items=items, most_items=usual_most_items(items))
     ones = sign_sketch(np.ones(items, dtype=bool), epoch=0, identity=identity_of(1), network=made)
     with pytest.raises(Refused, match="that a profile explains"):
-        check_sketch(ones, network=made, network_id=made.id)
+        check_sketch(ones, network=made, network_id=made.id, size=items)
     full = draw_bits(
         dict.fromkeys(range(made.most_items), 100), epsilon=made.epsilon, size=items, stream=seeded_stream(1, items)
     )
     honest = sign_sketch(full, epoch=0, identity=identity_of(1), network=made)
-    check_sketch(honest, network=made, network_id=made.id)
+    check_sketch(honest, network=made, network_id=made.id, size=items)
 
 
 def test_a_network_that_cannot_refuse_ones_is_warned_about(files):

@@ -129,7 +129,9 @@ UNTOUCHED = {
     "demo": "invents people",
     "network add-peer": "changes a public file",
     "network create": "makes a public file",
+    "network grow": "adds to a public file",
     "network invite": "signs a public key",
+    "node catalogue": "takes over a public file",
     "node demo": "invents people",
 }
 #: Files that are the owner's own: data, ledgers, a node's folder, and what a command says is as private as the data.

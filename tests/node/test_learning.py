@@ -32,6 +32,7 @@ from hetdp.sketching.law import chance_of_one
 
 SIZE, HEAD = 60, 45
 NET = a_network(items=SIZE, n_head=HEAD)
+SIZES = {b"": SIZE}
 #: Two tastes, and a few things that everybody has.
 PEOPLE = 160
 
@@ -56,7 +57,7 @@ def make(folder, sketches, dials=None):
     items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(SIZE)]
     store = NodeStore.make(folder / STORE, NET, items, default_limit=30.0)
     store.profile.set_dials(dials or {})
-    store.crowd.keep(news_of(sketches), n_head=HEAD, first_epoch=0)
+    store.crowd.keep(news_of(sketches), n_head=HEAD, sizes=SIZES, first_epoch=0)
     return NodeHandle(folder, NET, NodeSettings(), identity_of(999), store)
 
 
@@ -129,20 +130,20 @@ def test_epochs_add_up_and_old_ones_go(handle):
     store = handle.store
     assert store.crowd.size() == PEOPLE
     again = [sketch_of(number, epoch=1) for number in range(10)]
-    assert store.crowd.keep(news_of(again), n_head=HEAD, first_epoch=0) == 10
-    assert store.crowd.keep(news_of(again), n_head=HEAD, first_epoch=0) == 0, "once per key and epoch"
+    assert store.crowd.keep(news_of(again), n_head=HEAD, sizes=SIZES, first_epoch=0) == 10
+    assert store.crowd.keep(news_of(again), n_head=HEAD, sizes=SIZES, first_epoch=0) == 0, "once per key and epoch"
     assert store.crowd.size() == PEOPLE + 10
     assert len(store.crowd.counted(1)) == 10
-    assert store.crowd.keep([], [(again[0].key, 1)], n_head=HEAD, first_epoch=0) == 1
-    assert store.crowd.keep([], n_head=HEAD, first_epoch=1) == PEOPLE
+    assert store.crowd.keep([], [(again[0].key, 1)], n_head=HEAD, sizes=SIZES, first_epoch=0) == 1
+    assert store.crowd.keep([], n_head=HEAD, sizes=SIZES, first_epoch=1) == PEOPLE
     assert store.crowd.size() == 9
-    assert store.crowd.keep([], n_head=HEAD - 8, first_epoch=1) == 9, "those of another head go"
+    assert store.crowd.keep([], n_head=HEAD - 8, sizes=SIZES, first_epoch=1) == 9, "those of another head go"
 
 
 def test_whether_an_owner_was_reached_is_kept(handle):
     first = handle.store.crowd.counted(0)[0]
     claim = Counted(first.key, first.epoch, first.host, reached=False)
-    handle.store.crowd.keep([(claim, None)], n_head=HEAD, first_epoch=0)
+    handle.store.crowd.keep([(claim, None)], n_head=HEAD, sizes=SIZES, first_epoch=0)
     assert claim in handle.store.crowd.counted(0)
 
 
@@ -219,7 +220,7 @@ def test_a_small_crowd_leaves_it_to_neighbours(tmp_path):
 def test_a_file_that_cannot_be_read_is_no_model(handle, damage):
     learn_from_crowd(handle.folder)
     assert handle.crowd_model() is not None
-    assert load_model(handle.folder / MODEL, n_head=HEAD + 1) is None
+    assert load_model(handle.folder / MODEL, n_head=HEAD - 1) is None
     (handle.folder / MODEL).write_bytes(damage)
     assert handle.crowd_model() is None
     learn_from_crowd(handle.folder)
@@ -290,8 +291,8 @@ def test_a_network_of_before_has_a_head_and_is_the_same_network():
     assert "n_head" not in text
     old = a_network(items=SIZE)
     assert old.id == NET.id
-    assert (old.head_items, NET.head_items) == (SIZE, HEAD)
-    assert a_network(items=5000, epsilon=Fraction(1)).head_items == 2048
+    assert (old.head_of(SIZE), NET.head_of(SIZE)) == (SIZE, HEAD)
+    assert a_network(items=5000, epsilon=Fraction(1)).head_of(5000) == 2048
 
 
 def test_a_node_that_runs_and_recommends_loads_neither_scipy_nor_numba(handle):

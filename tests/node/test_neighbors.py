@@ -38,7 +38,7 @@ STRANGERS = [sketch_of(number, range(200, 260)) for number in range(4, 12)]
 
 
 def test_scores_are_the_sum_over_own_items():
-    found = find_neighbors(ALIKE, MINE, epsilon=EPSILON, size=SIZE, count=4)
+    found = find_neighbors(ALIKE, MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=4)
     q = chance_of_one(EPSILON)
     expected = {sketch.key.hex(): sum(unpack(sketch.bits, SIZE)[item] - q for item in MINE) for sketch in ALIKE}
     assert {one.key_hex: one.score for one in found} == pytest.approx(expected)
@@ -46,20 +46,20 @@ def test_scores_are_the_sum_over_own_items():
 
 def test_those_alike_come_first_with_honest_errors():
     """Estimates are within 6 deviations of the truth: false alarm below 1e-8 each."""
-    found = find_neighbors([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=4)
+    found = find_neighbors([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=4)
     assert [one.key_hex for one in found] == [sketch.key.hex() for sketch in ALIKE]
     for number, one in enumerate(found):
         assert abs(one.shared - (60 - 10 * number)) < 6 * one.shared_error
         assert 0 <= one.share <= 1
         assert one.deviations == pytest.approx(one.shared / one.shared_error)
-    assert find_neighbors(ALIKE, [], epsilon=EPSILON, size=SIZE, count=4) == []
-    assert find_neighbors([], MINE, epsilon=EPSILON, size=SIZE, count=4) == []
+    assert find_neighbors(ALIKE, [], epsilon=EPSILON, sizes={b"": SIZE}, count=4) == []
+    assert find_neighbors([], MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=4) == []
     assert "score" not in repr(found[0])
 
 
 def test_neighbours_vote_for_what_they_have():
-    found = find_neighbors([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=4)
-    best = votes(ALIKE, found, without=MINE, epsilon=EPSILON, size=SIZE, count=10)
+    found = find_neighbors([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=4)
+    best = votes(ALIKE, found, without=MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=10)
     assert sum(60 <= vote.place < 110 for vote in best) >= 8
     ranks = [(vote.voters, vote.deviations) for vote in best]
     assert ranks == sorted(ranks, reverse=True)
@@ -67,14 +67,14 @@ def test_neighbours_vote_for_what_they_have():
     assert {vote.asked for vote in best} == {4}
     assert all(
         vote.place != best[0].place
-        for vote in votes(ALIKE, found, without=[*MINE, best[0].place], epsilon=EPSILON, size=SIZE, count=300)
+        for vote in votes(ALIKE, found, without=[*MINE, best[0].place], epsilon=EPSILON, sizes={b"": SIZE}, count=300)
     )
-    assert votes(ALIKE, [], without=[], epsilon=EPSILON, size=SIZE, count=5) == []
+    assert votes(ALIKE, [], without=[], epsilon=EPSILON, sizes={b"": SIZE}, count=5) == []
 
 
 def test_likeness_by_chance_is_that_of_the_best_of_all_sketches():
     """The normal tail, which it replaces, was wrong by a factor of 100 and more for short profiles."""
-    found = find_neighbors([*STRANGERS, *ALIKE], range(3), epsilon=EPSILON, size=SIZE, count=12)
+    found = find_neighbors([*STRANGERS, *ALIKE], range(3), epsilon=EPSILON, sizes={b"": SIZE}, count=12)
     q = chance_of_one(EPSILON)
     for one in found:
         count = round(one.score + 3 * q)
@@ -86,13 +86,13 @@ def test_likeness_by_chance_is_that_of_the_best_of_all_sketches():
 
 def test_those_who_may_be_alike_by_chance_do_not_vote():
     """Strangers share nothing; with 60 items, one of 8 passes once in 20 draws at most, so the seed is looked at."""
-    found = find_neighbors(STRANGERS, MINE, epsilon=EPSILON, size=SIZE, count=4)
+    found = find_neighbors(STRANGERS, MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=4)
     assert len(found) == 4
     assert min(one.by_chance for one in found) > RARE
-    assert votes(STRANGERS, found, without=MINE, epsilon=EPSILON, size=SIZE, count=300) == []
-    mixed = find_neighbors([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, size=SIZE, count=12)
-    chosen = votes([*STRANGERS, *ALIKE], mixed, without=MINE, epsilon=EPSILON, size=SIZE, count=300)
-    alone = votes(ALIKE, mixed[:4], without=MINE, epsilon=EPSILON, size=SIZE, count=300)
+    assert votes(STRANGERS, found, without=MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=300) == []
+    mixed = find_neighbors([*STRANGERS, *ALIKE], MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=12)
+    chosen = votes([*STRANGERS, *ALIKE], mixed, without=MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=300)
+    alone = votes(ALIKE, mixed[:4], without=MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=300)
     assert sum(one.by_chance < RARE for one in mixed) == 4
     assert chosen == alone
 
@@ -105,8 +105,8 @@ def test_few_items_stand_out_where_neighbours_have_nothing_in_common():
     false = 0
     for seed in range(200):
         sketches = [sketch_of(number, MINE, seed=1000 + seed) for number in range(4)]
-        found = find_neighbors(sketches, MINE, epsilon=EPSILON, size=SIZE, count=4)
-        best = votes(sketches, found, without=MINE, epsilon=EPSILON, size=SIZE, count=1)
+        found = find_neighbors(sketches, MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=4)
+        best = votes(sketches, found, without=MINE, epsilon=EPSILON, sizes={b"": SIZE}, count=1)
         assert best[0].asked == 4
         false += best[0].by_chance < RARE
     assert false <= 32
@@ -133,7 +133,7 @@ def test_nodes_find_what_the_sketch_engine_finds():
         for user, profile in enumerate(people.profiles):
             others = [sketch for other, sketch in enumerate(published) if other != user]
             mine = [item for item, dial in profile.items() if dial > 0]
-            best = find_neighbors(others, mine, epsilon=network.epsilon, size=places, count=size)
+            best = find_neighbors(others, mine, epsilon=network.epsilon, sizes={b"": places}, count=size)
             chosen.append([number[one.key_hex] for one in best])
         ours.append(recall(people, chosen).mean)
         found = sketch_neighbors(code_profiles(profiles), k=size, epsilon=Fraction(1), stream=seeded_stream(seed, 9))

@@ -68,7 +68,7 @@ def need_extra() -> None:
 @click.option("--period", type=float, default=10.0, show_default=True, help="Seconds between two exchanges of a node.")
 @click.option("--most-items", type=click.IntRange(min=1), help=_MOST_ITEMS_HELP)
 @click.option("--head", type=click.IntRange(min=1, max=8192), help=_HEAD_HELP)
-@click.option("--invite-only", is_flag=True, help="Only nodes with an invitation take part; makes FILE.key for it.")
+@click.option("--invite-only", is_flag=True, help="Only nodes with an invitation, signed by FILE.key, take part.")
 @output_options
 def create(
     file: Path,
@@ -91,9 +91,10 @@ def create(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.node.costs import network_warnings
     from hetdp.node.protocol.identity import Identity
-    from hetdp.node.storage.network_file import exact_number, key_file_of, new_network
+    from hetdp.node.protocol.network import sketch_bytes
+    from hetdp.node.storage.network_file import exact_number, key_file_of, new_network, versions_file_of
 
-    key = Identity.generate() if invite_only else None
+    key = Identity.generate()
     made = new_network(
         file,
         catalogue=catalogue,
@@ -104,18 +105,22 @@ def create(
         name=name,
         most_items=most_items,
         n_head=head,
-        network_key=key.key if key else b"",
+        network_key=key.key,
+        invite_only=invite_only,
     )
     check_writable(file, keep=(catalogue,), name="FILE")
     _check_epoch(epoch_length, period)
     key_file = key_file_of(file)
-    for path in (file, key_file) if invite_only else (file,):
+    for path in (file, key_file, versions_file_of(file)):
         if path.exists():
             raise DataError(f"a new network must not replace a file. Got {str(path)!r}, which exists, instead.")
     if not voice.dry_run:
-        if key is not None:
-            key.save(key_file)
-            voice.note(f"Wrote {key_file}: it signs invitations. Keep it to yourself.")
+        key.save(key_file)
+        signs = "new versions of the catalogue and invitations" if invite_only else "new versions of the catalogue"
+        voice.note(
+            f"Wrote {key_file}: it signs {signs}. Keep it to yourself, and keep a copy: without it the catalogue"
+        )
+        voice.note("stays as it is.")
         write_whole(file, made.to_toml(), mode=_PUBLIC)
         voice.note(f"Wrote {file}. Next: hetdp node init --network {file} --profile me.csv")
     for hint in network_warnings(made):
@@ -127,9 +132,10 @@ def create(
         "epsilon_per_epoch": float(made.epsilon),
         "tuned_for": float(made.tuned_for),
         "epoch_length_s": made.epoch_length_s,
-        "sketch_bytes": made.sketch_bytes,
+        "sketch_bytes": sketch_bytes(made.items),
+        "most_catalogue": made.most_catalogue,
         "most_items": made.most_items,
-        "head": made.n_head,
+        "head": made.head_of(made.items),
         "admission": made.admission,
     }
     _show(facts, voice)
@@ -180,6 +186,73 @@ def invite(file: Path, *, key: str, secret: Path | None, voice: Voice) -> None:
         return
     invitation = sign_invitation(holder.signing_secret, known.id, bytes.fromhex(key)).hex()
     print_json({"invitation": invitation}) if voice.as_json else click.echo(invitation)
+
+
+@network.command(short_help="Add items to the catalogue, or retire some.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--add", type=click.Path(path_type=Path), help="CSV of new items: item, title, link, group.")
+@click.option("--retire", multiple=True, help="Item that is used no more; can be given several times.")
+@click.option("--secret", type=click.Path(path_type=Path), help="The network's key.  [default: FILE.key]")
+@output_options
+def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path | None, voice: Voice) -> None:
+    """Make the next version of the catalogue of the network FILE, signed, in FILE.versions.
+
+    Items are only ever added at the end. A retired item keeps its place, and what it has lost stays in every ledger,
+    but no sketch says anything about it any more. Give FILE.versions to one node; all others get it from there.
+
+    \b
+    hetdp network grow mynet.toml --add more.csv
+    hetdp node catalogue mynet.toml.versions
+    """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    from hetdp.node.protocol.catalogue_versions import NewItem, sign_versions
+    from hetdp.node.protocol.identity import Identity
+    from hetdp.node.protocol.refusal import Refused
+    from hetdp.node.storage.network_file import (
+        key_file_of,
+        read_network,
+        versions_file_of,
+        whole_catalogue,
+        write_versions,
+    )
+    from hetdp.profiles.reading.catalogues import read_network_catalogue
+
+    if add is None and not retire:
+        raise click.UsageError("a new version needs --add or --retire. Got neither.")
+    known = read_network(file)
+    if not known.grows:
+        raise DataError(f"{file.name} must be of a network whose catalogue can grow. Got an older one instead.")
+    maker = Identity.load(secret or key_file_of(file))
+    if maker.key.hex() != known.network_key:
+        raise DataError(f"--secret must be the key of the network's maker. Got another for {file.name!r} instead.")
+    items, history = whole_catalogue(file, known)
+    names = [item.item for item in items] + [row.item for version in history.versions for row in version.items]
+    places = {name: place for place, name in enumerate(names)}
+    unknown = [name for name in retire if name not in places]
+    if unknown:
+        raise DataError(f"--retire must name items of the catalogue. Got {unknown[0][:100]!r} instead.")
+    added = [] if add is None else read_network_catalogue(add)[0]
+    repeated = next((item.item for item in added if item.item in places), None)
+    if repeated is not None:
+        raise DataError(f"--add must hold new items only. Got {repeated[:100]!r}, which is in the catalogue, instead.")
+    rows = [NewItem(item.item, item.title, item.link, item.group) for item in added]
+    before = history.number
+    try:
+        sign_versions(history, known, maker, rows, sorted({places[name] for name in retire}))
+    except Refused as error:
+        raise DataError(str(error)) from None
+    versions = versions_file_of(file)
+    if not voice.dry_run:
+        write_versions(versions, history.versions, mode=_PUBLIC)
+        voice.note(f"Wrote {versions}. Next, for one node of the network: hetdp node catalogue {versions}")
+    facts = {
+        "network": known.name,
+        "version": history.number,
+        "new_versions": history.number - before,
+        "items": history.size,
+        "added": len(rows),
+        "retired": len(set(retire)),
+    }
+    _show(facts, voice)
 
 
 def _show(facts: Mapping[str, Any], voice: Voice) -> None:

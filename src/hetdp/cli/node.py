@@ -175,6 +175,44 @@ def status(*, folder: Path, voice: Voice) -> None:
         voice.note("The clock is behind the newest sketch: nothing is drawn until it has caught up.")
 
 
+@node.command(short_help="Take over a new version of the catalogue.")
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@_folder
+@output_options
+def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
+    """Take over the versions of the catalogue in FILE, as `hetdp network grow` writes them.
+
+    Nodes hand new versions on, so one node of a network is enough. It may be running: it sees them at its next
+    exchange. Without FILE, shows the version that the node has.
+    """
+    from hetdp.node.handle import NodeHandle
+    from hetdp.node.protocol.refusal import Refused
+    from hetdp.node.storage.network_file import read_versions
+
+    handle = NodeHandle.open(folder)
+    try:
+        before = handle.store.catalogue.number()
+        if file is not None and not voice.dry_run:
+            handle.take_up(read_versions(file))
+        number, size = handle.store.catalogue.number(), handle.store.catalogue.size()
+        facts = {
+            "version": number,
+            "new_versions": number - before,
+            "items": size,
+            "retired": int(handle.store.catalogue.retired().sum()),
+        }
+    except Refused as error:
+        raise DataError(f"FILE must hold versions of this network's catalogue. {error}") from None
+    finally:
+        handle.close()
+    if voice.dry_run:
+        voice.note("--dry-run: nothing was taken over.")
+    if voice.as_json:
+        print_json(facts)
+    else:
+        print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
+
+
 @node.command(short_help="Write everything the node knows about you.")
 @_folder
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File, for its owner only.  [default: print]")

@@ -10,15 +10,17 @@ import dataclasses
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 
 from hetdp.core.errors import LedgerError
 from hetdp.core.randomness import secure_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import Learner
+from hetdp.node.protocol.catalogue_versions import CatalogueVersion
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.node import Action, Node, Traffic
+from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.who_counts import CrowdNews
 from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked
@@ -88,6 +90,7 @@ class Daemon:
             contacts=handle.store.peers.contacts(
                 _CONTACTS, own_address=handle.address, most_per_host=handle.settings.most_per_host
             ),
+            catalogue=handle.store.catalogue.history(handle.network),
         )
         node.crowd.restore(handle.store.crowd.counted(node.gate.epochs(now_s).start))
         node.restore(handle.store.peers.sketches(), now_s=now_s)
@@ -108,7 +111,7 @@ class Daemon:
 
     def _loop(self, node: Node, transport: Transport, worker: ThreadPoolExecutor) -> None:
         handle = self._handle
-        saving: Future[None] | None = None
+        saving: Future[list[CatalogueVersion]] | None = None
         due_s = node.next_exchange_s
         while not handle.stopping.is_set():
             now_s = handle.now()
@@ -119,7 +122,7 @@ class Daemon:
             if due_s != node.next_exchange_s:
                 due_s = node.next_exchange_s
                 if saving is not None:
-                    saving.result()
+                    node.take_up(saving.result())
                 saving = self._save(node, worker, now_s)
             timeout_s = min(_LONGEST_WAIT_S, max(0.0, node.next_wakeup_s - handle.now()))
             for event in transport.wait(timeout_s):
@@ -156,8 +159,11 @@ class Daemon:
             invitation=bytes.fromhex(handle.settings.invitation),
         )
 
-    def _save(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> "Future[None]":
-        """Hand what was learned to the worker; the lists are copies, so the loop can go on."""
+    def _save(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> "Future[list[CatalogueVersion]]":
+        """Hand what was learned to the worker; the lists are copies, so the loop can go on.
+
+        What comes back are versions of the catalogue that the owner has put into the store by hand.
+        """
         peers = [(record, now_s) for record in node.met.values()]
         node.met.clear()
         keep_peers = partial(
@@ -170,11 +176,18 @@ class Daemon:
             first_epoch=node.gate.epochs(now_s).start,
             held={sketch.key for sketch in node.shelf},
         )
-        counted = node.crowd.take_news()
+        counted, number = node.crowd.take_news(), node.catalogue.number
+        versions, forked_at = node.catalogue.take_news(), node.catalogue.forked_at
 
-        def save() -> None:
+        def save() -> list[CatalogueVersion]:
+            store = self._handle.store
+            with suppress(Refused):  # the owner has put another version there by hand
+                self._handle.take_up(versions)
+            if forked_at is not None:
+                store.note_fork(forked_at, now_s=now_s)
             keep_peers()
             self._keep_crowd(*counted, now_s=now_s)
+            return store.catalogue.versions(after=number)
 
         return worker.submit(save)
 
@@ -184,7 +197,9 @@ class Daemon:
         first_epoch, changes = handle.network.epoch_at(now_s) - handle.settings.learn_epochs + 1, 0
         if news or gone or first_epoch != self._first_counted:  # else it need not be looked at
             crowd, self._first_counted = handle.store.crowd, first_epoch
-            changes = crowd.keep(news, gone, n_head=handle.network.head_items, first_epoch=first_epoch)
+            catalogue = handle.store.catalogue
+            head, sizes = handle.network.head_of(catalogue.size()), catalogue.sizes()
+            changes = crowd.keep(news, gone, n_head=head, sizes=sizes, first_epoch=first_epoch)
             self._counted = crowd.size()
         self._learner.consider(self._counted, changes)
 

@@ -3,10 +3,12 @@
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
+
+import numpy as np
 
 from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.accounting.label import Label, LabelOptions, Spending, what_is_left
@@ -16,6 +18,7 @@ from hetdp.mechanisms.plan import float_up
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.learning import ENOUGH
 from hetdp.node.neighbors import Neighbor, find_neighbors, votes
+from hetdp.node.protocol.catalogue_versions import CatalogueVersion
 from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
@@ -65,6 +68,8 @@ class Status:
     items: int
     exhausted: int
     clock_behind: bool
+    catalogue_version: int
+    catalogue_items: int
 
 
 @dataclass(repr=False)
@@ -173,15 +178,15 @@ class NodeHandle:
         except OSError:
             return None
         if written != self._model[0]:
-            learned = load_model(path, n_head=self.network.head_items)
+            learned = load_model(path, n_head=self.network.head_of(self.store.catalogue.size()))
             enough = learned is not None and learned.sketches >= ENOUGH
             self._model = written, learned if enough else None
         return self._model[1]
 
     def by_crowd(self, learned: CrowdModel, limit: int) -> tuple[Recommendation, ...]:
         """Return what a model of the crowd recommends for the whole own list, best first."""
-        own, dismissed = set(self.store.profile.places()), self.store.profile.dismissed()
-        found = crowd_places(learned, own, without=dismissed, count=limit)
+        own, unwanted = set(self.store.profile.places()), self._unwanted()
+        found = crowd_places(learned, own, without=unwanted, count=limit)
         wanted = {place for best, reasons in found for place in (best, *reasons)}
         items = {item.place: item for item in self.store.catalogue.items_at(sorted(wanted))}
         return tuple(
@@ -195,10 +200,10 @@ class NodeHandle:
         best = votes(
             sketches,
             chosen,
-            without=set(self.store.profile.places()) | self.store.profile.dismissed(),
+            without=set(self.store.profile.places()) | self._unwanted(),
             epsilon=self.network.epsilon,
             tuned_for=self.network.tuned_for,
-            size=self.network.items,
+            sizes=self.store.catalogue.sizes(),
             count=limit,
         )
         items = self.store.catalogue.items_at([vote.place for vote in best])
@@ -211,10 +216,14 @@ class NodeHandle:
                 counting,
                 epsilon=self.network.epsilon,
                 tuned_for=self.network.tuned_for,
-                size=self.network.items,
+                sizes=self.store.catalogue.sizes(),
                 count=self.settings.neighbors,
             )
         )
+
+    def _unwanted(self) -> set[int]:
+        """Return places that are never recommended: dismissed, or not used by the network any more."""
+        return self.store.profile.dismissed() | set(np.flatnonzero(self.store.catalogue.retired()).tolist())
 
     def status(self) -> Status:
         """Return the node at a glance."""
@@ -237,6 +246,8 @@ class NodeHandle:
             items=counts.size,
             exhausted=counts.exhausted,
             clock_behind=clock.published_epoch is not None and clock.published_epoch > clock.epoch,
+            catalogue_version=self.store.catalogue.number(),
+            catalogue_items=self.store.catalogue.size(),
         )
 
     def label(self, **options: Unpack[LabelOptions]) -> Label:
@@ -259,6 +270,25 @@ class NodeHandle:
         spending = Spending("epsilon", spent, 0.0, what_is_left(limit, spent), EVERYBODY)
         how = "one noisy sketch of the own list per epoch"
         return Label.of(promise, mechanism=how, spending=spending, **titled)
+
+    def take_up(self, versions: Iterable[CatalogueVersion]) -> int:
+        """Take over versions of the catalogue that came by hand, and return how many were new.
+
+        Each must be signed by the maker of the network and follow on what is there; a running node sees them at its
+        next exchange and passes them on.
+        """
+        new, count = list(versions), 0
+        if not new:
+            return 0
+        history = self.store.catalogue.history(self.network)
+        for version in new:
+            try:
+                if history.add(version):
+                    count += self.store.grow(version, now_s=self.now())
+            finally:
+                if history.forked_at is not None:
+                    self.store.note_fork(history.forked_at, now_s=self.now())
+        return count
 
     def next_sketch(self) -> dict[str, Any]:
         """Return whether a sketch is due, and what it would cost. Nothing is drawn."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hetdp.node.storage.events import Event
+from hetdp.node.storage.events import Happening
 
 __all__ = ["HAPPENINGS", "happening"]
 
@@ -20,12 +20,12 @@ HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
-def happening(event: Event) -> str:
+def happening(event: Happening) -> str:
     """Return what happened, in words.
 
     Examples
     --------
-    >>> happening(Event(0.0, "forked", {"version": 3}))[:44]
+    >>> happening(Happening(0.0, "forked", {"version": 3}))[:44]
     'There are two versions 3 of the catalogue, b'
     """
     return HAPPENINGS[event.kind](event.detail)

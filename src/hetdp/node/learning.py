@@ -13,7 +13,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hetdp.core.errors import HetdpError
+from hetdp.core.randomness import secure_stream
+from hetdp.node.dials import draw_bits
+from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.crowd import CrowdMemory
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE
@@ -44,11 +50,16 @@ def learn_from_crowd(folder: Path) -> int:
     from hetdp.recommender.model import learn
     from hetdp.recommender.sketched import SketchSums
 
-    network = read_network(folder / NETWORK)
+    network, stream = read_network(folder / NETWORK), secure_stream()
     database = Database(folder / STORE)
     try:
-        sums = None
-        for bits in CrowdMemory(database).bits(network.head_items):
+        sums, n_head = None, network.head_of(Catalogue(database).size())
+
+        def noise(size: int) -> NDArray[np.bool_]:
+            absent = np.zeros(size, dtype=np.uint8)
+            return draw_bits(absent, epsilon=network.epsilon, tuned_for=network.tuned_for, stream=stream)
+
+        for bits in CrowdMemory(database).bits(n_head, noise):
             part = SketchSums.of_bits(bits)
             sums = part if sums is None else sums + part
     finally:

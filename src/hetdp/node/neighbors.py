@@ -5,12 +5,12 @@ binomial, and so is the number of neighbours without an item who show a one ther
 chance is told by the exact tail and how many were compared (`sketching.significance`).
 """
 
-import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import SignedSketch
@@ -54,37 +54,57 @@ def find_neighbors(
     items: Collection[int],
     *,
     epsilon: Fraction,
-    size: int,
+    sizes: Mapping[bytes, int],
     count: int,
     tuned_for: Fraction = USUAL_TUNING,
 ) -> list[Neighbor]:
     """Return the `count` best neighbours, best first; none for an empty profile or without sketches.
 
+    A sketch is compared on the items that its version of the catalogue has; `sizes` tells how many, by its digest.
     Items of dial 0 must not be among the places of the owner's items. Those who may be there by chance alone are among
     the neighbours, and `by_chance` tells: compare it with `RARE`. The result must not leave the node.
     """
     if not items or not sketches:
         return []
-    ones = ones_among([sketch.bits for sketch in sketches], items, size=size)
-    best = sorted(range(len(sketches)), key=lambda place: (-ones[place], sketches[place].key))[:count]
+    ones, compared = _ones(sketches, items, sizes)
     q = chance_of_one(epsilon, tuned_for=tuned_for)
-    error = items_behind_error(len(items), epsilon, tuned_for=tuned_for)
-    shared = items_behind(ones[best], len(items), epsilon, tuned_for=tuned_for).tolist()
-    by_chance = best_by_chance(binomial_tail(ones[best], len(items), q), len(sketches)).tolist()
-    return [
-        Neighbor(
-            name=pseudonym(sketches[place].key),
-            key_hex=sketches[place].key.hex(),
-            score=float(ones[place] - q * len(items)),
-            shared=common,
-            shared_error=error,
-            share=min(1.0, max(0.0, common / len(items))),
-            deviations=common / error,
-            by_chance=lucky,
-            epoch=sketches[place].epoch,
+    scores = ones - q * compared
+    ranked = sorted(range(len(sketches)), key=lambda place: (-scores[place], sketches[place].key))
+    best = [place for place in ranked if compared[place]][:count]
+    shared = items_behind(ones[best], compared[best], epsilon, tuned_for=tuned_for).tolist()
+    by_chance = best_by_chance(binomial_tail(ones[best], compared[best], q), len(sketches)).tolist()
+    found = []
+    for place, common, lucky in zip(best, shared, by_chance, strict=True):
+        among = int(compared[place])
+        error = items_behind_error(among, epsilon, tuned_for=tuned_for)
+        found.append(
+            Neighbor(
+                name=pseudonym(sketches[place].key),
+                key_hex=sketches[place].key.hex(),
+                score=float(scores[place]),
+                shared=common,
+                shared_error=error,
+                share=min(1.0, max(0.0, common / among)),
+                deviations=common / error,
+                by_chance=lucky,
+                epoch=sketches[place].epoch,
+            )
         )
-        for place, common, lucky in zip(best, shared, by_chance, strict=True)
-    ]
+    return found
+
+
+def _ones(
+    sketches: Sequence[SignedSketch], items: Collection[int], sizes: Mapping[bytes, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many of the owner's items each sketch has set, and how many of them its catalogue has at all."""
+    ones, compared = np.zeros((2, len(sketches)), dtype=np.int64)
+    for digest, size in sizes.items():
+        places = [place for place, sketch in enumerate(sketches) if sketch.catalogue == digest]
+        known = [item for item in items if item < size]
+        if places:
+            ones[places] = ones_among([sketches[place].bits for place in places], known, size=size)
+            compared[places] = len(known)
+    return ones, compared
 
 
 def votes(
@@ -93,7 +113,7 @@ def votes(
     *,
     without: Collection[int],
     epsilon: Fraction,
-    size: int,
+    sizes: Mapping[bytes, int],
     count: int,
     tuned_for: Fraction = USUAL_TUNING,
 ) -> list[Vote]:
@@ -102,31 +122,37 @@ def votes(
     Only neighbours who stand out from chance vote: the bits of strangers would drown theirs.
 
     Places `without` a vote are those on the own list, at any dial, and what was dismissed. Bits outside the list did
-    not decide who votes, so under chance the number of voters is binomial and `by_chance` is exact.
+    not decide who votes, so under chance the number of voters is binomial and `by_chance` is exact. Who has published
+    for an older catalogue, of some of the `sizes`, is not asked about what came later.
     """
     by_key = {sketch.key.hex(): sketch for sketch in sketches}
     chosen = [neighbor for neighbor in neighbors if neighbor.by_chance < RARE]
     if not chosen:
         return []
     q = chance_of_one(epsilon, tuned_for=tuned_for)
-    bits = np.stack([unpack(by_key[neighbor.key_hex].bits, size) for neighbor in chosen])
+    size = max(sizes.values())
+    bits, has = np.zeros((2, len(chosen), size), dtype=np.bool_)
+    for row, neighbor in enumerate(chosen):
+        sketch = by_key[neighbor.key_hex]
+        own_size = sizes[sketch.catalogue]
+        bits[row, :own_size], has[row, :own_size] = unpack(sketch.bits, own_size), True
     weights = np.array([neighbor.score for neighbor in chosen]) / max(neighbor.score for neighbor in chosen)
-    strength = weights @ (bits - q) / math.sqrt(float((weights**2).sum()) * q * (1.0 - q))
-    voters = bits.sum(axis=0)
+    spread = np.sqrt(np.maximum(weights**2 @ has, np.finfo(float).tiny) * q * (1.0 - q))
+    strength = weights @ np.where(has, bits - q, 0.0) / spread
+    voters, asked = bits.sum(axis=0), has.sum(axis=0)
     voters[list(without)] = 0
-    numbers = np.arange(len(chosen) + 1)
-    votes_for = items_behind(numbers, len(chosen), epsilon, tuned_for=tuned_for).tolist()
-    by_chance = best_by_chance(binomial_tail(numbers, len(chosen), q), size).tolist()
     ranked = np.lexsort((np.arange(size), -strength, -voters))[:count]
+    best = ranked[voters[ranked] > 0]
+    votes_for = items_behind(voters[best], asked[best], epsilon, tuned_for=tuned_for).tolist()
+    by_chance = best_by_chance(binomial_tail(voters[best], asked[best], q), size).tolist()
     return [
         Vote(
             place=int(place),
-            votes=votes_for[voters[place]],
+            votes=estimate,
             voters=int(voters[place]),
-            asked=len(chosen),
+            asked=int(asked[place]),
             deviations=float(strength[place]),
-            by_chance=by_chance[voters[place]],
+            by_chance=lucky,
         )
-        for place in ranked
-        if voters[place] > 0
+        for place, estimate, lucky in zip(best, votes_for, by_chance, strict=True)
     ]

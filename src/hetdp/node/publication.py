@@ -74,5 +74,12 @@ def _draw(
         dials = store.ledger.standing().effective
         store.ledger.charge(dials)
         bits = draw_bits(dials, epsilon=network.epsilon, tuned_for=network.tuned_for, stream=stream)
-        sketch = sign_sketch(bits, epoch=epoch, identity=identity, network=network, invitation=invitation)
+        sketch = sign_sketch(
+            bits,
+            epoch=epoch,
+            identity=identity,
+            network=network,
+            invitation=invitation,
+            catalogue=store.catalogue.digest(),
+        )
         store.publications.add(sketch, ones=int(bits.sum()), dials=dials, now_s=now_s)

@@ -10,10 +10,11 @@ from hetdp.node.protocol.addresses import address_kind
 from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import check_signature
-from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, Refused, SignedSketch, Slip, decode, encode
+from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, decode, encode
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Call, HangUp, Node, Reply
 from hetdp.node.protocol.peer_view import PeerView
+from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.settings import NodeSettings
@@ -192,7 +193,7 @@ def test_bans_made_in_the_future_end_like_others():
 def test_exchanges_noted_in_the_future_are_given_up_in_time():
     exchanges = Exchanges(most=8, patience_s=5.0)
     link = exchanges.start(b"k", b"c", "", [], (), now_s=1e6).link
-    exchanges.join(b"in", b"nonce", key=b"k", curve=b"c", offered=(), wanted=(), now_s=1e6)
+    exchanges.join(b"in", b"nonce", key=b"k", curve=b"c", offered=(), wanted=(), catalogue=1, now_s=1e6)
     assert exchanges.overdue(100.0) == []
     assert exchanges.next_deadline_s() == 105.0
     assert exchanges.overdue(105.0) == [link]
@@ -385,7 +386,7 @@ def test_nothing_can_be_hung_on_a_signed_sketch():
     good = sign_sketch(bits, epoch=3, identity=identity_of(1), network=NETWORK)
     tagged = msgspec.structs.replace(good, invitation=b"handed to peer 17".ljust(64, b"."))
     with pytest.raises(Refused, match="signed"):
-        check_sketch(tagged, network=NETWORK, network_id=NETWORK.id)
+        check_sketch(tagged, network=NETWORK, network_id=NETWORK.id, size=NETWORK.items)
     gate = Gate(NETWORK, NodeSettings(), own_address=address_of(ME))
     assert gate.admits(good.key, b"")
     assert not gate.admits(good.key, tagged.invitation)

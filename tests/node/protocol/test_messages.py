@@ -7,7 +7,9 @@ from hypothesis import strategies as some
 from swarm import Swarm, a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, Refused, SignedSketch, Slip, decode, encode
+from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, decode, encode
+from hetdp.node.protocol.network import sketch_bytes
+from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 
 NETWORK = a_network()
@@ -122,7 +124,7 @@ def test_size_version_and_network_are_checked():
         decode(ID, raw, largest=10)
     with pytest.raises(Refused, match="for this network"):
         decode(bytes(16), raw, largest=LARGEST)
-    with pytest.raises(Refused, match="version 2"):
+    with pytest.raises(Refused, match="version 3"):
         decode(ID, b"\x93\x01" + raw[2:], largest=LARGEST)
 
 
@@ -136,7 +138,7 @@ def test_a_sketch_of_50000_items_fits_into_8_kilobytes():
     network = a_network(items=50_000)
     bits = draw_bits({}, epsilon=network.epsilon, size=50_000, stream=seeded_stream(1))
     sketch = sign_sketch(bits, epoch=10**6, identity=identity_of(1), network=network, invitation=bytes(64))
-    check_sketch(sketch, network=network, network_id=network.id)
+    check_sketch(sketch, network=network, network_id=network.id, size=network.items)
     assert len(msgspec.msgpack.encode(sketch)) <= 8000
 
 
@@ -145,7 +147,7 @@ def test_every_honest_message_fits_the_largest(admission):
     """The longest addresses, full lists: still no longer than what the transport lets through."""
     network = a_network(admission=admission, network_key="ab" * 32, inventory_size=500, sketches_per_message=64)
     record = Record(bytes(32), bytes(32), "tcp://" + "h" * 253 + ":65535", 2**50, bytes(64), bytes(64))
-    sketch = SignedSketch(bytes(32), 2**40, bytes(network.sketch_bytes), bytes(64), bytes(64))
+    sketch = SignedSketch(bytes(32), 2**40, bytes(sketch_bytes(network.items)), bytes(64), bytes(64))
     slips = (Slip(bytes(32), 2**40),) * network.inventory_size
     entries = (record,) * network.shuffle_size
     for message in (

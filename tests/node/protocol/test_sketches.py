@@ -7,7 +7,8 @@ import pytest
 from swarm import a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.protocol.messages import Refused, SignedSketch
+from hetdp.node.protocol.messages import SignedSketch
+from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketches import check_sketch, plausible_ones, sign_sketch
 
 
@@ -22,7 +23,7 @@ def test_bad_sketches_are_refused():
     good = sign_sketch(bits, epoch=3, identity=identity_of(1), network=network)
 
     def check(sketch):
-        check_sketch(sketch, network=network, network_id=network.id)
+        check_sketch(sketch, network=network, network_id=network.id, size=network.items)
 
     check(good)
     for bad, message in (
@@ -40,7 +41,7 @@ def test_bad_sketches_are_refused():
             check(bad)
     other = a_network(items=2001, most_items=200, name="other")
     with pytest.raises(Refused, match="signed"):
-        check_sketch(good, network=other, network_id=other.id)
+        check_sketch(good, network=other, network_id=other.id, size=other.items)
 
 
 def test_the_largest_profile_is_plausible():
@@ -48,9 +49,8 @@ def test_the_largest_profile_is_plausible():
     dials = dict.fromkeys(range(500), 100)
     for seed in range(20):
         bits = draw_bits(dials, epsilon=network.epsilon, size=2000, stream=seeded_stream(seed))
-        check_sketch(
-            sign_sketch(bits, epoch=0, identity=identity_of(1), network=network), network=network, network_id=network.id
-        )
+        sketch = sign_sketch(bits, epoch=0, identity=identity_of(1), network=network)
+        check_sketch(sketch, network=network, network_id=network.id, size=2000)
 
 
 def test_how_many_ones_an_honest_sketch_may_have():

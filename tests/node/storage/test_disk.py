@@ -88,7 +88,7 @@ def test_a_node_that_does_not_fit_on_the_disk_leaves_nothing(tmp_path, largest_f
     told = told_by(lambda: init_node(tmp_path / "home", network_path=tmp_path / "n.toml"), largest_file=largest_file)
     assert told.startswith("DataError")
     assert "room" in told
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["items.csv", "n.toml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["items.csv", "n.toml", "n.toml.key"]
 
 
 def test_another_file_is_called_that(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from hetdp.node.happenings import HAPPENINGS, happening
 from hetdp.node.storage.database import Database
-from hetdp.node.storage.events import Event, Events
+from hetdp.node.storage.events import Events, Happening
 from hetdp.node.storage.mode import ModeSwitch
 
 
@@ -23,7 +23,7 @@ def test_events_come_newest_first_and_old_ones_are_forgotten(database):
             events.note("forked", now_s=float(number), version=number)
     found = events.all()
     assert [event.time_s for event in found] == [float(number) for number in reversed(range(50, 250))]
-    assert events.newest("forked") == Event(249.0, "forked", {"version": 249})
+    assert events.newest("forked") == Happening(249.0, "forked", {"version": 249})
     assert events.newest("grown") is None
 
 
@@ -48,7 +48,7 @@ def noted_kinds():
 
 
 def test_words_fill_in_details():
-    assert "version 3" in happening(Event(0.0, "grown", {"version": 3, "added": 5, "retired": 0}))
+    assert "version 3" in happening(Happening(0.0, "grown", {"version": 3, "added": 5, "retired": 0}))
 
 
 def test_a_store_that_does_not_say_is_open(database):

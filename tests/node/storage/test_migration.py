@@ -122,10 +122,10 @@ def test_a_folder_of_version_0_1_can_learn_from_the_crowd(folder):
     try:
         sketch = handle.store.peers.sketches()[0]
         counted = Counted(sketch.key, sketch.epoch, "10.0.0.1", reached=True)
-        handle.store.crowd.keep([(counted, sketch)], n_head=handle.network.head_items, first_epoch=0)
-        assert handle.network.head_items == 24
+        handle.store.crowd.keep([(counted, sketch)], n_head=24, sizes={b"": 24}, first_epoch=0)
+        assert handle.network.head_of(handle.store.catalogue.size()) == 24
         assert handle.store.crowd.counted(0) == [counted]
-        (bits,) = handle.store.crowd.bits(24)
+        (bits,) = handle.store.crowd.bits(24, lambda size: np.zeros(size, dtype=np.bool_))
         assert np.array_equal(bits[0], unpack(sketch.bits, 24))
     finally:
         handle.close()

@@ -14,6 +14,7 @@ from hetdp.core.errors import DataError, InvalidInput
 from hetdp.node.handle import NodeHandle, how_to_be_invited
 from hetdp.node.protocol.addresses import split_address
 from hetdp.node.protocol.identity import Identity, check_invitation, check_signature, pseudonym, sign_invitation
+from hetdp.node.protocol.network import sketch_bytes
 from hetdp.node.settings import NodeSettings, settings_toml
 from hetdp.node.storage.folder import init_node, is_running, locked
 from hetdp.node.storage.network_file import exact_number, read_network, usual_most_items
@@ -45,7 +46,7 @@ def test_a_usual_network_has_the_file_and_the_id_of_the_time_before_it_could_be_
 
 def test_epochs_follow_the_schedule_and_a_sketch_has_one_bit_per_item():
     network = a_network(items=12, epoch_start_s=0, epoch_length_s=3600)
-    assert (network.epoch_at(7205.0), network.starts(2), network.sketch_bytes) == (2, 7200, 2)
+    assert (network.epoch_at(7205.0), network.starts(2), sketch_bytes(network.items)) == (2, 7200, 2)
 
 
 def test_numbers_are_read_exactly():

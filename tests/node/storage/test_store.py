@@ -153,7 +153,7 @@ def test_bits_that_leave_follow_the_law_of_the_network(tmp_path, tuned_for):
         sketch = publish(
             store, identity=WHO, network=network, now_s=network.starts(0), stream=seeded_stream(3), simulation=True
         )
-    check_sketch(sketch, network=network, network_id=network.id)
+    check_sketch(sketch, network=network, network_id=network.id, size=network.items)
     shown = unpack(sketch.bits, 6000).reshape(3, 2000).mean(axis=1)
     for share, weight in zip(shown, (1.0, 102 / 255, 0.0), strict=True):
         chance = chance_of_one(2, weight, tuned_for=tuned_for)

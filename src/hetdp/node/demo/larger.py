@@ -38,6 +38,7 @@ def larger_network(count: int, *, epsilon: Fraction, seed: int) -> LargerNetwork
 
     people = invent_people(count + _ASKING, seed=seed)
     size = len(people.items)
+    sizes = {b"": size}
     bits = np.empty((count, size), dtype=np.bool_)
     for person in range(count):
         dials = np.zeros(size, dtype=np.uint8)
@@ -48,8 +49,8 @@ def larger_network(count: int, *, epsilon: Fraction, seed: int) -> LargerNetwork
     lists: tuple[list[list[int]], ...] = ([], [], [])
     for profile in people.profiles[count:]:
         counting = [place for place, dial in profile.items() if dial]
-        alike = find_neighbors(sketches, counting, epsilon=epsilon, size=size, count=NodeSettings().neighbors)
-        voted = votes(sketches, alike, without=profile, epsilon=epsilon, size=size, count=LIST)
+        alike = find_neighbors(sketches, counting, epsilon=epsilon, sizes=sizes, count=NodeSettings().neighbors)
+        voted = votes(sketches, alike, without=profile, epsilon=epsilon, sizes=sizes, count=LIST)
         lists[0].append([place for place, _ in crowd_places(learned, profile, without=(), count=LIST)])
         lists[1].append([vote.place for vote in voted])
         lists[2].append([place for place, _ in crowd_places(learned, (), without=profile, count=LIST)])

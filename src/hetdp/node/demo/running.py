@@ -24,7 +24,7 @@ from hetdp.node.recommendations import crowd_places
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import MODEL, free_ports, init_node
 from hetdp.node.storage.model_file import load_model
-from hetdp.node.storage.network_file import new_network, with_peer
+from hetdp.node.storage.network_file import key_file_of, new_network, with_peer
 from hetdp.node.storage.store import NodeStore
 
 __all__ = ["DemoReport", "run_demo"]
@@ -60,7 +60,7 @@ class Arrangement:
 
 def arrange(folder: Path, people: People, *, epsilon: Fraction, period_s: float, epoch_length_s: int) -> Arrangement:
     """Write the network file, the catalogue and one folder per person."""
-    count = len(people.profiles)
+    count, maker = len(people.profiles), Identity.generate()
     identities = [Identity.generate() for _ in range(count)]
     addresses = [f"tcp://127.0.0.1:{port}" for port in free_ports(count)]
     lines = ["item,title,link,group", *(f"{item},{title},,{group}" for item, title, group in people.items)]
@@ -72,7 +72,9 @@ def arrange(folder: Path, people: People, *, epsilon: Fraction, period_s: float,
         epoch_length_s=epoch_length_s,
         period_s=period_s,
         name="demo",
+        network_key=maker.key,
     )
+    maker.save(key_file_of(folder / "network.toml"))
     for address, who in list(zip(addresses, identities, strict=True))[:_BOOTSTRAP]:
         network = with_peer(network, address=address, key=who.key.hex(), curve=who.curve.hex())
     (folder / "network.toml").write_text(network.to_toml())
@@ -211,7 +213,7 @@ def _measure(plan: Arrangement, people: People, converged_s: float, least: int, 
 def _recommended(handle: NodeHandle, chosen: Sequence[Neighbor]) -> dict[str, list[int]]:
     """Return what a node recommends in each way, whichever it would take by itself."""
     voted = handle.by_votes(handle.store.peers.sketches(), chosen, LIST)
-    learned = load_model(handle.folder / MODEL, n_head=handle.network.head_items)
+    learned = load_model(handle.folder / MODEL, n_head=handle.network.head_of(handle.store.catalogue.size()))
     if learned is None:
         return {"crowd": [], "votes": [one.item.place for one in voted], "popular": []}
     popular = crowd_places(learned, (), without=handle.store.profile.places(), count=LIST)

@@ -69,7 +69,7 @@ class ItemsPage(Page):
             "presets": PRESETS,
             "changes": [_change(one) for one in waiting],
             "all_changes": changes,
-            "catalogue": self._node.network.items,
+            "catalogue": self._node.store.catalogue.size(),
             "searched": self._searched,
             "search_page": self._search_page,
             "found": found[:_RESULTS],

@@ -5,6 +5,7 @@ from typing import Any
 
 from hetdp.node.page.base_page import Page
 from hetdp.node.page.pictures import curve_path, face
+from hetdp.node.protocol.network import sketch_bytes
 from hetdp.node.storage.folder import NETWORK
 
 __all__ = ["NetworkPage"]
@@ -36,7 +37,7 @@ class NetworkPage(Page):
             "own_face": face(status.key_hex),
             "parameters": network,
             "epsilon": float(network.epsilon),
-            "sketch_bytes": -(-network.items // 8),
+            "sketch_bytes": sketch_bytes(self._node.store.catalogue.size()),
             "first_peers": any(peer.key != status.key_hex for peer in network.bootstrap),
             "network_file": str(self._node.folder / NETWORK),
             "peers": [(peer, face(peer.key_hex)) for peer in peers[:_MOST_PEERS]],

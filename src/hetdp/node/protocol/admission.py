@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from hetdp.core.errors import InvalidInput
 from hetdp.node.protocol.addresses import address_kind, check_own_address
 from hetdp.node.protocol.identity import check_invitation, check_signature
-from hetdp.node.protocol.messages import Record, Refused, SignedSketch
+from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketches import check_sketch
 from hetdp.node.settings import NodeSettings
 
@@ -115,13 +116,18 @@ class Gate:
         first = max(0, self._network.epoch_at(now_s) - self._settings.keep_epochs + 1)
         return range(first, self._network.epoch_at(now_s + self._settings.clock_skew_s) + 1)
 
-    def check_sketch(self, sketch: SignedSketch, *, now_s: float) -> None:
-        """Refuse a sketch of another time, of a node that is not admitted, or that is not well formed."""
+    def check_sketch(self, sketch: SignedSketch, *, size: int | None, now_s: float) -> None:
+        """Refuse a sketch of another time, of a node that is not admitted, or that is not well formed.
+
+        `size` is that of the catalogue in the version it is for; None if this node does not know that version (yet).
+        """
+        if size is None:
+            raise Refused("a sketch must be of a known version of the catalogue. Got another instead.", blame=0)
         if sketch.epoch not in self.epochs(now_s):
             raise Refused("a sketch must be of a recent epoch. Got another instead.", blame=0)
         if not self.admits(sketch.key, sketch.invitation):
             raise Refused("a sketch must be of an admitted node. Got another instead.", blame=1)
-        check_sketch(sketch, network=self._network, network_id=self._network_id)
+        check_sketch(sketch, network=self._network, network_id=self._network_id, size=size)
 
     def reaches(self, address: str) -> bool:
         """Return whether an address is of a kind that this node can be led to by others."""

@@ -37,6 +37,7 @@ class Joined:
     curve: bytes
     offered: tuple[Slip, ...]
     wanted: tuple[bytes, ...]
+    catalogue: int  # the newest version that the peer has
     deadline_s: float
 
 
@@ -97,6 +98,7 @@ class Exchanges:
         curve: bytes,
         offered: tuple[Slip, ...],
         wanted: tuple[bytes, ...],
+        catalogue: int,
         now_s: float,
     ) -> None:
         """Note an exchange that a peer starts, at the cost of its own oldest beyond its share, then of anybody's."""
@@ -105,7 +107,7 @@ class Exchanges:
             del self._joined[place]
         while len(self._joined) >= self._most:
             del self._joined[next(iter(self._joined))]
-        self._joined[link, nonce] = Joined(key, curve, offered, wanted, now_s + self._patience_s)
+        self._joined[link, nonce] = Joined(key, curve, offered, wanted, catalogue, now_s + self._patience_s)
 
     def leave(self, link: Hashable, nonce: bytes) -> Joined | None:
         """Forget an exchange that a peer started, and return it."""

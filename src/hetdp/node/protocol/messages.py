@@ -1,7 +1,8 @@
-"""What travels on the wire: five bounded, versioned msgspec types, and nothing that could be executed.
+"""What travels on the wire: bounded, versioned msgspec types, and nothing that could be executed.
 
 An exchange is four messages over one encrypted connection: `Opening` (whom I know, what I hold), `Answer` (the same,
-and which of yours I lack), `Delivery` (those, and which of yours I lack), `Delivery` (those). None of them depends on a
+and which of yours I lack), `Delivery` (those, and which of yours I lack), `Delivery` (those). Deliveries also bring the
+versions of the catalogue that the other does not have yet. None of them depends on a
 profile except through the sketches, which are public.
 """
 
@@ -10,11 +11,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from hetdp.core.errors import InvalidInput
+from hetdp.node.protocol.catalogue_versions import CatalogueVersion, Digest
+from hetdp.node.protocol.refusal import Refused
 
 __all__ = ["Answer", "Delivery", "Opening", "Record", "Refused", "SignedSketch", "Slip", "decode", "encode"]
 
-VERSION = 2
+VERSION = 3
 
 Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
 Signature = Annotated[bytes, Meta(min_length=64, max_length=64)]
@@ -22,21 +24,11 @@ Nonce = Annotated[bytes, Meta(min_length=8, max_length=8)]
 Invitation = Annotated[bytes, Meta(max_length=64)]
 Time = Annotated[int, Meta(ge=0, le=2**50)]
 Epoch = Annotated[int, Meta(ge=0, le=2**40)]
+VersionNumber = Annotated[int, Meta(ge=1, le=2**31)]
 
 _OPTIONS: dict[str, Any] = {"frozen": True, "array_like": True, "forbid_unknown_fields": True}
 #: They hold bytes, texts and numbers only, so the garbage collector need not look at them; there are many.
 _LEAF: dict[str, Any] = {**_OPTIONS, "gc": False}
-
-
-class Refused(InvalidInput):
-    """A message, record or sketch is not what the protocol allows; it was dropped.
-
-    `blame` is how much is held against the sender: nothing where a slow network or a late clock explains it.
-    """
-
-    def __init__(self, message: str, *, blame: int = 5) -> None:
-        super().__init__(message)
-        self.blame = blame
 
 
 class Record(msgspec.Struct, **_LEAF):
@@ -58,6 +50,8 @@ class Record(msgspec.Struct, **_LEAF):
 class SignedSketch(msgspec.Struct, **_LEAF):
     """One epoch's sketch of one node: the only thing on the wire that depends on a profile.
 
+    `catalogue` is the digest of the version that it was drawn for, so its length is known; it is empty for version 1.
+
     Privacy
     -------
     (epsilon, v)-private against everybody together; see `hetdp.node.dials`.
@@ -68,11 +62,13 @@ class SignedSketch(msgspec.Struct, **_LEAF):
     bits: Annotated[bytes, Meta(max_length=125_000)]
     invitation: Invitation
     signature: Annotated[bytes, Meta(max_length=64)]
+    catalogue: Digest = b""
 
     def text(self, network_id: bytes) -> bytes:
-        """Return what the signature covers."""
+        """Return what the signature covers: for version 1 what it covered before there were others."""
         invitation = len(self.invitation).to_bytes(1, "big") + self.invitation
-        return b"hetdp-sketch-2" + network_id + self.key + self.epoch.to_bytes(8, "big") + invitation + self.bits
+        kind = b"hetdp-sketch-3" + self.catalogue if self.catalogue else b"hetdp-sketch-2"
+        return kind + network_id + self.key + self.epoch.to_bytes(8, "big") + invitation + self.bits
 
 
 class Slip(msgspec.Struct, **_LEAF):
@@ -89,6 +85,7 @@ class Opening(msgspec.Struct, tag=1, **_OPTIONS):
     sender: Record
     entries: Annotated[tuple[Record, ...], Meta(max_length=50)]
     have: Annotated[tuple[Slip, ...], Meta(max_length=500)]
+    catalogue: VersionNumber = 1  # the newest that the sender has
 
 
 class Answer(msgspec.Struct, tag=2, **_OPTIONS):
@@ -99,14 +96,16 @@ class Answer(msgspec.Struct, tag=2, **_OPTIONS):
     entries: Annotated[tuple[Record, ...], Meta(max_length=50)]
     have: Annotated[tuple[Slip, ...], Meta(max_length=500)]
     want: Annotated[tuple[Key, ...], Meta(max_length=64)]
+    catalogue: VersionNumber = 1
 
 
 class Delivery(msgspec.Struct, tag=3, **_OPTIONS):
-    """Third and fourth message: the sketches that the other lacked."""
+    """Third and fourth message: what the other lacked."""
 
     nonce: Nonce
     sketches: Annotated[tuple[SignedSketch, ...], Meta(max_length=64)]
     want: Annotated[tuple[Key, ...], Meta(max_length=64)]
+    versions: Annotated[tuple[CatalogueVersion, ...], Meta(max_length=1000)] = ()
 
 
 Message = Opening | Answer | Delivery

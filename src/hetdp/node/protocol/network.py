@@ -14,7 +14,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.node.protocol.addresses import split_address
 from hetdp.sketching.law import USUAL_TUNING
 
-__all__ = ["Bootstrap", "NetworkParameters"]
+__all__ = ["Bootstrap", "NetworkParameters", "sketch_bytes"]
 
 VERSION = 1
 #: What may change without making it another network: where files lie, who is known, and what nodes learn at home.
@@ -24,6 +24,8 @@ _EXACT_EPSILONS = 64
 MOST_PROFILE = 20_000
 #: Learning about more would take a home machine too long and too much memory: both grow with the square.
 MOST_HEAD, USUAL_HEAD = 8192, 2048
+#: Versions of the catalogue that travel in one message, in bytes.
+MOST_VERSION_BYTES = 1 << 16
 
 HexKey = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
 
@@ -45,6 +47,9 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     catalogue: Annotated[str, Meta(min_length=1, max_length=1000)]
     catalogue_sha256: HexKey
     items: Annotated[int, Meta(ge=1, le=1_000_000)]
+    #: What the catalogue may grow to, in versions signed by `network_key`. A file of the time before does not say: its
+    #: catalogue stays as it is.
+    most_catalogue: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     #: Loss of an item of weight 1 per epoch.
     epsilon: Fraction
     #: The weight that sketches tell most about (`sketching.law`). A file of the time before does not say, and means 1.
@@ -67,6 +72,7 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     sketches_per_message: Annotated[int, Meta(ge=1, le=64)] = 8
     #: "open"; "allow": keys listed in `allow`; "invite": holders of an invitation signed by `network_key`.
     admission: str = "open"
+    #: The maker's.
     network_key: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")] = ""
     allow: tuple[HexKey, ...] = ()
     bootstrap: tuple[Bootstrap, ...] = ()
@@ -82,6 +88,10 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             raise InvalidInput(f"admission must be 'open', 'allow' or 'invite'. Got {self.admission!r} instead.")
         if self.admission == "invite" and not self.network_key:
             raise InvalidInput("network_key must be given when admission is 'invite'. Got none instead.")
+        if self.most_catalogue and (self.most_catalogue < self.items or not self.network_key):
+            raise InvalidInput(
+                f"most_catalogue must be at least items, with a network_key, or 0. Got {self.most_catalogue} instead."
+            )
         if not 1 <= self.most_items <= MOST_PROFILE:
             raise InvalidInput(f"most_items must be from 1 to {MOST_PROFILE}. Got {self.most_items} instead.")
         if self.shuffle_size > self.view_size:
@@ -99,21 +109,22 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         return hashlib.blake2b(text.encode(), digest_size=16, person=b"hetdp-network").digest()
 
     @property
-    def sketch_bytes(self) -> int:
-        """Length of every sketch: one bit per item."""
-        return -(-self.items // 8)
+    def grows(self) -> bool:
+        """Whether there may be further versions of the catalogue."""
+        return self.most_catalogue > 0
 
-    @property
-    def head_items(self) -> int:
-        """How many items nodes learn about: the first of the catalogue."""
-        return min(self.n_head, self.items)
+    def head_of(self, size: int) -> int:
+        """Return how many items nodes learn about, the first of a catalogue of some size."""
+        return min(self.n_head, size)
 
     @property
     def largest_message(self) -> int:
         """No valid message is longer, in bytes."""
+        longest_sketch = sketch_bytes(max(self.items, self.most_catalogue))
         return (
             1024
-            + self.sketches_per_message * (self.sketch_bytes + 256)
+            + MOST_VERSION_BYTES * self.grows
+            + self.sketches_per_message * (longest_sketch + 280)
             + (self.inventory_size + self.sketches_per_message) * 48
             + (self.shuffle_size + 1) * 640
         )
@@ -140,6 +151,11 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         return "\n".join(lines + peers) + "\n"
 
 
+def sketch_bytes(size: int) -> int:
+    """Return the length of a sketch of so many items: one bit each."""
+    return -(-size // 8)
+
+
 def _check_level(name: str, number: Fraction, most: int) -> None:
     if not 0 < number <= most:
         raise InvalidInput(f"{name} must be above 0 and at most {most}. Got {number} instead.")
@@ -147,10 +163,11 @@ def _check_level(name: str, number: Fraction, most: int) -> None:
 
 def _plain(network: NetworkParameters) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(network, enc_hook=str)
+    # A network that makes no use of a choice has the file, and the id, that it had before there was the choice.
     if network.tuned_for == USUAL_TUNING:
-        del plain[
-            "tuned_for"
-        ]  # so that a usual network has the file, and the id, that it had before there was a choice
+        del plain["tuned_for"]
+    if not network.grows:
+        del plain["most_catalogue"]
     return plain
 
 

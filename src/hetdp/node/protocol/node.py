@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hetdp.core.randomness import Stream
 from hetdp.node.protocol.admission import Gate
+from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import (
@@ -18,7 +19,6 @@ from hetdp.node.protocol.messages import (
     Message,
     Opening,
     Record,
-    Refused,
     SignedSketch,
     Slip,
     decode,
@@ -26,6 +26,7 @@ from hetdp.node.protocol.messages import (
 )
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.peer_view import PeerView
+from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.protocol.who_counts import CrowdCount
 from hetdp.node.settings import NodeSettings
@@ -81,7 +82,8 @@ class Node:
     """One node of the network.
 
     What lets it in, the invitation, is not shown where nobody asks for it. `contacts` are peers known from earlier,
-    beside the bootstrap peers. The first exchange starts within one period of `now_s`.
+    beside the bootstrap peers; `catalogue` is what is known of the versions of the catalogue, by default the first. The
+    first exchange starts within one period of `now_s`.
 
     Privacy
     -------
@@ -100,8 +102,10 @@ class Node:
         now_s: float,
         invitation: bytes = b"",
         contacts: Iterable[Bootstrap] = (),
+        catalogue: CatalogueHistory | None = None,
     ) -> None:
         self.network, self.settings = network, settings
+        self.catalogue = CatalogueHistory(network) if catalogue is None else catalogue
         self._counts = dict.fromkeys(Traffic.__slots__, 0)
         self.met: dict[bytes, Record] = {}  # since the disk was last written; the shelf knows which sketches are new
         self.gate = Gate(network, settings, own_address=address)
@@ -139,6 +143,12 @@ class Node:
         """
         if self.shelf.own is None or sketch.epoch > self.shelf.own.epoch:
             self.shelf.own = sketch
+
+    def take_up(self, versions: Iterable[CatalogueVersion]) -> None:
+        """Know of versions of the catalogue that are on disk, and pass them on."""
+        for version in versions:
+            with suppress(Refused):  # what came by gossip meanwhile was first
+                self.catalogue.add(version)
 
     def restore(self, sketches: Iterable[SignedSketch], *, now_s: float) -> None:
         """Put sketches of peers back on the shelf, checked like new ones."""
@@ -241,7 +251,8 @@ class Node:
         offered = self.shelf.announce(self.network.inventory_size)
         exchange = self.exchanges.start(key, curve, address, sent, offered, now_s=now_s, trial=trial)
         self._count(exchanges=1)
-        opening = Opening(self._stream.words(1).tobytes(), own, tuple(sent), offered)
+        nonce = self._stream.words(1).tobytes()
+        opening = Opening(nonce, own, tuple(sent), offered, self.catalogue.number)
         return [Call(exchange.link, address, curve, self._encode(opening))]
 
     def _handle(self, link: Hashable, curve: bytes, message: Message, now_s: float) -> list[Action]:
@@ -259,8 +270,17 @@ class Node:
         wanted = self._lacking(message.have, now_s)
         themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
         self.view.merge([*themselves, *entries], sent=sent, source=key, called=True)
-        self.exchanges.join(link, message.nonce, key=key, curve=curve, offered=offered, wanted=wanted, now_s=now_s)
-        answer = Answer(message.nonce, self.own_record(now_s), tuple(sent), offered, wanted)
+        self.exchanges.join(
+            link,
+            message.nonce,
+            key=key,
+            curve=curve,
+            offered=offered,
+            wanted=wanted,
+            catalogue=message.catalogue,
+            now_s=now_s,
+        )
+        answer = Answer(message.nonce, self.own_record(now_s), tuple(sent), offered, wanted, self.catalogue.number)
         return [Reply(link, self._encode(answer))]
 
     def _answer(self, link: Hashable, curve: bytes, message: Answer, now_s: float) -> list[Action]:
@@ -285,22 +305,24 @@ class Node:
         self.view.merge(entries, sent=exchange.sent, source=message.sender.key)
         exchange.wanted = self._lacking(message.have, now_s)
         sketches = self.shelf.serve(message.want, offered=exchange.offered, count=self.network.sketches_per_message)
-        return [Reply(link, self._encode(Delivery(message.nonce, sketches, exchange.wanted)))]
+        versions = self.catalogue.after(message.catalogue)
+        return [Reply(link, self._encode(Delivery(message.nonce, sketches, exchange.wanted, versions)))]
 
     def _delivery(self, link: Hashable, curve: bytes, message: Delivery, now_s: float) -> list[Action]:
         started = self.exchanges.started(link)
         if started is not None and started.wanted is not None:
             self.exchanges.end(link)
             with self._at_the_cost_of(started.key, now_s):
-                self._take(message.sketches, started.wanted, now_s)
+                self._take(message, started.wanted, now_s)
             return [HangUp(link)]
         joined = self.exchanges.leave(link, message.nonce)
         if joined is None or joined.curve != curve:
             raise Refused("a delivery must belong to an exchange. Got one that nobody waits for instead.", blame=0)
         with self._at_the_cost_of(joined.key, now_s):
-            self._take(message.sketches, joined.wanted, now_s)
+            self._take(message, joined.wanted, now_s)
         sketches = self.shelf.serve(message.want, offered=joined.offered, count=self.network.sketches_per_message)
-        return [Reply(link, self._encode(Delivery(message.nonce, sketches, ())))]
+        versions = self.catalogue.after(joined.catalogue)
+        return [Reply(link, self._encode(Delivery(message.nonce, sketches, (), versions)))]
 
     def _checked(self, sender: Record, entries: tuple[Record, ...], curve: bytes, now_s: float) -> list[Record]:
         """Return the usable entries of a message whose sender is who the connection says."""
@@ -331,14 +353,21 @@ class Node:
             self.gate.strike(key, now_s=now_s, count=refusal.blame)
             raise
 
-    def _take(self, sketches: tuple[SignedSketch, ...], wanted: tuple[bytes, ...], now_s: float) -> None:
-        for sketch in sketches:
+    def _take(self, message: Delivery, wanted: tuple[bytes, ...], now_s: float) -> None:
+        for version in message.versions:  # first, for the sketches may be for one of them
+            try:
+                self.catalogue.add(version)
+            except Refused as refusal:
+                if refusal.blame:
+                    raise
+                break  # the maker's doing, not the sender's
+        for sketch in message.sketches:
             if sketch.key not in wanted:
                 raise Refused("a sketch must have been asked for. Got another instead.")
             self._keep(sketch, now_s)
 
     def _keep(self, sketch: SignedSketch, now_s: float) -> None:
-        self.gate.check_sketch(sketch, now_s=now_s)
+        self.gate.check_sketch(sketch, size=self.catalogue.size_of(sketch.catalogue), now_s=now_s)
         self.shelf.keep(sketch)
         self.crowd.count(sketch)
 

@@ -4,12 +4,14 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.node.protocol.identity import Identity, check_signature
-from hetdp.node.protocol.messages import Refused, SignedSketch
-from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.protocol.messages import SignedSketch
+from hetdp.node.protocol.network import NetworkParameters, sketch_bytes
+from hetdp.node.protocol.refusal import Refused
 from hetdp.sketching.bits import pack
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
 
@@ -20,26 +22,34 @@ _IMPLAUSIBLE = 8.0
 
 
 def sign_sketch(
-    bits: NDArray[np.bool_], *, epoch: int, identity: Identity, network: NetworkParameters, invitation: bytes = b""
+    bits: NDArray[np.bool_],
+    *,
+    epoch: int,
+    identity: Identity,
+    network: NetworkParameters,
+    invitation: bytes = b"",
+    catalogue: bytes = b"",
 ) -> SignedSketch:
-    """Return the signed sketch that is published."""
-    unsigned = SignedSketch(identity.key, epoch, pack(bits), invitation, b"")
-    return SignedSketch(identity.key, epoch, unsigned.bits, invitation, identity.sign(unsigned.text(network.id)))
+    """Return the signed sketch that is published; `catalogue` is the digest of the version it is for."""
+    unsigned = SignedSketch(identity.key, epoch, pack(bits), invitation, b"", catalogue)
+    return msgspec.structs.replace(unsigned, signature=identity.sign(unsigned.text(network.id)))
 
 
-def check_sketch(sketch: SignedSketch, *, network: NetworkParameters, network_id: bytes) -> None:
+def check_sketch(sketch: SignedSketch, *, network: NetworkParameters, network_id: bytes, size: int) -> None:
     """Refuse a sketch of the wrong length, one that no profile explains, and one that its node did not sign.
+
+    `size` is how many items the catalogue has in the version that the sketch is for.
 
     A sketch of ones would be everybody's neighbour; so its number of ones must fit a profile of at most
     `network.most_items` items.
     """
-    if len(sketch.bits) != network.sketch_bytes:
-        raise Refused(f"a sketch must be {network.sketch_bytes} bytes. Got {len(sketch.bits)} instead.")
-    if sketch.bits[-1] >> ((network.items - 1) % 8 + 1):
+    if len(sketch.bits) != sketch_bytes(size):
+        raise Refused(f"a sketch must be {sketch_bytes(size)} bytes. Got {len(sketch.bits)} instead.")
+    if sketch.bits[-1] >> ((size - 1) % 8 + 1):
         raise Refused("the spare bits of a sketch must be 0. Got others instead.")
     ones = int.from_bytes(sketch.bits, "little").bit_count()
-    most = min(network.most_items, network.items)
-    low, high = plausible_ones(network.epsilon, network.items, most, network.tuned_for)
+    most = min(network.most_items, size)
+    low, high = plausible_ones(network.epsilon, size, most, network.tuned_for)
     if not low <= ones <= high:
         raise Refused("a sketch must have a number of ones that a profile explains. Got another instead.")
     if not check_signature(sketch.key, sketch.text(network_id), sketch.signature):

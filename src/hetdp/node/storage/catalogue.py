@@ -1,14 +1,21 @@
-"""The public list of items that a network is about, as a table of the store."""
+"""The public list of items that a network is about, as tables of the store: items, and the versions they came in."""
 
 import json
 
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
 from hetdp.core.errors import InvalidInput
+from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion
+from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.database import Database
 from hetdp.profiles.reading.catalogues import CatalogueItem
 
 __all__ = ["Catalogue"]
 
 _SELECT = "SELECT place, item, title, link, category FROM catalogue"
+_decoder = msgspec.msgpack.Decoder(CatalogueVersion)
 
 
 class Catalogue:
@@ -17,12 +24,49 @@ class Catalogue:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def size(self) -> int:
+        """Return how many items there are, retired ones included."""
+        newest = self._database.one("SELECT size FROM versions ORDER BY number DESC LIMIT 1")
+        return int(self._database.fact("items") if newest is None else newest)
+
+    def number(self) -> int:
+        """Return the number of the newest version."""
+        return int(self._database.one("SELECT coalesce(max(number), 1) FROM versions"))
+
+    def digest(self) -> bytes:
+        """Return what stands for the newest version in sketches; empty for version 1."""
+        return self._database.one("SELECT digest FROM versions ORDER BY number DESC LIMIT 1") or b""
+
+    def sizes(self) -> dict[bytes, int]:
+        """Return how many items each version has, by its digest."""
+        return {
+            b"": int(self._database.fact("items")),
+            **dict(self._database.rows("SELECT digest, size FROM versions ORDER BY number")),
+        }
+
+    def versions(self, after: int = 1) -> list[CatalogueVersion]:
+        """Return the versions after one, in order."""
+        rows = self._database.rows("SELECT raw FROM versions WHERE number > ? ORDER BY number", after)
+        return [_decoder.decode(raw) for (raw,) in rows]
+
+    def history(self, network: NetworkParameters) -> CatalogueHistory:
+        """Return what is known of the catalogue, for the protocol."""
+        names = self._database.rows("SELECT item FROM catalogue WHERE version = 1 ORDER BY place")
+        return CatalogueHistory(network, self.versions(), names=(name for (name,) in names))
+
+    def retired(self) -> NDArray[np.bool_]:
+        """Return which items are not used any more."""
+        retired = np.zeros(self.size(), dtype=np.bool_)
+        rows = self._database.rows("SELECT place FROM catalogue WHERE retired IS NOT NULL")
+        retired[[place for (place,) in rows]] = True
+        return retired
+
     def search(self, text: str, *, limit: int = 20, offset: int = 0) -> list[CatalogueItem]:
-        """Return items whose title, id or group holds every word of a text: exact titles first, then beginnings."""
+        """Return items in use whose title, id or group holds every word of a text: exact titles first."""
         where, patterns = _holds_every_word(text)
         whole = " ".join(text.split())
         order = "title LIKE ? ESCAPE '!' DESC, title LIKE ? ESCAPE '!' DESC, title, place"
-        sql = f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?"
+        sql = f"{_SELECT} WHERE retired IS NULL AND {where} ORDER BY {order} LIMIT ? OFFSET ?"
         nearest = (_literally(whole), f"{_literally(whole)}%")
         return [CatalogueItem(*row) for row in self._database.rows(sql, *patterns, *nearest, limit, offset)]
 

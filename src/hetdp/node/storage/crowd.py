@@ -1,6 +1,6 @@
 """What the node's model is learned from: of each sketch that counts, the bits of the head. All of it is public."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,25 +27,30 @@ class CrowdMemory:
         gone: Iterable[tuple[bytes, int]] = (),
         *,
         n_head: int,
+        sizes: Mapping[bytes, int],
         first_epoch: int,
     ) -> int:
         """Write what counts from now on, in one transaction, and return how many came or went.
 
-        Sketches of epochs before `first_epoch` go, and those of another head.
+        Of a sketch those of the first `n_head` bits stay that it has; `sizes` tells by the version of the catalogue it
+        is for. Sketches of epochs before `first_epoch` go, and those of a larger head.
         """
-        size = -(-n_head // 8)
-        rows = [(one, pack(unpack(sketch.bits, n_head))) for one, sketch in news if sketch is not None]
+        rows = []
+        for one, sketch in news:
+            if sketch is not None and sketch.catalogue in sizes:
+                items = min(n_head, sizes[sketch.catalogue])
+                rows.append((one, items, pack(unpack(sketch.bits, items))))
         with self._database.transaction(durable=False) as connection:
             left = connection.executemany("DELETE FROM crowd WHERE key = ? AND epoch = ?", gone).rowcount
             came = connection.executemany(
-                "INSERT OR IGNORE INTO crowd VALUES (?, ?, ?, ?, ?)",
-                [(one.key, one.epoch, one.host, one.reached, bits) for one, bits in rows],
+                "INSERT OR IGNORE INTO crowd VALUES (?, ?, ?, ?, ?, ?)",
+                [(one.key, one.epoch, one.host, one.reached, bits, items) for one, items, bits in rows],
             ).rowcount
             connection.executemany(
                 "UPDATE crowd SET reached = ? WHERE key = ? AND epoch = ?",
                 [(one.reached, one.key, one.epoch) for one, sketch in news if sketch is None],
             )
-            old = connection.execute("DELETE FROM crowd WHERE epoch < ? OR length(bits) != ?", (first_epoch, size))
+            old = connection.execute("DELETE FROM crowd WHERE epoch < ? OR items > ?", (first_epoch, n_head))
             return max(0, left) + max(0, came) + old.rowcount
 
     def counted(self, first_epoch: int) -> list[Counted]:
@@ -57,14 +62,18 @@ class CrowdMemory:
         """Return how many sketches count."""
         return int(self._database.one("SELECT count(*) FROM crowd"))
 
-    def bits(self, n_head: int) -> Iterator[NDArray[np.bool_]]:
-        """Return the bits of the head of all sketches that count, in blocks, one row each."""
-        names = self._database.rows("SELECT key, epoch FROM crowd WHERE length(bits) = ?", -(-n_head // 8))
+    def bits(self, n_head: int, noise: Callable[[int], NDArray[np.bool_]]) -> Iterator[NDArray[np.bool_]]:
+        """Return the bits of the head of all sketches that count, in blocks, one row each.
+
+        A sketch for a shorter catalogue gets `noise` where it has no bits: that says that its owner does not have the
+        items, as far as anybody can know.
+        """
+        names = self._database.rows("SELECT key, epoch FROM crowd WHERE items <= ?", n_head)
         for begin in range(0, len(names), _BLOCK):
-            found = [
-                self._database.one("SELECT bits FROM crowd WHERE key = ? AND epoch = ?", *name)
-                for name in names[begin : begin + _BLOCK]
-            ]
-            rows = [unpack(raw, n_head) for raw in found if raw is not None]  # one may have gone meanwhile
+            rows = []
+            for name in names[begin : begin + _BLOCK]:
+                found = self._database.rows("SELECT bits, items FROM crowd WHERE key = ? AND epoch = ?", *name)
+                for raw, items in found:  # none if it has gone meanwhile
+                    rows.append(np.concatenate([unpack(raw, items), noise(n_head - items)]))
             if rows:
                 yield np.stack(rows)

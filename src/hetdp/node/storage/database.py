@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,11 @@ _SINCE_4 = (
     "ALTER TABLE catalogue ADD COLUMN version INTEGER NOT NULL DEFAULT 1",  # which has brought the item
     "ALTER TABLE catalogue ADD COLUMN retired INTEGER",  # the version that has taken it out of use
     # Public: the signed versions of the catalogue after the first.
-    "CREATE TABLE versions (number INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
+    "CREATE TABLE versions (number INTEGER PRIMARY KEY, digest BLOB NOT NULL, size INTEGER NOT NULL, raw BLOB)",
+    "CREATE INDEX retired ON catalogue (place) WHERE retired IS NOT NULL",
+    # How many bits of the head a sketch has: one for a shorter catalogue has fewer.
+    "ALTER TABLE crowd ADD COLUMN items INTEGER NOT NULL DEFAULT 0",
+    "UPDATE crowd SET items = min(8 * length(bits), (SELECT count(*) FROM catalogue))",
     # The order in which own sketches were drawn; a clock that was wrong makes it another than that of epochs.
     "ALTER TABLE publications ADD COLUMN draw INTEGER NOT NULL DEFAULT 0",
     "UPDATE publications SET draw = (SELECT count(*) FROM publications AS p WHERE p.epoch <= publications.epoch)",
@@ -136,6 +140,10 @@ class Database:
     def execute(self, sql: str, *arguments: object) -> None:
         """Change something, within a transaction."""
         self._connection().execute(sql, arguments)
+
+    def execute_many(self, sql: str, rows: Iterable[tuple[object, ...]]) -> None:
+        """Change something for each of some rows, within a transaction."""
+        self._connection().executemany(sql, rows)
 
     def rows(self, sql: str, *arguments: object) -> list[Any]:
         """Return the rows of a query."""

@@ -9,14 +9,14 @@ from typing import Any
 
 from hetdp.node.storage.database import Database
 
-__all__ = ["Event", "Events"]
+__all__ = ["Events", "Happening"]
 
 #: Older ones are forgotten.
 _MOST_EVENTS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Happening:
     """That something happened at a moment (Unix seconds), and what to fill into its sentence."""
 
     time_s: float
@@ -37,11 +37,11 @@ class Events:
         )
         self._database.execute("DELETE FROM events WHERE number <= (SELECT max(number) FROM events) - ?", _MOST_EVENTS)
 
-    def all(self, most: int = _MOST_EVENTS) -> list[Event]:
+    def all(self, most: int = _MOST_EVENTS) -> list[Happening]:
         """Return what happened, newest first."""
         rows = self._database.rows("SELECT time_s, kind, detail FROM events ORDER BY number DESC LIMIT ?", most)
-        return [Event(time_s, kind, json.loads(detail)) for time_s, kind, detail in rows]
+        return [Happening(time_s, kind, json.loads(detail)) for time_s, kind, detail in rows]
 
-    def newest(self, kind: str) -> Event | None:
+    def newest(self, kind: str) -> Happening | None:
         """Return the newest event of a kind; None if there was none."""
         return next((event for event in self.all() if event.kind == kind), None)

@@ -19,9 +19,9 @@ from hetdp.node.protocol.addresses import check_own_address, split_address
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.settings import NodeSettings, settings_toml
-from hetdp.node.storage.network_file import read_network
+from hetdp.node.storage.network_file import read_network, whole_catalogue
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import read_network_catalogue, read_profile_items
+from hetdp.profiles.reading.catalogues import read_profile_items
 
 __all__ = [
     "IDENTITY",
@@ -59,11 +59,7 @@ def init_node(
     nothing is sent. Errors about the profile name rows, not items.
     """
     network = read_network(network_path)
-    items, digest = read_network_catalogue(network_path.parent / network.catalogue)
-    if digest != network.catalogue_sha256 or len(items) != network.items:
-        raise DataError(
-            f"the catalogue {network.catalogue!r} must be the one the network names. Got another file instead."
-        )
+    items, history = whole_catalogue(network_path, network)
     chosen = settings or NodeSettings()
     listen = _listen(chosen.listen)
     advertise = chosen.advertise or listen
@@ -72,7 +68,8 @@ def init_node(
             "advertise must be given with listen on all interfaces. Got none, and nobody could reach it."
         )
     check_own_address(advertise)
-    places = {item.item: item.place for item in items}
+    names = [*(item.item for item in items), *(row.item for version in history.versions for row in version.items)]
+    places = {name: place for place, name in enumerate(names)}
     dials = _dials(profile_path, places)
     if folder.exists():
         raise DataError(f"the folder of a new node must not exist yet. Got {str(folder)!r}, which does, instead.")
@@ -89,6 +86,8 @@ def init_node(
         write_whole(temporary / _LOCK, "")
         limit = default_limit(network, chosen)
         with NodeStore.make(temporary / STORE, network, items, default_limit=limit) as store:
+            for version in history.versions:
+                store.grow(version, now_s=time.time())
             store.profile.set_dials(dials)
         temporary.rename(folder)
     except (OSError, sqlite3.Error) as error:  # a full disk, above all

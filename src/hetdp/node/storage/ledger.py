@@ -40,6 +40,7 @@ class Standing:
     dials: NDArray[np.uint8]  # as the owner has set them; `ABSENT` for items that are not on the list
     lost: NDArray[np.int32]  # in hundredths of epsilon, in the whole life
     limits: NDArray[np.int32]  # at most, in the same steps
+    retired: NDArray[np.bool_]  # public: the network uses the item no more
 
     @property
     def listed(self) -> NDArray[np.bool_]:
@@ -55,11 +56,11 @@ class Standing:
 
     @property
     def effective(self) -> NDArray[np.uint8]:
-        """The dials that count in the next sketch: 0 for what is not on the list and for what is exhausted."""
+        """The dials that count in the next sketch: 0 for what is not on the list, retired or exhausted."""
         return np.where(self.exhausted, 0, self._wanted()).astype(np.uint8)
 
     def _wanted(self) -> NDArray[np.int32]:
-        return np.where(self.listed, self.dials, 0).astype(np.int32)
+        return np.where(self.listed & ~self.retired, self.dials, 0).astype(np.int32)
 
 
 class LossLedger:
@@ -84,6 +85,7 @@ class LossLedger:
             self._database.array("dials"),
             self._database.array("lost"),
             np.where(limits < 0, default, limits).astype(np.int32),
+            self._catalogue.retired(),
         )
 
     def default_limit(self) -> float:

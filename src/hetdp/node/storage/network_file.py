@@ -3,6 +3,7 @@
 import os
 import time
 import tomllib
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
@@ -11,8 +12,11 @@ from typing import Any
 import msgspec
 
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.files import write_whole
+from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion
 from hetdp.node.protocol.network import USUAL_HEAD, Bootstrap, NetworkParameters
-from hetdp.profiles.reading.catalogues import read_network_catalogue
+from hetdp.node.protocol.refusal import Refused
+from hetdp.profiles.reading.catalogues import CatalogueItem, read_network_catalogue
 from hetdp.sketching.tuning import Tuning, as_tuning
 
 __all__ = [
@@ -20,11 +24,16 @@ __all__ = [
     "key_file_of",
     "new_network",
     "read_network",
+    "read_versions",
     "usual_most_items",
+    "versions_file_of",
+    "whole_catalogue",
     "with_peer",
+    "write_versions",
 ]
 
 _USUAL_PROFILE = (25, 1000)
+_MOST_CATALOGUE = 1_000_000
 
 
 def read_network(path: Path) -> NetworkParameters:
@@ -51,6 +60,7 @@ def new_network(
     most_items: int | None = None,
     n_head: int | None = None,
     network_key: bytes = b"",
+    invite_only: bool = False,
     tuned_for: Tuning = None,
 ) -> NetworkParameters:
     """Return a network that begins now. Nothing is written.
@@ -58,7 +68,8 @@ def new_network(
     `file` is where it will be: the catalogue is named relative to it, and the network after it unless it has a `name`.
     The catalogue is a CSV with the columns `item` and, optionally, `title`, `link` and `group`; nodes learn
     about its first `n_head` items. Sketches tell most about the weight they are `tuned_for`, or about those of a public
-    prior. Without the public `network_key` that signs invitations everybody may take part.
+    prior. The public `network_key` is the maker's: it signs later versions of the catalogue, which without it stays as
+    it is, and invitations where the network is `invite_only`.
     """
     items, digest = read_network_catalogue(catalogue)
     return NetworkParameters(
@@ -72,9 +83,10 @@ def new_network(
         epoch_length_s=epoch_length_s,
         period_s=period_s,
         most_items=min(len(items), most_items or usual_most_items(len(items))),
-        n_head=min(len(items), n_head or USUAL_HEAD),
-        admission="invite" if network_key else "open",
+        n_head=n_head or USUAL_HEAD,
+        admission="invite" if invite_only else "open",
         network_key=network_key.hex(),
+        most_catalogue=_most_catalogue(len(items)) if network_key else 0,
     )
 
 
@@ -89,8 +101,52 @@ def with_peer(network: NetworkParameters, *, address: str, key: str, curve: str)
 
 
 def key_file_of(file: Path) -> Path:
-    """Return where the secret key of an invite-only network lies, beside its public file."""
+    """Return where the secret key of a network's maker lies, beside the public file of the network."""
     return file.with_name(file.name + ".key")
+
+
+def versions_file_of(file: Path) -> Path:
+    """Return where later versions of the catalogue lie, beside the public file of the network."""
+    return file.with_name(file.name + ".versions")
+
+
+def read_versions(path: Path) -> list[CatalogueVersion]:
+    """Return the signed versions in a file, one per line. Who takes them over checks them."""
+    try:
+        lines = path.read_bytes().splitlines()
+        return [msgspec.json.decode(line, type=CatalogueVersion) for line in lines if line.strip()]
+    except OSError as error:
+        raise DataError(f"the versions {str(path)!r} must be a readable file. Got: {error.strerror}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise DataError(f"{path.name} must hold versions of a catalogue. Got something else instead.") from None
+
+
+def write_versions(path: Path, versions: Iterable[CatalogueVersion], *, mode: int) -> None:
+    """Write signed versions, as a whole or not at all."""
+    write_whole(path, b"".join(msgspec.json.encode(version) + b"\n" for version in versions).decode(), mode=mode)
+
+
+def whole_catalogue(file: Path, network: NetworkParameters) -> tuple[list[CatalogueItem], CatalogueHistory]:
+    """Return the items of version 1, and the history with all versions that lie beside the network's file."""
+    items, digest = read_network_catalogue(file.parent / network.catalogue)
+    if digest != network.catalogue_sha256 or len(items) != network.items:
+        raise DataError(
+            f"the catalogue {network.catalogue!r} must be the one the network names. Got another file instead. New "
+            "items are added by `hetdp network grow`, never to the file."
+        )
+    path = versions_file_of(file)
+    history = CatalogueHistory(network, names=(item.item for item in items))
+    for version in read_versions(path) if path.exists() else ():
+        try:
+            history.add(version)
+        except Refused as error:
+            raise DataError(f"{path.name} must hold versions of this network's catalogue. {error}") from None
+    return items, history
+
+
+def _most_catalogue(items: int) -> int:
+    """Return what a catalogue may grow to where nobody says otherwise: ten times as many items, and 10,000 more."""
+    return min(_MOST_CATALOGUE, 10 * items + 10_000)
 
 
 def usual_most_items(items: int) -> int:

@@ -66,7 +66,11 @@ class Publications:
     def newest_dials(self) -> NDArray[np.uint8] | None:
         """Return the dials that counted in the newest own sketch, one per item of the catalogue."""
         raw = self._database.one("SELECT dials FROM publications ORDER BY epoch DESC LIMIT 1")
-        return None if raw is None else np.frombuffer(raw, dtype=np.uint8)
+        if raw is None:
+            return None
+        dials = np.zeros(self._database.array("dials").size, dtype=np.uint8)  # the catalogue may have grown since
+        dials[: len(raw)] = np.frombuffer(raw, dtype=np.uint8)
+        return dials
 
     def newest(self) -> OwnSketch | None:
         """Return the newest own sketch and the dials that counted in it."""
@@ -75,8 +79,8 @@ class Publications:
         if not rows:
             return None
         epoch, published_s, raw, counted = rows[0]
-        bits = unpack(_decoder.decode(raw).bits, int(self._database.fact("items")))
         dials = np.frombuffer(counted, dtype=np.uint8)
+        bits = unpack(_decoder.decode(raw).bits, dials.size)
         return OwnSketch(
             epoch, published_s, bits, {place: int(dials[place]) for place in np.flatnonzero(dials).tolist()}
         )

@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
 
+import msgspec
 import numpy as np
 
 from hetdp.core.errors import DataError
+from hetdp.node.protocol.catalogue_versions import CatalogueVersion, NewItem
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.crowd import CrowdMemory
@@ -59,28 +61,66 @@ class NodeStore:
         Database.create(path)
         store = cls(path)
         database = store.database
-        rows = [(item.place, item.item, item.title, item.link, item.group) for item in items]
-        names = sorted({row[-1] for row in rows}, key=lambda name: (name == "", name))
-        number = {name: place for place, name in enumerate(names)}
-        page = sorted(rows, key=lambda row: (number[row[-1]], row[2].casefold(), row[0]))
-        with database.transaction(durable=True) as connection:
-            connection.executemany(
-                "INSERT INTO catalogue (place, item, title, link, category) VALUES (?, ?, ?, ?, ?)", rows
-            )
-            database.set_array("dials", np.full(len(rows), ABSENT))
-            database.set_array("lost", np.zeros(len(rows)))
-            database.set_array("limits", np.full(len(rows), -1))
-            database.set_array("page", np.array([row[0] for row in page]))
-            database.set_array("groups", np.array([number[row[-1]] for row in rows]))
-            database.set_fact("group_names", json.dumps(names))
+        with database.transaction(durable=True):
+            for name in ("dials", "lost", "limits"):
+                database.set_array(name, np.zeros(0))
+            store._append(items, version=1)
             database.set_fact("network_id", network.id.hex())
             database.set_fact("epsilon", str(network.epsilon))
-            database.set_fact("items", network.items)
+            database.set_fact("items", network.items)  # of version 1
             database.set_fact("most_items", network.most_items)
             database.set_fact("default_limit", limit)
             database.set_fact("default_limit_chosen", 0)
             database.set_fact("profile_version", 0)
         return store
+
+    def grow(self, version: CatalogueVersion, *, now_s: float) -> bool:
+        """Take over a version that `CatalogueHistory` has checked, all of it or nothing; False if it is there already.
+
+        What is on the list, and what was lost, stays as it is.
+        """
+        database = self.database
+        with database.transaction(durable=True) as connection:
+            if version.number != self.catalogue.number() + 1:
+                return False
+            first = self.catalogue.size()
+            rows = (CatalogueItem(first + place, *row) for place, row in enumerate(map(_cells, version.items)))
+            self._append(rows, version=version.number)
+            connection.executemany(
+                "UPDATE catalogue SET retired = ? WHERE place = ?",
+                [(version.number, place) for place in version.retired],
+            )
+            digest = version.digest(bytes.fromhex(database.fact("network_id")))
+            row = (version.number, digest, first + len(version.items), msgspec.msgpack.encode(version))
+            connection.execute("INSERT INTO versions VALUES (?, ?, ?, ?)", row)
+            self.events.note(
+                "grown", now_s=now_s, version=version.number, added=len(version.items), retired=len(version.retired)
+            )
+            database.count_edit()
+        return True
+
+    def note_fork(self, number: int, *, now_s: float) -> None:
+        """Remember that there are two versions of the catalogue with one number: once is enough."""
+        known = self.events.newest("forked")
+        if known is None or known.detail["version"] != number:
+            with self.database.transaction(durable=True):
+                self.events.note("forked", now_s=now_s, version=number)
+
+    def _append(self, items: Iterable[CatalogueItem], *, version: int) -> None:
+        """Put items at the end of the catalogue, and let every array grow with it."""
+        database = self.database
+        new = [(item.place, item.item, item.title, item.link, item.group, version) for item in items]
+        with_columns = "INSERT INTO catalogue (place, item, title, link, category, version) VALUES (?, ?, ?, ?, ?, ?)"
+        database.execute_many(with_columns, new)
+        for name, nothing in (("dials", ABSENT), ("lost", 0), ("limits", -1)):
+            database.set_array(name, np.append(database.array(name), np.full(len(new), nothing)))
+        rows = database.rows("SELECT place, title, category FROM catalogue ORDER BY place")
+        names = sorted({group for _, _, group in rows}, key=lambda name: (name == "", name))
+        number = {name: place for place, name in enumerate(names)}
+        page = sorted(rows, key=lambda row: (number[row[2]], row[1].casefold(), row[0]))
+        database.set_array("page", np.array([place for place, _, _ in page]))
+        database.set_array("groups", np.array([number[group] for _, _, group in rows]))
+        database.set_fact("group_names", json.dumps(names))
 
     def check_network(self, network: NetworkParameters) -> None:
         """Refuse to work for another network than the one the store was made for.
@@ -95,3 +135,7 @@ class NodeStore:
     def close(self) -> None:
         """Close the connections of all threads."""
         self.database.close()
+
+
+def _cells(row: NewItem) -> tuple[str, str, str, str]:
+    return row.item, row.title or row.item, row.link, row.group
