@@ -48,8 +48,15 @@ def test_first_run(chromium, nodes):
         tab.check()
 
 
+def open_all(tab):
+    """Open the groups of the list."""
+    tab.page.locator("#open-all").click()
+    tab.page.locator("#open-all", has_text="Close all").wait_for()
+
+
 def test_a_slider_moves_with_the_keyboard_and_keeps_the_focus(chromium, node):
     with served(node) as address, opened(chromium, address) as tab:
+        open_all(tab)
         slider = tab.page.locator("#dial-0")
         slider.focus()
         for _ in range(7):
@@ -59,7 +66,10 @@ def test_a_slider_moves_with_the_keyboard_and_keeps_the_focus(chromium, node):
         tab.page.get_by_text("Green tea: counts a little from the next epoch.").wait_for()
         assert tab.page.evaluate("document.activeElement.id") == "dial-0"
         assert slider.get_attribute("aria-valuetext") == "30: Counts a little"
-        assert "from the next epoch; 100 until then" in tab.page.locator("#item-0").inner_text()
+        assert "from the next epoch" in tab.page.locator("#item-0").inner_text()
+        tab.page.locator("#more-0 > summary").click()
+        assert "its dial is 100 in the sketch that is out" in tab.page.locator("#more-0").inner_text()
+        slider.focus()
         tab.page.keyboard.press("Control+z")
         wait_until(tab, lambda: node.dials[0] == 100)
         assert node.store.database.one("SELECT count(DISTINCT step) FROM edits") == 3, (
@@ -70,6 +80,7 @@ def test_a_slider_moves_with_the_keyboard_and_keeps_the_focus(chromium, node):
 
 def test_a_slider_moves_with_the_mouse(chromium, node):
     with served(node) as address, opened(chromium, address) as tab:
+        open_all(tab)
         slider = tab.page.locator("#dial-0")
         slider.scroll_into_view_if_needed()
         box = slider.bounding_box()
@@ -142,7 +153,13 @@ def test_the_keyboard_reaches_everything(chromium, node):
         for _ in range(120):
             tab.page.keyboard.press("Tab")
             reached.add(tab.page.evaluate("document.activeElement.id"))
-        assert {"search", "search-go", "undo", "dial-0", "remove-0"} <= reached
+            if tab.page.evaluate("document.activeElement.id") == "open-4" and not tab.page.locator("#dial-0").count():
+                tab.page.keyboard.press("Enter")
+                tab.page.locator("#dial-0").wait_for()
+                assert tab.page.evaluate("document.activeElement.id") == "open-4"
+            if tab.page.evaluate("document.activeElement.parentElement?.id") == "more-0":
+                tab.page.keyboard.press("Enter")
+        assert {"search", "search-go", "undo", "open-all", "dial-0", "remove-0"} <= reached
         tab.check()
 
 
@@ -152,6 +169,7 @@ def test_pages_fit_the_screen_in_light_and_dark(chromium, node, scheme, width):
     size = {"width": width, "height": 800}
     with served(node) as address, opened(chromium, address, viewport=size, color_scheme=scheme) as tab:
         shades = set()
+        open_all(tab)
         for path in ("items", "privacy", "neighbours", "network"):
             tab.page.goto(f"{tab.origin}/{path}")
             assert tab.page.evaluate("document.documentElement.scrollWidth") <= width, path
@@ -177,6 +195,7 @@ def test_forms_work_without_javascript(chromium, node):
         page.keyboard.press("Home")
         page.locator("#item-46 button", has_text="Set").click()
         wait_until(tab, lambda: node.dials[46] == 0)
+        page.locator("#more-46 > summary").click()
         page.locator("#remove-46").click()
         wait_until(tab, lambda: 46 not in node.dials)
         page.locator("#undo-message").click()
@@ -194,7 +213,7 @@ def test_wrong_and_used_addresses_are_refused(chromium, node):
         with opened(chromium, wrong) as tab:
             assert "This address does not work" in tab.page.locator("body").inner_text()
         with opened(chromium, address) as tab:
-            assert tab.page.locator("#items").is_visible()
+            assert tab.page.locator("#list").is_visible()
         with opened(chromium, address) as tab:
             assert "This address does not work" in tab.page.locator("body").inner_text()
         with opened(chromium, address.partition("?")[0]) as tab:
@@ -245,7 +264,7 @@ def test_another_site_can_neither_read_nor_write_nor_frame(chromium, node):
             attacker.locator("button").click()
             attacker.get_by_text("Not from there").wait_for()
         assert node.dials == before
-        assert tab.page.locator("#items").is_visible()
+        assert tab.page.locator("#list").is_visible()
 
 
 def test_a_stopped_node_is_noticed(chromium, node):

@@ -9,6 +9,7 @@ import pytest
 from page_client import Page, text_of
 from page_node import LIKED, ONES
 
+from hetdp.node.page.words import EPSILON_WORDS
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.storage.folder import MODEL
 from hetdp.node.storage.model_file import CrowdModel, save_model
@@ -39,7 +40,7 @@ def message_in(html):
 def test_a_new_owner_is_welcomed(open_page, nodes):
     text = text_of(open_page(nodes.new()).get("/items"))
     assert "Three steps, and you are in" in text
-    assert "Search 600 items" in text
+    assert "Search your list and all 600 items" in text
     assert "Your first sketch will be that of an empty list" in text
     assert "is out already" not in text
 
@@ -53,8 +54,11 @@ def test_a_new_owner_is_told_that_the_sketch_of_this_epoch_is_out(open_page, nod
     assert "The sketch of this epoch is out already; one of your new list follows with the next epoch, today" in text
 
 
-def test_what_is_spent_has_a_unit(open_page, nodes):
-    assert "spent ε 18 of 30" in text_of(open_page(nodes.lived_in()).get("/items"))
+def test_what_is_spent_has_a_unit_and_the_unit_is_explained(open_page, nodes):
+    page = open_page(nodes.lived_in())
+    text = text_of(page.post("/items/open", open="1"))
+    assert "spent ε 18 of 30" in text
+    assert EPSILON_WORDS in text
 
 
 def test_search_finds_items_and_leaves_the_address_alone(open_page):
@@ -185,15 +189,18 @@ def test_a_group_is_set_in_one_step(open_page, nodes):
 
 
 def test_what_waits_for_the_next_epoch_is_listed(open_page, nodes):
-    html = open_page(nodes.lived_in()).get("/items")
+    page = open_page(nodes.lived_in())
+    page.post("/items/open", open="1")
+    html = page.get("/items")
     text = text_of(html)
     assert "From the next epoch today" in text
     assert "4 changes wait. Until then others keep the sketch of epoch 5." in text
     assert "Early tea dial 100 → 40, counts a little" in text
     assert "Copper tea no longer in it" in text
     assert "Distant tea limit reached, no longer counts" in text
-    assert "limit reached: no longer counts" in text
-    assert "from the next epoch; 100 until then" in text
+    assert "It has reached its lifetime limit and no longer counts in new sketches." in text
+    assert "This holds from the next epoch; its dial is 100 in the sketch that is out." in text
+    assert "This holds from the next epoch; it has no part in the sketch that is out." in text
 
 
 def test_nothing_waits_when_nothing_was_changed(open_page, nodes):
@@ -205,31 +212,70 @@ def test_nothing_waits_when_nothing_was_changed(open_page, nodes):
     assert "in your sketch" in text
 
 
-def test_a_long_list_is_paged(open_page, nodes):
+def dials_in(html):
+    return [int(place) for place in re.findall(r'id="dial-(\d+)"', html)]
+
+
+def test_a_long_list_shows_its_groups_and_opens_them_on_demand(open_page, nodes):
     node = nodes.new()
-    node.store.profile.set_dials(dict.fromkeys(range(100), 100))
+    node.store.profile.set_dials(dict.fromkeys(range(50), 100) | {2: 0, 7: 0})
     page = open_page(node)
-    seen = [set(re.findall(r'id="dial-(\d+)"', page.post("/items/page", to=str(number)))) for number in (0, 1, 2, 9)]
+    html = page.get("/items")
+    assert dials_in(html) == []
+    assert re.findall(r'class="fold" aria-expanded="(\w+)".*?</svg>(.*?)</button>', html) == [
+        ("false", name) for name in ("Books", "Food", "Health", "Music", "Everything else")
+    ]
+    assert "Health 10 items, 8 count" in text_of(html)
+    html = page.post("/items/open", group="Health", open="1")
+    assert sorted(dials_in(html)) == list(range(2, 50, 5))
+    assert len(dials_in(page.post("/items/open", open="1"))) == 50
+    assert dials_in(page.post("/items/open", group="Health", open="0")) != dials_in(html)
+    assert dials_in(page.post("/items/open", open="0")) == []
+    assert dials_in(page.post("/items/open", group="no such group", open="1")) == []
+
+
+def test_a_short_list_is_open_and_an_added_item_is_in_sight(open_page, nodes):
+    node = nodes.new()
+    node.store.profile.set_dials(dict.fromkeys(range(15), 100))
+    page = open_page(node)
+    assert len(dials_in(page.get("/items"))) == 15
+    assert len(dials_in(page.post("/items/add", place="17"))) == 16, "groups do not close by themselves"
+    page.post("/items/open", open="0")
+    assert sorted(dials_in(page.post("/items/add", place="22"))) == [2, 7, 12, 17, 22]
+
+
+def test_a_group_is_paged(open_page, nodes):
+    node = nodes.new()
+    node.store.profile.set_dials(dict.fromkeys(range(0, 500, 5), 100))
+    page = open_page(node)
+    seen = [set(dials_in(page.post("/items/page", group="Music", to=str(number)))) for number in (0, 1, 2, 9)]
     assert [len(places) for places in seen] == [40, 40, 20, 20]
     assert len(set.union(*seen)) == 100
 
 
-def test_a_long_list_can_be_searched(open_page, nodes):
+def test_the_list_is_searched_with_the_catalogue(open_page, nodes):
     node = nodes.new()
     node.store.profile.set_dials(dict.fromkeys(range(100), 100))
     page = open_page(node)
-    page.post("/items/page", to="2")
-    html = page.post("/items/narrow", text="  AMBER   tea ")
-    assert re.findall(r'id="dial-(\d+)"', html) == ["10"]
-    assert "1 item fits “AMBER tea”." in text_of(html)
+    html = page.post("/items/search", text="  AMBER   tea ")
+    assert dials_in(html) == [10], "found groups are open"
+    assert "1 item on your list fits “AMBER tea”." in text_of(html)
     assert "100 items" in text_of(html)
-    assert "no items fit “nothing like it”." in text_of(page.post("/items/narrow", text="nothing like it"))
-    assert len(re.findall(r'id="dial-(\d+)"', page.post("/items/narrow", text="x", close="1"))) == 40
-    assert "Find on your list" not in open_page(nodes.lived_in()).get("/items"), "a short list needs no search"
+    assert "no items on your list fit “nothing like it”." in text_of(page.post("/items/search", text="nothing like it"))
+    assert dials_in(page.post("/items/search", text="x", close="1")) == []
+
+
+def test_thousands_of_items_make_a_small_page(open_page, nodes):
+    node = nodes.new(items=50_000, most_items=5000)
+    node.store.profile.set_dials(dict.fromkeys(range(0, 50_000, 25), 100))
+    page = open_page(node)
+    assert len(page.get("/items")) < 40_000
+    assert len(dials_in(page.post("/items/open", open="1"))) == 40, "all 2,000 are music"
 
 
 def test_every_dial_has_words_and_a_true_bound(open_page, nodes):
-    html = open_page(nodes.lived_in(epsilon=Fraction(1, 2))).get("/items")
+    html = open_page(nodes.lived_in(epsilon=Fraction(1, 2))).post("/items/open", open="1")
+    assert dials_in(html)
     assert "at most 1.6-fold" in text_of(html), "exp(1/2)"
     for field in re.findall(r'<input type="range"[^>]*>', html):
         assert 'aria-label="How much ' in field
@@ -564,6 +610,7 @@ def test_titles_of_pages_name_no_item(open_page, nodes):
 
 def test_every_field_has_a_name_for_those_who_cannot_see(open_page, nodes):
     page = open_page(nodes.lived_in())
+    page.post("/items/open", open="1")
     page.post("/items/search", text="tea")
     for path in ("/items", "/privacy", "/neighbours", "/network"):
         html = page.get(path)

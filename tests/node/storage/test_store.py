@@ -458,6 +458,8 @@ def test_the_list_comes_in_pages_and_can_be_searched(store):
         assert [getattr(item, f) for f in fields] == [getattr(by_place[item.place], f) for f in fields]
     assert [item.place for item in store.profile.listing("item 1 EVEN", limit=50)[0]] == [10, 12, 14, 16, 18]
     assert store.profile.listing("30", limit=5) == ([], 0), "in the catalogue, not on the list"
+    assert [item.place for item in store.profile.listing("item 1", group="odd", limit=2, offset=1)[0]] == [11, 13]
+    assert store.profile.listing(group="nothing", limit=5) == ([], 0)
     assert store.profile.item(7).dial == 7
     assert store.profile.item(30) is store.profile.item(-1) is store.profile.item(99) is None
     assert store.profile.listed_among([3, 30, 24]) == {3, 24}
@@ -479,6 +481,10 @@ def test_counts_groups_and_what_waits(store):
     seen = [(one.place, one.before, one.after, one.listed, one.exhausted) for one in waiting]
     assert seen == [(0, 100, 0, False, False), (2, 50, 0, True, True), (4, 0, 20, True, False)]
     assert total == 4
+    even, odd = store.profile.groups()
+    assert (even.name, even.size, even.counting, even.exhausted, even.waiting) == ("even", 3, 2, 1, 3)
+    assert (odd.name, odd.size, odd.counting, odd.exhausted, odd.waiting) == ("odd", 1, 0, 0, 0)
+    assert [(group.name, group.size) for group in store.profile.groups("item 4")] == [("even", 1)]
     assert store.profile.set_group("even", 30) == 3
     assert dials(store) == {1: 0, 2: 30, 4: 30, 6: 30}
     assert store.profile.set_group("nothing", 30) == 0

@@ -72,7 +72,7 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
     shown |= {"/state": frame.state, "/": partial(RedirectResponse, PAGES[0].address, status_code=303)}
     routes = [Route(address, show(answer), methods=["GET"]) for address, answer in shown.items()]
     routes += [
-        Route(f"{page.address}/{name}", act(action, page.address), methods=["POST"])
+        Route(f"{page.address}/{name}", act(action, _after(page, name)), methods=["POST"])
         for page in pages
         for name, action in page.forms().items()
     ]
@@ -99,6 +99,7 @@ class Frame:
             lstrip_blocks=True,
             auto_reload=False,
         )
+        self._environment.globals["EPSILON_WORDS"] = words.EPSILON_WORDS
         self._environment.filters.update(
             bytes=byte_size,
             count=counted,
@@ -138,6 +139,7 @@ class Frame:
             state=self._state(),
             name=self._node.name,
             network=self._node.network.name,
+            mode=self._node.store.mode.get(),
             clock=clock,
             left_s=math.ceil(clock.ends_s - clock.now_s),
             passed=round(100.0 * min(1.0, max(0.0, passed)), 2),
@@ -155,6 +157,12 @@ class Frame:
             "epoch": [clock.epoch, clock.published_epoch],
             "network": [store.peers.sketch_count(), store.peers.traffic().exchanges],
         }
+
+
+def _after(page: Page, form: str) -> str:
+    """Return where to go after a form."""
+    anchor = page.anchors.get(form, "")
+    return f"{page.address}#{anchor}" if anchor else page.address
 
 
 def _static(path: Path) -> Callable[[Request], object]:

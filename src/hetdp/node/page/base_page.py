@@ -34,6 +34,8 @@ class Page(ABC):
     icon: ClassVar[str]  # the inside of an SVG, 24 x 24
     template: ClassVar[str]
     watch: ClassVar[str]  # names in the answer of /state whose change makes the page out of date
+    #: Form -> the part of the page to look at afterwards. Fixed names: addresses say nothing about what was chosen.
+    anchors: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, node: NodeHandle) -> None:
         self._node = node

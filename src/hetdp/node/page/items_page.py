@@ -1,4 +1,4 @@
-"""My items: search the catalogue, add, remove, turn dials, undo; what waits for the next epoch."""
+"""My items: search, add, remove, turn dials, undo, by group and one line each; what waits for the next epoch."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +9,15 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.page.base_page import Form, FormAction, Page, text_in, whole_in
 from hetdp.node.page.session import Notice
 from hetdp.node.page.words import PRESETS, dial_effect, dial_name
-from hetdp.node.storage.profile import Waiting
+from hetdp.node.storage.profile import GroupCounts, ProfileItem, Waiting
 
 __all__ = ["ItemsPage"]
 
 _RESULTS = 8
+#: Rows of a group that are shown at once.
 _ROWS = 40
+#: A list of so many items has its groups open until the owner closes them.
+_SHORT = 15
 _MOST_CHANGES = 100
 
 
@@ -26,46 +29,55 @@ class Change:
     what: str
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class ShownGroup:
+    """One group of the list: what is in it, and some of its rows if it is open."""
+
+    counts: GroupCounts
+    open: bool
+    rows: list[ProfileItem]
+    page: int
+    pages: int
+
+
 class ItemsPage(Page):
-    """What the page of items shows and does. Edits take effect in the next epoch."""
+    """What the page of items shows and does. Edits take effect in the next epoch.
+
+    Only groups that are open are read and sent, a page of each: a list of thousands is as quick as a short one.
+    """
 
     address = "/items"
     title = "My items"
     icon = '<path d="M4 7h9M17 7h3M4 17h3M11 17h9"/><circle cx="15" cy="7" r="2"/><circle cx="9" cy="17" r="2"/>'
     template = "items.html"
     watch = "profile epoch"
+    anchors = dict.fromkeys(("open", "page", "dial", "group", "remove", "undo"), "list")
 
     def __init__(self, node: NodeHandle) -> None:
         super().__init__(node)
         self._searched: str | None = None
-        self._search_page = self._list_page = 0
-        self._filtered = ""
+        self._search_page = 0
+        self._open: dict[str, bool] = {}
+        self._group_pages: dict[str, int] = {}
 
     def shown(self) -> dict[str, Any]:
         """Return what the template shows."""
         store, epsilon = self._node.store, self._node.network.epsilon
-        counts = store.profile.counts()
-        rows, fitting = store.profile.listing(self._filtered, limit=_ROWS, offset=self._list_page * _ROWS)
-        pages = max(1, -(-fitting // _ROWS))
-        if self._list_page >= pages:
-            self._list_page = pages - 1
-            rows, _ = store.profile.listing(self._filtered, limit=_ROWS, offset=self._list_page * _ROWS)
+        counts, text = store.profile.counts(), self._searched or ""
         found = []
         if self._searched is not None:
-            found = store.catalogue.search(self._searched, limit=_RESULTS + 1, offset=self._search_page * _RESULTS)
+            found = store.catalogue.search(text, limit=_RESULTS + 1, offset=self._search_page * _RESULTS)
         waiting, changes = store.profile.waiting(_MOST_CHANGES)
+        counted_groups = store.profile.groups(text)
+        few = counts.size <= _SHORT or len(counted_groups) == 1
+        groups = [self._group(group, few=few) for group in counted_groups]
         return {
-            "rows": rows,
-            "list_page": self._list_page,
-            "list_pages": pages,
-            "filtered": self._filtered,
-            "fitting": fitting,
-            "long_list": counts.size > _ROWS,
+            "groups": groups,
+            "fitting": sum(group.counts.size for group in groups),
             "size": counts.size,
             "most": self._node.network.most_items,
             "counting": counts.counting,
             "exhausted": counts.exhausted,
-            "groups": store.profile.group_counts(),
             "presets": PRESETS,
             "changes": [_change(one) for one in waiting],
             "all_changes": changes,
@@ -82,8 +94,8 @@ class ItemsPage(Page):
         """Return what the forms do."""
         return {
             "search": self.search,
+            "open": self.open,
             "page": self.turn,
-            "narrow": self.narrow,
             "add": self.add,
             "dial": self.set_dial,
             "group": self.set_group,
@@ -92,25 +104,30 @@ class ItemsPage(Page):
         }
 
     def search(self, form: Form) -> None:
-        """Look for items, or stop looking; an empty text shows the whole catalogue."""
+        """Look for items on the list and in the catalogue, or stop looking; an empty text shows all of the latter."""
         if "close" in form:
             self._searched = None
         else:
             self._searched = text_in(form, "text")
         self._search_page = whole_in(form, "to") if "to" in form else 0
+        self._group_pages.clear()
+
+    def open(self, form: Form) -> None:
+        """Open or close a group, or all of them."""
+        names = {name for name, _ in self._node.store.profile.group_counts()}
+        chosen = names & {form["group"]} if "group" in form else names
+        self._open |= dict.fromkeys(chosen, bool(whole_in(form, "open")))
 
     def turn(self, form: Form) -> None:
-        """Go to another page of the list."""
-        self._list_page = whole_in(form, "to")
-
-    def narrow(self, form: Form) -> None:
-        """Show only what fits some words; all of it for an empty text."""
-        self._filtered = "" if "close" in form else text_in(form, "text")
-        self._list_page = 0
+        """Go to another page of a group."""
+        self._group_pages[form.get("group", "")] = whole_in(form, "to")
 
     def add(self, form: Form) -> Notice:
-        """Put an item on the list at full dial."""
-        return add_item(self._node, whole_in(form, "place"))
+        """Put an item on the list at full dial, and open its group: its dial is at hand then."""
+        place = whole_in(form, "place")
+        notice = add_item(self._node, place)
+        self._open[self._node.store.catalogue.item(place).group] = True
+        return notice
 
     def set_dial(self, form: Form) -> Notice | None:
         """Turn the dial of one item."""
@@ -139,6 +156,17 @@ class ItemsPage(Page):
     def undo(self, _form: Form) -> Notice:
         """Take the last edit back."""
         return undo(self._node)
+
+    def _group(self, counts: GroupCounts, *, few: bool) -> ShownGroup:
+        """Return a group as it is shown; whoever searches sees what was found."""
+        text, pages = self._searched or "", -(-counts.size // _ROWS)
+        # Decided once: groups must not close by themselves when the list has grown.
+        is_open = bool(text) or self._open.setdefault(counts.name, few)
+        if not is_open:
+            return ShownGroup(counts, is_open, [], 0, pages)
+        page = min(self._group_pages.get(counts.name, 0), pages - 1)
+        rows, _ = self._node.store.profile.listing(text, group=counts.name, limit=_ROWS, offset=page * _ROWS)
+        return ShownGroup(counts, is_open, rows, page, pages)
 
 
 def add_item(node: NodeHandle, place: int) -> Notice:

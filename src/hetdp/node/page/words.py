@@ -11,6 +11,7 @@ from hetdp.sketching.significance import RARE
 
 __all__ = [
     "DIAL_NAMES",
+    "EPSILON_WORDS",
     "HUGE_LIMIT",
     "PRESETS",
     "because_words",
@@ -36,6 +37,12 @@ DIAL_NAMES: dict[int, str] = {
 }
 #: Dials that can be set for a whole group at once.
 PRESETS = ((0, "Never"), (25, "A little"), (50, "Half"), (100, "Normal"))
+
+#: What epsilon means, in the same words wherever it appears.
+EPSILON_WORDS = (
+    "ε (epsilon) says how much a sketch may give away about one item. ε 1 changes anyone's odds that you have it at "
+    "most 2.7-fold, ε 3 at most 20-fold, and ε 0 not at all. What several sketches give away adds up."
+)
 
 _HOUR_S = 3600
 _MILLION = 1_000_000

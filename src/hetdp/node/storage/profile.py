@@ -14,7 +14,7 @@ from hetdp.node.storage.database import Database
 from hetdp.node.storage.ledger import ABSENT, LossLedger, Standing, loss
 from hetdp.node.storage.publications import Publications
 
-__all__ = ["ListCounts", "OwnProfile", "ProfileItem", "Waiting"]
+__all__ = ["GroupCounts", "ListCounts", "OwnProfile", "ProfileItem", "Waiting"]
 
 _UNDO_STEPS = 100
 
@@ -46,6 +46,17 @@ class ListCounts:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class GroupCounts:
+    """How many items of a group are on the list, count, are exhausted, and wait for the next sketch."""
+
+    name: str
+    size: int
+    counting: int
+    exhausted: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Waiting:
     """An item that the next sketch will treat differently from the newest one."""
 
@@ -73,18 +84,18 @@ class OwnProfile:
         standing = self._ledger.standing()
         return self._items(np.flatnonzero(standing.listed), standing)
 
-    def listing(self, text: str = "", *, limit: int, offset: int = 0) -> tuple[list[ProfileItem], int]:
+    def listing(
+        self, text: str = "", *, group: str | None = None, limit: int, offset: int = 0
+    ) -> tuple[list[ProfileItem], int]:
         """Return some of the items whose title, id or group holds every word of a text, and how many there are.
 
-        They are ordered by group and title, those without a group last. The work depends on the catalogue and on how
-        many are returned, not on the profile.
+        They are ordered by group and title, those without a group last; only those of one group, if it is given. The
+        work depends on the catalogue and on how many are returned, not on the profile.
         """
         standing, page = self._ledger.standing(), self._database.array("page")
-        fits = standing.listed
-        if text.split():
-            found = np.zeros(fits.size, dtype=np.bool_)
-            found[self._catalogue.places_of(text)] = True
-            fits &= found
+        fits = self._fitting(text, standing)
+        if group is not None:
+            fits &= self._in_group(group)
         places = page[fits[page]]
         return self._items(places[offset : offset + limit], standing), places.size
 
@@ -117,6 +128,16 @@ class OwnProfile:
         counts = np.bincount(self._database.array("groups")[self._ledger.standing().listed], minlength=len(names))
         return [(name, int(count)) for name, count in zip(names, counts, strict=True) if count]
 
+    def groups(self, text: str = "") -> list[GroupCounts]:
+        """Return what is on the list and fits a text, by group; items without a group come last."""
+        standing, names = self._ledger.standing(), json.loads(self._database.fact("group_names"))
+        before, fits = self._publications.newest_dials(), self._fitting(text, standing)
+        kinds = [fits, fits & (standing.effective > 0), fits & standing.exhausted]
+        kinds.append(fits & (standing.effective != before) if before is not None else np.zeros_like(fits))
+        number = self._database.array("groups")
+        counts = np.stack([np.bincount(number[kind], minlength=len(names)) for kind in kinds], axis=1).tolist()
+        return [GroupCounts(name, *row) for name, row in zip(names, counts, strict=True) if row[0]]
+
     def waiting(self, most: int) -> tuple[list[Waiting], int]:
         """Return some of the items that the next sketch will treat differently, and how many there are."""
         before = self._publications.newest_dials()
@@ -144,9 +165,9 @@ class OwnProfile:
     def set_group(self, group: str | None, dial: int) -> int:
         """Change the dials of what is on the list of one group, or of everything, as one step; return how many."""
         _check_dial(dial)
-        names, chosen = json.loads(self._database.fact("group_names")), self._ledger.standing().listed
+        chosen = self._ledger.standing().listed
         if group is not None:
-            chosen &= self._database.array("groups") == (names.index(group) if group in names else -1)
+            chosen &= self._in_group(group)
         places = np.flatnonzero(chosen).tolist()
         self._edit(dict.fromkeys(places, dial))
         return len(places)
@@ -190,6 +211,20 @@ class OwnProfile:
     def dismissed(self) -> set[int]:
         """Return the places of dismissed items."""
         return {place for (place,) in self._database.rows("SELECT place FROM dismissed")}
+
+    def _fitting(self, text: str, standing: Standing) -> NDArray[np.bool_]:
+        """Return what is on the list and fits a text, one bit per place."""
+        fits = standing.listed
+        if text.split():
+            found = np.zeros(fits.size, dtype=np.bool_)
+            found[self._catalogue.places_of(text)] = True
+            fits &= found
+        return fits
+
+    def _in_group(self, group: str) -> NDArray[np.bool_]:
+        names = json.loads(self._database.fact("group_names"))
+        among: NDArray[np.bool_] = self._database.array("groups") == (names.index(group) if group in names else -1)
+        return among
 
     def _items(self, places: NDArray[np.integer], standing: Standing) -> list[ProfileItem]:
         epsilon, default = self._ledger.epsilon, self._ledger.default_limit()
