@@ -9,7 +9,7 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.page.base_page import Form, FormAction, Page, text_in, whole_in
 from hetdp.node.page.session import Notice
 from hetdp.node.page.words import PRESETS, dial_effect, dial_name
-from hetdp.node.storage.profile import GroupCounts, ProfileItem, Waiting
+from hetdp.node.storage.profile import ListedGroup, ProfileItem, Waiting
 
 __all__ = ["ItemsPage"]
 
@@ -33,7 +33,7 @@ class Change:
 class ShownGroup:
     """One group of the list: what is in it, and some of its rows if it is open."""
 
-    counts: GroupCounts
+    counts: ListedGroup
     open: bool
     rows: list[ProfileItem]
     page: int
@@ -157,7 +157,7 @@ class ItemsPage(Page):
         """Take the last edit back."""
         return undo(self._node)
 
-    def _group(self, counts: GroupCounts, *, few: bool) -> ShownGroup:
+    def _group(self, counts: ListedGroup, *, few: bool) -> ShownGroup:
         """Return a group as it is shown; whoever searches sees what was found."""
         text, pages = self._searched or "", -(-counts.size // _ROWS)
         # Decided once: groups must not close by themselves when the list has grown.

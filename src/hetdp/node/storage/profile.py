@@ -14,7 +14,7 @@ from hetdp.node.storage.database import Database
 from hetdp.node.storage.ledger import ABSENT, LossLedger, Standing, loss
 from hetdp.node.storage.publications import Publications
 
-__all__ = ["GroupCounts", "ListCounts", "OwnProfile", "ProfileItem", "Waiting"]
+__all__ = ["ListCounts", "ListedGroup", "OwnProfile", "ProfileItem", "Waiting"]
 
 _UNDO_STEPS = 100
 
@@ -46,7 +46,7 @@ class ListCounts:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class GroupCounts:
+class ListedGroup:
     """How many items of a group are on the list, count, are exhausted, and wait for the next sketch."""
 
     name: str
@@ -128,7 +128,7 @@ class OwnProfile:
         counts = np.bincount(self._database.array("groups")[self._ledger.standing().listed], minlength=len(names))
         return [(name, int(count)) for name, count in zip(names, counts, strict=True) if count]
 
-    def groups(self, text: str = "") -> list[GroupCounts]:
+    def groups(self, text: str = "") -> list[ListedGroup]:
         """Return what is on the list and fits a text, by group; items without a group come last."""
         standing, names = self._ledger.standing(), json.loads(self._database.fact("group_names"))
         before, fits = self._publications.newest_dials(), self._fitting(text, standing)
@@ -136,7 +136,7 @@ class OwnProfile:
         kinds.append(fits & (standing.effective != before) if before is not None else np.zeros_like(fits))
         number = self._database.array("groups")
         counts = np.stack([np.bincount(number[kind], minlength=len(names)) for kind in kinds], axis=1).tolist()
-        return [GroupCounts(name, *row) for name, row in zip(names, counts, strict=True) if row[0]]
+        return [ListedGroup(name, *row) for name, row in zip(names, counts, strict=True) if row[0]]
 
     def waiting(self, most: int) -> tuple[list[Waiting], int]:
         """Return some of the items that the next sketch will treat differently, and how many there are."""
