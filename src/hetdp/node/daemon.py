@@ -17,6 +17,7 @@ from hetdp.core.errors import LedgerError
 from hetdp.core.randomness import secure_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import Learner
+from hetdp.node.protocol.addresses import near_host
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.node import Action, Node, Traffic
@@ -24,7 +25,7 @@ from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.who_counts import CrowdNews
 from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked
-from hetdp.node.wire.transport import Arrived, Lost, Transport
+from hetdp.node.wire.transport import Arrived, Flooded, Lost, Transport
 
 __all__ = ["Daemon"]
 
@@ -35,6 +36,10 @@ _CONTACTS = 20
 _SHOWN_AFTER = 2
 #: A connection may last two periods, and at least so long.
 _LONGEST_TALK_S = 15.0
+#: A peer that calls sends two messages.
+_MESSAGES_PER_CALL = 2
+#: A flood is told to the owner at most so often.
+_FLOOD_EVERY_S = 3600.0
 
 
 class Daemon:
@@ -52,6 +57,7 @@ class Daemon:
         self._exchanges_left = 0
         self._learner = Learner(handle.folder, now=handle.now)
         self._first_counted: int | None = None
+        self._flooding: str | None = None
         self._counted = 0
 
     def run(self) -> None:
@@ -107,6 +113,8 @@ class Daemon:
             largest_message=handle.network.largest_message,
             banned=lambda key: node.gate.banned(key, now_s=handle.now()),
             lifetime_s=max(_LONGEST_TALK_S, 2 * handle.network.period_s),
+            calls_per_s=handle.settings.messages_per_host_s / _MESSAGES_PER_CALL,
+            near=near_host(handle.address),
         )
 
     def _loop(self, node: Node, transport: Transport, worker: ThreadPoolExecutor) -> None:
@@ -129,11 +137,14 @@ class Daemon:
                 for action in self._answers(node, event):
                     transport.perform(action)
 
-    def _answers(self, node: Node, event: Arrived | Lost) -> list[Action]:
+    def _answers(self, node: Node, event: Arrived | Flooded | Lost) -> list[Action]:
         """Give the node a message, or the news that an exchange is lost; ban who seems to have ended the transport."""
         now_s = self._handle.now()
         if isinstance(event, Arrived):
-            return node.receive(event.link, event.curve, event.raw, now_s=now_s)
+            return node.receive(event.link, event.curve, event.raw, now_s=now_s, host=event.host)
+        if isinstance(event, Flooded):
+            self._flooding = event.host
+            return []
         if event.suspect:
             node.gate.ban(event.curve, until_s=now_s + self._handle.settings.ban_s)
         return node.lost(event.link)
@@ -179,6 +190,8 @@ class Daemon:
         counted, number = node.crowd.take_news(), node.catalogue.number
         versions, forked_at = node.catalogue.take_news(), node.catalogue.forked_at
 
+        flooding, self._flooding = node.gate.hosts.take_flood() or self._flooding, None
+
         def save() -> list[CatalogueVersion]:
             store = self._handle.store
             with suppress(Refused):  # the owner has put another version there by hand
@@ -186,10 +199,19 @@ class Daemon:
             if forked_at is not None:
                 store.note_fork(forked_at, now_s=now_s)
             keep_peers()
+            self._note_flood(flooding, now_s)
             self._keep_crowd(*counted, now_s=now_s)
             return store.catalogue.versions(after=number)
 
         return worker.submit(save)
+
+    def _note_flood(self, host: str | None, now_s: float) -> None:
+        """Tell the owner that a host sends far too much, if that was not told within the hour."""
+        store = self._handle.store
+        last = None if host is None else store.events.newest("flood")
+        if host is not None and (last is None or not 0 <= now_s - last.time_s < _FLOOD_EVERY_S):
+            with store.database.transaction(durable=False):
+                store.events.note("flood", now_s=now_s, host=host)
 
     def _keep_crowd(self, news: list[CrowdNews], gone: list[tuple[bytes, int]], *, now_s: float) -> None:
         """Write which sketches count; have the model learned from them if it is time to."""

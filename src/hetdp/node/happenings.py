@@ -17,6 +17,10 @@ HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
         f"There are two versions {detail['version']} of the catalogue, both signed by the maker of the network. This "
         "node keeps the one that came first. Ask the maker what happened."
     ),
+    "flood": lambda detail: (
+        f"The host {detail['host']} sends far more than a node would. What exceeds its share is dropped, and others "
+        "are served as usual; there is nothing to do."
+    ),
 }
 
 

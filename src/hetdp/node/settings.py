@@ -38,6 +38,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     messages_per_period: Annotated[float, Meta(gt=0, le=1e6)] = 8.0
     message_burst: Count = 32
     messages_per_s: Annotated[float, Meta(gt=0, le=1e6)] = 200.0
+    messages_per_host_s: Annotated[float, Meta(ge=0, le=1e6)] = 10.0
     strikes: Count = 20
     ban_s: Seconds = 3600.0
     most_exchanges: Count = 64
@@ -64,6 +65,10 @@ SETTINGS: dict[str, str] = {
     "messages_per_period": "Messages that one peer may send per gossip period, on average.",
     "message_burst": "Messages that one peer may send at once.",
     "messages_per_s": "Messages per second that all peers together may send; ten seconds' worth at once.",
+    "messages_per_host_s": (
+        "Of them, those of one host (in IPv6, a /64), and half as many calls; 0 for no limit, and none for the host of "
+        "a node on loopback."
+    ),
     "strikes": "Bad or surplus messages after which a peer is banned; one is forgiven per gossip period.",
     "ban_s": "How long a ban lasts.",
     "most_exchanges": "Exchanges that others may have open at once.",

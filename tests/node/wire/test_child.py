@@ -300,7 +300,7 @@ while True:
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as node:
         pid, folder = node.stdout.readline().split()
-        assert eventually((Path(folder) / "callers").exists)
+        assert eventually(Path(folder).exists)
         assert alive(int(pid))
         node.kill()
     assert eventually(lambda: not alive(int(pid)))

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["address_kind", "check_own_address", "endpoint_of", "host_of", "most_at_host", "split_address"]
+__all__ = ["address_kind", "check_own_address", "endpoint_of", "host_of", "most_at_host", "near_host", "split_address"]
 
 _ADDRESS = re.compile(r"tcp://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]{1,253}):([0-9]{1,5})")
 _Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -76,6 +76,11 @@ def most_at_host(address: str, own_address: str, most_per_host: int) -> float:
     """
     near = address_kind(address) == "loopback" and bool(own_address) and address_kind(own_address) == "loopback"
     return math.inf if near or not most_per_host else most_per_host
+
+
+def near_host(own_address: str) -> str:
+    """Return the host that a node on loopback shares with others of its machine; none for a node anywhere else."""
+    return host_of(own_address) if own_address and address_kind(own_address) == "loopback" else ""
 
 
 def check_own_address(address: str) -> str:

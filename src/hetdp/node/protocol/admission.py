@@ -1,8 +1,9 @@
 """Who may take part, and how much one peer may ask: admission, records, sketches, rates, bans. No I/O.
 
-Transport keys cost nothing, so what is counted per transport key bounds an honest peer's mistakes and a lazy flood.
-After the signature check the same is counted for the signing key, which a closed network gives out sparingly; and one
-bucket for all peers together bounds the work of a node whatever they do.
+First comes the share of a host, because hosts are dear. Transport keys cost nothing, so what is counted per transport
+key bounds an honest peer's mistakes and a lazy flood. After the signature check the same is counted for the signing
+key, which a closed network gives out sparingly; and one bucket for all peers together bounds the work of a node
+whatever they do.
 """
 
 from collections import OrderedDict
@@ -10,11 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hetdp.core.errors import InvalidInput
-from hetdp.node.protocol.addresses import address_kind, check_own_address
+from hetdp.node.protocol.addresses import address_kind, check_own_address, near_host
 from hetdp.node.protocol.identity import check_invitation, check_signature
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.refusal import Refused
+from hetdp.node.protocol.shares import BURST_S, Bucket, HostShares
 from hetdp.node.protocol.sketches import check_sketch
 from hetdp.node.settings import NodeSettings
 
@@ -26,14 +28,11 @@ _MOST_PEERS = 4096
 MOST_BANS = 4096
 #: How old the record of the sender itself may be, in periods: it signs anew every period.
 _FRESH_PERIODS = 3.0
-#: The bucket of all peers together holds so many seconds' worth.
-_BURST_S = 10.0
 
 
 @dataclass(slots=True)
-class _Conduct:
-    tokens: float
-    since_s: float
+class _Conduct(Bucket):
+    judged_s: float
     strikes: float = 0.0
 
 
@@ -52,7 +51,8 @@ class Gate:
         self._kinds = frozenset(("public", check_own_address(own_address)))
         self._conduct: OrderedDict[bytes, _Conduct] = OrderedDict()
         self._bans: dict[bytes, float] = {}
-        self._all = _Conduct(_BURST_S * settings.messages_per_s, 0.0)
+        self._all = Bucket(BURST_S * settings.messages_per_s, 0.0)
+        self.hosts = HostShares(rate=settings.messages_per_host_s, near=near_host(own_address))
 
     def admits(self, key: bytes, invitation: bytes) -> bool:
         """Return whether a node with this key may take part.
@@ -136,14 +136,14 @@ class Gate:
     def has_room(self, *, now_s: float) -> bool:
         """Count a message against what all peers together may send; return whether it may be read."""
         rate = self._settings.messages_per_s
-        _refill(self._all, now_s, rate=rate, burst=_BURST_S * rate)
-        return _take(self._all)
+        return self._all.take(now_s, rate=rate, burst=BURST_S * rate)
 
     def lets_through(self, key: bytes, *, now_s: float) -> bool:
         """Count a message of a transport key or a signing key against its rate; return whether it may be read."""
         if self.banned(key, now_s=now_s):
             return False
-        if _take(self._of(key, now_s)):
+        rate = self._settings.messages_per_period / self._network.period_s
+        if self._of(key, now_s).take(now_s, rate=rate, burst=float(self._settings.message_burst)):
             return True
         self.strike(key, now_s=now_s)
         return False
@@ -183,27 +183,10 @@ class Gate:
     def _of(self, key: bytes, now_s: float) -> _Conduct:
         conduct = self._conduct.get(key)
         if conduct is None:
-            conduct = self._conduct[key] = _Conduct(float(self._settings.message_burst), now_s)
+            conduct = self._conduct[key] = _Conduct(float(self._settings.message_burst), now_s, now_s)
             while len(self._conduct) > _MOST_PEERS:
                 self._conduct.popitem(last=False)
         self._conduct.move_to_end(key)
-        forgiven = max(0.0, now_s - conduct.since_s) / self._network.period_s
-        conduct.strikes = max(0.0, conduct.strikes - forgiven)
-        rate = self._settings.messages_per_period / self._network.period_s
-        _refill(conduct, now_s, rate=rate, burst=float(self._settings.message_burst))
+        forgiven = max(0.0, now_s - conduct.judged_s) / self._network.period_s
+        conduct.strikes, conduct.judged_s = max(0.0, conduct.strikes - forgiven), now_s
         return conduct
-
-
-def _refill(conduct: _Conduct, now_s: float, *, rate: float, burst: float) -> None:
-    """Put in what has come together since the last time."""
-    elapsed = max(0.0, now_s - conduct.since_s)
-    conduct.tokens = min(burst, conduct.tokens + elapsed * rate)
-    conduct.since_s = now_s
-
-
-def _take(conduct: _Conduct) -> bool:
-    """Take one token out of the bucket if there is one."""
-    if conduct.tokens < 1.0:
-        return False
-    conduct.tokens -= 1.0
-    return True

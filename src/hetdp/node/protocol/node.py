@@ -187,16 +187,19 @@ class Node:
         )
         return actions + self._start(now_s)
 
-    def receive(self, link: Hashable, curve: bytes, raw: bytes, *, now_s: float) -> list[Action]:
+    def receive(self, link: Hashable, curve: bytes, raw: bytes, *, now_s: float, host: str = "") -> list[Action]:
         """Take in one message.
 
-        `curve` is the transport key of the peer, as the encrypted connection has proved it. Bad messages are dropped
-        and counted; nothing is told back.
+        `curve` is the transport key of the peer, as the encrypted connection has proved it, and `host` where a caller's
+        connection comes from. Bad messages are dropped and counted; nothing is told back.
         """
         self._count(received_messages=1, received_bytes=len(raw))
         # What was asked for is read also while strangers send more than can be read.
         asked_for = self.exchanges.started(link) is not None
-        if not self.gate.lets_through(curve, now_s=now_s) or not (asked_for or self.gate.has_room(now_s=now_s)):
+        welcome = asked_for or self.gate.hosts.lets_through(host, now_s=now_s)
+        if not (
+            welcome and self.gate.lets_through(curve, now_s=now_s) and (asked_for or self.gate.has_room(now_s=now_s))
+        ):
             self._count(refused=1)
             return []
         try:

@@ -4,9 +4,11 @@ A peer can make libzmq end the process it runs in (an assertion that fails in th
 it runs in one of its own that is cheap to lose. It knows the transport keys but neither profile, store nor signing
 key; its memory, descriptors and connections are bounded, and it ends when the node does.
 
-One ROUTER socket takes the connections of others; one DEALER socket per exchange that this node starts, closed
-afterwards. Both are reached through `connection_guard` only. ZeroMQ's authentication protocol shows the key of every
-caller before its first message; the node says whether it may come in. Started by `hetdp.node.wire.transport`.
+One ROUTER socket takes the connections of others, through one door for each place that callers may take; one DEALER
+socket per exchange that this node starts, closed afterwards. Both are reached through `connection_guard` only.
+ZeroMQ's authentication protocol shows the key of every caller before its first message, and through which door it came
+(every door has a domain of its own), so which host it is; the node says whether it may come in. Key and host come with
+every message of that connection, on nobody else's word. Started by `hetdp.node.wire.transport`.
 """
 
 import os
@@ -14,6 +16,7 @@ import resource
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +24,7 @@ from typing import Any
 
 import zmq
 
+from hetdp.node.protocol.shares import HostShares
 from hetdp.node.wire.connection_guard import READ, WRITE, ConnectionGuard
 from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
 from hetdp.node.wire.outgoing import OVERHEAD, OutgoingCalls, bound, put
@@ -31,18 +35,21 @@ _ZAP = "inproc://zeromq.zap.01"
 _BATCH = 64
 _BACKLOG = 512
 _LOOK_MS = 500
+_DOMAIN = b"hetdp-%d"
+_KEY_BYTES = 32
 #: What a handshake takes, and more.
 _HANDSHAKE = 4096
 #: An exchange is two messages each way; one more for good measure.
 _MESSAGES = 3
 _MOST_CONNECTIONS, _FEW_CONNECTIONS = 256, 32
-_MOST_FILES, _FILES_PER_CONNECTION, _OTHER_FILES = 4096, 3, 128
+_MOST_FILES, _FILES_PER_CONNECTION, _OTHER_FILES = 4096, 4, 128
 _MEMORY = 1 << 28
 #: ZeroMQ needs at most about three bytes of memory for a byte on the wire (many tiny frames).
 _MEMORY_PER_BYTE = 4
 _STACK = 1 << 18
 _FULL = 1 << 20
 _PATIENCE_S = 60.0
+_REPORT_S = 10.0
 
 
 class Poll:
@@ -77,25 +84,26 @@ class Child:
         self._folder = Path(setup.folder)
         self._poll = Poll()
         self._asked: list[bytes] = []
+        self._report_s = 0.0
         self._context = zmq.Context(io_threads=1)
         self._gatekeeper = self._context.socket(zmq.REP)
         self._gatekeeper.bind(_ZAP)
         self._router = self._context.socket(zmq.ROUTER)
         bound(self._router, setup)
         self._router.setsockopt(zmq.CURVE_SERVER, 1)
-        self._router.setsockopt(zmq.ZAP_DOMAIN, b"hetdp")
         self._router.setsockopt(zmq.BACKLOG, _BACKLOG)
-        inside = self._folder / "callers"
-        self._router.bind(f"ipc://{inside}")
+        self._doors: dict[int, str] = {}
         allowance = _MESSAGES * (setup.largest + OVERHEAD) + _HANDSHAKE
         most = connections(allowance)
+        self._shares = HostShares(rate=setup.calls_per_s, near=setup.near)
         self._guard = ConnectionGuard(
             listener,
             self._poll,
-            inner_path=str(inside),
+            door=self._door,
             most=most,
             allowance=allowance,
             lifetime_s=setup.lifetime_s,
+            shares=self._shares,
         )
         self._outgoing = OutgoingCalls(self._context, self._poll, self._guard, pipe, setup)
         limit_memory(max(_MEMORY, _MEMORY_PER_BYTE * most * allowance))
@@ -110,6 +118,27 @@ class Child:
             self._outgoing.listen(full=full)
             self._poll.wait(_LOOK_MS if len(self._guard) else None)
             self._guard.expire()
+            self._report()
+
+    def _door(self, place: int) -> str:
+        """Open the door of a place, if it has not been used before; return its path."""
+        if place not in self._doors:
+            path = str(self._folder / f"caller-{place}")
+            try:
+                self._router.setsockopt(zmq.ZAP_DOMAIN, _DOMAIN % place)
+                self._router.bind(f"ipc://{path}")
+            except zmq.ZMQError as error:
+                raise OSError(error.errno, "no door") from None
+            self._doors[place] = path
+        return self._doors[place]
+
+    def _report(self) -> None:
+        """Tell the node now and then which host calls far too often."""
+        if time.monotonic() >= self._report_s:
+            self._report_s = time.monotonic() + _REPORT_S
+            host = self._shares.take_flood()
+            if host is not None:
+                self._pipe.send(Kind.FLOOD, host.encode())
 
     def clean(self) -> None:
         """Remove the folder of local sockets: the node may have ended without doing so."""
@@ -148,11 +177,12 @@ class Child:
             if len(frames) == 2:  # noqa: PLR2004  (who, what)
                 who, what = frames
                 try:
-                    curve = bytes.fromhex(str(what.get("User-Id")))
+                    user = bytes.fromhex(str(what.get("User-Id")))
                 except (zmq.ZMQError, ValueError):
                     continue
-                place = who.bytes
-                self._pipe.send(Kind.FROM_CALLER, curve, Kind.CALLER.pack(len(place)), place, what.bytes)
+                curve, host, link = user[:_KEY_BYTES], user[_KEY_BYTES:], who.bytes
+                head = Kind.FROM.pack(curve, len(link), len(host))
+                self._pipe.send(Kind.FROM_CALLER, head, link, host, what.bytes)
 
     def _ask(self) -> None:
         """Pass ZeroMQ's question whether a key may connect on to the node; one at a time."""
@@ -161,18 +191,20 @@ class Child:
         except zmq.ZMQError:
             return
         key = frames[6] if len(frames) == 7 and frames[5] == b"CURVE" else b""  # noqa: PLR2004  (ZAP 1.0)
-        self._asked = [frames[1], key]
-        if len(key) == 32:  # noqa: PLR2004  (bytes of a key)
+        place = frames[2].removeprefix(_DOMAIN.removesuffix(b"%d")) if key else b""
+        host = self._guard.host_at(int(place)) if place.isdigit() else ""
+        self._asked = [frames[1], key + host.encode()]
+        if len(key) == _KEY_BYTES:
             self._pipe.send(Kind.ASK, key, droppable=False)
         else:
             self._admit(welcome=False)
 
     def _admit(self, *, welcome: bool) -> None:
         if self._asked:
-            number, key = self._asked
+            number, user = self._asked
             self._asked = []
             status = [b"200", b"OK"] if welcome else [b"400", b"refused"]
-            put(self._gatekeeper, [b"1.0", number, *status, key.hex().encode(), b""])
+            put(self._gatekeeper, [b"1.0", number, *status, user.hex().encode(), b""])
 
 
 def connections(allowance: int) -> int:

@@ -1,8 +1,9 @@
 """The raw connections of the transport process: who may hold how many, for how long, and how many bytes each may send.
 
 ZeroMQ bounds the size of a frame, not of a message of many frames, and not the number of connections. So others never
-reach it directly: this guard takes their connections, counts bytes, and passes them on to ZeroMQ over a local
-socket. It sees encrypted bytes only. Standard library only; no thread.
+reach it directly: this guard takes their connections, counts bytes, and passes them on to ZeroMQ over local sockets,
+one door per place, so that who came through which is known (ZeroMQ knows only the door). It sees encrypted bytes only.
+Standard library only; no thread.
 """
 
 import socket
@@ -12,13 +13,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
+from hetdp.node.protocol.shares import HostShares
+
 __all__ = ["READ", "WRITE", "ConnectionGuard", "Relay", "Watch", "nothing"]
 
 READ, WRITE = 1, 2
 _CHUNK = 1 << 16
 _ACCEPTS = 32
 _ROUNDS = 4
-_IPV6_NETWORK = 8
+_IPV6_NETWORK, _IPV6_REST = 8, bytes(8)
+_MAPPED = bytes(10) + b"\xff\xff"
 
 
 class Watch(Protocol):
@@ -31,16 +35,18 @@ class Watch(Protocol):
 class Relay:
     """One connection: bytes from a socket outside to one inside and back, one chunk at a time each way.
 
-    Outside is the peer, inside ZeroMQ. `host` is who it is counted for, None where this node has opened it; `allowance`
-    is how many bytes the peer may send in all.
+    Outside is the peer, inside ZeroMQ. `host` is who it is counted for, and `place` which of the places for callers it
+    takes, None where this node has opened it; `allowance` is how many bytes the peer may send in all.
     """
 
-    __slots__ = ("_ended", "_left", "_to_inner", "_to_outer", "born_s", "host", "inner", "outer")
+    __slots__ = ("_ended", "_left", "_to_inner", "_to_outer", "born_s", "host", "inner", "outer", "place")
 
-    def __init__(self, outer: socket.socket, inner: socket.socket, *, host: bytes | None, allowance: int) -> None:
+    def __init__(
+        self, outer: socket.socket, inner: socket.socket, *, host: str = "", place: int | None = None, allowance: int
+    ) -> None:
         for end in (outer, inner):
             end.settimeout(0)
-        self.outer, self.inner, self.host = outer, inner, host
+        self.outer, self.inner, self.host, self.place = outer, inner, host, place
         self.born_s = time.monotonic()
         self._left = allowance
         self._to_inner = self._to_outer = b""
@@ -89,32 +95,45 @@ class Relay:
 class ConnectionGuard:
     """All connections: takes those of others up to a limit, and ends those that are over, too long or too much.
 
-    When all places are taken, the host with most connections loses its oldest: whoever fills the places, pays. ZeroMQ
-    waits for callers on the local socket `inner_path`; `most` is how many of them there may be at once, and `allowance`
-    how many bytes a peer may send over one connection.
+    When all places are taken, the host with most connections loses its oldest: whoever fills the places, pays. `door`
+    opens the local socket where ZeroMQ waits for the caller in a place, and returns its path; `most` is how many places
+    there are, `allowance` how many bytes a peer may send over one connection, and `shares` how often a host may call.
     """
 
     def __init__(
-        self, listener: socket.socket, watch: Watch, *, inner_path: str, most: int, allowance: int, lifetime_s: float
+        self,
+        listener: socket.socket,
+        watch: Watch,
+        *,
+        door: Callable[[int], str],
+        most: int,
+        allowance: int,
+        lifetime_s: float,
+        shares: HostShares,
     ) -> None:
         listener.settimeout(0)
-        self._listener, self._watch, self._inner_path = listener, watch, inner_path
-        self._most, self._allowance, self._lifetime_s = most, allowance, lifetime_s
+        self._listener, self._watch, self._door = listener, watch, door
+        self._allowance, self._lifetime_s, self._shares = allowance, lifetime_s, shares
         self._relays: dict[Relay, None] = {}
-        self._hosts: Counter[bytes] = Counter()
+        self._places: dict[int, str] = {}  # which are taken, and by which host
+        self._free = list(range(most))[::-1]
         watch.set(listener.fileno(), READ, self._accept)
 
     def __len__(self) -> int:
         return len(self._relays)
 
-    def join(self, outer: socket.socket, inner: socket.socket, *, host: bytes | None = None) -> Relay:
+    def host_at(self, place: int) -> str:
+        """Return the host of the caller in a place; nothing if it has left."""
+        return self._places.get(place, "")
+
+    def join(self, outer: socket.socket, inner: socket.socket, *, host: str = "", place: int | None = None) -> Relay:
         """Connect two sockets until one of them ends; the guard closes both."""
         with suppress(OSError):  # small messages must not wait for more
             outer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        relay = Relay(outer, inner, host=host, allowance=self._allowance)
+        relay = Relay(outer, inner, host=host, place=place, allowance=self._allowance)
         self._relays[relay] = None
-        if host is not None:
-            self._hosts[host] += 1
+        if place is not None:
+            self._places[place] = host
         self._pump(relay)
         return relay
 
@@ -123,10 +142,9 @@ class ConnectionGuard:
         if relay not in self._relays:
             return
         del self._relays[relay]
-        if relay.host is not None:
-            self._hosts[relay.host] -= 1
-            if not self._hosts[relay.host]:
-                del self._hosts[relay.host]
+        if relay.place is not None:
+            del self._places[relay.place]
+            self._free.append(relay.place)
         for end in (relay.outer, relay.inner):
             self._watch.set(end.fileno(), 0, nothing)
             end.close()
@@ -146,22 +164,28 @@ class ConnectionGuard:
             except OSError:  # no descriptors left; the next event tries again
                 self._make_room()
                 return
-            if sum(self._hosts.values()) >= self._most:
+            host = _network(host)
+            if not self._shares.lets_through(host, now_s=time.monotonic()):
+                outer.close()
+                continue
+            if not self._free:
                 self._make_room()
+            place = self._free.pop()
             inner = socket.socket(socket.AF_UNIX)
             inner.settimeout(0)
             try:
-                inner.connect(self._inner_path)
+                inner.connect(self._door(place))
             except OSError:
+                self._free.append(place)
                 outer.close()
                 inner.close()
                 continue
-            self.join(outer, inner, host=_network(host))
+            self.join(outer, inner, host=host, place=place)
 
     def _make_room(self) -> None:
-        if self._hosts:
-            (host, _), *_ = self._hosts.most_common(1)
-            self.end(next(relay for relay in self._relays if relay.host == host))
+        if self._places:
+            (host, _), *_ = Counter(self._places.values()).most_common(1)
+            self.end(next(one for one in self._relays if one.place is not None and one.host == host))
 
     def _pump(self, relay: Relay) -> None:
         if relay not in self._relays:
@@ -183,13 +207,15 @@ def _given(end: socket.socket, data: bytes) -> bytes:
         return data
 
 
-def _network(host: str) -> bytes:
+def _network(host: str) -> str:
     """Return what a host is counted as: its address, or in IPv6 the network that one customer usually has."""
     try:
         packed = socket.inet_pton(socket.AF_INET6, host.partition("%")[0])
     except OSError:
-        return host.encode()
-    return packed if packed.startswith(bytes(10) + b"\xff\xff") else packed[:_IPV6_NETWORK]
+        return host
+    if packed.startswith(_MAPPED):
+        return socket.inet_ntop(socket.AF_INET, packed[len(_MAPPED) :])
+    return socket.inet_ntop(socket.AF_INET6, packed[:_IPV6_NETWORK] + _IPV6_REST) + "/64"
 
 
 def nothing() -> None:

@@ -12,7 +12,7 @@ import struct
 __all__ = ["Broken", "Kind", "Pipe", "Setup"]
 
 _HEADER = struct.Struct(">BI")
-_SETUP = struct.Struct(">32s32sId")
+_SETUP = struct.Struct(">32s32sIddB")
 #: What a frame holds beside a message: link, key, address.
 _AROUND = 1024
 _READ = 1 << 18
@@ -35,34 +35,59 @@ class Kind:
     FROM_CALLEE = 7
     FROM_CALLER = 8
     ASK = 9
+    FLOOD = 10
 
     LINK = struct.Struct(">Q")
     CALLEE = struct.Struct(">Q32sH")
     CALLER = struct.Struct(">H")
+    #: Transport key, how long the name of the connection is, and how long that of the host.
+    FROM = struct.Struct(">32sHB")
 
 
 class Setup:
     """The first frame: with which keys, for messages how large, for how long, and where local sockets may lie.
 
-    Holds the secret transport key, so it has no useful `repr`.
+    One host may open `calls_per_s` connections per second (0: any number), except `near`. Holds the secret transport
+    key, so it has no useful `repr`.
     """
 
-    __slots__ = ("folder", "largest", "lifetime_s", "public", "secret")
+    __slots__ = ("calls_per_s", "folder", "largest", "lifetime_s", "near", "public", "secret")
 
-    def __init__(self, *, secret: bytes, public: bytes, largest: int, lifetime_s: float, folder: str) -> None:
+    def __init__(
+        self,
+        *,
+        secret: bytes,
+        public: bytes,
+        largest: int,
+        lifetime_s: float,
+        folder: str,
+        calls_per_s: float = 0.0,
+        near: str = "",
+    ) -> None:
         self.secret, self.public, self.folder = secret, public, folder
         self.largest, self.lifetime_s = largest, lifetime_s
+        self.calls_per_s, self.near = calls_per_s, near
 
     def encode(self) -> bytes:
         """Return it as the body of a frame."""
-        return _SETUP.pack(self.secret, self.public, self.largest, self.lifetime_s) + self.folder.encode()
+        near = self.near.encode()
+        numbers = (self.largest, self.lifetime_s, self.calls_per_s, len(near))
+        return _SETUP.pack(self.secret, self.public, *numbers) + near + self.folder.encode()
 
     @classmethod
     def decode(cls, body: bytes) -> "Setup":
         """Return what a frame holds."""
-        secret, public, largest, lifetime_s = _SETUP.unpack_from(body)
-        folder = body[_SETUP.size :].decode()
-        return cls(secret=secret, public=public, largest=largest, lifetime_s=lifetime_s, folder=folder)
+        secret, public, largest, lifetime_s, calls_per_s, length = _SETUP.unpack_from(body)
+        start = _SETUP.size + length
+        return cls(
+            secret=secret,
+            public=public,
+            largest=largest,
+            lifetime_s=lifetime_s,
+            folder=body[start:].decode(),
+            calls_per_s=calls_per_s,
+            near=body[_SETUP.size : start].decode(),
+        )
 
 
 class Pipe:

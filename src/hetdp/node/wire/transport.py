@@ -24,7 +24,7 @@ from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.node import Action, Call, HangUp
 from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
 
-__all__ = ["Arrived", "Lost", "Transport"]
+__all__ = ["Arrived", "Flooded", "Lost", "Transport"]
 
 _log = logging.getLogger(__name__)
 
@@ -56,11 +56,12 @@ _SHORT_PLACES = ("/tmp", "/var/tmp")  # noqa: S108  (mkdtemp makes a folder for 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """A message and whom it is from, as the connection has proved it."""
+    """A message and whom it is from, as the connection has proved it, and which host if it came from a caller."""
 
     link: Hashable
     curve: bytes
     raw: bytes
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,19 @@ class Lost:
     suspect: bool  # the peer may have ended the process: it crashed while the peer had not said a word yet
 
 
+@dataclass(frozen=True, slots=True)
+class Flooded:
+    """A host has tried to call far more often than it may."""
+
+    host: str
+
+
 class Transport:
     """Sends and receives for one node, at "tcp://host:port", where port 0 or "*" takes any free one.
 
     The connection of who sends more than `largest_message` bytes is cut; `banned` says whether a transport key is
-    refused; a connection may last `lifetime_s`, which must be more than an exchange takes.
+    refused; a connection may last `lifetime_s`, which must be more than an exchange takes; a host, except `near`, may
+    call `calls_per_s` times per second (0: any number).
 
     Privacy
     -------
@@ -92,9 +101,11 @@ class Transport:
         largest_message: int,
         banned: Callable[[bytes], bool],
         lifetime_s: float = _LIFETIME_S,
+        calls_per_s: float = 0.0,
+        near: str = "",
     ) -> None:
         self._identity, self._largest, self._banned = identity, largest_message, banned
-        self._lifetime_s = lifetime_s
+        self._lifetime_s, self._calls_per_s, self._near = lifetime_s, calls_per_s, near
         self._listener = _listening(listen)
         try:
             self._folder = _socket_folder()
@@ -147,7 +158,7 @@ class Transport:
         elif isinstance(link, tuple) and link[0] == self._generation:
             self._send(Kind.TO_CALLER, Kind.CALLER.pack(len(link[1])), link[1], action.raw)
 
-    def wait(self, timeout_s: float) -> Iterator[Arrived | Lost]:
+    def wait(self, timeout_s: float) -> Iterator[Arrived | Flooded | Lost]:
         """Wait for messages and yield those that have come; start the process again when it is time."""
         if self._pipe is None and time.monotonic() >= self._restart_s:
             self._start()
@@ -158,7 +169,7 @@ class Transport:
         while self._lost:
             yield self._lost.pop(0)
 
-    def _heard(self, pipe: Pipe, timeout_s: float) -> Iterator[Arrived]:
+    def _heard(self, pipe: Pipe, timeout_s: float) -> Iterator[Arrived | Flooded]:
         try:
             pipe.wait(timeout_s)
             frames = pipe.receive()
@@ -169,9 +180,11 @@ class Transport:
             if kind == Kind.ASK:
                 self._send(Kind.VERDICT, b"\0" if self._banned(body) else b"\1", droppable=False)
             elif kind == Kind.FROM_CALLER:
-                curve, start = body[:32], 32 + Kind.CALLER.size
-                (length,) = Kind.CALLER.unpack_from(body, 32)
-                yield Arrived((self._generation, body[start : start + length]), curve, body[start + length :])
+                curve, length, more = Kind.FROM.unpack_from(body)
+                link, rest = body[Kind.FROM.size :][:length], body[Kind.FROM.size + length :]
+                yield Arrived((self._generation, link), curve, rest[more:], rest[:more].decode())
+            elif kind == Kind.FLOOD:
+                yield Flooded(body.decode())
             elif kind == Kind.FROM_CALLEE:
                 (link,) = Kind.LINK.unpack_from(body)
                 if link in self._called:  # else it was given up meanwhile
@@ -199,6 +212,8 @@ class Transport:
             largest=self._largest,
             lifetime_s=self._lifetime_s,
             folder=self._folder.name,
+            calls_per_s=self._calls_per_s,
+            near=self._near,
         )
         self._send(Kind.SETUP, setup.encode(), droppable=False)
 
