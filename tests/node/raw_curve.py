@@ -103,8 +103,8 @@ class Line:
 class RawCaller(Line):
     """A client with a handshake behind it, free to send any frame."""
 
-    def __init__(self, address, server, who):
-        super().__init__(socket.create_connection(address))
+    def __init__(self, address, server, who, *, host=None):
+        super().__init__(socket.create_connection(address, source_address=None if host is None else (host, 0)))
         self.count = 0
         try:
             self._shake_hands(server, who)

@@ -176,11 +176,13 @@ class Daemon:
         What comes back are versions of the catalogue that the owner has put into the store by hand.
         """
         peers = [(record, now_s) for record in node.met.values()]
+        reached = {record.key for record, _ in peers if node.view.reached.at(record.key, record.address)}
         node.met.clear()
         keep_peers = partial(
             self._handle.store.peers.keep,
             sketches=node.shelf.take_news(),
             peers=peers,
+            reached=reached,
             bans=node.gate.bans(now_s),
             traffic=_sum(self._before, node.traffic),
             now_s=now_s,

@@ -130,7 +130,7 @@ class NodeHandle:
     def alone(self) -> bool:
         """Return whether there is nobody to ask: no other peer is named in the network file, and none was ever met."""
         own = self.identity.key.hex()
-        return all(peer.key == own for peer in self.network.bootstrap) and not self.store.peers.known()
+        return all(peer.key == own for peer in self.network.bootstrap) and not self.store.peers.met_any()
 
     def check_invited(self) -> None:
         """Refuse to go on without a valid invitation where the network asks for one.

@@ -93,7 +93,10 @@ class PageNode(NodeHandle):
             traffic = Traffic(size, round(1.2 * size), 4120, 4188, 2060, 31, 4)
             self.store.peers.keep(traffic=traffic, now_s=self.now_s - 10.0 * step - 1.0, first_epoch=0)
         traffic = Traffic(1_830_000, 2_410_000, 4120, 4188, 2060, 31, 4)
-        self.store.peers.keep(sketches=sketches, peers=peers, traffic=traffic, now_s=self.now_s, first_epoch=0)
+        reached = {record.key for record, _ in peers}
+        self.store.peers.keep(
+            sketches=sketches, peers=peers, reached=reached, traffic=traffic, now_s=self.now_s, first_epoch=0
+        )
 
     def hear_of_strangers(self, count):
         """Get the sketches of so many people whom nothing is known about."""

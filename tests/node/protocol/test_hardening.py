@@ -1,12 +1,14 @@
 """What one bad peer cannot do: be asked out of turn, get others banned, wash off bans, take all the work."""
 
+from collections import Counter
+
 import msgspec
 import pytest
 from swarm import START, a_network, address_of, draw_bits, identity_of
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.protocol.addresses import address_kind
+from hetdp.node.protocol.addresses import address_kind, near_host
 from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import check_signature
@@ -15,6 +17,7 @@ from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Call, HangUp, Node, Reply
 from hetdp.node.protocol.peer_view import PeerView
 from hetdp.node.protocol.refusal import Refused
+from hetdp.node.protocol.shares import HostShares
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.settings import NodeSettings
@@ -293,6 +296,32 @@ def test_all_peers_together_have_one_bucket_but_answers_come_through():
     answer = encode(NETWORK.id, Answer(nonce, signed(number, now_s=now_s), (), (), ()))
     assert node.receive(dial.link, dial.curve, answer, now_s=now_s)
     assert not hear(node, 300, opening(300, now_s=now_s), now_s=now_s)
+
+
+def test_a_host_has_a_share_of_its_own_whatever_keys_it_uses():
+    """One host sends 500 messages a second under fresh keys, another one per second: before, few of these were read."""
+    node = a_node(settings=NodeSettings(messages_per_s=20.0, messages_per_host_s=2.0))
+    read = Counter()
+    for turn in range(5000):
+        now_s = START + turn / 500
+        number, host = (9, "10.0.0.9") if turn % 500 == 499 else (100 + turn, "10.0.0.66")
+        raw = opening(number, now_s=now_s, nonce=turn.to_bytes(8, "big"))
+        read[host] += len(node.receive(turn, identity_of(number).curve, raw, now_s=now_s, host=host))
+    assert read == {"10.0.0.9": 10, "10.0.0.66": 20 + 20 - 1}  # ten seconds' worth at once, and what came together
+    assert node.gate.hosts.take_flood() == "10.0.0.66"
+    assert node.gate.hosts.take_flood() is None
+
+
+def test_shares_are_bounded_and_end_at_the_own_machine():
+    shares = HostShares(rate=1.0, near="127.0.0.1")
+    assert all(shares.lets_through("127.0.0.1", now_s=0.0) for _ in range(100))
+    assert sum(shares.lets_through("127.0.0.2", now_s=0.0) for _ in range(100)) == 10
+    assert all(HostShares(rate=0.0).lets_through("h", now_s=0.0) for _ in range(100))
+    for number in range(10_000):
+        shares.lets_through(f"10.0.0.{number}", now_s=1.0)
+    assert len(shares._buckets) == 4096
+    assert near_host("tcp://127.0.0.1:5") == "127.0.0.1"
+    assert near_host("tcp://10.0.0.1:5") == near_host("") == ""
 
 
 def test_one_key_has_two_exchanges_open_at_most():

@@ -24,6 +24,34 @@ def record(number, address=None):
     return Record(key, key, address or address_of(number), 1, b"", b"")
 
 
+def keep_reached(store, peers, **more):
+    store.peers.keep(peers=peers, reached={one.key for one, _ in peers}, first_epoch=0, **more)
+
+
+# --- who counts as a peer --------------------------------------------------------------------------------------------
+
+
+def test_who_has_only_called_is_no_peer_until_it_is_reached_there(store):
+    assert not store.peers.met_any()
+    store.peers.keep(peers=[(record(n), 1.0) for n in (1, 2)], now_s=1.0, first_epoch=0)
+    assert store.peers.met_any()
+    assert store.peers.known() == []
+    keep_reached(store, [(record(1), 2.0)], now_s=2.0)
+    store.peers.keep(peers=[(record(1), 3.0)], now_s=3.0, first_epoch=0)  # calls again: it was reached there
+    assert [(peer.key_hex, peer.seen_s) for peer in store.peers.known()] == [(record(1).key.hex(), 3.0)]
+    store.peers.keep(peers=[(record(1, address_of(9)), 4.0)], now_s=4.0, first_epoch=0)
+    assert store.peers.known() == [], "where it says it is now, it was not reached"
+
+
+def test_a_crowd_of_callers_pushes_out_nobody_who_was_reached(store):
+    keep_reached(store, [(record(n), 1.0) for n in range(1, 31)], now_s=1.0)
+    store.peers.keep(peers=[(record(1000 + n), 2.0) for n in range(2000)], now_s=2.0, first_epoch=0)
+    assert len(store.peers.known()) == 30
+    drawn = store.peers.contacts(20, own_address=OWN, most_per_host=4)
+    assert {peer.key for peer in drawn} <= {record(n).key.hex() for n in range(1, 31)}
+    assert len(store.peers.contacts(40, own_address=OWN, most_per_host=4)) == 40  # then those who called
+
+
 # --- contacts --------------------------------------------------------------------------------------------------------
 
 
@@ -82,10 +110,11 @@ def test_what_was_dated_in_the_future_does_not_outlive_the_rest(store):
     ahead_s, now_s = START + 10**6, START
     for turn in range(200):
         store.peers.keep(traffic=Traffic(sent_bytes=turn), now_s=ahead_s + turn, first_epoch=0)
-    store.peers.keep(peers=[(record(n), ahead_s) for n in range(1, 1001)], now_s=ahead_s, first_epoch=0)
-    store.peers.keep(peers=[(record(5000), now_s)], traffic=Traffic(), now_s=now_s, first_epoch=0)
+    early = [(record(n), ahead_s) for n in range(1, 1001)]
+    keep_reached(store, early, now_s=ahead_s)
+    keep_reached(store, [(record(5000), now_s)], traffic=Traffic(), now_s=now_s)
     assert [time_s for time_s, _, _ in store.peers.traffic_history()] == [now_s]
     assert max(peer.seen_s for peer in store.peers.known()) == now_s
     later = [(record(6000 + n), now_s + 1) for n in range(1000)]
-    store.peers.keep(peers=later, now_s=now_s + 1, first_epoch=0)
+    keep_reached(store, later, now_s=now_s + 1)
     assert {peer.seen_s for peer in store.peers.known()} == {now_s + 1}

@@ -303,7 +303,13 @@ def test_what_the_protocol_learns_is_kept(store):
     record = Record(WHO.key, WHO.curve, "tcp://127.0.0.1:9", 5, b"", b"")
     traffic = Traffic(sent_bytes=7)
     store.peers.keep(
-        sketches=[sketch], peers=[(record, 12.0)], bans={b"c": 50.0}, traffic=traffic, now_s=20.0, first_epoch=2
+        sketches=[sketch],
+        peers=[(record, 12.0)],
+        reached={record.key},
+        bans={b"c": 50.0},
+        traffic=traffic,
+        now_s=20.0,
+        first_epoch=2,
     )
     assert store.peers.sketches() == [sketch]
     assert [(peer.key_hex, peer.epoch, peer.seen_s) for peer in store.peers.known()] == [(WHO.key.hex(), 3, 12.0)]

@@ -139,8 +139,8 @@ class Attacked:
             return False
         return True
 
-    def caller(self, who=None):
-        return RawCaller(self.address, self.curve, who or Identity.generate())
+    def caller(self, who=None, **more):
+        return RawCaller(self.address, self.curve, who or Identity.generate(), **more)
 
     def opening(self, who, address):
         fields = (who.key, who.curve, address, int(1000 * time.time()), b"")
@@ -215,6 +215,60 @@ def test_who_talks_over_the_wire_proves_its_key():
         server.perform(Reply(asked.link, b"welcome"))
         thread.join()
         assert result == [b"welcome"]
+
+
+@LINUX
+def test_every_message_comes_with_the_host_of_its_connection():
+    """Many callers, few places: each place is taken again and again, by callers from other hosts."""
+    hosts = [f"127.0.0.{2 + number % 5}" for number in range(40)]
+    with transports(SERVER) as (server,):
+        address = split_address(server.address)
+
+        def call():
+            for begin in range(0, 40, 8):
+                callers = [
+                    RawCaller(address, SERVER.curve, Identity.generate(), host=host) for host in hosts[begin:][:8]
+                ]
+                for caller, host in zip(callers, hosts[begin:], strict=False):
+                    caller.send(host.encode())
+                for caller in callers:
+                    caller.receive()
+                    caller.end.close()
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        found = []
+        while thread.is_alive():
+            for event in server.wait(0.01):
+                found.append((event.host, event.raw.decode()))
+                server.perform(Reply(event.link, b"well"))
+        assert [host for host, _ in found] == [said for _, said in found]
+        assert sorted(host for host, _ in found) == sorted(hosts)
+
+
+@LINUX
+def test_a_flood_from_one_host_is_cut_and_others_are_served(tmp_path):
+    """127.0.0.2 calls as often as it can, under fresh keys; the node's own host and 127.0.0.3 are others."""
+    with Attacked(tmp_path) as node:
+        cut = 0
+        for _ in range(400):
+            with closing(socket.create_connection(node.address, source_address=("127.0.0.2", 0))) as end:
+                end.settimeout(PATIENCE_S)
+                try:
+                    cut += not end.recv(100)
+                except OSError:
+                    cut += 1
+        assert cut > 200  # 50 come in at once, and five per second more
+        who = Identity.generate()
+        caller = node.caller(who, host="127.0.0.3")
+        caller.send(node.opening(who, "tcp://127.0.0.3:7"))
+        assert caller.receive()
+        caller.end.close()
+        assert node.honest_nodes_find_each_other()
+        assert eventually(lambda: node.handles[0].store.events.newest("flood"))
+        assert node.handles[0].store.events.newest("flood").detail == {"host": "127.0.0.2"}
+    assert node.codes == [0, 0]
+    assert node.said == ""
 
 
 def crashed(number, *, answered):

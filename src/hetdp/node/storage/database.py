@@ -47,6 +47,9 @@ _SINCE_4 = (
     "CREATE TABLE events (number INTEGER PRIMARY KEY, time_s REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL)",
     # Public: the host in the signed record of a sketch's owner.
     "ALTER TABLE sketches ADD COLUMN host TEXT NOT NULL DEFAULT ''",
+    # Public: whether the node has reached a peer where it says it is. The time before does not tell.
+    "ALTER TABLE peers ADD COLUMN reached INTEGER NOT NULL DEFAULT 0",
+    "UPDATE peers SET reached = 1",
 )
 _SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;

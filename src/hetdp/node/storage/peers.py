@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 
 import msgspec
 
@@ -27,7 +28,7 @@ _sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """A peer that has been talked to."""
+    """A peer that was reached where it says it is."""
 
     key_hex: str
     name: str
@@ -47,6 +48,7 @@ class PeerMemory:
         *,
         sketches: Iterable[SignedSketch] = (),
         peers: Iterable[tuple[Record, float]] = (),
+        reached: Collection[bytes] = (),
         bans: Mapping[bytes, float] | None = None,
         traffic: Traffic | None = None,
         now_s: float,
@@ -55,6 +57,7 @@ class PeerMemory:
     ) -> None:
         """Write what the protocol has learned, in one transaction: checked sketches, peers seen, bans, traffic.
 
+        Those of the peers whose keys are in `reached` have answered where they say they are; the others have called.
         Sketches of epochs before `first_epoch` go, and so do those of keys that are not in `held`, if it is given.
         Bans, if given, are all there are: those stored before go. What a clock that was ahead has dated later than
         `now_s` would outlive everything else; such peers count as seen now, such traffic goes.
@@ -72,12 +75,14 @@ class PeerMemory:
                 gone = [(key,) for (key,) in stored if key not in held]
                 connection.executemany("DELETE FROM sketches WHERE key = ?", gone)
             connection.executemany(
-                "INSERT OR REPLACE INTO peers VALUES (?, ?, ?, ?)",
-                [(record.key, record.curve, record.address, seen_s) for record, seen_s in peers],
+                "INSERT INTO peers (key, curve, address, seen_s, reached) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) "
+                "DO UPDATE SET curve = excluded.curve, address = excluded.address, seen_s = excluded.seen_s, "
+                "reached = excluded.reached OR (peers.reached AND peers.address = excluded.address)",
+                [(one.key, one.curve, one.address, seen_s, one.key in reached) for one, seen_s in peers],
             )
             connection.execute("UPDATE peers SET seen_s = ? WHERE seen_s > ?", (now_s, now_s))
             connection.execute(
-                "DELETE FROM peers WHERE key NOT IN (SELECT key FROM peers ORDER BY seen_s DESC LIMIT ?)",
+                "DELETE FROM peers WHERE key NOT IN (SELECT key FROM peers ORDER BY reached DESC, seen_s DESC LIMIT ?)",
                 (_MOST_PEERS,),
             )
             connection.execute("DELETE FROM bans WHERE until_s < ?", (now_s,))
@@ -104,23 +109,32 @@ class PeerMemory:
         """Return how many sketches of peers are held."""
         return int(self._database.one("SELECT count(*) FROM sketches"))
 
+    def met_any(self) -> bool:
+        """Return whether anybody was ever talked to, callers included."""
+        return self._database.one("SELECT 1 FROM peers LIMIT 1") is not None
+
     def known(self) -> list[PeerInfo]:
-        """Return the peers talked to, those seen last first."""
+        """Return the peers that were reached, those seen last first. Who has only called is none: keys cost nothing."""
         rows = self._database.rows(
-            "SELECT peers.key, address, seen_s, epoch FROM peers LEFT JOIN sketches USING (key) ORDER BY seen_s DESC"
+            "SELECT peers.key, address, seen_s, epoch FROM peers LEFT JOIN sketches USING (key) WHERE reached "
+            "ORDER BY seen_s DESC"
         )
         return [PeerInfo(key.hex(), pseudonym(key), address, seen_s, epoch) for key, address, seen_s, epoch in rows]
 
     def contacts(self, count: int, *, own_address: str, most_per_host: int) -> list[Bootstrap]:
         """Return some of the peers talked to, to ask after a restart: half seen last, half at random, few of a host.
 
-        Those seen last are most likely still there. But they may be whoever has called most often, and one machine can
-        call under many keys; so the other half is anybody.
+        Those reached come first, and who has only called where there are too few of them. Those seen last are most
+        likely still there. But they may be whoever has called most often, and one machine can call under many keys; so
+        the other half is anybody.
         """
-        newest = self._database.rows("SELECT address, key, curve FROM peers ORDER BY seen_s DESC, key")
+        newest = self._database.rows(
+            "SELECT NOT reached, address, key, curve FROM peers ORDER BY reached DESC, seen_s DESC, key"
+        )
+        anybody = sorted(choose_some(newest, len(newest), secure_stream()), key=itemgetter(0))
         taken, chosen = Counter[str](), dict[bytes, Bootstrap]()
-        for rows, room in ((newest, count - count // 2), (choose_some(newest, len(newest), secure_stream()), count)):
-            for address, key, curve in rows:
+        for rows, room in ((newest, count - count // 2), (anybody, count)):
+            for _, address, key, curve in rows:
                 host = host_of(address)
                 free = taken[host] < most_at_host(address, own_address, most_per_host)
                 if len(chosen) < room and key not in chosen and free:
