@@ -191,7 +191,6 @@ class Daemon:
         )
         counted, number = node.crowd.take_news(), node.catalogue.number
         versions, forked_at = node.catalogue.take_news(), node.catalogue.forked_at
-
         flooding, self._flooding = node.gate.hosts.take_flood() or self._flooding, None
 
         def save() -> list[CatalogueVersion]:
