@@ -17,7 +17,7 @@ from hetdp.profiles.coded import WEIGHT_STEPS
 from hetdp.sketching.bits import toss_bits
 from hetdp.sketching.law import USUAL_TUNING
 
-__all__ = ["FULL_DIAL", "as_dial", "draw_bits"]
+__all__ = ["FULL_DIAL", "as_dial", "draw_bits", "weight_of"]
 
 #: The dial of an item that is protected like any other.
 FULL_DIAL = 100
@@ -35,6 +35,17 @@ def as_dial(weight: str | float) -> int:
     if not number.is_finite() or not 0 <= number <= 1:
         raise InvalidInput("weight must be a number from 0 to 1. Got another instead.")
     return math.floor(Fraction(number) * FULL_DIAL)
+
+
+def weight_of(dial: int) -> float:
+    """Return the weight that bits are drawn for: the dial, rounded down to steps of 1/255.
+
+    Examples
+    --------
+    >>> weight_of(100), weight_of(20), weight_of(50) < 0.5
+    (1.0, 0.2, True)
+    """
+    return int(_CODES[dial]) / WEIGHT_STEPS
 
 
 def draw_bits(

@@ -16,6 +16,7 @@ from hetdp.core.errors import DataError
 from hetdp.core.words import duration
 from hetdp.mechanisms.plan import float_up
 from hetdp.node.dials import FULL_DIAL
+from hetdp.node.groups import GroupLosses
 from hetdp.node.learning import ENOUGH
 from hetdp.node.neighbors import Neighbor, find_neighbors, votes
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion
@@ -290,6 +291,10 @@ class NodeHandle:
                     self.store.note_fork(history.forked_at, now_s=self.now())
         return count
 
+    def group_losses(self) -> GroupLosses:
+        """Return what sketches tell about groups of the owner's items, as things stand. For the owner's eyes."""
+        return GroupLosses(self.store, self.network)
+
     def next_sketch(self) -> dict[str, Any]:
         """Return whether a sketch is due, and what it would cost. Nothing is drawn."""
         clock, counting = self.clock(), self.store.ledger.effective_dials()
@@ -312,6 +317,7 @@ class NodeHandle:
             "key": self.identity.key.hex(),
             "default_limit": store.ledger.default_limit(),
             "default_limit_set_on_the_page": store.ledger.default_limit_chosen(),
+            "group_limits": store.group_limits.all(),
             "profile": [
                 {
                     "item": item.item,

@@ -42,7 +42,9 @@ _SINCE_4 = (
     # Private: what the owner has brought along and the catalogue does not have, or not yet.
     "CREATE TABLE unknown (name TEXT PRIMARY KEY, dial INTEGER, lost INTEGER NOT NULL DEFAULT 0, lifetime REAL)",
     "CREATE TABLE hidden (key BLOB PRIMARY KEY)",
+    # Private: limits of groups, and those before each step of edits (NULL: none), to take it back.
     "CREATE TABLE group_limits (name TEXT PRIMARY KEY, epsilon REAL NOT NULL CHECK (epsilon >= 0))",
+    "CREATE TABLE limit_edits (step INTEGER, name TEXT, epsilon REAL, PRIMARY KEY (step, name)) WITHOUT ROWID",
     # What befell the node, for its owner; names no item.
     "CREATE TABLE events (number INTEGER PRIMARY KEY, time_s REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL)",
     # Public: the host in the signed record of a sketch's owner.

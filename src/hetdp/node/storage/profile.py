@@ -11,6 +11,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.database import Database
+from hetdp.node.storage.group_limits import GroupLimits
 from hetdp.node.storage.ledger import ABSENT, LossLedger, Standing, loss
 from hetdp.node.storage.publications import Publications
 
@@ -75,9 +76,16 @@ class OwnProfile:
     """
 
     def __init__(
-        self, database: Database, catalogue: Catalogue, ledger: LossLedger, publications: Publications
+        self,
+        database: Database,
+        catalogue: Catalogue,
+        ledger: LossLedger,
+        publications: Publications,
+        *,
+        group_limits: GroupLimits,
     ) -> None:
         self._database, self._catalogue, self._ledger, self._publications = database, catalogue, ledger, publications
+        self._group_limits = group_limits
 
     def items(self) -> list[ProfileItem]:
         """Return the whole profile, in the order of the catalogue. The work grows with it; see `listing`."""
@@ -153,14 +161,15 @@ class OwnProfile:
         ]
         return rows, places.size
 
-    def set_dials(self, dials: Mapping[int, int]) -> None:
+    def set_dials(self, dials: Mapping[int, int]) -> dict[int, int]:
         """Add items or change their dials, as one step that can be undone. Dials are not repeated in errors.
 
         A dial is a whole number from 0 ("never counts") to 100 ("normal"), by the place of its item in the catalogue.
+        Returned are the dials as they are set: the limit of a group may leave less than was asked for.
         """
         for dial in dials.values():
             _check_dial(dial)
-        self._edit(dict(dials))
+        return self._edit(dict(dials))
 
     def set_group(self, group: str | None, dial: int) -> int:
         """Change the dials of what is on the list of one group, or of everything, as one step; return how many."""
@@ -172,6 +181,13 @@ class OwnProfile:
         self._edit(dict.fromkeys(places, dial))
         return len(places)
 
+    def set_group_limit(self, group: str, epsilon: float | None) -> dict[int, int]:
+        """Limit what one sketch may tell about a group, or no longer; the dials that it lowers are part of the step.
+
+        Returned are these dials: those of `GroupLimits.proposed`. Without a limit no dial changes.
+        """
+        return self._edit({}, limit=(group, epsilon))
+
     def remove(self, places: Iterable[int]) -> None:
         """Remove items from the profile, as one step that can be undone. What they have lost stays on record.
 
@@ -182,11 +198,13 @@ class OwnProfile:
     def undo(self) -> bool:
         """Take the last edit back; False if there is none."""
         with self._database.transaction(durable=True) as connection:
-            (step,) = connection.execute("SELECT max(step) FROM edits").fetchone()
-            if step is None:
+            step = self._last_step()
+            if not step:
                 return False
+            self._group_limits.take_back(step)
+            rows = connection.execute("SELECT place, dial FROM edits WHERE step = ?", (step,)).fetchall()
             dials = self._database.array("dials")
-            for place, dial in connection.execute("SELECT place, dial FROM edits WHERE step = ?", (step,)):
+            for place, dial in self._group_limits.fitted(dials, dict(rows)).items():
                 dials[place] = dial
             self._database.set_array("dials", dials)
             connection.execute("DELETE FROM edits WHERE step = ?", (step,))
@@ -249,25 +267,38 @@ class OwnProfile:
             for item in self._catalogue.items_at(wanted)
         ]
 
-    def _edit(self, changes: Mapping[int, int]) -> None:
-        """Write new dials, `ABSENT` for what goes, and remember the old ones."""
-        if not changes:
-            return
+    def _edit(self, changes: Mapping[int, int], *, limit: tuple[str, float | None] | None = None) -> dict[int, int]:
+        """Write new dials, `ABSENT` for what goes, as far as limits of groups allow, and remember the old ones.
+
+        A new limit of a group may be part of the step, with the dials that it lowers.
+        """
+        if not changes and limit is None:
+            return {}
         with self._database.transaction(durable=True) as connection:
             dials = self._database.array("dials")
             for place in changes:
                 if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < dials.size:
                     raise InvalidInput("place must be a position in the catalogue. Got another instead.")
-            (step,) = connection.execute("SELECT coalesce(max(step), 0) + 1 FROM edits").fetchone()
-            before = [(step, place, int(dials[place])) for place in changes]
+            step = self._last_step() + 1
+            if limit is not None:
+                changes = self._group_limits.write(*limit, step=step)
+            allowed = self._group_limits.fitted(dials, changes)
+            before = [(step, place, int(dials[place])) for place in allowed]
             connection.executemany("INSERT INTO edits VALUES (?, ?, ?)", before)
-            connection.execute("DELETE FROM edits WHERE step <= ?", (step - _UNDO_STEPS,))
-            dials[list(changes)] = list(changes.values())
+            for table in ("edits", "limit_edits"):
+                connection.execute(f"DELETE FROM {table} WHERE step <= ?", (step - _UNDO_STEPS,))  # noqa: S608  (ours)
+            dials[list(allowed)] = list(allowed.values())
             most = int(self._database.fact("most_items"))
             if np.count_nonzero(dials != ABSENT) > most:
                 raise InvalidInput(f"a profile must hold at most {most} items in this network. Got more instead.")
             self._database.set_array("dials", dials)
             self._database.count_edit()
+        return allowed
+
+    def _last_step(self) -> int:
+        """Return the number of the last edit that can be taken back; 0 if there is none."""
+        steps = self._database.rows("SELECT max(step) FROM edits UNION ALL SELECT max(step) FROM limit_edits")
+        return max(step or 0 for (step,) in steps)
 
 
 def _check_dial(dial: object) -> None:

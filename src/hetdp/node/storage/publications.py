@@ -1,6 +1,6 @@
 """The sketches that a node has published itself, one per epoch, and the dials that counted in each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -71,6 +71,11 @@ class Publications:
         dials = np.zeros(self._database.array("dials").size, dtype=np.uint8)  # the catalogue may have grown since
         dials[: len(raw)] = np.frombuffer(raw, dtype=np.uint8)
         return dials
+
+    def all_dials(self) -> Iterator[NDArray[np.uint8]]:
+        """Yield the dials that counted in each own sketch, as long as the catalogue was then."""
+        for (raw,) in self._database.rows("SELECT dials FROM publications ORDER BY epoch"):
+            yield np.frombuffer(raw, dtype=np.uint8)
 
     def newest(self) -> OwnSketch | None:
         """Return the newest own sketch and the dials that counted in it."""

@@ -15,6 +15,7 @@ from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.crowd import CrowdMemory
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.events import Events
+from hetdp.node.storage.group_limits import GroupLimits
 from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit
 from hetdp.node.storage.mode import ModeSwitch
 from hetdp.node.storage.peers import PeerMemory
@@ -40,7 +41,10 @@ class NodeStore:
         self.catalogue = Catalogue(self.database)
         self.ledger = LossLedger(self.database, self.catalogue)
         self.publications = Publications(self.database)
-        self.profile = OwnProfile(self.database, self.catalogue, self.ledger, self.publications)
+        self.group_limits = GroupLimits(self.database, self.ledger)
+        self.profile = OwnProfile(
+            self.database, self.catalogue, self.ledger, self.publications, group_limits=self.group_limits
+        )
         self.peers = PeerMemory(self.database)
         self.events = Events(self.database)
         self.mode = ModeSwitch(self.database)
