@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import wraps
 from typing import Any, TypeAlias
 from unittest.mock import patch
 
@@ -193,6 +194,7 @@ def told_otherwise(**wrong: Callable[[Any], object]) -> Callable[[Function], Fun
 def patched(function: Function, where: object, **broken: Callable[[Any], object]) -> Function:
     """Return a function during which attributes of a module or class are what is made of the real ones."""
 
+    @wraps(function)  # an audit looks at what it takes
     def call(*arguments: object, **keywords: object) -> object:
         fakes: dict[str, Any] = {name: make(getattr(where, name)) for name, make in broken.items()}
         with patch.multiple(where, **fakes):

@@ -26,20 +26,21 @@ from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import unpack
 
-__all__ = ["FRONT_DOORS", "MUTANTS", "audit_cases"]
+__all__ = ["FRONT_DOORS", "MUTANTS", "audit_cases", "seen"]
 
 #: Items of the catalogue, of which a profile has as many as it may, half of them at a dial of 40.
 _ITEMS, _OWN, _DIAL = 60_000, 20_000, 40
 _EPOCHS, _EPOCH_S = 20, 100
+_EPSILON = Fraction(2)
 
 
 @contextmanager
 def _node(
-    n_items: int, dials: Mapping[int, int], stream: Stream
+    n_items: int, dials: Mapping[int, int], stream: Stream, epsilon: Fraction = _EPSILON
 ) -> Iterator[tuple[NodeStore, Iterator[NDArray[np.bool_]]]]:
     """Make a node with a profile; with it come the sketches that others read, one per epoch."""
     network = NetworkParameters(
-        name="audit", catalogue="items.csv", catalogue_sha256="0" * 64, items=n_items, epsilon=Fraction(2),
+        name="audit", catalogue="items.csv", catalogue_sha256="0" * 64, items=n_items, epsilon=epsilon,
         epoch_start_s=0, epoch_length_s=_EPOCH_S,
     )  # fmt: skip
     items = [CatalogueItem(place, f"i{place}", f"Item {place}") for place in range(n_items)]
@@ -82,14 +83,26 @@ def _flat(*parts: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.concatenate([part.ravel() for part in parts])
 
 
-def _seen(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
+def seen(
+    profile: Sequence[float],
+    size: int,
+    random_state: RandomState,
+    *,
+    dials: Sequence[int] = DIALS,
+    epsilon: Fraction = _EPSILON,
+) -> NDArray[np.float64]:
     """Return the bits of as many copies of some items as a profile may have, epoch after epoch."""
-    stream, copies = as_stream(random_state), min(size, _OWN // len(DIALS))
+    stream, copies = as_stream(random_state), min(size, _OWN // len(dials))
     listed = [place for place, there in enumerate(profile) if there >= 0.5]  # noqa: PLR2004  (indicators)
-    dials = {place + len(DIALS) * copy: DIALS[place] for copy in range(copies) for place in listed}
-    with _node(len(DIALS) * copies, dials, stream) as (_, sketches):
+    chosen = {place + len(dials) * copy: dials[place] for copy in range(copies) for place in listed}
+    with _node(len(dials) * copies, chosen, stream, epsilon) as (_, sketches):
         drawn = [next(sketches).reshape(copies, -1) for _ in range(-(-size // copies))]
     return np.concatenate(drawn)[:size].astype(np.float64)
+
+
+def _seen(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
+    """Return the sketches of items of all kinds of dials."""
+    return seen(profile, size, random_state)
 
 
 #: The only way out of a node.
@@ -100,7 +113,7 @@ def audit_cases(size: str) -> list[Case]:
     """Return the cases of a node's publication, for the battery."""
     if size == "quick":
         return []
-    claims = [2.0 * dial / FULL_DIAL for dial in DIALS]
+    claims = [float(_EPSILON) * dial / FULL_DIAL for dial in DIALS]
     told = statistical_case("node, publication", _seen, adjacent=pairs([1, 3, 4]), claimed=claims, samples=30_000)
     return [*(scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()), told]
 
