@@ -364,3 +364,68 @@ def test_settings_survive_their_file(tmp_path):
 def test_every_setting_is_documented_with_its_default(name):
     default = json.dumps(msgspec.to_builtins(NodeSettings())[name])
     assert f"| `{name}` | `{default}` | {SETTINGS[name]} |" in DOCUMENTED.read_text()
+
+
+def grown(files, *names, retire=()):
+    (files / "more.csv").write_text("item,title\n" + "".join(f"{name},The {name}\n" for name in names))
+    retiring = [part for name in retire for part in ("--retire", name)]
+    return run(network, "grow", files / "net.toml", "--add", files / "more.csv", *retiring, "--json", "-q")
+
+
+def test_a_catalogue_grows_and_a_node_takes_it_over(files, home):
+    assert json.loads(grown(files, "a", "b", retire=["i4"]).stdout) == {
+        "network": "net", "version": 2, "new_versions": 1, "items": 52, "added": 2, "retired": 1, "dry_run": False,
+    }  # fmt: skip
+    versions = files / "net.toml.versions"
+    assert stat.S_IMODE(versions.stat().st_mode) == 0o644, "everybody may read it"
+    assert json.loads(run(node, "catalogue", "--folder", home, "--json").stdout)["version"] == 1
+    dry = run(node, "catalogue", versions, "--folder", home, "--json", "--dry-run")
+    assert json.loads(dry.stdout)["version"] == 1
+    told = json.loads(run(node, "catalogue", versions, "--folder", home, "--json").stdout)
+    assert told == {"version": 2, "new_versions": 1, "items": 52, "retired": 1}
+    assert json.loads(run(node, "catalogue", versions, "--folder", home, "--json").stdout)["new_versions"] == 0
+    grown(files, "c")
+    assert json.loads(run(node, "catalogue", versions, "--folder", home, "--json").stdout)["items"] == 53
+    status = json.loads(run(node, "status", "--folder", home, "--json", "-q").stdout)
+    assert (status["catalogue_version"], status["catalogue_items"]) == (3, 53)
+
+
+def test_only_the_maker_adds_and_only_what_is_new(files, tmp_path):
+    before = (files / "net.toml").read_bytes()
+    with pytest.raises(DataError, match=r"new items only\. Got 'i7'"):
+        grown(files, "i7")
+    with pytest.raises(DataError, match="--retire must name items of the catalogue"):
+        grown(files, "a", retire=["nothing"])
+    result = run(network, "grow", files / "net.toml", code=2)
+    assert "--add or --retire" in result.output
+    run(network, "create", files / "other.toml", "--catalogue", files / "items.csv", "--epsilon", "3", "-q")
+    (files / "more.csv").write_text("item\na\n")
+    with pytest.raises(DataError, match="key of the network's maker"):
+        run(network, "grow", files / "net.toml", "--add", files / "more.csv", "--secret", files / "other.toml.key")
+    run(network, "grow", files / "net.toml", "--add", files / "more.csv", "--dry-run", "-q")
+    assert not (files / "net.toml.versions").exists()
+    assert (files / "net.toml").read_bytes() == before, "it stays the same network"
+    assert tmp_path
+
+
+def test_versions_of_another_network_forks_and_rubbish_are_refused_and_nothing_changes(files, home):
+    grown(files, "a")
+    versions = files / "net.toml.versions"
+    run(node, "catalogue", versions, "--folder", home, "-q")
+    versions.unlink()
+    grown(files, "b")
+    with pytest.raises(DataError, match="only one of its number"):
+        run(node, "catalogue", versions, "--folder", home)
+    handle = NodeHandle.open(home)
+    try:
+        assert [event.kind for event in handle.store.events.all()] == ["forked", "grown"]
+        assert [item.item for item in handle.store.catalogue.search("The a")] == ["a"]
+        assert handle.store.catalogue.search("The b") == []
+    finally:
+        handle.close()
+    for rubbish in (b"[]\n", b'[2,"",[],[],""]\n', b"\xff\xfe", b"[" * 5000):
+        versions.write_bytes(rubbish)
+        with pytest.raises(DataError):
+            run(node, "catalogue", versions, "--folder", home)
+    with pytest.raises(DataError, match="readable"):
+        run(node, "catalogue", files / "nowhere", "--folder", home)
