@@ -20,6 +20,9 @@ HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
     "flood": lambda detail: (
         f"The host {detail['host']} sends far more than a node would. What exceeds its share is dropped, and others "
         "are served as usual; there is nothing to do."
+    "repaired": lambda _detail: (
+        "The losses on record were not the sum of what was published: the file was damaged, or changed by hand. Of the "
+        "two the larger counts from now on. Look at the disk, and make a backup: hetdp node backup."
     ),
 }
 

@@ -115,6 +115,17 @@ def test_a_store_of_format_3_opens_and_holds_the_same(folder_3):
     assert sorted([one.key.hex(), one.epoch, one.host, one.reached] for one in counted) == crowd
 
 
+@pytest.mark.parametrize(("made", "epochs"), [("folder", [0, 1]), ("folder_3", [0, 1, 5])])
+def test_a_store_from_before_knows_what_it_has_drawn_and_lost(made, epochs, request):
+    with closing(NodeHandle.open(request.getfixturevalue(made))) as handle:
+        store = handle.store
+        assert store.database.rows("SELECT epoch, why FROM drawn") == [(epoch, "published") for epoch in epochs]
+        draws = store.database.rows("SELECT draw FROM publications ORDER BY epoch")
+        assert [draw for (draw,) in draws] == [number + 1 for number in range(len(epochs))]
+        assert store.mode.get() == "open"
+        assert not store.other_charges.repair(store.events, now_s=0.0), "losses are the sum of what was published"
+
+
 def test_a_folder_of_version_0_1_can_learn_from_the_crowd(folder):
     """Its network file says nothing of a head, and its store has no table for it."""
     assert "n_head" not in (folder / "network.toml").read_text()

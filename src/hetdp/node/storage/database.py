@@ -37,8 +37,9 @@ _SINCE_4 = (
     # Public: epochs that must not be drawn, or not again, and why.
     "CREATE TABLE drawn (epoch INTEGER PRIMARY KEY, why TEXT NOT NULL)",
     "INSERT INTO drawn SELECT epoch, 'published' FROM publications",
-    # Private: what was charged for other reasons than a sketch of this store; arrays like `lost`.
-    "CREATE TABLE other_charges (number INTEGER PRIMARY KEY, why TEXT NOT NULL, lost BLOB NOT NULL)",
+    # Private: what was charged for other reasons than a sketch of this store, each once: to every item, also to those
+    # that the catalogue does not have yet, and to each by itself, in an array like `lost` (or shorter).
+    "CREATE TABLE other_charges (mark TEXT PRIMARY KEY, why TEXT NOT NULL, every INTEGER NOT NULL, lost BLOB NOT NULL)",
     # Private: what the owner has brought along and the catalogue does not have, or not yet.
     "CREATE TABLE unknown (name TEXT PRIMARY KEY, dial INTEGER, lost INTEGER NOT NULL DEFAULT 0, lifetime REAL)",
     "CREATE TABLE hidden (key BLOB PRIMARY KEY)",
