@@ -12,6 +12,7 @@ import click
 
 from hetdp.cli.network import need_extra
 from hetdp.cli.node_demo import demo
+from hetdp.cli.node_moving import backup, folder_option, move, receive, restore
 from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, print_private, with_private
 from hetdp.core.errors import DataError, HetdpError
 from hetdp.core.files import write_whole
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
     from hetdp.node.handle import NodeHandle
 
 __all__ = ["node"]
-
-_folder = click.option(
-    "--folder",
-    type=click.Path(path_type=Path),
-    default="hetdp-node",
-    show_default=True,
-    help="Folder of the node.",
-)
 
 
 @click.group(short_help="Run a node of a peer-to-peer network.")
@@ -40,13 +33,14 @@ def node() -> None:
     need_extra()
 
 
-node.add_command(demo)
+for other in (demo, move, receive, backup, restore):
+    node.add_command(other)
 
 
 @node.command(short_help="Make a new node.")
 @click.option("--network", "network_path", type=click.Path(path_type=Path), required=True, help="The network's file.")
 @click.option("--profile", type=click.Path(path_type=Path), help="CSV: item, weight (0 to 1; empty means 1).")
-@_folder
+@folder_option
 @click.option("--listen", default="tcp://127.0.0.1:0", show_default=True, help="Address; port 0 takes a free one.")
 @click.option("--advertise", default="", help="Address that others are told, if another.")
 @output_options
@@ -103,7 +97,7 @@ def init(
 
 
 @node.command(short_help="Take part in the network.")
-@_folder
+@folder_option
 @click.option("--page/--no-page", default=None, help="Whether to start the page in the browser.")
 @output_options
 def run(*, folder: Path, page: bool | None, voice: Voice) -> None:
@@ -119,6 +113,7 @@ def run(*, folder: Path, page: bool | None, voice: Voice) -> None:
         if voice.dry_run:
             _show_next(handle, voice)
             return
+        handle.check_open()
         handle.check_invited()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: handle.stopping.set())
@@ -144,7 +139,7 @@ def run(*, folder: Path, page: bool | None, voice: Voice) -> None:
 
 
 @node.command(short_help="Show a node at a glance.")
-@_folder
+@folder_option
 @output_options
 def status(*, folder: Path, voice: Voice) -> None:
     """Show a node at a glance, running or not. Names no item."""
@@ -214,7 +209,7 @@ def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
 
 
 @node.command(short_help="Write everything the node knows about you.")
-@_folder
+@folder_option
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File, for its owner only.  [default: print]")
 @output_options
 def export(*, folder: Path, output: Path | None, voice: Voice) -> None:

@@ -72,6 +72,7 @@ class Daemon:
             ThreadPoolExecutor(1, thread_name_prefix="store") as worker,
         ):
             try:
+                handle.check_open()
                 handle.store.other_charges.repair(handle.store.events, now_s=handle.now())
                 node = self._node()
                 with closing(self._transport(node)) as transport:

@@ -133,6 +133,13 @@ class NodeHandle:
         own = self.identity.key.hex()
         return all(peer.key == own for peer in self.network.bootstrap) and not self.store.peers.met_any()
 
+    def check_open(self) -> None:
+        """Refuse to go on where the node was closed, and say where it has gone."""
+        if self.store.mode.get() == "closed":
+            passage = self.store.passage.get()
+            why = "it has left its network" if passage is None else passage.words()
+            raise DataError(f"a node must be open to take part. The one in {str(self.folder)!r} is closed: {why}.")
+
     def check_invited(self) -> None:
         """Refuse to go on without a valid invitation where the network asks for one.
 

@@ -20,6 +20,21 @@ HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
     "flood": lambda detail: (
         f"The host {detail['host']} sends far more than a node would. What exceeds its share is dropped, and others "
         "are served as usual; there is nothing to do."
+    ),
+    "moved_here": lambda detail: f"This node came from {detail['where']}, with everything that it has spent.",
+    "moved_in": lambda detail: (
+        f"The list, the limits and the losses of the node in {detail['where']} were added to those of this node."
+    ),
+    "restored": lambda detail: (
+        f"This node was restored. The one that was lost may have published in {detail['epochs']:,} epochs since, so "
+        "every item has paid for each of them at full weight, and this node draws none of them."
+    ),
+    "twin": lambda detail: (
+        f"A sketch of epoch {detail['epoch']} came by that is signed with this node's own key, and that this node has "
+        "not drawn: a copy of it runs elsewhere, or somebody has its key. Every item has paid for "
+        f"{detail['charged']:,} more at full weight, and this node publishes no more. Stop the copy; then `hetdp node "
+        "resume` goes on."
+    ),
     "repaired": lambda _detail: (
         "The losses on record were not the sum of what was published: the file was damaged, or changed by hand. Of the "
         "two the larger counts from now on. Look at the disk, and make a backup: hetdp node backup."

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from hetdp.core.errors import DataError
 
-__all__ = ["SETTINGS", "NodeSettings", "read_settings", "settings_toml"]
+__all__ = ["SETTINGS", "NodeSettings", "parsed_settings", "read_settings", "settings_toml"]
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -84,16 +84,22 @@ SETTINGS: dict[str, str] = {
 def read_settings(path: Path) -> NodeSettings:
     """Read settings from a TOML file; what it leaves out has its default."""
     try:
-        return msgspec.convert(tomllib.loads(path.read_bytes().decode()), NodeSettings)
+        return parsed_settings(path.read_bytes(), path.name)
     except OSError as error:
         raise DataError(f"the settings file {path} must be readable. Got: {error.strerror}.") from None
+
+
+def parsed_settings(raw: bytes, name: str) -> NodeSettings:
+    """Return the settings in a file that is called by a name."""
+    try:
+        return msgspec.convert(tomllib.loads(raw.decode()), NodeSettings)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         if "$.invitation" in str(error):
             raise DataError(
-                f"invitation in {path.name} must be 128 hexadecimal digits, as `hetdp network invite` prints them. "
+                f"invitation in {name} must be 128 hexadecimal digits, as `hetdp network invite` prints them. "
                 "Got something else instead."
             ) from None
-        raise DataError(f"the settings file {path.name} must hold known settings. Got: {error}.") from None
+        raise DataError(f"the settings file {name} must hold known settings. Got: {error}.") from None
 
 
 def settings_toml(settings: NodeSettings) -> str:

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,13 @@ class Database:
         """Write all or nothing; everything that this thread asks of the database meanwhile is part of it."""
         with sqlite.transaction(self._connection(), durable=durable) as connection:
             yield connection
+
+    def copy_to(self, path: Path) -> None:
+        """Copy everything, as it is at one moment, to a file, and have it on disk; a node may run meanwhile."""
+        with closing(sqlite3.connect(path)) as copy:
+            self._connection().backup(copy)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
 
     def execute(self, sql: str, *arguments: object) -> None:
         """Change something, within a transaction."""

@@ -1,6 +1,7 @@
 """The folder of a node: settings, network, keys and store, readable by their owner only, made whole or not at all."""
 
 import fcntl
+import os
 import shutil
 import socket
 import sqlite3
@@ -34,6 +35,7 @@ __all__ = [
     "init_node",
     "is_running",
     "locked",
+    "with_own_addresses",
 ]
 
 SETTINGS_FILE, NETWORK, IDENTITY, STORE, _LOCK = "node.toml", "network.toml", "identity.key", "node.db", "lock"
@@ -60,14 +62,7 @@ def init_node(
     """
     network = read_network(network_path)
     items, history = whole_catalogue(network_path, network)
-    chosen = settings or NodeSettings()
-    listen = _listen(chosen.listen)
-    advertise = chosen.advertise or listen
-    if split_address(advertise)[0] in ("0.0.0.0", "[::]"):  # noqa: S104  (refused, not bound)
-        raise InvalidInput(
-            "advertise must be given with listen on all interfaces. Got none, and nobody could reach it."
-        )
-    check_own_address(advertise)
+    chosen = with_own_addresses(settings or NodeSettings())
     names = [*(item.item for item in items), *(row.item for version in history.versions for row in version.items)]
     places = {name: place for place, name in enumerate(names)}
     dials = _dials(profile_path, places)
@@ -82,7 +77,7 @@ def init_node(
     try:
         who.save(temporary / IDENTITY)
         write_whole(temporary / NETWORK, network.to_toml())
-        write_whole(temporary / SETTINGS_FILE, settings_toml(msgspec.structs.replace(chosen, listen=listen)))
+        write_whole(temporary / SETTINGS_FILE, settings_toml(chosen))
         write_whole(temporary / _LOCK, "")
         limit = default_limit(network, chosen)
         with NodeStore.make(temporary / STORE, network, items, default_limit=limit) as store:
@@ -96,7 +91,19 @@ def init_node(
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    return Bootstrap(advertise, who.key.hex(), who.curve.hex())
+    return Bootstrap(chosen.advertise or chosen.listen, who.key.hex(), who.curve.hex())
+
+
+def with_own_addresses(settings: NodeSettings) -> NodeSettings:
+    """Return settings with a free port in the place of port 0; refuse an address under which nobody could reach it."""
+    listen = _listen(settings.listen)
+    advertise = settings.advertise or listen
+    if split_address(advertise)[0] in ("0.0.0.0", "[::]"):  # noqa: S104  (refused, not bound)
+        raise InvalidInput(
+            "advertise must be given with listen on all interfaces. Got none, and nobody could reach it."
+        )
+    check_own_address(advertise)
+    return msgspec.structs.replace(settings, listen=listen)
 
 
 def default_limit(network: NetworkParameters, settings: NodeSettings) -> float:
@@ -113,7 +120,11 @@ def locked(folder: Path) -> Iterator[None]:
 
     Two nodes on one store would be safe (an epoch is drawn once), but they would confuse peers.
     """
-    with (folder / _LOCK).open("r+") as file:
+    try:
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise DataError(f"{folder / _LOCK} must be a file that this user may write. Got: {error.strerror}.") from None
+    with os.fdopen(descriptor, "r+") as file:
         for left in reversed(range(_LOCK_TRIES)):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

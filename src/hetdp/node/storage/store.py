@@ -19,6 +19,7 @@ from hetdp.node.storage.group_limits import GroupLimits
 from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit
 from hetdp.node.storage.mode import ModeSwitch
 from hetdp.node.storage.other_charges import OtherCharges
+from hetdp.node.storage.passage import PassageLog
 from hetdp.node.storage.peers import PeerMemory
 from hetdp.node.storage.profile import OwnProfile
 from hetdp.node.storage.publications import Publications
@@ -50,6 +51,7 @@ class NodeStore:
         self.events = Events(self.database)
         self.mode = ModeSwitch(self.database)
         self.other_charges = OtherCharges(self.database)
+        self.passage = PassageLog(self.database)
         self.crowd = CrowdMemory(self.database)
 
     def __enter__(self) -> Self:

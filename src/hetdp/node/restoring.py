@@ -1,0 +1,157 @@
+"""Backups, and nodes made of them.
+
+A backup does not know what its node has published since. So whoever restores pays for the worst case: for every epoch
+from the backup to now, each item of the catalogue at full weight, on the list or not; and draws none of them.
+"""
+
+import secrets
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from hetdp.core.errors import DataError
+from hetdp.node.dials import FULL_DIAL
+from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.storage.folder import NETWORK, STORE
+from hetdp.node.storage.mode import Mode
+from hetdp.node.storage.network_file import read_network
+from hetdp.node.storage.parcels import Origin, open_origin, settle, unpack, write_parcel
+from hetdp.node.storage.passage import Passage
+from hetdp.node.storage.store import NodeStore
+
+__all__ = ["Restored", "back_up", "restore"]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The epochs that a restored node pays for, all of them public."""
+
+    first: int
+    last: int
+    charged: int
+
+
+def back_up(folder: Path, file: Path, *, now_s: float, dry_run: bool = False) -> None:
+    """Write a node, running or not, into a new file for its owner only: profile, ledger, keys and settings.
+
+    Privacy
+    -------
+    The file is as private as the folder.
+    """
+    if file.exists():
+        raise DataError(f"the file of a backup must be new. Got {str(file)!r}, which exists, instead.")
+    if file.absolute().is_relative_to(folder.absolute()):
+        raise DataError("a backup must be outside of the node's folder. Got a file inside it instead.")
+    with open_origin(folder, lock=False) as origin:
+        # `now_s` is from before the copy: an epoch that is drawn meanwhile is in it, or will be paid for again.
+        passage = Passage(
+            id=secrets.token_hex(16), kind="backup", at_s=now_s, where=origin.words, was=_mode(origin.store)
+        )
+        if not dry_run:
+            write_parcel(origin, file, passage)
+
+
+def restore(source: Path, folder: Path, *, settings: dict[str, str], now_s: float, dry_run: bool = False) -> Restored:
+    """Make a node of a backup, of a file or folder that a move has left, or of a copy of a folder.
+
+    A folder that is given is closed first, so that it does not run beside the new one.
+
+    Privacy
+    -------
+    Every item loses epsilon for each epoch that the lost node may have published in since; limits apply as ever.
+    """
+    if folder.exists():
+        raise DataError(f"the folder of a restored node must not exist yet. Got {str(folder)!r}, which does.")
+    with _room_beside(folder) as room, _origin(source, room) as origin:
+        made = room / "node"
+        made.mkdir(mode=0o700)
+        unpack(origin, made, settings=settings)
+        network, passage = read_network(made / NETWORK), origin.store.passage.get()
+        with closing(NodeStore(made / STORE)) as store:
+            store.check_network(network)
+            if passage is not None and passage.at_s > now_s:
+                raise DataError(
+                    "the clock must be later than the backup. Got an earlier time instead: put the clock right, or use "
+                    "an earlier backup if the clock was wrong when this one was made."
+                )
+            first, last = _first_unknown(store, passage, network), network.epoch_at(now_s)
+            charged = _charge(store, first, last, now_s=now_s)
+            # Killed before the new folder has its name, this one is restored again, from the same epoch on.
+            since_s = float(network.starts(first))
+            gone = Passage(
+                id=secrets.token_hex(16), kind="moved", at_s=since_s, where=f"the folder {folder.absolute()}"
+            )
+            mode = store.mode.get() if passage is None else passage.was
+            with store.database.transaction(durable=True):
+                store.passage.open(passage or gone, mode="open" if mode == "closed" else mode)
+        if not dry_run:
+            if source.is_dir() and passage is None:
+                with origin.store.database.transaction(durable=True):
+                    origin.store.passage.close(msgspec.structs.replace(gone, was=mode, done=True))
+            settle(made)
+            made.rename(folder)
+            settle(folder.absolute().parent)
+    return Restored(first, last, charged)
+
+
+def _first_unknown(store: NodeStore, passage: Passage | None, network: NetworkParameters) -> int:
+    """Return the first epoch of which the copy cannot know whether it was drawn.
+
+    A file says when it was written, and a folder that has moved when it was closed. A copy of a folder says nothing: it
+    is at least as new as the last sketch in it.
+    """
+    if passage is not None:
+        return max(0, network.epoch_at(passage.at_s))
+    newest = store.database.one("SELECT max(epoch) FROM drawn")
+    return 0 if newest is None else int(newest) + 1
+
+
+def _charge(store: NodeStore, first: int, last: int, *, now_s: float) -> int:
+    """Charge for every epoch that may have been drawn, and mark it as drawn; return how many there are."""
+    with store.database.transaction(durable=True) as connection:
+        drawn = {epoch for (epoch,) in store.database.rows("SELECT epoch FROM drawn")}
+        epochs = [epoch for epoch in range(first, last + 1) if epoch not in drawn]
+        connection.executemany("INSERT INTO drawn VALUES (?, 'restored')", [(epoch,) for epoch in epochs])
+        store.other_charges.add(f"restored-{secrets.token_hex(8)}", "restored", every=FULL_DIAL * len(epochs))
+        store.events.note("restored", now_s=now_s, epochs=len(epochs))
+    return len(epochs)
+
+
+def _mode(store: NodeStore) -> Mode:
+    """Return the mode that a node of a copy should have: that of the node, also where it has closed meanwhile."""
+    passage = store.passage.get()
+    return store.mode.get() if passage is None else passage.was
+
+
+@contextmanager
+def _room_beside(folder: Path) -> Iterator[Path]:
+    """Give a folder for its owner only, beside another, that is gone afterwards."""
+    room = None
+    try:
+        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+        room = Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=f".{folder.name}."))
+        yield room
+    except (OSError, sqlite3.Error) as error:
+        raise DataError(f"{str(folder)!r} must be in a writable place with room for it. Got: {error}.") from None
+    finally:
+        if room is not None:
+            shutil.rmtree(room, ignore_errors=True)
+
+
+@contextmanager
+def _origin(source: Path, room: Path) -> Iterator[Origin]:
+    """Open what is restored; a file is copied first, as it may lie where nothing can be written."""
+    if source.is_file():
+        shutil.copyfile(source, room / source.name)
+        (room / source.name).chmod(0o600)
+        with open_origin(room / source.name) as origin:
+            yield origin
+    else:
+        with open_origin(source) as origin:
+            yield origin
