@@ -121,6 +121,30 @@ for shown in (("node", "status"), ("node", "export"), ("node", "run", "--dry-run
         *ways,
         *([(*shown, *NODE, "-o", "me.json")] * ("export" in shown)),
     ]
+FOLDER = ("--folder", "home/node")
+MADE = [WALKS["node init"][0], (*MAKE, *FOLDER)]
+WALKS["node move"] = [
+    *MADE,
+    ("node", "move", *FOLDER, "--to", "home/new", "--dry-run", "--json"),
+    ("node", "move", *FOLDER, "--to", "home/new", "--json"),
+    ("network", "create", "other.toml", "--catalogue", "titles.csv", "--epsilon", 2),
+    ("node", "move", "--folder", "home/new", "--to", "home/other", "--network", "other.toml"),
+]
+WALKS["node receive"] = [
+    *MADE,
+    ("node", "move", *FOLDER, "--to-file", "home/parcel"),
+    ("node", "receive", "home/parcel", "--folder", "home/new", "--dry-run"),
+    ("node", "receive", "home/parcel", "--folder", "home/new", "--json"),
+    ("node", "status", "--folder", "home/new"),
+]
+WALKS["node backup"] = [*MADE, ("node", "backup", "home/b", *FOLDER), ("node", "backup", "home/c", *FOLDER, "--json")]
+WALKS["node restore"] = [
+    *WALKS["node backup"],
+    ("node", "restore", "home/b", "--folder", "home/one", "--dry-run"),
+    ("node", "restore", "home/b", "--folder", "home/one"),
+    ("node", "restore", "home/c", "--folder", "home/two", "--json"),
+    ("node", "status", "--folder", "home/two"),
+]
 #: Commands that touch no private data, and why.
 UNTOUCHED = {
     "audit": "audits invented profiles",

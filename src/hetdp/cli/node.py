@@ -172,7 +172,7 @@ def status(*, folder: Path, voice: Voice) -> None:
 
 @node.command(short_help="Take over a new version of the catalogue.")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@_folder
+@folder_option
 @output_options
 def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
     """Take over the versions of the catalogue in FILE, as `hetdp network grow` writes them.

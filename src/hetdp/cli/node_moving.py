@@ -83,7 +83,7 @@ def move(
             move_node(origin, end, now_s=time.time())
     _show(voice, {"from": str(folder), "to": str(file or target), "moved": not voice.dry_run})
     if voice.dry_run:
-        voice.note(f"--dry-run: would close {folder} and move it to {end.words}.")
+        voice.note(f"--dry-run: would close {folder} and move it to {file or target}.")
         return
     voice.note(f"Moved. {folder} is closed, and can be deleted when you have seen that all is well.")
     if file is not None:
@@ -129,7 +129,7 @@ def receive(
             move_node(origin, end, now_s=time.time())
     _show(voice, {"from": str(file), "to": str(folder), "moved": not voice.dry_run})
     if voice.dry_run:
-        voice.note(f"--dry-run: would open {file} in {end.words}.")
+        voice.note(f"--dry-run: would open {file} in {folder}.")
         return
     voice.note(f"Received. Delete {file}, and every copy of it: it holds your profile and keys.")
     if isinstance(end, NewNode):

@@ -69,7 +69,7 @@ def _draw(
         newest = store.publications.newest_epoch()
         if newest is not None and newest >= epoch:  # another process was quicker
             return
-        if store.mode.get() != "open":
+        if store.mode.get() != "open" or store.publications.is_drawn(epoch):
             return
         dials = store.ledger.standing().effective
         store.ledger.charge(dials)

@@ -48,6 +48,10 @@ class Publications:
         self._database.execute("INSERT INTO publications VALUES (?, ?, ?, ?, ?, ?)", *row, draw)
         self._database.execute("INSERT INTO drawn VALUES (?, 'published')", sketch.epoch)
 
+    def is_drawn(self, epoch: int) -> bool:
+        """Return whether an epoch must not be drawn, or not again: by this node, or by one that it is a copy of."""
+        return self._database.one("SELECT 1 FROM drawn WHERE epoch = ?", epoch) is not None
+
     def all(self) -> list[Publication]:
         """Return when sketches were published, oldest first."""
         rows = self._database.rows("SELECT epoch, published_s, ones FROM publications ORDER BY epoch")

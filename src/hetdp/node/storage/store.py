@@ -120,7 +120,7 @@ class NodeStore:
         new = [(item.place, item.item, item.title, item.link, item.group, version) for item in items]
         with_columns = "INSERT INTO catalogue (place, item, title, link, category, version) VALUES (?, ?, ?, ?, ?, ?)"
         database.execute_many(with_columns, new)
-        for name, nothing in (("dials", ABSENT), ("lost", 0), ("limits", -1)):
+        for name, nothing in (("dials", ABSENT), ("lost", self.other_charges.of_every_item()), ("limits", -1)):
             database.set_array(name, np.append(database.array(name), np.full(len(new), nothing)))
         rows = database.rows("SELECT place, title, category FROM catalogue ORDER BY place")
         names = sorted({group for _, _, group in rows}, key=lambda name: (name == "", name))
