@@ -1,5 +1,7 @@
 """Learning from the crowd: from public sketches alone, bounded by host, at times that the profile does not set."""
 
+import io
+import os
 import sqlite3
 import subprocess
 import sys
@@ -7,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
 
+import msgspec
 import numpy as np
 import pytest
 from swarm import a_network, draw_bits, identity_of
@@ -28,6 +31,7 @@ from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.recommender.model import learn
 from hetdp.recommender.sketched import SketchSums, bit_spread
 from hetdp.sketching.bits import unpack
+from hetdp.sketching.copies import SeenSketches
 from hetdp.sketching.law import chance_of_one
 
 SIZE, HEAD = 60, 45
@@ -105,7 +109,10 @@ def test_without_sketches_nothing_is_learned(tmp_path):
 
 def sums_with_a_crowd_of_one_host(most_per_host):
     """Return the sums without and with a host of 100 keys that all say they have the last things of the head."""
-    crowd = CrowdCount(bytes(32), "tcp://10.9.9.9:1", most=5000, most_per_host=most_per_host, reached=lambda *_: True)
+    crowd = CrowdCount(
+        bytes(32), "tcp://10.9.9.9:1", most=5000, most_per_host=most_per_host, reached=lambda *_: True,
+        seen=SeenSketches(NET.epsilon), n_head=HEAD, size_of=lambda _: SIZE, learn_epochs=10,
+    )  # fmt: skip
     liars = [sketch_of(1000 + number, places=range(35, 45)) for number in range(100)]
     found = []
     for sketches, address in ((SKETCHES, "tcp://10.0.{}.1:7470"), (liars, "tcp://10.200.0.1:{}")):
@@ -230,15 +237,18 @@ def test_a_file_that_cannot_be_read_is_no_model(handle, damage):
 class FakeProcess:
     started: list["FakeProcess"] = []  # noqa: RUF012  (emptied by the test)
 
-    def __init__(self, command, **_):
-        self.command, self.over = command, False
+    def __init__(self, command, *, stdin, **_):
+        self.command, self.killed = command, False
+        self.told = msgspec.msgpack.decode(stdin.read())
+        reading, self._writing = os.pipe()
+        self.stdout = os.fdopen(reading, "rb")
         self.started.append(self)
 
-    def poll(self):
-        return 0 if self.over else None
+    def close_output(self):
+        os.close(self._writing)
 
     def kill(self):
-        self.over = True
+        self.killed = True
 
     def wait(self):
         return 0
@@ -248,26 +258,29 @@ def test_the_model_is_learned_when_enough_has_changed_and_rarely(monkeypatch, tm
     now = [1000.0]
     monkeypatch.setattr(learning.subprocess, "Popen", FakeProcess)
     FakeProcess.started.clear()
-    learner = Learner(tmp_path, now=lambda: now[0])
+    left_out = [(bytes(32), 7)]
+    learner = Learner(tmp_path, now=lambda: now[0], left_out=lambda: left_out)
     assert not learner.consider(ENOUGH - 1, ENOUGH - 1)
     assert learner.consider(ENOUGH, 1)
     assert FakeProcess.started[0].command == [sys.executable, "-m", "hetdp.node.learning", str(tmp_path)]
+    assert FakeProcess.started[0].told == [[bytes(32), 7]]
     now[0] += 7.0
     assert not learner.consider(1000, 900), "one at a time"
-    FakeProcess.started[0].over = True
-    assert not learner.consider(1000, 0), "a rest of twenty times what it took"
-    now[0] += 139.0
+    FakeProcess.started[0].close_output()
+    assert not learner.consider(1000, 0), "a rest of forty times what the public part took"
+    now[0] += 279.0
     assert not learner.consider(1000, 0)
     now[0] += 1.0
     assert learner.consider(1000, 0)
-    FakeProcess.started[1].over = True
+    assert FakeProcess.started[0].killed, "what does not end by itself"
+    FakeProcess.started[1].close_output()
     now[0] += 10_000.0
     assert not learner.consider(1050, 50)
     now[0] += 10_000_000.0
     assert not learner.consider(1099, 49), "time alone is no reason"
     assert learner.consider(1110, 12)
     learner.close()
-    assert FakeProcess.started[2].over
+    assert FakeProcess.started[2].killed
     assert len(FakeProcess.started) == 3
 
 
@@ -281,6 +294,7 @@ def test_a_real_process_learns(handle):
 
 def test_what_cannot_be_learned_ends_quietly(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(learning.os, "nice", lambda _more: 0)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(msgspec.msgpack.encode([]))))
     assert main(str(tmp_path)) == 1
     assert capsys.readouterr() == ("", "")
 

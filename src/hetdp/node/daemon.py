@@ -55,7 +55,7 @@ class Daemon:
         self._before = handle.store.peers.traffic()
         self._pending: Future[SignedSketch | None] | None = None
         self._exchanges_left = 0
-        self._learner = Learner(handle.folder, now=handle.now)
+        self._learner = Learner(handle.folder, now=handle.now, left_out=handle.trust.left_out_of_learning)
         self._first_counted: int | None = None
         self._flooding: str | None = None
         self._counted = 0
@@ -100,7 +100,10 @@ class Daemon:
             ),
             catalogue=handle.store.catalogue.history(handle.network),
         )
-        node.crowd.restore(handle.store.crowd.counted(node.gate.epochs(now_s).start))
+        crowd, own = handle.store.crowd, handle.store.publications.last(handle.settings.learn_epochs)
+        for draw in own:
+            node.crowd.restore([], {draw.dials.size: {(handle.identity.key, draw.epoch): draw.bits}})
+        node.crowd.restore(crowd.counted(node.gate.epochs(now_s).start), crowd.heads())
         node.restore(handle.store.peers.sketches(), now_s=now_s)
         for key, until_s in handle.store.peers.bans().items():
             node.gate.ban(key, until_s=until_s)

@@ -17,6 +17,7 @@ from hetdp.core.words import duration
 from hetdp.mechanisms.plan import float_up
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.groups import GroupLosses
+from hetdp.node.honest import HomeTrust
 from hetdp.node.learning import ENOUGH
 from hetdp.node.neighbors import Neighbor, find_neighbors, votes
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion
@@ -124,6 +125,11 @@ class NodeHandle:
         return self.settings.advertise or self.settings.listen
 
     @property
+    def trust(self) -> HomeTrust:
+        """Which sketches are believed at home."""
+        return HomeTrust(self.store, self.network, self.settings, self.identity.key, self.address)
+
+    @property
     def contact(self) -> Bootstrap:
         """What others put under [[bootstrap]] to reach this node."""
         return Bootstrap(self.address, self.identity.key.hex(), self.identity.curve.hex())
@@ -164,7 +170,7 @@ class NodeHandle:
 
     def neighbors(self) -> tuple[Neighbor, ...]:
         """Return the best neighbours among the sketches held, best first. Items that weigh 0 play no part."""
-        return self._alike(self.store.peers.sketches(), self.store.ledger.effective_dials())
+        return self._alike(self.trust.usable(), self.store.ledger.effective_dials())
 
     def recommendations(self, limit: int = 20) -> tuple[Recommendation, ...]:
         """Return what the crowd, or neighbours, have to recommend, best first; never what is on the own list."""
@@ -172,7 +178,7 @@ class NodeHandle:
 
     def findings(self, limit: int = 20) -> Findings:
         """Return neighbours and recommendations together: sketches are read and compared once."""
-        sketches, counting = self.store.peers.sketches(), self.store.ledger.effective_dials()
+        sketches, counting = self.trust.usable(), self.store.ledger.effective_dials()
         chosen, learned = self._alike(sketches, counting), self.crowd_model()
         if learned is None:
             return Findings(chosen, self.by_votes(sketches, chosen, limit), 0, 0.0)
@@ -226,6 +232,7 @@ class NodeHandle:
                 tuned_for=self.network.tuned_for,
                 sizes=self.store.catalogue.sizes(),
                 count=self.settings.neighbors,
+                choose=self.trust.neighbors,
             )
         )
 

@@ -5,9 +5,10 @@ binomial, and so is the number of neighbours without an item who show a one ther
 chance is told by the exact tail and how many were compared (`sketching.significance`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,9 +58,11 @@ def find_neighbors(
     sizes: Mapping[bytes, int],
     count: int,
     tuned_for: Fraction = USUAL_TUNING,
+    choose: Callable[[Iterable[SignedSketch], int], Iterable[SignedSketch]] = islice,
 ) -> list[Neighbor]:
     """Return the `count` best neighbours, best first; none for an empty profile or without sketches.
 
+    Who may be one is up to `choose`, which is given sketches, best first, and how many to choose.
     A sketch is compared on the items that its version of the catalogue has; `sizes` tells how many, by its digest.
     Items of dial 0 must not be among the places of the owner's items. Those who may be there by chance alone are among
     the neighbours, and `by_chance` tells: compare it with `RARE`. The result must not leave the node.
@@ -70,7 +73,8 @@ def find_neighbors(
     q = chance_of_one(epsilon, tuned_for=tuned_for)
     scores = ones - q * compared
     ranked = sorted(range(len(sketches)), key=lambda place: (-scores[place], sketches[place].key))
-    best = [place for place in ranked if compared[place]][:count]
+    place_of = {sketches[place].key: place for place in ranked if compared[place]}
+    best = [place_of[sketch.key] for sketch in choose((sketches[place] for place in place_of.values()), count)]
     shared = items_behind(ones[best], compared[best], epsilon, tuned_for=tuned_for).tolist()
     by_chance = best_by_chance(binomial_tail(ones[best], compared[best], q), len(sketches)).tolist()
     found = []

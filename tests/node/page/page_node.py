@@ -5,12 +5,14 @@ import hashlib
 import shutil
 from contextlib import ExitStack
 from fractions import Fraction
+from itertools import islice
 
 import msgspec
 import numpy as np
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
+from hetdp.node.honest import HomeTrust
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
@@ -44,8 +46,19 @@ LIKED = {
 }
 
 
+class Credulous(HomeTrust):
+    """Takes whoever there is: the people of these tests have no noise, so they would be copies of each other."""
+
+    def neighbors(self, ranked, count):
+        return islice(ranked, count)
+
+
 class PageNode(NodeHandle):
     """A node as the page gets it, whose time and company tests decide."""
+
+    @property
+    def trust(self):
+        return Credulous(self.store, self.network, self.settings, self.identity.key, self.address)
 
     def begin(self):
         self.now_s = START + 2.3 * 3600

@@ -1,14 +1,19 @@
 """Which sketches count: each key once per epoch, few of one host, claims never more than who was reached."""
 
+from fractions import Fraction
+
 import pytest
 from swarm import Swarm, identity_of
 
+from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.memory_network import Conditions
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.who_counts import Counted, CrowdCount
 from hetdp.node.settings import NodeSettings
+from hetdp.sketching.bits import pack, unpack
+from hetdp.sketching.copies import SeenSketches, least_difference
 
-OWN = bytes(32)
+OWN, HEAD = bytes(32), 400
 HOME = "tcp://10.9.9.9:7470"
 
 
@@ -16,8 +21,10 @@ def key_of(number):
     return number.to_bytes(32, "big")
 
 
-def sketch(number, epoch=0):
-    return SignedSketch(key_of(number), epoch, b"\x01", b"", b"")
+def sketch(number, epoch=0, bits=None):
+    """Return a sketch; those of different numbers or epochs were drawn independently, unless `bits` says otherwise."""
+    drawn = seeded_stream(1, number, epoch).uniforms(HEAD) < 0.3
+    return SignedSketch(key_of(number), epoch, pack(drawn) if bits is None else bits, b"", b"")
 
 
 def record(number, address, issued_ms=0):
@@ -29,14 +36,16 @@ class Crowd:
 
     def __init__(self, **changes):
         self.reached = set()
-        given = {"most": 1000, "most_per_host": 4} | changes
+        given = {"most": 1000, "most_per_host": 4, "n_head": HEAD, "learn_epochs": 10} | changes
+        given["size_of"] = {b"": HEAD, b"new": 2 * HEAD}.get
+        given["seen"] = SeenSketches(Fraction(1))
         self.count = CrowdCount(OWN, HOME, reached=lambda key, address: (key, address) in self.reached, **given)
 
-    def add(self, number, address, *, reached=False, epoch=0):
+    def add(self, number, address, *, reached=False, epoch=0, bits=None):
         if reached:
             self.reached.add((key_of(number), address))
         self.count.locate(record(number, address))
-        return self.count.count(sketch(number, epoch))
+        return self.count.count(sketch(number, epoch, bits))
 
 
 def test_each_key_counts_once_per_epoch():
@@ -109,7 +118,7 @@ def test_what_counted_before_a_restart_counts():
     crowd, again = Crowd(), Crowd()
     for number in range(1, 6):
         crowd.add(number, f"tcp://10.0.0.1:{number}", reached=number > 1)
-    again.count.restore([one for one, _ in crowd.count.take_news()[0]])
+    again.count.restore([one for one, _ in crowd.count.take_news()[0]], {})
     assert len(again.count) == 4
     assert not again.add(2, "tcp://10.0.0.1:2", reached=True)
     assert not again.add(9, "tcp://10.0.0.1:9", reached=True)
@@ -129,6 +138,62 @@ def test_the_newest_word_about_a_place_counts():
     crowd.count.locate(record(1, "tcp://10.0.0.2:1", issued_ms=4))
     crowd.count.count(sketch(1))
     assert crowd.count.take_news()[0][0][0].host == "10.0.0.1"
+
+
+def flipped(bits, count):
+    """Return packed bits with some of them flipped, from the first on."""
+    changed = unpack(bits, HEAD).copy()
+    changed[:count] ^= True
+    return pack(changed)
+
+
+def test_what_hardly_differs_counts_once_the_first_seen():
+    crowd, least = Crowd(), least_difference(Fraction(1), HEAD)
+    assert least == 100
+    bits = sketch(1).bits
+    assert crowd.add(1, "tcp://10.0.0.1:1", reached=True)
+    assert not crowd.add(2, "tcp://10.0.0.2:1", reached=True, bits=bits)
+    assert not crowd.add(3, "tcp://10.0.0.3:1", reached=True, bits=flipped(bits, least - 1))
+    assert crowd.add(4, "tcp://10.0.0.4:1", reached=True, bits=flipped(bits, least))
+    assert crowd.add(5, "tcp://10.0.0.5:1", reached=True)
+    assert len(crowd.count) == 3
+    assert [one.key for one, _ in crowd.count.take_news()[0]] == [key_of(1), key_of(4), key_of(5)]
+    assert not crowd.count.wants(key_of(2), 0), "a copy is not asked for again"
+
+
+def test_copies_take_the_places_of_their_host():
+    """Else a machine could have any number of sketches compared."""
+    crowd = Crowd()
+    crowd.add(1, "tcp://10.0.0.1:1", reached=True)
+    assert not any(crowd.add(n, "tcp://10.0.0.2:1", reached=True, bits=sketch(1).bits) for n in range(2, 6))
+    assert not crowd.add(6, "tcp://10.0.0.2:1", reached=True)
+    assert len(crowd.count) == 1
+
+
+def test_sketches_of_earlier_epochs_and_own_ones_are_copied_in_vain():
+    crowd = Crowd()
+    crowd.add(1, "tcp://10.0.0.1:1", reached=True, epoch=3)
+    crowd.count.remember(sketch(0, epoch=4))
+    crowd.count.expire(12)
+    assert not crowd.add(2, "tcp://10.0.0.2:1", reached=True, epoch=12, bits=sketch(1, epoch=3).bits)
+    assert not crowd.add(1, "tcp://10.0.0.1:1", reached=True, epoch=12, bits=sketch(1, epoch=3).bits)
+    assert not crowd.add(3, "tcp://10.0.0.3:1", reached=True, epoch=12, bits=sketch(0, epoch=4).bits)
+    crowd.count.expire(14)  # by now it adds to no model
+    assert crowd.add(2, "tcp://10.0.0.2:1", reached=True, epoch=14, bits=sketch(1, epoch=3).bits)
+    again = Crowd()
+    again.count.restore([], {HEAD: {(key_of(1), 3): sketch(1, epoch=3).bits}})
+    assert not again.add(2, "tcp://10.0.0.2:1", reached=True, epoch=12, bits=sketch(1, epoch=3).bits)
+
+
+def test_who_copies_first_and_gives_way_keeps_nobody_out():
+    crowd = Crowd()
+    for number in range(1, 5):
+        crowd.add(number, f"tcp://10.0.0.1:{number}", bits=sketch(10 + number).bits)
+    assert not crowd.add(11, "tcp://10.0.0.11:1", reached=True), "somebody was quicker"
+    crowd.count.confirm(key_of(11))
+    assert crowd.add(5, "tcp://10.0.0.1:5", reached=True)
+    assert crowd.add(11, "tcp://10.0.0.11:1", reached=True), "its copy has had to go"
+    assert len(crowd.count) == 5
 
 
 def counted_by(swarm, number):

@@ -30,6 +30,7 @@ from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.protocol.who_counts import CrowdCount
 from hetdp.node.settings import NodeSettings
+from hetdp.sketching.copies import SeenSketches
 
 __all__ = ["Action", "Call", "HangUp", "Node", "Reply", "Traffic"]
 
@@ -87,8 +88,8 @@ class Node:
 
     Privacy
     -------
-    Knows no profile: what it sends, when and to whom depends on chance, time and what others send, and on its own
-    sketch only where the sketch itself is sent, whose length is fixed.
+    Knows no profile: what it sends, when and to whom depends on chance, time, what others send and the sketches that it
+    has published itself. Who is found to be a copy by the owner (`hetdp.node.honest`) has no part in it.
     """
 
     def __init__(
@@ -128,6 +129,10 @@ class Node:
             most=settings.most_learned,
             most_per_host=settings.most_per_host,
             reached=self.view.reached.at,
+            seen=SeenSketches(network.epsilon, network.tuned_for),
+            n_head=network.n_head,
+            size_of=self.catalogue.size_of,
+            learn_epochs=settings.learn_epochs,
         )
         own = identity.key.hex()
         self._contacts = [peer for peer in (*network.bootstrap, *contacts) if peer.key != own]
@@ -143,6 +148,7 @@ class Node:
         """
         if self.shelf.own is None or sketch.epoch > self.shelf.own.epoch:
             self.shelf.own = sketch
+            self.crowd.remember(sketch)
 
     def take_up(self, versions: Iterable[CatalogueVersion]) -> None:
         """Know of versions of the catalogue that are on disk, and pass them on."""

@@ -1,17 +1,21 @@
-"""Which sketches the node's model may learn from: each key once per epoch, few of one host. Blind: no profile, no bits.
+"""Which sketches the node's model may learn from: once per key and epoch, few of a host, no copies. Knows no profile.
 
 Keys cost nothing, hosts do. So a sketch counts when the signed record of its owner is known, and few owners at one host
 count in an epoch. A record says what its owner likes, though: what counts is whether this node has reached the owner
 there. Those it has not reached yet, or cannot reach, count as well, but all together never for more than those it has
 reached, and whoever has been reached takes the place of a mere claim at the same host.
+
+Sketches that hardly differ count once, the first seen, under whatever keys and in whatever epochs they come
+(`sketching.copies`). A copy takes a place at its host and adds nothing: whoever sends copies gains no time either.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hetdp.node.protocol.addresses import host_of, most_at_host
 from hetdp.node.protocol.messages import Record, SignedSketch
+from hetdp.sketching.copies import Name, SeenSketches
 
 __all__ = ["Counted", "CrowdCount", "CrowdNews"]
 
@@ -39,6 +43,7 @@ class _Epoch:
     reached: Counter[str] = field(default_factory=Counter)
     claims: dict[str, list[bytes]] = field(default_factory=dict)
     n_claims: int = 0
+    copies: dict[bytes, Name] = field(default_factory=dict)  # of those counted, and what they copy: they add nothing
 
     def add(self, one: Counted) -> None:
         self.counted[one.key] = one
@@ -48,10 +53,13 @@ class _Epoch:
             self.claims.setdefault(one.host, []).append(one.key)
             self.n_claims += 1
 
-    def remove_claim(self, host: str, key: bytes) -> None:
-        self.claims[host].remove(key)
-        self.n_claims -= 1
-        del self.counted[key]
+    def remove(self, key: bytes) -> None:
+        one = self.counted.pop(key)
+        if one.reached:
+            self.reached[one.host] -= 1
+        else:
+            self.claims[one.host].remove(key)
+            self.n_claims -= 1
 
 
 class CrowdCount:
@@ -67,6 +75,14 @@ class CrowdCount:
         Of them, those of one host; as in `most_at_host`.
     reached
         Tells whether the owner of a key has answered at an address.
+    seen
+        What finds copies; empty.
+    n_head
+        Items that the model is about, at most: the first of the catalogue. Sketches are compared there.
+    size_of
+        Tells how many items a version of the catalogue has, by its digest.
+    learn_epochs
+        So many epochs add up to a model, so copies of sketches of so many are told.
     """
 
     def __init__(
@@ -77,9 +93,15 @@ class CrowdCount:
         most: int,
         most_per_host: int,
         reached: Callable[[bytes, str], bool],
+        seen: SeenSketches,
+        n_head: int,
+        size_of: Callable[[bytes], int | None],
+        learn_epochs: int,
     ) -> None:
         self._own_key, self._own_address = own_key, own_address
+        self._seen, self._n_head, self._size_of, self._learn_epochs = seen, n_head, size_of, learn_epochs
         self._most, self._most_per_host, self._reached = most, most_per_host, reached
+        self._first_epoch: int | None = None
         self._places: OrderedDict[bytes, tuple[int, str]] = OrderedDict()
         self._epochs: dict[int, _Epoch] = {}
         self._news: dict[tuple[bytes, int], SignedSketch] = {}
@@ -87,7 +109,7 @@ class CrowdCount:
         self._gone: dict[tuple[bytes, int], None] = {}
 
     def __len__(self) -> int:
-        return sum(len(epoch.counted) for epoch in self._epochs.values())
+        return sum(len(epoch.counted) - len(epoch.copies) for epoch in self._epochs.values())
 
     def locate(self, record: Record) -> None:
         """Remember where the owner of a checked record says it is: the newest word counts."""
@@ -107,7 +129,7 @@ class CrowdCount:
         return known is None or (key not in known.counted and self._has_room(known, key, address))
 
     def count(self, sketch: SignedSketch) -> bool:
-        """Let a checked sketch count if it may; of two of the same key and epoch, the first does."""
+        """Let a checked sketch count if it may; of two of the same key and epoch, or nearly alike, the first does."""
         if not self.wants(sketch.key, sketch.epoch):
             return False
         address = self._places[sketch.key][1]
@@ -117,10 +139,19 @@ class CrowdCount:
         if claims and epoch.reached[host] + len(claims) >= self._room_at(address):
             self._drop(epoch, Counted(claims[0], sketch.epoch, host, reached=False))
         epoch.add(Counted(sketch.key, sketch.epoch, host, reached))
+        alike = self._seen.alike(sketch.bits, self._compared(sketch))
+        if alike:
+            epoch.copies[sketch.key] = alike[0]
+            return False
+        self.remember(sketch)
         self._news[sketch.key, sketch.epoch] = sketch
         self._changed[sketch.key, sketch.epoch] = epoch.counted[sketch.key]
         self._gone.pop((sketch.key, sketch.epoch), None)
         return True
+
+    def remember(self, sketch: SignedSketch) -> None:
+        """Take a sketch for one that was there before its copies, such as an own one."""
+        self._seen.add({(sketch.key, sketch.epoch): sketch.bits}, self._compared(sketch))
 
     def confirm(self, key: bytes) -> None:
         """Take note that the owner of a key was reached where it says it is: its sketches are no mere claims."""
@@ -131,12 +162,15 @@ class CrowdCount:
         for number, epoch in self._epochs.items():
             known = epoch.counted.get(key)
             if known is not None and not known.reached and known.host == host:
-                epoch.remove_claim(host, key)
+                epoch.remove(key)
                 epoch.add(Counted(key, number, host, reached=True))
-                self._changed[key, number] = epoch.counted[key]
+                if key not in epoch.copies:
+                    self._changed[key, number] = epoch.counted[key]
 
-    def restore(self, counted: Iterable[Counted]) -> None:
-        """Remember what counted before a restart."""
+    def restore(self, counted: Iterable[Counted], heads: Mapping[int, Mapping[Name, bytes]]) -> None:
+        """Remember what counted before a restart, and what it looked like: bits of the head, by how many they are."""
+        for size, sketches in heads.items():
+            self._seen.add(sketches, min(size, self._n_head))
         for one in counted:
             epoch = self._epochs.setdefault(one.epoch, _Epoch())
             if one.key not in epoch.counted:
@@ -150,9 +184,15 @@ class CrowdCount:
         return news, gone
 
     def expire(self, first_epoch: int) -> None:
-        """Forget who counted in epochs before the given one: their sketches are accepted no more."""
-        for number in [number for number in self._epochs if number < first_epoch]:
-            del self._epochs[number]
+        """Forget who counted in epochs before the given one: their sketches are accepted no more.
+
+        What they looked like is known for as long as it adds to the model, so that nobody can send it again.
+        """
+        if first_epoch != self._first_epoch:
+            self._first_epoch = first_epoch
+            for number in [number for number in self._epochs if number < first_epoch]:
+                del self._epochs[number]
+            self._seen.discard([name for name in self._seen if name[1] < first_epoch - self._learn_epochs])
 
     def _has_room(self, epoch: _Epoch, key: bytes, address: str) -> bool:
         host, room = host_of(address), self._room_at(address)
@@ -168,9 +208,19 @@ class CrowdCount:
     def _room_at(self, address: str) -> float:
         return most_at_host(address, self._own_address, self._most_per_host)
 
+    def _compared(self, sketch: SignedSketch) -> int:
+        """Return how many bits of a sketch the model is about."""
+        return min(self._n_head, self._size_of(sketch.catalogue) or 0)
+
     def _drop(self, epoch: _Epoch, one: Counted) -> None:
-        epoch.remove_claim(one.host, one.key)
+        epoch.remove(one.key)
         name = (one.key, one.epoch)
         self._news.pop(name, None)
         self._changed.pop(name, None)
-        self._gone[name] = None
+        if epoch.copies.pop(one.key, None) is None:
+            self._gone[name] = None
+            self._seen.discard([name])
+            for other in self._epochs.values():  # the turn of its copies comes again
+                for key in [key for key, first in other.copies.items() if first == name]:
+                    other.remove(key)
+                    del other.copies[key]

@@ -1,6 +1,6 @@
 """What the node's model is learned from: of each sketch that counts, the bits of the head. All of it is public."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hetdp.node.protocol.who_counts import Counted, CrowdNews
 from hetdp.node.storage.database import Database
 from hetdp.sketching.bits import pack, unpack
+from hetdp.sketching.copies import Name
 
 __all__ = ["CrowdMemory"]
 
@@ -58,22 +59,39 @@ class CrowdMemory:
         rows = self._database.rows("SELECT key, epoch, host, reached FROM crowd WHERE epoch >= ?", first_epoch)
         return [Counted(key, epoch, host, bool(reached)) for key, epoch, host, reached in rows]
 
+    def heads(self) -> dict[int, dict[Name, bytes]]:
+        """Return the packed head of all sketches that count: by how many bits they are, whose, and of which epoch."""
+        found: dict[int, dict[Name, bytes]] = {}
+        for key, epoch, bits, items in self._database.rows("SELECT key, epoch, bits, items FROM crowd"):
+            found.setdefault(items, {})[key, epoch] = bits
+        return found
+
+    def hosts(self) -> dict[bytes, str]:
+        """Return the hosts at which owners of sketches on the shelf were reached."""
+        rows = self._database.rows(
+            "SELECT key, crowd.host FROM sketches JOIN crowd USING (key) WHERE reached ORDER BY crowd.epoch"
+        )
+        return dict(rows)
+
     def size(self) -> int:
         """Return how many sketches count."""
         return int(self._database.one("SELECT count(*) FROM crowd"))
 
-    def bits(self, n_head: int, noise: Callable[[int], NDArray[np.bool_]]) -> Iterator[NDArray[np.bool_]]:
-        """Return the bits of the head of all sketches that count, in blocks, one row each.
+    def bits(
+        self, n_head: int, noise: Callable[[int], NDArray[np.bool_]], *, without: Collection[Name] = ()
+    ) -> Iterator[NDArray[np.bool_]]:
+        """Return the bits of the head of sketches that count, all but some, in blocks, one row each.
 
         A sketch for a shorter catalogue gets `noise` where it has no bits: that says that its owner does not have the
         items, as far as anybody can know.
         """
-        names = self._database.rows("SELECT key, epoch FROM crowd WHERE items <= ?", n_head)
+        rows = self._database.rows("SELECT key, epoch FROM crowd WHERE items <= ?", n_head)
+        names = [name for name in rows if name not in without]
         for begin in range(0, len(names), _BLOCK):
-            rows = []
+            block = []
             for name in names[begin : begin + _BLOCK]:
                 found = self._database.rows("SELECT bits, items FROM crowd WHERE key = ? AND epoch = ?", *name)
                 for raw, items in found:  # none if it has gone meanwhile
-                    rows.append(np.concatenate([unpack(raw, items), noise(n_head - items)]))
-            if rows:
-                yield np.stack(rows)
+                    block.append(np.concatenate([unpack(raw, items), noise(n_head - items)]))
+            if block:
+                yield np.stack(block)

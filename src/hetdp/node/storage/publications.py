@@ -11,7 +11,7 @@ from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.storage.database import Database
 from hetdp.sketching.bits import unpack
 
-__all__ = ["OwnSketch", "Publication", "Publications"]
+__all__ = ["OwnDraw", "OwnSketch", "Publication", "Publications"]
 
 _decoder = msgspec.msgpack.Decoder(SignedSketch)
 
@@ -33,6 +33,15 @@ class OwnSketch:
     published_s: float
     bits: NDArray[np.bool_]
     dials: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OwnDraw:
+    """The bits of a published sketch, packed, and the dials that counted in it, one per item of its catalogue."""
+
+    epoch: int
+    bits: bytes
+    dials: NDArray[np.uint8]
 
 
 class Publications:
@@ -80,6 +89,12 @@ class Publications:
         """Yield the dials that counted in each own sketch, as long as the catalogue was then."""
         for (raw,) in self._database.rows("SELECT dials FROM publications ORDER BY epoch"):
             yield np.frombuffer(raw, dtype=np.uint8)
+
+    def last(self, count: int) -> list[OwnDraw]:
+        """Return the sketches drawn last, newest first."""
+        rows = self._database.rows("SELECT sketch, dials FROM publications ORDER BY draw DESC LIMIT ?", count)
+        found = [(_decoder.decode(raw), np.frombuffer(dials, dtype=np.uint8)) for raw, dials in rows]
+        return [OwnDraw(sketch.epoch, sketch.bits, dials) for sketch, dials in found]
 
     def newest(self) -> OwnSketch | None:
         """Return the newest own sketch and the dials that counted in it."""
