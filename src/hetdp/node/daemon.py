@@ -26,6 +26,7 @@ from hetdp.node.protocol.who_counts import CrowdNews
 from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked
 from hetdp.node.wire.transport import Arrived, Flooded, Lost, Transport
+from hetdp.sketching.copies import Name
 
 __all__ = ["Daemon"]
 
@@ -55,7 +56,7 @@ class Daemon:
         self._before = handle.store.peers.traffic()
         self._pending: Future[SignedSketch | None] | None = None
         self._exchanges_left = 0
-        self._learner = Learner(handle.folder, now=handle.now, left_out=handle.trust.left_out_of_learning)
+        self._learner = Learner(handle.folder, now=handle.now, left_out=self._left_out)
         self._first_counted: int | None = None
         self._flooding: str | None = None
         self._counted = 0
@@ -164,6 +165,9 @@ class Daemon:
         own = node.shelf.own
         if self._pending is None and (own is None or own.epoch < self._handle.network.epoch_at(now_s)):
             self._pending, self._exchanges_left = worker.submit(self._publish), _SHOWN_AFTER
+
+    def _left_out(self) -> list[Name]:
+        return self._handle.trust.left_out_of_learning()
 
     def _publish(self) -> SignedSketch | None:
         handle = self._handle
