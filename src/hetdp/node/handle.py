@@ -340,6 +340,7 @@ class NodeHandle:
                     "spent": item.spent,
                     "limit": item.limit,
                     "exhausted": item.exhausted,
+                    "retired": item.retired,
                 }
                 for item in store.profile.items()
             ],

@@ -94,6 +94,7 @@ def test_a_retired_item_is_never_published_again_and_its_losses_are_kept(store):
         other.grow(a_version(other, retired=[7]), now_s=5.0)
         assert publish_at(other, 1).bits == with_it.bits
     assert store.profile.item(7).effective_dial == 0
+    assert store.profile.item(7).retired
     assert not store.profile.item(7).exhausted
     assert [item.place for item in store.catalogue.search("Item 7")] == [17, 27, 37]
     assert store.catalogue.item(7).title == "Item 7", "whoever has it on the list still sees its name"

@@ -30,11 +30,12 @@ class ProfileItem:
     link: str
     group: str
     dial: int
-    effective_dial: int  # what will count in the next sketch: 0 if exhausted
+    effective_dial: int  # what will count in the next sketch: 0 if exhausted or retired
     published_dial: int | None  # what counted in the newest one; None if nothing
     spent: float
     limit: float
     exhausted: bool  # the next loss would exceed the limit
+    retired: bool  # the network uses it no more
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -263,6 +264,7 @@ class OwnProfile:
                 spent=loss(int(standing.lost[item.place]), epsilon),
                 limit=limits.get(item.place, default),
                 exhausted=bool(exhausted[item.place]),
+                retired=bool(standing.retired[item.place]),
             )
             for item in self._catalogue.items_at(wanted)
         ]
