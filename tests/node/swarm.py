@@ -15,6 +15,8 @@ from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.settings import NodeSettings
 
 START = 1_000_000.0
+#: Where nobody is.
+FAKE = "10.77."
 
 
 def a_network(**changes):
@@ -136,6 +138,43 @@ class BadPeer:
         if self.kind in ("silent", "garbage", "oversized", "flooding"):
             return [] if self.kind == "silent" else [Reply(link, self.stream.words(4).tobytes())]
         return [Reply(link, raw)]
+
+
+def signed_record(number, address, now_s, *, network_id=None):
+    who = identity_of(number)
+    fields = (who.key, who.curve, address, int(1000 * now_s), b"")
+    return Record(*fields, who.sign(Record(*fields, b"").text(network_id or a_network().id)))
+
+
+class Crowd:
+    """Many keys of one machine that call the victims in turn, each from a host that does not exist."""
+
+    def __init__(self, swarm, victims, *, count, every_s, brings):
+        self.swarm, self.victims, self.count, self.every_s, self.brings = swarm, victims, count, every_s, brings
+        self.network_id = swarm.network.id
+        self.turn, self.next_wakeup_s = 0, swarm.wire.now_s + 0.1
+
+    def record(self, number, now_s):
+        place = number % self.count
+        return signed_record(
+            5000 + place,
+            f"tcp://{FAKE}{place // 250}.{1 + place % 250}:7470",
+            now_s // 10 * 10,
+            network_id=self.network_id,
+        )
+
+    def tick(self, now_s):
+        self.next_wakeup_s = now_s + self.every_s
+        for victim in self.victims:
+            self.turn += 1
+            named = tuple(self.record(self.turn + more, now_s) for more in range(1, 1 + self.brings))
+            raw = encode(self.network_id, Opening(bytes(8), self.record(self.turn, now_s), named, ()))
+            curve = identity_of(5000 + self.turn % self.count).curve
+            self.swarm.nodes[victim].receive(("crowd", self.turn), curve, raw, now_s=now_s)
+        return []
+
+    def receive(self, *_, **__):
+        return []
 
 
 __all__ = ["START", "Answer", "BadPeer", "Delivery", "SignedSketch", "Swarm", "a_network", "address_of", "identity_of"]

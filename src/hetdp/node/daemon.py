@@ -1,7 +1,7 @@
 """The running node: one loop that moves messages and time, and one worker that touches the disk.
 
 Drawing a sketch is the same work for every profile (see `publication`). Still, the worker does it, and the loop shows
-a new sketch a fixed number of exchanges after it was ordered, so that the time a draw takes does not show either.
+a new sketch a fixed number of periods after it was ordered, so that the time a draw takes does not show either.
 Worker, loop and page share one interpreter: what the owner does on the page can delay an answer by milliseconds
 (docs/node.md).
 """
@@ -33,7 +33,7 @@ __all__ = ["Daemon"]
 #: The loop looks up at least so often, to see whether it should stop.
 _LONGEST_WAIT_S = 0.5
 _CONTACTS = 20
-#: A sketch is shown so many exchanges after it was ordered, though it is drawn long before.
+#: A sketch is shown so many periods after it was ordered, though it is drawn long before.
 _SHOWN_AFTER = 2
 #: A connection may last two periods, and at least so long.
 _LONGEST_TALK_S = 15.0
@@ -55,7 +55,7 @@ class Daemon:
         self._handle, self._ready = handle, ready
         self._before = handle.store.peers.traffic()
         self._pending: Future[SignedSketch | None] | None = None
-        self._exchanges_left = 0
+        self._periods_left = 0
         self._learner = Learner(handle.folder, now=handle.now, left_out=self._left_out)
         self._first_counted: int | None = None
         self._flooding: str | None = None
@@ -126,15 +126,17 @@ class Daemon:
     def _loop(self, node: Node, transport: Transport, worker: ThreadPoolExecutor) -> None:
         handle = self._handle
         saving: Future[list[CatalogueVersion]] | None = None
-        due_s = node.next_exchange_s
+        due_s = node.pace.next_s
         while not handle.stopping.is_set():
             now_s = handle.now()
-            if now_s >= due_s:
+            due_s = min(due_s, now_s + handle.network.period_s)  # a clock that was set back
+            due = now_s >= due_s
+            if due:
+                due_s = now_s + handle.network.period_s
                 self._take_over(node, worker, now_s)
             for action in node.tick(now_s):
                 transport.perform(action)
-            if due_s != node.next_exchange_s:
-                due_s = node.next_exchange_s
+            if due:
                 if saving is not None:
                     node.take_up(saving.result())
                 saving = self._save(node, worker, now_s)
@@ -156,15 +158,15 @@ class Daemon:
         return node.lost(event.link)
 
     def _take_over(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> None:
-        """Adopt the sketch that was ordered a fixed number of exchanges ago; order one when an epoch has begun."""
-        self._exchanges_left -= 1
-        if self._pending is not None and self._exchanges_left <= 0 and self._pending.done():
+        """Adopt the sketch that was ordered a fixed number of periods ago; order one when an epoch has begun."""
+        self._periods_left -= 1
+        if self._pending is not None and self._periods_left <= 0 and self._pending.done():
             sketch, self._pending = self._pending.result(), None
             if sketch is not None:
                 node.adopt(sketch)
         own = node.shelf.own
         if self._pending is None and (own is None or own.epoch < self._handle.network.epoch_at(now_s)):
-            self._pending, self._exchanges_left = worker.submit(self._publish), _SHOWN_AFTER
+            self._pending, self._periods_left = worker.submit(self._publish), _SHOWN_AFTER
 
     def _left_out(self) -> list[Name]:
         return self._handle.trust.left_out_of_learning()

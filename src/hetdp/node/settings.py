@@ -59,7 +59,10 @@ SETTINGS: dict[str, str] = {
     "most_sketches": "Sketches kept; beyond it, a random selection stays.",
     "keep_epochs": "Age in epochs after which a sketch is forgotten.",
     "timeout_periods": "How long a peer may take to answer, in gossip periods.",
-    "record_periods": "Age after which a peer's address is not believed any more, in gossip periods.",
+    "record_periods": (
+        "Age after which a peer's address is not believed any more, in the longest time between two exchanges of a "
+        "node (32 gossip periods)."
+    ),
     "contact_every": "Every so many exchanges, a bootstrap peer or an old acquaintance is asked: heals partitions.",
     "clock_skew_s": "How far ahead another node's clock may be.",
     "messages_per_period": "Messages that one peer may send per gossip period, on average.",

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from swarm import START, Swarm, a_network, address_of, identity_of
+from swarm import FAKE, START, Crowd, Swarm, a_network, address_of, identity_of, signed_record
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.messages import Opening, Record, encode
@@ -14,7 +14,6 @@ from hetdp.node.settings import NodeSettings
 pytestmark = pytest.mark.slow
 
 NETWORK = a_network()
-FAKE = "10.77."
 
 
 def record(number, *, issued_ms=1000, address=None):
@@ -37,12 +36,6 @@ def calls(view, one):
 def a_node(number):
     who, stream = identity_of(number), seeded_stream(1 + number)
     return Node(who, address=address_of(number), network=NETWORK, settings=NodeSettings(), stream=stream, now_s=START)
-
-
-def signed(number, address, now_s, *, network_id=NETWORK.id):
-    who = identity_of(number)
-    fields = (who.key, who.curve, address, int(1000 * now_s), b"")
-    return Record(*fields, who.sign(Record(*fields, b"").text(network_id)))
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
@@ -168,7 +161,7 @@ def test_a_victim_that_answers_is_not_kept_out_by_one_who_claims_its_address():
     for turn in range(60):
         now_s = START + 10 * turn + 1
         for number in (50, 1):
-            opening = Opening(bytes(8), signed(number, address_of(1), now_s), (), ())
+            opening = Opening(bytes(8), signed_record(number, address_of(1), now_s), (), ())
             node.receive((number, turn), identity_of(number).curve, encode(NETWORK.id, opening), now_s=now_s)
         seen.append(identity_of(1).key in {one.key for one in node.view.records()})
         for action in node.tick(now_s + 5):
@@ -179,37 +172,6 @@ def test_a_victim_that_answers_is_not_kept_out_by_one_who_claims_its_address():
 
 
 # --- a whole network -------------------------------------------------------------------------------------------------
-
-
-class Crowd:
-    """Many keys of one machine that call the victims in turn, each from a host that does not exist."""
-
-    def __init__(self, swarm, victims, *, count, every_s, brings):
-        self.swarm, self.victims, self.count, self.every_s, self.brings = swarm, victims, count, every_s, brings
-        self.network_id = swarm.network.id
-        self.turn, self.next_wakeup_s = 0, swarm.wire.now_s + 0.1
-
-    def record(self, number, now_s):
-        place = number % self.count
-        return signed(
-            5000 + place,
-            f"tcp://{FAKE}{place // 250}.{1 + place % 250}:7470",
-            now_s // 10 * 10,
-            network_id=self.network_id,
-        )
-
-    def tick(self, now_s):
-        self.next_wakeup_s = now_s + self.every_s
-        for victim in self.victims:
-            self.turn += 1
-            named = tuple(self.record(self.turn + more, now_s) for more in range(1, 1 + self.brings))
-            raw = encode(self.network_id, Opening(bytes(8), self.record(self.turn, now_s), named, ()))
-            curve = identity_of(5000 + self.turn % self.count).curve
-            self.swarm.nodes[victim].receive(("crowd", self.turn), curve, raw, now_s=now_s)
-        return []
-
-    def receive(self, *_, **__):
-        return []
 
 
 @pytest.mark.parametrize(("victims", "every_s"), [([7], 0.5), (range(20), 4.0)], ids=["one", "all"])

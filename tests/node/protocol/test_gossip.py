@@ -7,6 +7,7 @@ from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import sign_invitation
 from hetdp.node.protocol.messages import Record, SignedSketch, Slip
+from hetdp.node.protocol.pace import SLOWEST
 from hetdp.node.protocol.peer_view import PeerView, Reachability
 from hetdp.node.protocol.random_choice import choose_one, choose_some
 from hetdp.node.protocol.refusal import Refused
@@ -194,7 +195,7 @@ def test_records_are_checked():
         gate, Record(good.key, good.curve, address_of(9), good.issued_ms, b"", good.signature)
     )
     assert "signature" in refused(gate, signed(1, a_network(name="x"), issued_ms=good.issued_ms))
-    assert "recent" in refused(gate, good, now_s=START + 101)
+    assert "recent" in refused(gate, good, now_s=START + 10 * SLOWEST * 10 + 1)
     assert "recent" in refused(gate, good, now_s=START - 6)
     assert "address" in refused(gate, signed(1, network, issued_ms=good.issued_ms, address="tcp://nowhere"))
 

@@ -100,7 +100,7 @@ def test_one_key_does_not_take_the_outgoing_exchanges():
     """Eight peers come by in turn, and each brings an old record of the crook. Its fair share is 1/9; it had all."""
     node, asked = a_node(), []
     for turn in range(90):
-        now_s, number = node.next_exchange_s, 10 + turn % 8
+        now_s, number = node.pace.next_s, 10 + turn % 8
         old = signed(CROOK, now_s=max(START, now_s - 55 * NETWORK.period_s))
         hear(node, number, opening(number, now_s=now_s, entries=[old]), now_s=now_s)
         dialled = [action for action in node.tick(now_s) if isinstance(action, Call)]
@@ -117,7 +117,7 @@ def test_a_record_that_names_anothers_transport_key_gets_nobody_banned():
     node, victim, now_s = a_node(), a_node(VICTIM), START
     led = 0
     for _ in range(12):
-        now_s = node.next_exchange_s
+        now_s = node.pace.next_s
         evil = signed(CROOK, now_s=now_s, address=address_of(VICTIM), curve=identity_of(VICTIM).curve)
         hear(node, FRIEND, opening(FRIEND, now_s=now_s - 1, entries=[evil]), now_s=now_s - 0.5)
         node.view.remove(identity_of(FRIEND).key)
@@ -249,14 +249,13 @@ def test_bad_sketches_are_held_against_the_signing_key_too():
 def test_a_called_peer_that_delivers_rubbish_is_hung_up_on():
     network = a_network(bootstrap=(Bootstrap(address_of(CROOK), identity_of(CROOK).key.hex(), "ab" * 32),))
     node = a_node(network=network)
-    (dial,) = node.tick(node.next_exchange_s)
-    now_s = node.next_exchange_s - network.period_s
+    now_s = node.pace.next_s
+    (dial,) = node.tick(now_s)
     asked = decode(network.id, dial.raw, largest=10**6)
     fields = (identity_of(CROOK).key, dial.curve, address_of(CROOK), int(1000 * now_s), b"")
     record = Record(*fields, identity_of(CROOK).sign(Record(*fields, b"").text(network.id)))
-    (reply,) = node.receive(
-        dial.link, dial.curve, encode(network.id, Answer(asked.nonce, record, (), (), ())), now_s=now_s
-    )
+    answer = Answer(asked.nonce, record, (), (Slip(identity_of(FRIEND).key, 0),), ())
+    (reply,) = node.receive(dial.link, dial.curve, encode(network.id, answer), now_s=now_s)
     assert isinstance(reply, Reply)
     unasked = SignedSketch(bytes(32), 0, b"", b"", b"")
     rubbish = encode(network.id, Delivery(asked.nonce, (unasked,), ()))
@@ -287,8 +286,8 @@ def test_all_peers_together_have_one_bucket_but_answers_come_through():
     heard = [bool(hear(node, 100 + n, opening(100 + n))) for n in range(15)]
     assert heard == [True] * 10 + [False] * 5
     assert not node.gate.bans(START)
-    (dial,) = (action for action in node.tick(node.next_exchange_s) if isinstance(action, Call))
-    now_s = node.next_exchange_s - NETWORK.period_s
+    now_s = node.pace.next_s
+    (dial,) = (action for action in node.tick(now_s) if isinstance(action, Call))
     while node.gate.has_room(now_s=now_s):
         pass
     number = next(n for n in range(100, 115) if identity_of(n).curve == dial.curve)

@@ -15,6 +15,7 @@ from hetdp.node.protocol.addresses import address_kind, check_own_address, near_
 from hetdp.node.protocol.identity import check_invitation, check_signature
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.protocol.pace import SLOWEST
 from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.shares import BURST_S, Bucket, HostShares
 from hetdp.node.protocol.sketches import check_sketch
@@ -70,7 +71,7 @@ class Gate:
         asked first by everybody. Its address need not be one that can be reached (`reaches`): who sits behind a router
         may ask, though not be asked.
         """
-        periods = _FRESH_PERIODS if sender else self._settings.record_periods
+        periods = _FRESH_PERIODS if sender else self._settings.record_periods * SLOWEST
         oldest = now_s - periods * self._network.period_s - (self._settings.clock_skew_s if sender else 0.0)
         if not oldest <= record.issued_ms / 1000 <= now_s + self._settings.clock_skew_s:
             raise Refused("a record must be recent. Got an old one or one from the future instead.", blame=0)

@@ -122,7 +122,7 @@ _decoder = msgspec.msgpack.Decoder(_Envelope)
 
 
 def encode(network_id: bytes, message: Message) -> bytes:
-    """Return a message as bytes. No compression: the length never depends on the bits of a sketch."""
+    """Return a message as bytes. No compression; a sketch takes one of two public lengths (`sketching.coding`)."""
     return _encoder.encode(_Envelope(VERSION, network_id, message))
 
 

@@ -25,9 +25,11 @@ from hetdp.node.protocol.messages import (
     encode,
 )
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
+from hetdp.node.protocol.pace import SLOWEST, Pace
 from hetdp.node.protocol.peer_view import PeerView
 from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketch_shelf import SketchShelf
+from hetdp.node.protocol.sketches import restored, shortened
 from hetdp.node.protocol.who_counts import CrowdCount
 from hetdp.node.settings import NodeSettings
 from hetdp.sketching.copies import SeenSketches
@@ -139,7 +141,9 @@ class Node:
         self._bootstraps = frozenset(peer.address for peer in network.bootstrap)
         self.exchanges = Exchanges(most=settings.most_exchanges, patience_s=settings.timeout_periods * network.period_s)
         self._record: Record | None = None
-        self.next_exchange_s = now_s + network.period_s * float(stream.uniforms(1)[0])
+        self._news = False  # that this node brings itself: its sketch, a version of the catalogue
+        self.pace = Pace(period_s=network.period_s, stream=stream, now_s=now_s)
+        self._epoch = network.epoch_at(now_s)
 
     def adopt(self, sketch: SignedSketch) -> None:
         """Publish a sketch of this node: from now on it is announced and served.
@@ -149,12 +153,13 @@ class Node:
         if self.shelf.own is None or sketch.epoch > self.shelf.own.epoch:
             self.shelf.own = sketch
             self.crowd.remember(sketch)
+            self._news = True
 
     def take_up(self, versions: Iterable[CatalogueVersion]) -> None:
         """Know of versions of the catalogue that are on disk, and pass them on."""
         for version in versions:
             with suppress(Refused):  # what came by gossip meanwhile was first
-                self.catalogue.add(version)
+                self._news |= self.catalogue.add(version)
 
     def restore(self, sketches: Iterable[SignedSketch], *, now_s: float) -> None:
         """Put sketches of peers back on the shelf, checked like new ones."""
@@ -170,24 +175,26 @@ class Node:
     @property
     def next_wakeup_s(self) -> float:
         """When `tick` has something to do."""
-        return min(self.next_exchange_s, self.exchanges.next_deadline_s())
+        next_epoch_s = self.network.starts(self._epoch + 1)
+        return min(self.pace.next_s, self.exchanges.next_deadline_s(), next_epoch_s)
 
     def tick(self, now_s: float) -> list[Action]:
         """Start an exchange if one is due; give up on peers that do not answer."""
         actions: list[Action] = []
         for link in self.exchanges.overdue(now_s):
             actions += self.lost(link)
-        # A clock that was set back must not silence the node until it has caught up.
-        self.next_exchange_s = min(self.next_exchange_s, now_s + self.network.period_s)
-        if now_s < self.next_exchange_s:
+        epoch = self.network.epoch_at(now_s)
+        if self._news or epoch != self._epoch:
+            self._news, self._epoch = False, epoch
+            self.pace.hurry(now_s)
+        if not self.pace.is_due(now_s):
             return actions
-        missed = math.floor((now_s - self.next_exchange_s) / self.network.period_s)
-        self.next_exchange_s += (missed + 1) * self.network.period_s
+        self.pace.start(now_s)
         self.shelf.expire(self.gate.epochs(now_s).start)
         self.crowd.expire(self.gate.epochs(now_s).start)
         self.gate.forget_the_future(now_s)
         self.view.forget_outside(
-            1000 * (now_s - self.settings.record_periods * self.network.period_s),
+            1000 * (now_s - self.settings.record_periods * SLOWEST * self.network.period_s),
             1000 * (now_s + self.settings.clock_skew_s),
             now_ms=1000 * now_s,
         )
@@ -313,8 +320,12 @@ class Node:
             entries = [*entries, *themselves]
         self.view.merge(entries, sent=exchange.sent, source=message.sender.key)
         exchange.wanted = self._lacking(message.have, now_s)
-        sketches = self.shelf.serve(message.want, offered=exchange.offered, count=self.network.sketches_per_message)
+        sketches = self._serve(message.want, exchange.offered)
         versions = self.catalogue.after(message.catalogue)
+        if not sketches and not exchange.wanted and message.catalogue == self.catalogue.number:
+            self.exchanges.end(link)
+            self.pace.end(news=False)
+            return [HangUp(exchange.link)]
         return [Reply(link, self._encode(Delivery(message.nonce, sketches, exchange.wanted, versions)))]
 
     def _delivery(self, link: Hashable, curve: bytes, message: Delivery, now_s: float) -> list[Action]:
@@ -322,14 +333,15 @@ class Node:
         if started is not None and started.wanted is not None:
             self.exchanges.end(link)
             with self._at_the_cost_of(started.key, now_s):
-                self._take(message, started.wanted, now_s)
+                self.pace.end(news=self._take(message, started.wanted, now_s))
             return [HangUp(link)]
         joined = self.exchanges.leave(link, message.nonce)
         if joined is None or joined.curve != curve:
             raise Refused("a delivery must belong to an exchange. Got one that nobody waits for instead.", blame=0)
         with self._at_the_cost_of(joined.key, now_s):
-            self._take(message, joined.wanted, now_s)
-        sketches = self.shelf.serve(message.want, offered=joined.offered, count=self.network.sketches_per_message)
+            if self._take(message, joined.wanted, now_s):
+                self.pace.hurry(now_s)
+        sketches = self._serve(message.want, joined.offered)
         versions = self.catalogue.after(joined.catalogue)
         return [Reply(link, self._encode(Delivery(message.nonce, sketches, (), versions)))]
 
@@ -362,10 +374,12 @@ class Node:
             self.gate.strike(key, now_s=now_s, count=refusal.blame)
             raise
 
-    def _take(self, message: Delivery, wanted: tuple[bytes, ...], now_s: float) -> None:
+    def _take(self, message: Delivery, wanted: tuple[bytes, ...], now_s: float) -> bool:
+        """Take over what was asked for; return whether there was any news in it."""
+        news = False
         for version in message.versions:  # first, for the sketches may be for one of them
             try:
-                self.catalogue.add(version)
+                news |= self.catalogue.add(version)
             except Refused as refusal:
                 if refusal.blame:
                     raise
@@ -373,12 +387,21 @@ class Node:
         for sketch in message.sketches:
             if sketch.key not in wanted:
                 raise Refused("a sketch must have been asked for. Got another instead.")
-            self._keep(sketch, now_s)
+            size = self.catalogue.size_of(sketch.catalogue)
+            whole = sketch if size is None else restored(sketch, network=self.network, size=size)
+            news |= self._keep(whole, now_s)
+        return news
 
-    def _keep(self, sketch: SignedSketch, now_s: float) -> None:
+    def _keep(self, sketch: SignedSketch, now_s: float) -> bool:
         self.gate.check_sketch(sketch, size=self.catalogue.size_of(sketch.catalogue), now_s=now_s)
-        self.shelf.keep(sketch)
-        self.crowd.count(sketch)
+        kept, counted = self.shelf.keep(sketch), self.crowd.count(sketch)
+        return kept or counted
+
+    def _serve(self, keys: tuple[bytes, ...], offered: tuple[Slip, ...]) -> tuple[SignedSketch, ...]:
+        """Return what a peer asks for of what it was told of, as it is sent."""
+        found = self.shelf.serve(keys, offered=offered, count=self.network.sketches_per_message)
+        sizes = [(sketch, self.catalogue.size_of(sketch.catalogue)) for sketch in found]
+        return tuple(shortened(one, network=self.network, size=size) for one, size in sizes if size is not None)
 
     def _lacking(self, have: tuple[Slip, ...], now_s: float) -> tuple[bytes, ...]:
         return self.shelf.lacking(

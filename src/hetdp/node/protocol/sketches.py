@@ -8,14 +8,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.core.errors import InvalidInput
 from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import NetworkParameters, sketch_bytes
 from hetdp.node.protocol.refusal import Refused
 from hetdp.sketching.bits import pack
+from hetdp.sketching.coding import SketchCode, sketch_code
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
 
-__all__ = ["check_sketch", "plausible_ones", "sign_sketch"]
+__all__ = ["check_sketch", "plausible_ones", "restored", "shortened", "sign_sketch"]
 
 #: Standard deviations of a sketch's ones beyond what any profile explains: happens once in 10**15 honest sketches.
 _IMPLAUSIBLE = 8.0
@@ -33,6 +35,23 @@ def sign_sketch(
     """Return the signed sketch that is published; `catalogue` is the digest of the version it is for."""
     unsigned = SignedSketch(identity.key, epoch, pack(bits), invitation, b"", catalogue)
     return msgspec.structs.replace(unsigned, signature=identity.sign(unsigned.text(network.id)))
+
+
+def shortened(sketch: SignedSketch, *, network: NetworkParameters, size: int) -> SignedSketch:
+    """Return a sketch as it is sent: its bits coded where that saves much and they fit. Signed are the bits."""
+    return msgspec.structs.replace(sketch, bits=_code(network, size).shorten(sketch.bits))
+
+
+def restored(sketch: SignedSketch, *, network: NetworkParameters, size: int) -> SignedSketch:
+    """Return a sketch that was sent, its bits as they were; refuse bits that nobody sends."""
+    try:
+        return msgspec.structs.replace(sketch, bits=_code(network, size).restore(sketch.bits))
+    except InvalidInput as error:
+        raise Refused(str(error)) from None
+
+
+def _code(network: NetworkParameters, size: int) -> SketchCode:
+    return sketch_code(size, epsilon=network.epsilon, most_items=network.most_items, tuned_for=network.tuned_for)
 
 
 def check_sketch(sketch: SignedSketch, *, network: NetworkParameters, network_id: bytes, size: int) -> None:

@@ -1,0 +1,69 @@
+"""The schedule of a node: slower while there is no news, back at once when there is."""
+
+from itertools import pairwise
+
+from hetdp.core.randomness import seeded_stream
+from hetdp.node.protocol.pace import SLOWEST, Pace
+
+PERIOD_S = 10.0
+
+
+def a_pace(now_s=0.0):
+    return Pace(period_s=PERIOD_S, stream=seeded_stream(3), now_s=now_s)
+
+
+def exchanges(pace, count, *, news=False):
+    """Let so many exchanges be answered, each when it is due; return the times between them, in periods."""
+    times = []
+    for _ in range(count):
+        times.append(pace.next_s)
+        assert pace.is_due(pace.next_s)
+        pace.start(pace.next_s)
+        pace.end(news=news)
+    return [(later - earlier) / PERIOD_S for earlier, later in pairwise(times)]
+
+
+def test_a_new_node_asks_once_per_period_for_a_while_and_then_more_and_more_seldom():
+    pace = a_pace()
+    assert 0 <= pace.next_s <= PERIOD_S
+    waits = exchanges(pace, 60)
+    assert all(0.75 <= wait <= 1.25 for wait in waits[:34])
+    for step, wait in enumerate(waits[34:]):
+        usual = min(SLOWEST, 2 ** (step + 1))
+        assert 0.75 * usual <= wait <= 1.25 * usual
+    assert len(set(waits)) == len(waits)  # by chance, so that nodes do not go in step
+
+
+def test_news_brings_it_back_at_once_and_keeps_it_there():
+    pace = a_pace()
+    exchanges(pace, 50)
+    assert pace.slow
+    now_s = pace.next_s - 20 * PERIOD_S
+    pace.hurry(now_s)
+    assert now_s <= pace.next_s <= now_s + PERIOD_S
+    assert not pace.slow
+    assert max(exchanges(pace, 30, news=True)) <= 1.25
+    assert max(exchanges(pace, 5)) <= 1.25  # a few without news may be chance
+
+
+def test_who_does_not_answer_makes_nobody_slow():
+    pace = a_pace()
+    exchanges(pace, 50)
+    for _ in range(5):
+        now_s = pace.next_s
+        pace.start(now_s)
+        assert pace.next_s - now_s <= 1.25 * PERIOD_S
+
+
+def test_hurry_never_puts_off():
+    pace = a_pace()
+    due_s = pace.next_s
+    for _ in range(100):
+        pace.hurry(due_s - 0.001)
+        assert pace.next_s <= due_s
+
+
+def test_a_clock_that_is_set_back_does_not_silence_a_node():
+    pace = a_pace(now_s=10.0**6)
+    assert not pace.is_due(0.0)
+    assert pace.next_s <= 1.25 * SLOWEST * PERIOD_S

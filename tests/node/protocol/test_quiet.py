@@ -1,0 +1,133 @@
+"""A network in which nothing happens: little traffic, healthy views, and back to speed when something does."""
+
+import pytest
+from swarm import FAKE, Crowd, Swarm, address_of, identity_of
+
+from hetdp.node.protocol.memory_network import Conditions
+from hetdp.node.protocol.pace import SLOWEST
+from hetdp.sketching.coding import sketch_code
+
+pytestmark = pytest.mark.slow
+
+WEEK_S, HOUR = 7 * 86_400.0, 360  # the second in periods
+
+
+def everybody_has(swarm):
+    return all(count == len(swarm.nodes) - 1 for count in swarm.held().values())
+
+
+@pytest.fixture
+def quiet():
+    """Thirty nodes that have had no news for an hour."""
+    swarm = Swarm(30, bootstrap=2)
+    swarm.cycles(HOUR)
+    assert everybody_has(swarm)
+    return swarm
+
+
+def exchanges(swarm):
+    return sum(node.traffic.exchanges for node in swarm.nodes.values())
+
+
+def periods_until(swarm, true, *, most):
+    for count in range(most):
+        if true():
+            return count
+        swarm.cycles(1)
+    return most
+
+
+def test_a_quiet_network_says_little_and_keeps_its_views(quiet):
+    before, begin_s = exchanges(quiet), quiet.wire.now_s
+    quiet.wire.log.clear()
+    quiet.cycles(12 * HOUR)
+    started = (exchanges(quiet) - before) / 30
+    assert started == pytest.approx(12 * HOUR / SLOWEST, rel=0.1)
+    both_ways = 2 * sum(one.size for one in quiet.wire.log) / 30
+    assert both_ways * WEEK_S / (quiet.wire.now_s - begin_s) < 20e6
+    assert sum(node.traffic.failures for node in quiet.nodes.values()) == 0
+    for node in quiet.nodes.values():
+        assert len(node.view) >= 15
+    known = [sum(identity_of(n).key in {one.key for one in node.view.records()} for node in quiet.nodes.values())
+             for n in quiet.nodes]  # fmt: skip
+    assert min(known) >= 5
+
+
+def test_a_newcomer_is_known_to_all_within_minutes(quiet):
+    quiet.join(30)
+    assert (
+        periods_until(quiet, lambda: everybody_has(quiet), most=60) < 45
+    )  # whoever is asleep wakes after 40 at the latest
+
+
+def test_a_new_epoch_finds_all_awake():
+    swarm = Swarm(30, epoch_length_s=10 * HOUR)
+    swarm.wire.run(until_s=swarm.network.starts(1) - 1.0)
+    before = exchanges(swarm)
+    swarm.cycles(3)
+    assert exchanges(swarm) - before >= 60  # two or three each, where one in ten was due
+    for number, node in swarm.nodes.items():
+        node.adopt(swarm.sketch(number, 1))
+    new = lambda: all(len({one.epoch for one in node.shelf} | {1}) == 1 for node in swarm.nodes.values())  # noqa: E731
+    assert periods_until(swarm, new, most=60) < 20
+
+
+def test_a_partition_of_a_quiet_network_heals(quiet):
+    half = {address_of(number) for number in range(0, 30, 2)}
+    quiet.wire.conditions.reachable = lambda one, two: (one in half) == (two in half)
+    quiet.cycles(3 * HOUR)
+    for number in (30, 31):
+        quiet.join(number)
+    quiet.cycles(HOUR)
+    quiet.wire.conditions.reachable = lambda _one, _two: True
+    assert not everybody_has(quiet)
+    # All thirty together ask a bootstrap peer every 11 periods at the slowest; each has to be of the other half.
+    assert periods_until(quiet, lambda: everybody_has(quiet), most=4 * HOUR) < HOUR
+
+
+def test_the_dead_leave_the_views_of_a_quiet_network(quiet):
+    for number in range(2, 17):
+        quiet.leave(number)
+    quiet.cycles(2 * HOUR)
+    living = {identity_of(number).key for number in quiet.nodes}
+    for node in quiet.nodes.values():
+        records = node.view.records()
+        assert sum(one.key in living for one in records) >= 8
+        assert sum(one.key not in living for one in records) <= len(records) // 3
+
+
+def test_made_up_hosts_hold_a_quarter_of_a_view_of_a_quiet_network_too(quiet):
+    crowd = Crowd(quiet, [7], count=60, every_s=20.0, brings=7)
+    quiet.wire.add(crowd, address=f"tcp://{FAKE}0.1:1", curve=bytes(32))
+    quiet.cycles(4 * HOUR)
+    node = quiet.nodes[7]
+    fakes = [FAKE in one.address for one in node.view.records()]
+    assert sum(fakes) <= 7  # a quarter of 20 are claims; one or two may still be around from elsewhere
+    assert len(fakes) - sum(fakes) >= 10
+    quiet.join(30)
+    assert (
+        periods_until(quiet, lambda: everybody_has(quiet), most=60) < 45
+    )  # whoever is asleep wakes after 40 at the latest
+
+
+def test_traffic_with_coded_sketches_is_the_same_whatever_the_profile():
+    """Same seeds, profiles of up to 50 items: every message has the same time, ends and length. Who publishes a sketch
+    that does not fit shows that much: it is a function of the published sketch.
+    """
+
+    def observed(dials):
+        swarm = Swarm(12, seed=3, dials=dials, items=2000, most_items=200, conditions=Conditions(loss=0.05))
+        swarm.cycles(60)
+        return swarm.wire.log, swarm.network
+
+    log, network = observed(lambda _number: {})
+    code = sketch_code(2000, epsilon=network.epsilon, most_items=200)
+    assert code.coded_bytes is not None
+    assert observed(lambda number: dict.fromkeys(range(0, 2000, 40 + number), 100 - number))[0] == log
+    larger = observed(lambda number: dict.fromkeys(range(200 * (number == 5)), 100))[0]
+    assert {(one.time_s, one.sender, one.receiver) for one in larger} == {
+        (one.time_s, one.sender, one.receiver) for one in log
+    }
+    assert {later.size - earlier.size for later, earlier in zip(larger, log, strict=True)} == {
+        0, code.raw_bytes - code.coded_bytes,
+    }  # fmt: skip
