@@ -108,7 +108,7 @@ def at_rest(seconds: float) -> None:
         network = network_of(LARGE, catalogue_sha256=digest, epoch_start_s=int(time.time()))
         (folder / "network.toml").write_text(network.to_toml())
         listen = NodeSettings(listen="tcp://127.0.0.1:0")
-        contact = init_node(folder / "0", network_path=folder / "network.toml", settings=listen)
+        contact = init_node(folder / "0", network_path=folder / "network.toml", settings=listen).contact
         joined = msgspec.structs.replace(network, bootstrap=(contact,))
         (folder / "network.toml").write_text(joined.to_toml())
         init_node(folder / "1", network_path=folder / "network.toml", settings=listen)

@@ -145,6 +145,21 @@ WALKS["node restore"] = [
     ("node", "restore", "home/c", "--folder", "home/two", "--json"),
     ("node", "status", "--folder", "home/two"),
 ]
+SOMEBODY = "ab" * 32
+for more in (
+    [("node", "import", "more.csv"), ("node", "import", "more.csv", "--dry-run")],
+    [("node", "pause"), ("node", "pause", "--dry-run")],
+    [("node", "pause"), ("node", "resume")],
+    [("node", "hide", SOMEBODY)],
+    [("node", "hide", SOMEBODY), ("node", "unhide", SOMEBODY)],
+    [("node", "leave", "--dry-run"), ("node", "leave", "--yes"), ("node", "leave", "--yes", "--erase")],
+):
+    WALKS[" ".join(more[-1][:2])] = [
+        *WALKS["node init"][:2],
+        *((*one, *NODE, *end) for one in more[:-1] for end in ((), ("--json",))),
+        (*more[-1], *NODE),
+    ]
+WALKS["node export"] += [("node", "export", *NODE, "--csv", "-o", "me.csv")]
 #: Commands that touch no private data, and why.
 UNTOUCHED = {
     "audit": "audits invented profiles",
@@ -157,9 +172,10 @@ UNTOUCHED = {
     "network invite": "signs a public key",
     "node catalogue": "takes over a public file",
     "node demo": "invents people",
+    "node page": "prints an address",
 }
 #: Files that are the owner's own: data, ledgers, a node's folder, and what a command says is as private as the data.
-OWN = re.compile(r"likes\.csv|people\.csv|me\.(csv|json)|.*\.db(-\w+)?|home/.*|out/.*|.*\.key")
+OWN = re.compile(r"likes\.csv|people\.csv|more\.csv|me\.(csv|json)|.*\.db(-\w+)?|home/.*|out/.*|.*\.key")
 
 
 def commands(group=cli, path=()):
@@ -193,6 +209,7 @@ def write_data(*, more):
     Path("wards.txt").write_text("er\nicu\n")
     Path("titles.csv").write_text("item\n" + "".join(f"i{item}\n" for item in range(60)))
     Path("me.csv").write_text("item,weight\ni3,0.5\ni4,1\n" + ("i5,0\n" if more else ""))
+    Path("more.csv").write_text("item,weight\ni6,0.5\n" + ("i7,0\nunheard of,0\ni8,much\n" if more else ""))
 
 
 def public_json(value):

@@ -13,6 +13,7 @@ import click
 from hetdp.cli.network import need_extra
 from hetdp.cli.node_demo import demo
 from hetdp.cli.node_moving import backup, folder_option, move, receive, restore
+from hetdp.cli.node_owner import OWNER_COMMANDS, imported_facts, tell_imported
 from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, print_private, with_private
 from hetdp.core.errors import DataError, HetdpError
 from hetdp.core.files import write_whole
@@ -33,13 +34,13 @@ def node() -> None:
     need_extra()
 
 
-for other in (demo, move, receive, backup, restore):
+for other in (demo, move, receive, backup, restore, *OWNER_COMMANDS):
     node.add_command(other)
 
 
 @node.command(short_help="Make a new node.")
 @click.option("--network", "network_path", type=click.Path(path_type=Path), required=True, help="The network's file.")
-@click.option("--profile", type=click.Path(path_type=Path), help="CSV: item, weight (0 to 1; empty means 1).")
+@click.option("--profile", type=click.Path(path_type=Path), help="Your list: CSV, bookmarks or titles.")
 @folder_option
 @click.option("--listen", default="tcp://127.0.0.1:0", show_default=True, help="Address; port 0 takes a free one.")
 @click.option("--advertise", default="", help="Address that others are told, if another.")
@@ -55,6 +56,8 @@ def init(
 ) -> None:
     """Make the folder of a new node: keys, settings, profile. Nothing is sent.
 
+    The profile is a list as `hetdp node import` takes it. Rows that cannot be used are told, and the others are taken.
+
     \b
     hetdp node init --network mynet.toml --profile me.csv
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
@@ -69,7 +72,8 @@ def init(
     settings = NodeSettings(listen=listen, advertise=advertise)
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch, "node") if voice.dry_run else folder
-        contact = init_node(place, network_path=network_path, profile_path=profile, settings=settings)
+        made = init_node(place, network_path=network_path, profile_path=profile, settings=settings)
+    contact = made.contact
     network = read_network(network_path)
     costs = cost_facts(network, default_limit(network, settings))
     facts = {
@@ -80,10 +84,12 @@ def init(
         "dry_run": voice.dry_run,
     }
     if voice.as_json:
-        print_json(facts | costs)
+        print_json(facts | costs, private={} if profile is None else {"imported": imported_facts(made.imported)})
     else:
         shown = {name.replace("_", " "): fact for name, fact in facts.items() if name != "dry_run"}
         print_facts("", shown | _cost_words(costs))
+        if profile is not None:
+            tell_imported(made.imported, voice)
     _warn_of(costs, voice)
     if voice.dry_run:
         voice.note("--dry-run: nothing was kept.")
@@ -107,6 +113,7 @@ def run(*, folder: Path, page: bool | None, voice: Voice) -> None:
     """
     from hetdp.node.daemon import Daemon
     from hetdp.node.handle import NodeHandle
+    from hetdp.node.leaving import erase_if_wanted
 
     handle = NodeHandle.open(folder)
     try:
@@ -124,6 +131,8 @@ def run(*, folder: Path, page: bool | None, voice: Voice) -> None:
             """Start the page: only now is it certain that this node has the folder and its address to itself."""
             voice.note(f"{handle.name} listens on {address}. Ctrl-C stops it.")
             _say_if_alone(handle, voice)
+            if handle.mode() == "paused":
+                voice.note("It is paused and draws no sketch. `hetdp node resume` lets it go on.")
             threads.append(_start_page(handle, voice) if wanted else None)
 
         try:
@@ -136,6 +145,8 @@ def run(*, folder: Path, page: bool | None, voice: Voice) -> None:
     finally:
         handle.close()
     voice.note("Stopped.")
+    if erase_if_wanted(folder):
+        voice.note(f"You have left the network: {folder} was erased.")
 
 
 @node.command(short_help="Show a node at a glance.")
@@ -211,9 +222,13 @@ def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
 @node.command(short_help="Write everything the node knows about you.")
 @folder_option
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File, for its owner only.  [default: print]")
+@click.option("--csv", "as_csv", is_flag=True, help="The list alone, as a CSV.")
 @output_options
-def export(*, folder: Path, output: Path | None, voice: Voice) -> None:
-    """Write profile, dials, limits, losses and neighbours as JSON, all of it under "private"; keys are left out."""
+def export(*, folder: Path, output: Path | None, as_csv: bool, voice: Voice) -> None:
+    """Write profile, dials, limits, losses and neighbours as JSON, all of it under "private"; keys are left out.
+
+    With --csv, your list alone, as `hetdp node import` takes it.
+    """
     from hetdp.node.handle import NodeHandle
 
     if output is not None:
@@ -222,17 +237,19 @@ def export(*, folder: Path, output: Path | None, voice: Voice) -> None:
         check_writable(output)
     handle = NodeHandle.open(folder)
     try:
-        data = handle.export()
+        data = {"list": handle.list_as_csv()} if as_csv else handle.export()
     finally:
         handle.close()
     if voice.dry_run:
         voice.note("--dry-run: would write everything about the owner.")
         return
     if output is not None:
-        write_whole(output, json.dumps(with_private({}, data), indent=2) + "\n")
+        write_whole(output, data["list"] if as_csv else json.dumps(with_private({}, data), indent=2) + "\n")
         voice.note(f"Wrote {output}.")
-    if output is None or voice.as_json:
+    if voice.as_json or (output is None and not as_csv):
         print_json({}, private=data)
+    elif output is None:
+        click.echo(data["list"], nl=False)
 
 
 def _source_words(counted: int, learned_from: int, taste: float) -> str:

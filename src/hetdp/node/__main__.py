@@ -7,6 +7,7 @@ from pathlib import Path
 from hetdp.core.errors import HetdpError
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
+from hetdp.node.leaving import erase_if_wanted
 
 
 def main(folder: str) -> int:
@@ -19,6 +20,7 @@ def main(folder: str) -> int:
             Daemon(handle).run()
         finally:
             handle.close()
+        erase_if_wanted(Path(folder))
     except HetdpError as error:
         sys.stderr.write(f"Error: {error}\n")
         return 3

@@ -25,6 +25,7 @@ from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.who_counts import CrowdNews
 from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked
+from hetdp.node.storage.page_door import PageDoor
 from hetdp.node.wire.transport import Arrived, Flooded, Lost, Transport
 from hetdp.sketching.copies import Name
 
@@ -75,6 +76,7 @@ class Daemon:
             try:
                 handle.check_open()
                 handle.store.other_charges.repair(handle.store.events, now_s=handle.now())
+                PageDoor(handle.folder).close()  # of a node that was killed
                 node = self._node()
                 with closing(self._transport(node)) as transport:
                     sketch = self._publish()  # not before: an epoch that nobody can be shown is not paid for
@@ -129,6 +131,8 @@ class Daemon:
         due_s = node.pace.next_s
         while not handle.stopping.is_set():
             now_s = handle.now()
+            if handle.mode() == "closed":  # by another process
+                handle.stopping.set()
             due_s = min(due_s, now_s + handle.network.period_s)  # a clock that was set back
             due = now_s >= due_s
             if due:

@@ -21,6 +21,8 @@ __all__ = ["FULL_DIAL", "as_dial", "draw_bits", "weight_of"]
 
 #: The dial of an item that is protected like any other.
 FULL_DIAL = 100
+#: A weight below this power of ten is below every dial but 0.
+_LEAST_POWER = -2
 #: The weight of each dial in steps of 1/255: the exact floor of dial * 255 / 100.
 _CODES = (np.arange(FULL_DIAL + 1) * WEIGHT_STEPS // FULL_DIAL).astype(np.uint8)
 
@@ -34,6 +36,8 @@ def as_dial(weight: str | float) -> int:
         number = Decimal("nan")
     if not number.is_finite() or not 0 <= number <= 1:
         raise InvalidInput("weight must be a number from 0 to 1. Got another instead.")
+    if not number or number.adjusted() < _LEAST_POWER:  # as a fraction, 1e-999999999 would fill the memory
+        return 0
     return math.floor(Fraction(number) * FULL_DIAL)
 
 

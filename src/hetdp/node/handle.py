@@ -1,6 +1,8 @@
 """One node as its owner sees it: clock, neighbours, recommendations, status. All of it stays at home."""
 
+import csv
 import dataclasses
+import io
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -28,11 +30,15 @@ from hetdp.node.protocol.node import Traffic
 from hetdp.node.recommendations import Findings, Recommendation, crowd_places
 from hetdp.node.settings import NodeSettings, read_settings
 from hetdp.node.storage.folder import IDENTITY, MODEL, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
+from hetdp.node.storage.importing import Imported, import_list
 from hetdp.node.storage.ledger import most_steps
+from hetdp.node.storage.mode import Mode
 from hetdp.node.storage.model_file import CrowdModel, load_model
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.store import NodeStore
 
+_NOT_PAUSED = "a node must be open to be paused. Got one that is {mode} instead: it draws no sketch anyway."
+_NOT_RESUMED = "a node must be paused to be resumed. Got one that is {mode} instead."
 EVERYBODY = "everybody together, whatever else they know"
 
 __all__ = ["EpochClock", "NodeHandle", "Status", "how_to_be_invited"]
@@ -168,9 +174,78 @@ class NodeHandle:
         starts_s, ends_s = float(self.network.starts(epoch)), float(self.network.starts(epoch + 1))
         return EpochClock(now_s, epoch, starts_s, ends_s, self.store.publications.newest_epoch())
 
+    def mode(self) -> Mode:
+        """Return whether the node draws sketches ("open"), or why not."""
+        return self.store.mode.get()
+
+    def pause(self) -> bool:
+        """Draw no sketch until `resume`; False if it is so already. Once this returns, none will be drawn.
+
+        Others see that no new sketch comes; the last one stays with them until it is too old.
+        """
+        with self.store.database.transaction(durable=True):
+            changed = self.store.mode.change("paused", of=("open",), otherwise=_NOT_PAUSED)
+            if changed:
+                self.store.events.note("paused", now_s=self.now())
+        return changed
+
+    def resume(self) -> bool:
+        """Draw sketches again after `pause`; False if it does so already."""
+        with self.store.database.transaction(durable=True):
+            changed = self.store.mode.change("open", of=("paused",), otherwise=_NOT_RESUMED)
+            if changed:
+                self.store.events.note("resumed", now_s=self.now())
+        return changed
+
+    def leave(self, *, erase: bool = False) -> None:
+        """Leave the network for good: no sketch is drawn from now on, and the node stops and does not start again.
+
+        With `erase`, its folder goes as soon as the node has stopped (`node.leaving`).
+        """
+        with self.store.database.transaction(durable=True):
+            passage = self.store.passage.get()
+            if passage is not None and not passage.done:
+                raise DataError(f"a node that leaves must not be on its way. Got one that is: {passage.words()}.")
+            if self.store.mode.change("closed", of=("open", "paused", "stopped")):
+                self.store.events.note("left", now_s=self.now())
+            if erase:
+                self.store.database.set_fact("erase", 1)
+        self.stopping.set()
+
+    def import_items(self, raw: bytes, *, kind: str = "auto", dry_run: bool = False) -> Imported:
+        """Add the items of a list that the owner has: a CSV, a browser's bookmarks, titles. One step to undo.
+
+        See `storage.importing.import_list`.
+        """
+        return import_list(self.store, raw, kind=kind, dry_run=dry_run)
+
+    def list_as_csv(self) -> str:
+        """Return the own list as a CSV that `import_items` takes, what the catalogue does not have at its end."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["item", "title", "link", "weight"])
+        for item in self.store.profile.items():
+            writer.writerow([item.item, item.title, item.link, item.dial / FULL_DIAL])
+        for unknown in self.store.unknown.all():
+            if unknown.dial is not None:
+                writer.writerow([unknown.name, "", "", unknown.dial / FULL_DIAL])
+        return text.getvalue()
+
+    def hide(self, key_hex: str) -> None:
+        """Do not show somebody among neighbours, nor let them vote, at home. Nobody else can notice."""
+        self.store.hidden.hide(key_hex)
+
+    def unhide(self, key_hex: str) -> None:
+        """Show somebody again."""
+        self.store.hidden.unhide(key_hex)
+
+    def hidden(self) -> tuple[tuple[str, str], ...]:
+        """Return (name, key) of everybody who is hidden, by name."""
+        return tuple(sorted((pseudonym(key), key.hex()) for key in self.store.hidden.all()))
+
     def neighbors(self) -> tuple[Neighbor, ...]:
         """Return the best neighbours among the sketches held, best first. Items that weigh 0 play no part."""
-        return self._alike(self.trust.usable(), self.store.ledger.effective_dials())
+        return self._alike(self._shown_sketches(), self.store.ledger.effective_dials())
 
     def recommendations(self, limit: int = 20) -> tuple[Recommendation, ...]:
         """Return what the crowd, or neighbours, have to recommend, best first; never what is on the own list."""
@@ -178,7 +253,7 @@ class NodeHandle:
 
     def findings(self, limit: int = 20) -> Findings:
         """Return neighbours and recommendations together: sketches are read and compared once."""
-        sketches, counting = self.trust.usable(), self.store.ledger.effective_dials()
+        sketches, counting = self._shown_sketches(), self.store.ledger.effective_dials()
         chosen, learned = self._alike(sketches, counting), self.crowd_model()
         if learned is None:
             return Findings(chosen, self.by_votes(sketches, chosen, limit), 0, 0.0)
@@ -222,6 +297,11 @@ class NodeHandle:
         )
         items = self.store.catalogue.items_at([vote.place for vote in best])
         return tuple(Recommendation(item, vote) for item, vote in zip(items, best, strict=True))
+
+    def _shown_sketches(self) -> list[SignedSketch]:
+        """Return the sketches of everybody who is not hidden: for what is shown at home, and nothing else."""
+        hidden = self.store.hidden.all()
+        return [sketch for sketch in self.trust.usable() if sketch.key not in hidden]
 
     def _alike(self, sketches: Sequence[SignedSketch], counting: Collection[int]) -> tuple[Neighbor, ...]:
         return tuple(

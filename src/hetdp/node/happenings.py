@@ -13,6 +13,12 @@ HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
         f"The catalogue has grown to version {detail['version']}: {detail['added']:,} new items, {detail['retired']:,} "
         "retired. Sketches of this node cover them from the next epoch on."
     ),
+    "paused": lambda _: (
+        "You have paused the node: it draws no sketch, and nothing is spent. Others still see the last one, until it "
+        "is too old for them."
+    ),
+    "resumed": lambda _: "You have let the node go on: it draws a sketch in every epoch again.",
+    "left": lambda _: "You have left the network. This node draws no sketch and does not start any more.",
     "forked": lambda detail: (
         f"There are two versions {detail['version']} of the catalogue, both signed by the maker of the network. This "
         "node keeps the one that came first. Ask the maker what happened."

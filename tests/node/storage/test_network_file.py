@@ -18,7 +18,7 @@ from hetdp.node.protocol.network import sketch_bytes
 from hetdp.node.settings import NodeSettings, settings_toml
 from hetdp.node.storage.folder import init_node, is_running, locked
 from hetdp.node.storage.network_file import exact_number, read_network, usual_most_items
-from hetdp.profiles.reading.catalogues import read_network_catalogue, read_profile_items
+from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 
 def test_a_network_survives_its_file(tmp_path):
@@ -108,16 +108,28 @@ def test_bad_catalogues_are_refused(tmp_path, text, message):
         read_network_catalogue(tmp_path / "c.csv")
 
 
+def test_rows_of_a_profile_that_cannot_be_used_are_told_by_number_and_the_others_are_taken(tmp_path):
+    home = arrange(tmp_path)
+    (tmp_path / "me.csv").write_text("item,weight\nsecretive,\ni1,7.25\ni2,0.5\ni2,1\ni3,1\n")
+    made = init_node(home, network_path=tmp_path / "n.toml", profile_path=tmp_path / "me.csv")
+    assert [(one.row, one.why) for one in made.imported.left_out] == [(1, "unknown"), (2, "weight")]
+    assert (made.imported.added, made.imported.repeated) == (2, 1)
+    assert "secretive" not in repr(made)
+    handle = NodeHandle.open(home)
+    assert {item.item: item.dial for item in handle.store.profile.items()} == {"i2": 50, "i3": 100}
+    assert [(item.name, item.dial) for item in handle.store.unknown.all()] == [("secretive", 100)]
+    handle.close()
+
+
 def test_errors_about_a_profile_do_not_repeat_it(tmp_path):
     home = arrange(tmp_path)
-    for text, row in (("item\nsecretive\n", 1), ("item,weight\ni1,7.25\n", 1), ("item\ni1\ni1\n", 2)):
-        (tmp_path / "me.csv").write_text(text)
-        with pytest.raises(DataError, match=rf"row {row}\.") as caught:
+    for raw in (b"secretive\nitem\ni1\n", b"item\n\xff\xfe secretive", b"item\nsecre\0tive"):
+        (tmp_path / "me.csv").write_bytes(raw)
+        with pytest.raises(DataError) as caught:
             init_node(home, network_path=tmp_path / "n.toml", profile_path=tmp_path / "me.csv")
-        assert not any(secret in str(caught.value) for secret in ("secretive", "7.25", "i1"))
+        assert not any(secret in str(caught.value) for secret in ("secre", "i1"))
         assert not home.exists()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-    assert read_profile_items(tmp_path / "me.csv") == [("i1", ""), ("i1", "")]
 
 
 def arrange(tmp_path, items=20):

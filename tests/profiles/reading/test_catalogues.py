@@ -9,7 +9,7 @@ import pytest
 
 from hetdp import errors
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue, read_network_catalogue, read_profile_items
+from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue, read_network_catalogue
 
 
 def written(folder, name, text):
@@ -97,4 +97,3 @@ def test_a_catalogue_is_sorted_and_profiles_lie_on_it(tmp_path):
 def test_what_a_node_reads(tmp_path):
     items, digest = read_network_catalogue(written(tmp_path, "items.csv", "item,title\nt1,Tea\nc1,Coffee\n"))
     assert (items[1].title, digest[:8]) == ("Coffee", "c77060fb")
-    assert read_profile_items(written(tmp_path, "me.csv", "item,weight\nt1,0.5\nc1,\n")) == [("t1", "0.5"), ("c1", "")]

@@ -129,7 +129,7 @@ class OwnerGuard:
                 403,
                 "Open the printed address",
                 "This page belongs to the person who runs the node. Open the address that the node has printed when "
-                "it started; it works once, in one browser.",
+                "it started; it works once, in one browser. For a new one, run: hetdp node page",
             )
         if method in {"GET", "HEAD"}:
             return None
@@ -159,8 +159,8 @@ class OwnerGuard:
         raise Refusal(
             403,
             "This address does not work",
-            "It works once, in one browser, and this one is wrong or has been used. To get a new one, stop the node "
-            "and start it again.",
+            "It works once, in one browser, and this one is wrong, has been used or is too old. For a new one, run: "
+            "hetdp node page",
         )
 
     def _known(self, headers: Headers) -> bool:

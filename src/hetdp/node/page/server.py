@@ -22,6 +22,7 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.page.application import make_application
 from hetdp.node.page.owner_guard import OwnerGuard
 from hetdp.node.page.session import Session
+from hetdp.node.storage.page_door import PageDoor
 
 __all__ = ["serve"]
 
@@ -40,7 +41,7 @@ def serve(
     """Serve the page of a node until `node.stopping` is set.
 
     `host` must be a loopback address; port 0 takes any free one. `announce` is called once with the address to open,
-    which holds a token that works once: show it to the owner, log it nowhere.
+    which holds a token that works once: show it to the owner, log it nowhere. For another one see `PageDoor`.
 
     Privacy
     -------
@@ -50,7 +51,8 @@ def serve(
     with _listen(host, port) as listening, ThreadPoolExecutor(1, thread_name_prefix="page") as worker:
         port = listening.getsockname()[1]
         name = f"[{host}]" if ":" in host else host
-        session = Session()
+        door = PageDoor(node.folder)
+        session = Session(admits=door.admits)
         app = OwnerGuard(
             make_application(node, session, worker),
             session=session,
@@ -72,8 +74,15 @@ def serve(
             h11_max_incomplete_event_size=16 * 1024,
             timeout_graceful_shutdown=2,
         )
-        server = _Server(config, node, lambda: announce(f"http://{name}:{port}/?token={session.token}"))
-        asyncio.run(server.serve(sockets=[listening]))
+
+        def listens() -> None:
+            door.open_at(f"http://{name}:{port}/")
+            announce(f"http://{name}:{port}/?token={session.token}")
+
+        try:
+            asyncio.run(_Server(config, node, listens).serve(sockets=[listening]))
+        finally:
+            door.close()
 
 
 class _Server(uvicorn.Server):

@@ -1,14 +1,17 @@
 """Who may use the page: a token that works once, the cookie it buys, and the token that forms carry."""
 
-import base64
 import hashlib
 import hmac
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hetdp.core.randomness import secure_stream
+from hetdp.node.storage.page_door import new_secret
 
 __all__ = ["Notice", "Session", "same"]
+
+#: So many browsers may be in at a time; of more, those that came first have to ask again.
+_MOST_BROWSERS = 8
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -20,10 +23,6 @@ class Notice:
     undo: bool = False
 
 
-def _secret() -> str:
-    return base64.urlsafe_b64encode(secure_stream().key()).decode().rstrip("=")
-
-
 @dataclass(repr=False)
 class Session:
     """The secrets of one run of the page, 256 random bits each. They are gone when the node stops.
@@ -31,10 +30,13 @@ class Session:
     Compared in constant time; `repr` shows nothing.
     """
 
-    token: str = field(default_factory=_secret)
-    form_token: str = field(default_factory=_secret)
+    token: str = field(default_factory=new_secret)
+    form_token: str = field(default_factory=new_secret)
     notice: Notice | None = None
-    _cookie: str | None = None
+    #: Whether a token was asked for at home while the page runs (`storage.page_door`).
+    admits: Callable[[str], bool] = lambda _token: False
+    _used: bool = False
+    _cookies: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take_notice(self) -> Notice | None:
@@ -43,19 +45,21 @@ class Session:
         return notice
 
     def exchange(self, token: str) -> str | None:
-        """Return the cookie for the token, the first time; None for a wrong token and ever after.
+        """Return a cookie for the token, the first time, or for one that was asked for at home since; else None.
 
-        Whoever finds the address later, in a history or on a screen, cannot use it.
+        Whoever finds an address later, in a history or on a screen, cannot use it.
         """
         with self._lock:
-            if self._cookie is not None or not same(token, self.token):
+            first = not self._used and same(token, self.token)
+            if not first and not self.admits(token):
                 return None
-            self._cookie = _secret()
-            return self._cookie
+            self._used |= first
+            self._cookies = [*self._cookies[1 - _MOST_BROWSERS :], new_secret()]
+            return self._cookies[-1]
 
     def knows(self, cookie: str) -> bool:
-        """Return whether a cookie is the one that was handed out."""
-        return self._cookie is not None and same(cookie, self._cookie)
+        """Return whether a cookie is one of those that were handed out last."""
+        return any(same(cookie, known) for known in self._cookies)
 
 
 def same(given: str, expected: str) -> bool:

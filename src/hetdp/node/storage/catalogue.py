@@ -1,6 +1,7 @@
 """The public list of items that a network is about, as tables of the store: items, and the versions they came in."""
 
 import json
+from collections.abc import Collection
 
 import msgspec
 import numpy as np
@@ -87,6 +88,11 @@ class Catalogue:
         rows = self._database.rows(f"{_SELECT} WHERE {where}", json.dumps(places))
         found = {row[0]: CatalogueItem(*row) for row in rows}
         return [found[place] for place in places]
+
+    def current(self, *, also: Collection[int] = ()) -> list[CatalogueItem]:
+        """Return all items that are not retired, and some that may be."""
+        rows = self._database.rows(f"SELECT retired, {_SELECT.removeprefix('SELECT ')}")
+        return [CatalogueItem(*row) for retired, *row in rows if retired is None or row[0] in also]
 
     def checked_place(self, place: object) -> int:
         """Return a place if the catalogue has it."""

@@ -139,7 +139,13 @@ class Database:
 
     @contextmanager
     def transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
-        """Write all or nothing; everything that this thread asks of the database meanwhile is part of it."""
+        """Write all or nothing; everything that this thread asks of the database meanwhile is part of it.
+
+        Within a transaction of the same thread it is a part of that one.
+        """
+        if self._connection().in_transaction:
+            yield self._connection()
+            return
         with sqlite.transaction(self._connection(), durable=durable) as connection:
             yield connection
 

@@ -8,29 +8,33 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
-from hetdp.node.dials import as_dial
 from hetdp.node.protocol.addresses import check_own_address, split_address
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.settings import NodeSettings, settings_toml
+from hetdp.node.storage.importing import Imported, import_list
 from hetdp.node.storage.network_file import read_network, whole_catalogue
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import read_profile_items
+from hetdp.profiles.reading.own_lists import list_file
 
 __all__ = [
     "IDENTITY",
     "MODEL",
     "NETWORK",
+    "PAGE_FILES",
     "SETTINGS_FILE",
     "STORE",
+    "MadeNode",
     "default_limit",
+    "erase_folder",
     "free_ports",
     "init_node",
     "is_running",
@@ -42,8 +46,18 @@ SETTINGS_FILE, NETWORK, IDENTITY, STORE, _LOCK = "node.toml", "network.toml", "i
 #: Not there before enough sketches have come.
 MODEL = "model.npz"
 _LOCK_TRIES = 5
+#: Of a page that runs (`storage.page_door`).
+PAGE_FILES = ("page.address", "page.token")
 #: However many epochs the settings say, an item does not lose more than this unless its owner says so.
 _MOST_DEFAULT_LIMIT = 30.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MadeNode:
+    """How others can reach a new node, and what became of the list that it was made with."""
+
+    contact: Bootstrap
+    imported: Imported
 
 
 def init_node(
@@ -53,19 +67,18 @@ def init_node(
     profile_path: Path | None = None,
     settings: NodeSettings | None = None,
     identity: Identity | None = None,
-) -> Bootstrap:
-    """Make the folder of a new node, which must not exist yet, and return how others can reach it.
+) -> MadeNode:
+    """Make the folder of a new node, which must not exist yet.
 
-    The profile is a CSV with the columns `item` and, optionally, `weight`; without it the list is empty. Port 0 in
-    `listen` is replaced by a free one. Profile and keys are copied into the folder, which only its owner can enter, and
-    nothing is sent. Errors about the profile name rows, not items.
+    The profile is a list as `import_list` takes it, such as a CSV with the columns `item` and, optionally, `weight`;
+    without it the list is empty. Rows that cannot be used are told and left out. Port 0 in `listen` is replaced by a
+    free one. Profile and keys are copied into the folder, which only its owner can enter, and nothing is sent. Errors
+    about the profile name rows, not items.
     """
     network = read_network(network_path)
     items, history = whole_catalogue(network_path, network)
     chosen = with_own_addresses(settings or NodeSettings())
-    names = [*(item.item for item in items), *(row.item for version in history.versions for row in version.items)]
-    places = {name: place for place, name in enumerate(names)}
-    dials = _dials(profile_path, places)
+    own, kind = (b"", "csv") if profile_path is None else list_file(profile_path)
     if folder.exists():
         raise DataError(f"the folder of a new node must not exist yet. Got {str(folder)!r}, which does, instead.")
     who = identity or Identity.generate()
@@ -83,7 +96,7 @@ def init_node(
         with NodeStore.make(temporary / STORE, network, items, default_limit=limit) as store:
             for version in history.versions:
                 store.grow(version, now_s=time.time())
-            store.profile.set_dials(dials)
+            imported = import_list(store, own or b"item", kind=kind)
         temporary.rename(folder)
     except (OSError, sqlite3.Error) as error:  # a full disk, above all
         shutil.rmtree(temporary, ignore_errors=True)
@@ -91,7 +104,8 @@ def init_node(
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    return Bootstrap(chosen.advertise or chosen.listen, who.key.hex(), who.curve.hex())
+    contact = Bootstrap(chosen.advertise or chosen.listen, who.key.hex(), who.curve.hex())
+    return MadeNode(contact, imported)
 
 
 def with_own_addresses(settings: NodeSettings) -> NodeSettings:
@@ -151,6 +165,37 @@ def is_running(folder: Path) -> bool:
     return False
 
 
+def erase_folder(folder: Path) -> list[str]:
+    """Erase the folder of a closed node, and return the names of what is left in it, which is not the node's.
+
+    The key goes first: whatever happens then, nothing can be drawn or signed under it any more, and erasing again goes
+    on where this ended.
+    """
+    log = [f"{STORE}-wal", f"{STORE}-shm", f"{STORE}-journal"]
+    lock = folder / _LOCK
+    with locked(folder) if lock.exists() else nullcontext():
+        _remove(folder, IDENTITY)
+        for name in (*PAGE_FILES, MODEL, STORE, *log, SETTINGS_FILE, NETWORK):
+            _remove(folder, name)
+        for path in folder.glob(".*.tmp"):  # of a file that was being written when the node was killed
+            _remove(folder, path.name)
+        _remove(folder, _LOCK)
+    left = sorted(path.name for path in folder.iterdir())
+    if not left:
+        folder.rmdir()
+    return left
+
+
+def _remove(folder: Path, name: str) -> None:
+    """Remove a file, for good before anything else happens."""
+    (folder / name).unlink(missing_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def free_ports(count: int) -> list[int]:
     """Return different ports of the loopback interface that are free at the moment."""
     sockets = [socket.socket() for _ in range(count)]
@@ -169,19 +214,3 @@ def _listen(address: str) -> str:
         address = f"{host}:{free_ports(1)[0]}"
     split_address(address)
     return address
-
-
-def _dials(path: Path | None, places: dict[str, int]) -> dict[int, int]:
-    dials: dict[int, int] = {}
-    for number, (item, weight) in enumerate([] if path is None else read_profile_items(path), start=1):
-        if item not in places:
-            raise DataError(f"items of the profile must be in the catalogue. Got another in row {number}.")
-        if places[item] in dials:
-            raise DataError(f"items of the profile must be all different. Got one again in row {number}.")
-        try:
-            dials[places[item]] = as_dial(weight)
-        except InvalidInput:
-            raise DataError(
-                f"weights of the profile must be numbers from 0 to 1. Got another in row {number}."
-            ) from None
-    return dials

@@ -6,6 +6,7 @@ published. A closed node does not run any more.
 
 from typing import Literal, cast, get_args
 
+from hetdp.core.errors import InvalidInput
 from hetdp.node.storage.database import Database
 
 __all__ = ["Mode", "ModeSwitch"]
@@ -23,6 +24,20 @@ class ModeSwitch:
         """Return the mode; a store that does not say is open."""
         mode = self._database.fact("mode")
         return cast("Mode", mode) if mode in get_args(Mode) else "open"
+
+    def change(self, mode: Mode, *, of: tuple[Mode, ...], otherwise: str = "") -> bool:
+        """Change the mode of a node that is in one of some modes; False if it has the mode already.
+
+        Refused, with words for what to do instead, in any other mode. Durable when this returns.
+        """
+        with self._database.transaction(durable=True):
+            before = self.get()
+            if before == mode:
+                return False
+            if before not in of:
+                raise InvalidInput(otherwise.format(mode=before))
+            self.set(mode)
+        return True
 
     def set(self, mode: Mode) -> None:
         """Change the mode, within a transaction."""

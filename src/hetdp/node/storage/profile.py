@@ -15,7 +15,7 @@ from hetdp.node.storage.group_limits import GroupLimits
 from hetdp.node.storage.ledger import ABSENT, LossLedger, Standing, loss
 from hetdp.node.storage.publications import Publications
 
-__all__ = ["ListCounts", "ListedGroup", "OwnProfile", "ProfileItem", "Waiting"]
+__all__ = ["Added", "ListCounts", "ListedGroup", "OwnProfile", "ProfileItem", "Waiting"]
 
 _UNDO_STEPS = 100
 
@@ -56,6 +56,15 @@ class ListedGroup:
     counting: int
     exhausted: int
     waiting: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Added:
+    """Places that went on the list, that were on it already, and for which it has no room."""
+
+    fresh: frozenset[int]
+    known: frozenset[int]
+    no_room: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -172,6 +181,20 @@ class OwnProfile:
             _check_dial(dial)
         return self._edit(dict(dials))
 
+    def add(self, dials: Mapping[int, int]) -> Added:
+        """Put items on the list, in order, as one step that can be undone, as long as the network has room for them.
+
+        What is on the list already keeps its dial.
+        """
+        for dial in dials.values():
+            _check_dial(dial)
+        with self._database.transaction(durable=True):
+            listed = self._ledger.standing().listed
+            fresh = [place for place in dials if not listed[self._catalogue.checked_place(place)]]
+            room = max(0, int(self._database.fact("most_items")) - int(np.count_nonzero(listed)))
+            self._edit({place: dials[place] for place in fresh[:room]})
+        return Added(frozenset(fresh[:room]), frozenset(dials).difference(fresh), frozenset(fresh[room:]))
+
     def set_group(self, group: str | None, dial: int) -> int:
         """Change the dials of what is on the list of one group, or of everything, as one step; return how many."""
         _check_dial(dial)
@@ -192,7 +215,8 @@ class OwnProfile:
     def remove(self, places: Iterable[int]) -> None:
         """Remove items from the profile, as one step that can be undone. What they have lost stays on record.
 
-        Sketches already published cannot be called back.
+        Sketches already published cannot be called back. What was removed by hand is not recommended: it is dismissed
+        until it is on the list again.
         """
         self._edit(dict.fromkeys(places, ABSENT))
 
@@ -208,6 +232,7 @@ class OwnProfile:
             for place, dial in self._group_limits.fitted(dials, dict(rows)).items():
                 dials[place] = dial
             self._database.set_array("dials", dials)
+            self._undismiss_listed(place for place, dial in rows if dial != ABSENT)
             connection.execute("DELETE FROM edits WHERE step = ?", (step,))
             self._database.count_edit()
         return True
@@ -294,6 +319,9 @@ class OwnProfile:
             if np.count_nonzero(dials != ABSENT) > most:
                 raise InvalidInput(f"a profile must hold at most {most} items in this network. Got more instead.")
             self._database.set_array("dials", dials)
+            gone = [(place,) for place, dial in changes.items() if dial == ABSENT]
+            connection.executemany("INSERT OR IGNORE INTO dismissed VALUES (?)", gone)
+            self._undismiss_listed(place for place, dial in changes.items() if dial != ABSENT)
             self._database.count_edit()
         return allowed
 
@@ -301,6 +329,11 @@ class OwnProfile:
         """Return the number of the last edit that can be taken back; 0 if there is none."""
         steps = self._database.rows("SELECT max(step) FROM edits UNION ALL SELECT max(step) FROM limit_edits")
         return max(step or 0 for (step,) in steps)
+
+    def _undismiss_listed(self, places: Iterable[int]) -> None:
+        """Forget, within a transaction, that items were dismissed which are on the list now."""
+        with self._database.transaction(durable=True) as connection:
+            connection.executemany("DELETE FROM dismissed WHERE place = ?", [(place,) for place in places])
 
 
 def _check_dial(dial: object) -> None:

@@ -16,6 +16,7 @@ from hetdp.node.storage.crowd import CrowdMemory
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.events import Events
 from hetdp.node.storage.group_limits import GroupLimits
+from hetdp.node.storage.hidden_neighbors import HiddenNeighbors
 from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit
 from hetdp.node.storage.mode import ModeSwitch
 from hetdp.node.storage.other_charges import OtherCharges
@@ -23,6 +24,7 @@ from hetdp.node.storage.passage import PassageLog
 from hetdp.node.storage.peers import PeerMemory
 from hetdp.node.storage.profile import OwnProfile
 from hetdp.node.storage.publications import Publications
+from hetdp.node.storage.unknown_items import UnknownItems
 from hetdp.profiles.reading.catalogues import CatalogueItem
 
 __all__ = ["NodeStore"]
@@ -47,10 +49,12 @@ class NodeStore:
         self.profile = OwnProfile(
             self.database, self.catalogue, self.ledger, self.publications, group_limits=self.group_limits
         )
+        self.other_charges = OtherCharges(self.database)
+        self.unknown = UnknownItems(self.database, self.profile, self.ledger, self.other_charges)
         self.peers = PeerMemory(self.database)
+        self.hidden = HiddenNeighbors(self.database)
         self.events = Events(self.database)
         self.mode = ModeSwitch(self.database)
-        self.other_charges = OtherCharges(self.database)
         self.passage = PassageLog(self.database)
         self.crowd = CrowdMemory(self.database)
 
@@ -85,14 +89,15 @@ class NodeStore:
     def grow(self, version: CatalogueVersion, *, now_s: float) -> bool:
         """Take over a version that `CatalogueHistory` has checked, all of it or nothing; False if it is there already.
 
-        What is on the list, and what was lost, stays as it is.
+        What is on the list, and what was lost, stays as it is; what the owner has brought along and was not in the
+        catalogue until now goes on the list.
         """
         database = self.database
         with database.transaction(durable=True) as connection:
             if version.number != self.catalogue.number() + 1:
                 return False
             first = self.catalogue.size()
-            rows = (CatalogueItem(first + place, *row) for place, row in enumerate(map(_cells, version.items)))
+            rows = [CatalogueItem(first + place, *row) for place, row in enumerate(map(_cells, version.items))]
             self._append(rows, version=version.number)
             connection.executemany(
                 "UPDATE catalogue SET retired = ? WHERE place = ?",
@@ -101,6 +106,7 @@ class NodeStore:
             digest = version.digest(bytes.fromhex(database.fact("network_id")))
             row = (version.number, digest, first + len(version.items), msgspec.msgpack.encode(version))
             connection.execute("INSERT INTO versions VALUES (?, ?, ?, ?)", row)
+            self.unknown.take_over(rows)
             self.events.note(
                 "grown", now_s=now_s, version=version.number, added=len(version.items), retired=len(version.retired)
             )

@@ -17,7 +17,7 @@ from hetdp.profiles.reading.files import FORMATS, DataFile, FileFormat, open_fil
 from hetdp.profiles.reading.identifiers import IdEncoder, Ids, positions
 from hetdp.profiles.reading.pairs import rename_items
 
-__all__ = ["CatalogueItem", "on_catalogue", "read_catalogue", "read_network_catalogue", "read_profile_items"]
+__all__ = ["CatalogueItem", "on_catalogue", "read_catalogue", "read_network_catalogue"]
 
 _MOST_ITEMS = 1_000_000
 _LONGEST = 500
@@ -95,8 +95,8 @@ class _Lines(FileFormat):
 _LINES = _Lines()
 
 
-# A node holds a catalogue with titles, and takes the profile of its owner from a small file. Both are read row by row,
-# without arrow: errors tell the number of the row, and a node stays small.
+# A node holds a catalogue with titles. It is read row by row, without arrow: errors tell the number of the row, and a
+# node stays small.
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +129,6 @@ def read_network_catalogue(path: Path) -> tuple[list[CatalogueItem], str]:
     if len({item.item for item in items}) != len(items):
         raise DataError(f"the items of {path.name} must be all different. Got repeated ones instead.")
     return items, hashlib.sha256(raw).hexdigest()
-
-
-def read_profile_items(path: Path) -> list[tuple[str, str]]:
-    r"""Return the (item, weight) texts of a profile file: a CSV with the columns `item` and, optionally, `weight`.
-
-    Privacy
-    -------
-    Private. Errors name the row, never what is in it.
-    """
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"the profile {str(path)!r} must be a readable file. Got: {error.strerror}.") from None
-    return [(row["item"], row.get("weight", "")) for row in _strict_rows(path, raw)]
 
 
 def _strict_rows(path: Path, raw: bytes) -> Iterator[dict[str, str]]:

@@ -1,0 +1,81 @@
+"""Leaving a network: first the node is closed for good, then it stops, then its folder is erased if its owner says so.
+
+Each step is on disk before the next, so that whatever breaks it off, the node draws nothing any more and leaving again
+goes on where it ended. It works on a node that runs: that one sees that it is closed, and stops.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hetdp.core.errors import DataError
+from hetdp.core.words import counted, duration
+from hetdp.node.handle import NodeHandle
+from hetdp.node.storage.folder import IDENTITY, STORE, erase_folder, is_running
+from hetdp.node.storage.store import NodeStore
+
+__all__ = ["erase_if_wanted", "finish_leaving", "what_leaving_means"]
+
+#: A node that runs sees within a second that it is closed, and takes a few to say goodbye.
+_STOPS_WITHIN_S = 60.0
+
+
+def what_leaving_means(handle: NodeHandle) -> tuple[list[str], list[str]]:
+    """Return what can be taken back by leaving, and what cannot, in sentences: public parameters and counts only."""
+    network, published = handle.network, len(handle.store.publications.all())
+    forgotten = duration(handle.settings.keep_epochs * network.epoch_length_s)
+    sketches = counted(published, "sketch", "sketches")
+    can = [
+        (
+            "Everything at home: your list, dials, limits, losses, keys, what was learned. Erase the folder, and it is "
+            "gone from here. Copies that you have made (backups, exports) are yours to delete; a disk may keep traces."
+        ),
+        "What is to come: no sketch is drawn any more, and nothing more is lost.",
+    ]
+    cannot = [
+        (
+            f"What was published ({sketches}). Nodes that keep to the rules forget the last one after {forgotten}; "
+            "anybody may have kept them all."
+        ),
+        (
+            "What items have lost by it. If you take part in another network, take the losses with you: without them "
+            "its ledger starts at 0, and the limits of a lifetime are none."
+        ),
+    ]
+    return can, cannot
+
+
+def finish_leaving(
+    folder: Path, *, patience_s: float = _STOPS_WITHIN_S, sleep: Callable[[float], None] = time.sleep
+) -> list[str]:
+    """Erase the folder of a node that was closed, once it has stopped; return the names of files that are not its own.
+
+    Goes on where an earlier attempt was broken off.
+    """
+    if not any((folder / name).exists() for name in (STORE, IDENTITY, "lock")):
+        raise DataError(f"there must be a node in {str(folder)!r}. Got none instead.")
+    if (folder / STORE).exists() and (folder / IDENTITY).exists():
+        with NodeStore(folder / STORE) as store:
+            if store.mode.get() != "closed":
+                raise DataError("a node must be closed before it is erased. Got one that is not instead.")
+    waited_s = 0.0
+    while is_running(folder):
+        if waited_s >= patience_s:
+            raise DataError(
+                f"a node must have stopped before it is erased. Got one in {str(folder)!r} that still runs: it is "
+                "closed and draws nothing any more. Stop it, and run `hetdp node leave --erase` again."
+            )
+        sleep(0.1)
+        waited_s += 0.1
+    return erase_folder(folder)
+
+
+def erase_if_wanted(folder: Path) -> bool:
+    """Erase the folder of a node that has stopped, if its owner said so on the page; return whether it was."""
+    if not (folder / STORE).exists():
+        return False
+    with NodeStore(folder / STORE) as store:
+        wanted = store.mode.get() == "closed" and store.database.fact("erase") == 1
+    if wanted:
+        finish_leaving(folder)
+    return wanted

@@ -1,0 +1,155 @@
+"""Lists that people bring: matched to the catalogue whatever the way of writing, merged, kept, told; never guessed."""
+
+import json
+
+import pytest
+from swarm import a_network
+
+from hetdp.core.errors import DataError, InvalidInput
+from hetdp.node.protocol.catalogue_versions import CatalogueVersion, NewItem
+from hetdp.node.storage.importing import import_list
+from hetdp.node.storage.store import NodeStore
+from hetdp.profiles.reading.catalogues import CatalogueItem
+
+TITLES = ("Green Tea", "Café Noir", "Jazz", "Jazz", "Quiet Rivers", "Tea & Toast")
+ITEMS = [
+    CatalogueItem(place, f"i{place}", title, f"https://www.example.org/{place}/", group="odd" if place % 2 else "even")
+    for place, title in enumerate(TITLES)
+]
+NETWORK = a_network(items=len(ITEMS), most_items=4)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with NodeStore.make(tmp_path / "node.db", NETWORK, ITEMS, default_limit=9.0) as made:
+        yield made
+
+
+def dials(store):
+    return {item.place: item.dial for item in store.profile.items()}
+
+
+def test_titles_ids_and_links_are_found_in_any_way_of_writing(store):
+    text = "  GREEN\u00a0tea \nCafe\u0301 noir\nQUIET  rivers\nhttp://example.org:80/5#top\n"
+    imported = import_list(store, text.encode())
+    assert (imported.kind, imported.rows, imported.added, imported.left_out) == ("titles", 4, 4, ())
+    assert dials(store) == {0: 100, 1: 100, 4: 100, 5: 100}
+    assert store.profile.undo()
+    assert dials(store) == {}
+
+
+def test_an_ambiguous_title_is_listed_and_not_guessed_and_a_link_tells(store):
+    imported = import_list(store, b"title,url\nJazz,\nJazz,https://example.org/3\n")
+    assert (imported.names("ambiguous"), imported.numbers("ambiguous")) == (("Jazz",), (1,))
+    assert dials(store) == {3: 100}
+    assert store.unknown.all() == [], "the catalogue has it: the owner chooses"
+
+
+def test_an_id_is_found_in_a_column_of_ids_and_not_among_titles(store):
+    assert import_list(store, b"item\nI4\ni5\nJAZZ\n").added == 2
+    assert import_list(store, b"i3\n").unknown == ("i3",)
+
+
+def test_what_is_on_the_list_keeps_its_dial_and_repeated_rows_are_merged_at_the_lowest(store):
+    store.profile.set_dials({0: 10})
+    imported = import_list(store, b"title,weight\ngreen tea,1\nquiet rivers,0.7\nQUIET RIVERS,0.3\nquiet  rivers,0.5\n")
+    assert (imported.added, imported.known, imported.repeated) == (1, 1, 2)
+    assert dials(store) == {0: 10, 4: 30}
+
+
+def test_unknown_names_are_kept_once_and_taken_over_when_the_catalogue_grows(store):
+    store.profile.set_dials({0: 10})
+    imported = import_list(store, b"title,weight\nNew Thing,0.5\nNEW  thing,0.4\nOther,1\n")
+    assert imported.unknown == ("New Thing", "NEW thing", "Other")
+    assert [(item.name, item.dial) for item in store.unknown.all()] == [("New Thing", 40), ("Other", 100)]
+    import_list(store, b"title,weight\nnew thing,0.9\n")
+    assert [(item.name, item.dial) for item in store.unknown.all()] == [("New Thing", 40), ("Other", 100)]
+    store.unknown.forget(["Other"])
+    assert [item.name for item in store.unknown.all()] == ["New Thing"]
+    grow(store, ("i6", "new thing"))
+    assert dials(store) == {0: 10, 6: 40}
+    assert store.unknown.all() == []
+
+
+def test_losses_come_along_once_also_where_the_list_has_no_room(store):
+    store.profile.set_dials({0: 10, 1: 10, 2: 10, 3: 10})
+    with store.database.transaction(durable=True):
+        store.database.execute("INSERT INTO unknown VALUES ('i6', 50, 120, 2.5), ('i7', NULL, 30, NULL)")
+    grow(store, ("i6", "Six"), ("i7", "Seven"))
+    assert [(item.name, item.dial, item.lost, item.lifetime) for item in store.unknown.all()] == [("i6", 50, 0, None)]
+    assert store.database.array("lost").tolist() == [0] * 6 + [120, 30]
+    assert store.ledger.limits_of([6, 7]) == {6: 2.5}
+    assert store.database.rows("SELECT why FROM other_charges") == [("moved",)]
+    store.profile.remove([0])
+    with store.database.transaction(durable=True):
+        assert store.unknown.take_over(store.catalogue.items_at([6, 7])) == 1
+    assert dials(store)[6] == 50
+    assert store.database.array("lost").tolist() == [0] * 6 + [120, 30], "not a second time"
+
+
+def grow(store, *items):
+    """Grow the catalogue by a version, whoever has signed it."""
+    version = CatalogueVersion(2, b"", tuple(NewItem(name, title, "", "") for name, title in items), (), b"")
+    assert store.grow(version, now_s=1.0)
+
+
+def test_bad_weights_and_odd_rows_are_listed_by_number(store):
+    table = "item;weight;note\ni0;seven;x\ni1;-1;x\ni2;1e-999999999;x\n;1;x\ni4;0.5;x;too;long\n" + "x" * 501 + ";1;\n"
+    imported = import_list(store, table.encode())
+    assert imported.numbers("weight") == (1, 2)
+    assert imported.numbers("unreadable") == (4, 5, 6)
+    assert dials(store) == {2: 0}
+
+
+def test_a_full_list_takes_the_first_rows_and_tells_the_others(store):
+    imported = import_list(store, b"item\ni5\ni4\ni3\ni2\ni1\ni0\n")
+    assert (imported.added, imported.numbers("no room"), imported.names("no room")) == (4, (5, 6), ("i1", "i0"))
+    assert dials(store) == {5: 100, 4: 100, 3: 100, 2: 100}
+    assert store.unknown.all() == []
+
+
+def test_retired_items_are_not_added(store):
+    with store.database.transaction(durable=True) as connection:
+        connection.execute("UPDATE catalogue SET retired = 2 WHERE place IN (0, 1)")
+    store.profile.set_dials({1: 20})
+    imported = import_list(store, b"Green Tea\nCaf\xc3\xa9 Noir\n")
+    assert (imported.added, imported.known, imported.unknown) == (0, 1, ("Green Tea",))
+
+
+def test_nothing_is_kept_of_a_file_that_is_refused(store, monkeypatch):
+    monkeypatch.setattr("hetdp.node.storage.unknown_items.UnknownItems.keep", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        import_list(store, b"Green Tea\nNobody knows\n")
+    assert dials(store) == {}
+    assert not store.profile.undo()
+
+
+def test_wrong_kinds_and_files_are_refused_in_words_that_repeat_nothing(store):
+    with pytest.raises(InvalidInput, match="kind must be"):
+        import_list(store, b"", kind="xml")
+    for raw in (b"\x00\x01secretive", b"\xff\xfbsecretive"):
+        with pytest.raises(DataError, match="must be a text in UTF-8") as caught:
+            import_list(store, raw)
+        assert "secretive" not in str(caught.value)
+    with pytest.raises(DataError, match="must name its columns"):
+        import_list(store, b"secretive,x\n1,2\n", kind="csv")
+
+
+def test_a_hundred_thousand_rows_are_a_few_statements_each(tmp_path):
+    """Not timed: the number of statements that SQLite carries out grows with the rows and no faster."""
+    items = [CatalogueItem(place, f"i{place}", f"Title {place}") for place in range(20_000)]
+    network = a_network(items=len(items), most_items=10_000)
+    table = "title,weight\n" + "".join(f"TITLE  {row},0.5\n" for row in range(100_000))
+    with NodeStore.make(tmp_path / "node.db", network, items, default_limit=9.0) as store:
+        statements = []
+        connection = store.database._connection()
+        connection.set_trace_callback(lambda sql: statements.append(sql[:20]))
+        imported = import_list(store, table.encode())
+        connection.set_trace_callback(None)
+        assert (imported.rows, imported.added) == (100_000, 10_000)
+        assert (len(imported.numbers("no room")), len(imported.unknown)) == (10_000, 80_000)
+        assert store.unknown.count() == 80_000
+        assert len(statements) < 150_000
+        assert store.profile.undo()
+        assert store.profile.counts().size == 0
+        assert json.dumps(repr(imported)).find("TITLE") < 0

@@ -1,0 +1,185 @@
+"""Leaving: closed before anything else, consistent wherever it is broken off, nothing of the node's left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import msgspec
+import pytest
+from swarm import a_network
+
+from hetdp.core.errors import DataError
+from hetdp.node.daemon import Daemon
+from hetdp.node.handle import NodeHandle
+from hetdp.node.leaving import erase_if_wanted, finish_leaving, what_leaving_means
+from hetdp.node.publication import publish
+from hetdp.node.settings import NodeSettings
+from hetdp.node.storage.folder import init_node, is_running, locked
+from hetdp.node.storage.passage import Passage
+from hetdp.profiles.reading.catalogues import read_network_catalogue
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "items.csv").write_text("item,title\n" + "".join(f"i{n},Item {n}\n" for n in range(20)))
+    (tmp_path / "me.csv").write_text("item\ni1\nunheard of\n")
+    digest = read_network_catalogue(tmp_path / "items.csv")[1]
+    (tmp_path / "n.toml").write_text(a_network(items=20, catalogue_sha256=digest, period_s=0.5).to_toml())
+    settings = NodeSettings(listen="tcp://127.0.0.1:0")
+    made = tmp_path / "home"
+    init_node(made, network_path=tmp_path / "n.toml", profile_path=tmp_path / "me.csv", settings=settings)
+    return made
+
+
+def published(handle):
+    return publish(handle.store, identity=handle.identity, network=handle.network, now_s=handle.now())
+
+
+def test_who_has_left_draws_nothing_and_does_not_start_again(home):
+    handle = NodeHandle.open(home)
+    handle.leave()
+    assert (handle.mode(), handle.stopping.is_set()) == ("closed", True)
+    assert published(handle) is None
+    with pytest.raises(DataError, match="it has left its network"):
+        Daemon(handle).run()
+    for change in (handle.pause, handle.resume):
+        with pytest.raises(ValueError, match="Got one that is closed instead"):
+            change()
+    handle.leave()
+    handle.close()
+    assert not erase_if_wanted(home)
+    assert home.exists()
+
+
+def test_what_can_be_taken_back_is_told_and_names_no_item(home):
+    handle = NodeHandle.open(home)
+    published(handle)
+    can, cannot = what_leaving_means(handle)
+    handle.close()
+    told = " ".join(can + cannot)
+    assert "1 sketch)" in told
+    assert "forget the last one after" in told
+    assert "i1" not in told
+    assert "unheard of" not in told
+
+
+def test_a_running_node_sees_that_it_is_closed_and_its_folder_is_erased(home):
+    ready = threading.Event()
+    running = NodeHandle.open(home)
+    thread = threading.Thread(target=Daemon(running, ready=lambda _address: ready.set()).run)
+    thread.start()
+    try:
+        assert ready.wait(60)
+        other = NodeHandle.open(home)
+        with pytest.raises(DataError, match="must be closed before"):
+            finish_leaving(home)
+        other.leave(erase=True)
+        other.close()
+        assert finish_leaving(home) == []
+    finally:
+        running.stopping.set()
+        thread.join(60)
+        running.close()
+    assert not home.exists()
+
+
+def test_a_node_that_does_not_stop_is_not_erased_under_its_feet(home):
+    handle = NodeHandle.open(home)
+    handle.leave(erase=True)
+    handle.close()
+    with locked(home), pytest.raises(DataError, match="still runs: it is closed"):
+        finish_leaving(home, patience_s=0.3)
+    assert (home / "identity.key").exists()
+    assert erase_if_wanted(home)
+    assert not home.exists()
+    with pytest.raises(DataError, match="there must be a node"):
+        finish_leaving(home)
+
+
+def test_files_of_others_are_left_and_told(home):
+    (home / "holiday.jpg").write_bytes(b"x")
+    handle = NodeHandle.open(home)
+    handle.leave(erase=True)
+    handle.close()
+    assert finish_leaving(home) == ["holiday.jpg"]
+    assert [path.name for path in home.iterdir()] == ["holiday.jpg"]
+
+
+STEPS = """
+    import os, signal, sys
+    from pathlib import Path
+    from hetdp.node.handle import NodeHandle
+    from hetdp.node.leaving import finish_leaving
+
+    home, left = Path(sys.argv[1]), int(sys.argv[2])
+    removed = Path.unlink
+
+    def unlink(path, missing_ok=False):
+        global left
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= path.exists()
+        removed(path, missing_ok=missing_ok)
+
+    Path.unlink = unlink
+    handle = NodeHandle.open(home)
+    handle.leave(erase=True)
+    handle.close()
+    finish_leaving(home)
+"""
+
+
+def test_killed_at_any_step_it_draws_nothing_and_leaving_again_finishes(home):
+    """Every number of files removed before the kill, until it gets through."""
+    import shutil
+
+    seen = 0
+    for step in range(20):
+        copy = home.parent / f"copy-{step}"
+        shutil.copytree(home, copy)
+        command = [sys.executable, "-c", textwrap.dedent(STEPS), str(copy), str(step)]
+        code = subprocess.run(command, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}).returncode
+        if code == 0:
+            assert not copy.exists()
+            break
+        assert code == -signal.SIGKILL
+        seen += 1
+        if (copy / "identity.key").exists() and (copy / "node.db").exists():
+            handle = NodeHandle.open(copy)
+            assert (handle.mode(), published(handle)) == ("closed", None)
+            handle.close()
+        else:
+            with pytest.raises(DataError):
+                NodeHandle.open(copy)
+        assert finish_leaving(copy) == []
+        assert not copy.exists()
+    assert seen >= 5, "identity, store, settings, network, lock at least"
+
+
+def test_a_node_on_its_way_is_not_erased(home):
+    handle = NodeHandle.open(home)
+    passage = Passage(id="1", kind="moved", at_s=1.0, where="elsewhere")
+    with handle.store.database.transaction(durable=True):
+        handle.store.passage.close(passage)
+    with pytest.raises(DataError, match="its move to elsewhere has not ended"):
+        handle.leave(erase=True)
+    with handle.store.database.transaction(durable=True):
+        handle.store.passage.close(msgspec.structs.replace(passage, done=True))
+    handle.leave(erase=True)
+    handle.close()
+    assert finish_leaving(home) == []
+
+
+def test_the_store_alone_cannot_publish_under_the_key(home):
+    """What is left once the key is gone: a store that nobody can open as a node."""
+    handle = NodeHandle.open(home)
+    handle.leave(erase=True)
+    handle.close()
+    (home / "identity.key").unlink()
+    with pytest.raises(DataError):
+        NodeHandle.open(home)
+    assert not is_running(home)
+    assert finish_leaving(home) == []
