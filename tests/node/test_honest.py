@@ -142,14 +142,15 @@ def test_the_owner_knows_copies_that_nobody_else_can(anna):
     assert all(len(seen.alike(copy.bits, SIZE)) == 1 for copy in copies)
     hold(anna, copies, lambda n: f"10.7.{n}.1")
     assert view_of(anna) == before
+    assert anna.findings().copies == 30
     assert set(anna.trust.left_out_of_learning()) == {(copy.key, 0) for copy in copies}
 
 
 def test_honest_sketches_are_no_copies_however_alike():
-    """Given a sketch, the noise that it shares is binomial: 20,000 comparisons, of which none may fail but once in 5e4.
+    """Given a sketch, the noise that it shares is binomial: each of 20,000 comparisons is wrong with probability 1e-5.
 
-    Twins of Anna's profile and people who have everything are among them. The number of those beyond the 1e-4 quantile
-    is at most binomial(20,000, 1e-4): above 18 with probability below 1e-10.
+    Twins of Anna's profile and people who have everything are among them. Of 100 sketches of Anna's, each compared with
+    200, those with a false alarm are at most binomial(100, 0.002): above 6 with probability below 1e-8.
     """
     epsilon, size = Fraction(3), 600
     rich = dict.fromkeys(range(size), 100)
@@ -163,9 +164,9 @@ def test_honest_sketches_are_no_copies_however_alike():
     for run in range(100):
         bits = draw_bits(alike, epsilon=epsilon, size=size, stream=seeded_stream(12, run))
         own = OwnDraw(0, pack(bits), dials_of(alike, size))
-        found += int(copies_of_own(others, [own], epsilon=epsilon).sum())
+        found += bool(copies_of_own(others, [own], epsilon=epsilon).any())
         assert copies_of_own([own.bits], [own], epsilon=epsilon).all()
-    assert found == 0
+    assert found <= 6
 
 
 def test_a_network_of_shorter_sketches_is_no_obstacle():
@@ -280,12 +281,11 @@ WORLDS = (ONES[: ONES.size // 2], ONES[ONES.size // 2 :])
 
 
 def probes():
-    """Return 300 sketches, each with a random third of the published ones."""
+    """Return 300 sketches, each with a random quarter of the published ones and noise of its own."""
     found = []
     for number in range(300):
-        luck = seeded_stream(42, number).uniforms(ONES.size)
-        bits = np.zeros(600, dtype=np.bool_)
-        bits[ONES[luck < 1 / 3]] = True
+        luck = seeded_stream(42, number).uniforms(600)
+        bits = luck < np.where(SHOWN, 1 / 4, 0.03)
         found.append(signed(bits, 2000 + number, network=BIG))
     return found
 

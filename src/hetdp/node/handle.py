@@ -255,9 +255,10 @@ class NodeHandle:
         """Return neighbours and recommendations together: sketches are read and compared once."""
         sketches, counting = self._shown_sketches(), self.store.ledger.effective_dials()
         chosen, learned = self._alike(sketches, counting), self.crowd_model()
+        copies = self.store.peers.sketch_count() - len(sketches)
         if learned is None:
-            return Findings(chosen, self.by_votes(sketches, chosen, limit), 0, 0.0)
-        return Findings(chosen, self.by_crowd(learned, limit), learned.sketches, learned.model.taste)
+            return Findings(chosen, self.by_votes(sketches, chosen, limit), 0, 0.0, copies)
+        return Findings(chosen, self.by_crowd(learned, limit), learned.sketches, learned.model.taste, copies)
 
     def crowd_model(self) -> CrowdModel | None:
         """Return the model that was learned from the crowd; None before enough sketches have come. Public."""

@@ -40,7 +40,7 @@ def copies_of_own(
 
     The test statistic is how many ones a sketch has in common with an own one, among the items that did not count in
     that. Given the m ones that it has there, an honest sketch has Binomial(m, q) in common, so it is taken for a copy
-    of one of k own sketches with probability at most k * `NEVER`.
+    of one of k own sketches with probability at most k * `SELDOM`.
 
     Privacy
     -------

@@ -37,12 +37,14 @@ class Findings:
     """Neighbours and recommendations; `crowd` is how many sketches the latter were learned from, 0 if by votes.
 
     `taste` is how much of what the crowd recommends is taste: at 0, everybody is recommended what is popular. Public.
+    `copies` is how many sketches were left out because they copy own ones: for the owner's eyes.
     """
 
     neighbors: tuple[Neighbor, ...]
     recommendations: tuple[Recommendation, ...]
     crowd: int
     taste: float
+    copies: int = 0
 
 
 def crowd_places(

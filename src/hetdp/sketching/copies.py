@@ -1,4 +1,4 @@
-"""Copies: sketches that were not drawn by themselves. Two tests, each wrong about an honest sketch once in 10**9 times.
+"""Copies: sketches that were not drawn by themselves. Two tests, with exact bounds on how often they are wrong.
 
 *Everybody's.* Two sketches that were drawn independently differ in a bit with probability at least r = 2 p (1 - p), for
 the p of a weight that makes it smallest, whatever is in the two profiles. So they differ in fewer bits than the
@@ -8,7 +8,8 @@ at all, as for twins at a large epsilon, the test says nothing.
 *The owner's.* The bits of items that did not count are ones by chance alone, with probability q each, and only their
 owner knows which they are. Somebody else's sketch does not depend on them. So, given a sketch with m ones among these
 places, how many of the m are ones of the owner's too is Binomial(m, q): exactly, whatever that sketch holds. A copy has
-all of them in common.
+all of them in common. Who is wrong about a stranger's sketch does without it at home, and nothing else is lost. So this
+test may be wrong with probability `SELDOM`, and tells copies of a part, too.
 """
 
 import itertools
@@ -23,12 +24,12 @@ from numpy.typing import NDArray
 
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one
 
-__all__ = ["NEVER", "Name", "SeenSketches", "least_difference", "least_shared", "ones_of_rows", "packed_rows"]
+__all__ = ["NEVER", "SELDOM", "Name", "SeenSketches", "least_difference", "least_shared", "ones_of_rows", "packed_rows"]
 
 #: Whose sketch, and of which epoch.
 Name: TypeAlias = tuple[bytes, int]
-#: How often an honest sketch may be taken for a copy of another.
-NEVER = 1e-9
+#: How often an honest sketch may be taken for a copy of another: by everybody, and by the owner of that.
+NEVER, SELDOM = 1e-9, 1e-5
 _WORD = 64
 
 
@@ -56,13 +57,13 @@ def least_difference(epsilon: Fraction, size: int, tuned_for: Fraction = USUAL_T
 def least_shared(most: int, chance: float) -> NDArray[np.int64]:
     """Return, for m = 0, ..., `most` ones, how many of them only a copy has in common with somebody's noise.
 
-    That many or more are shared by an honest sketch with probability at most `NEVER`. More than m say that m are too
+    That many or more are shared by an honest sketch with probability at most `SELDOM`. More than m say that m are too
     few to tell.
 
     Examples
     --------
     >>> least_shared(100, 0.05)[[3, 7, 10, 50, 100]].tolist()
-    [4, 7, 9, 17, 23]
+    [4, 5, 6, 12, 17]
     """
     mean = most * chance
     width = min(most, math.ceil(mean + 8.0 * math.sqrt(mean) + 60.0)) + 2
@@ -72,7 +73,7 @@ def least_shared(most: int, chance: float) -> NDArray[np.int64]:
     for ones in range(most + 1):
         if ones:
             tails[1:] += chance * (tails[:-1] - tails[1:])
-        rare = int(np.searchsorted(-tails, -NEVER, side="left"))
+        rare = int(np.searchsorted(-tails, -SELDOM, side="left"))
         least[ones] = rare if rare < width else ones + 1
     least.flags.writeable = False
     return least

@@ -67,6 +67,7 @@ class NeighborsPage(Page):
             "weak": [_advice(one) for one in weak[:_MOST_WEAK]],
             "crowd": findings.crowd,
             "taste": findings.taste,
+            "copies": findings.copies,
             "counted": store.crowd.size(),
             "enough": ENOUGH,
             "counting": counting,
