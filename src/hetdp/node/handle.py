@@ -245,7 +245,7 @@ class NodeHandle:
 
     def neighbors(self) -> tuple[Neighbor, ...]:
         """Return the best neighbours among the sketches held, best first. Items that weigh 0 play no part."""
-        return self._alike(self._shown_sketches(), self.store.ledger.effective_dials())
+        return self._alike(self._shown(self.trust.usable()), self.store.ledger.effective_dials())
 
     def recommendations(self, limit: int = 20) -> tuple[Recommendation, ...]:
         """Return what the crowd, or neighbours, have to recommend, best first; never what is on the own list."""
@@ -253,9 +253,9 @@ class NodeHandle:
 
     def findings(self, limit: int = 20) -> Findings:
         """Return neighbours and recommendations together: sketches are read and compared once."""
-        sketches, counting = self._shown_sketches(), self.store.ledger.effective_dials()
+        usable, counting = self.trust.usable(), self.store.ledger.effective_dials()
+        sketches, copies = self._shown(usable), self.store.peers.sketch_count() - len(usable)
         chosen, learned = self._alike(sketches, counting), self.crowd_model()
-        copies = self.store.peers.sketch_count() - len(sketches)
         if learned is None:
             return Findings(chosen, self.by_votes(sketches, chosen, limit), 0, 0.0, copies)
         return Findings(chosen, self.by_crowd(learned, limit), learned.sketches, learned.model.taste, copies)
@@ -299,10 +299,10 @@ class NodeHandle:
         items = self.store.catalogue.items_at([vote.place for vote in best])
         return tuple(Recommendation(item, vote) for item, vote in zip(items, best, strict=True))
 
-    def _shown_sketches(self) -> list[SignedSketch]:
+    def _shown(self, sketches: Sequence[SignedSketch]) -> list[SignedSketch]:
         """Return the sketches of everybody who is not hidden: for what is shown at home, and nothing else."""
         hidden = self.store.hidden.all()
-        return [sketch for sketch in self.trust.usable() if sketch.key not in hidden]
+        return [sketch for sketch in sketches if sketch.key not in hidden]
 
     def _alike(self, sketches: Sequence[SignedSketch], counting: Collection[int]) -> tuple[Neighbor, ...]:
         return tuple(

@@ -48,8 +48,6 @@ _SINCE_4 = (
     "CREATE TABLE limit_edits (step INTEGER, name TEXT, epsilon REAL, PRIMARY KEY (step, name)) WITHOUT ROWID",
     # What befell the node, for its owner; names no item.
     "CREATE TABLE events (number INTEGER PRIMARY KEY, time_s REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL)",
-    # Public: the host in the signed record of a sketch's owner.
-    "ALTER TABLE sketches ADD COLUMN host TEXT NOT NULL DEFAULT ''",
     # Public: whether the node has reached a peer where it says it is. The time before does not tell.
     "ALTER TABLE peers ADD COLUMN reached INTEGER NOT NULL DEFAULT 0",
     "UPDATE peers SET reached = 1",
