@@ -173,7 +173,7 @@ def test_nothing_private_is_in_a_repr(store):
 
 def test_the_advice_fits_what_is_told(store):
     store.profile.set_dials(dict.fromkeys(HEALTH, 100) | {TEA[0]: 1})
-    assert "before the next sketch" in told(store, "health").advice
+    assert "set a limit" in told(store, "health").advice
     assert told(store, "tea").advice == "Nothing to do."
     draw(store, 0)
     store.profile.set_group_limit("health", 0.5)
@@ -201,6 +201,7 @@ def test_a_catalogue_that_has_grown_since_is_read_too(store):
         (0.5 + 5e-7, "1 time in 2"),
         (0.501, "51 times in 100"),
         (0.6, "6 times in 10"),
+        (0.75, "3 times in 4"),
         (0.9, "9 times in 10"),
         (0.9501, "96 times in 100"),
         (0.99, "99 times in 100"),

@@ -6,7 +6,6 @@ lists, the owner's as it is, dials and all, and the same without one group, and 
 peer knows that much, so none does better (docs/proofs/groups.md).
 """
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -22,10 +21,12 @@ from hetdp.node.storage.store import NodeStore
 from hetdp.sketching.guessing import CoinPair, guessing_accuracy, most_accuracy
 from hetdp.sketching.law import chance_of_one
 
-__all__ = ["DialChange", "GroupLosses", "GroupProposal", "GroupTold", "group_name", "right_words"]
+__all__ = ["OFTEN", "DialChange", "GroupLosses", "GroupProposal", "GroupTold", "group_name", "right_words"]
 
 #: From here on words say more than a number would.
-_HARDLY, _OFTEN, _NEARLY_ALWAYS = 0.55, 0.75, 0.999
+_HARDLY, _ALMOST, _NEARLY_ALWAYS = 0.55, 0.99, 0.999
+#: A guess that is right more often than this is worth a warning.
+OFTEN = 0.75
 #: How often a guess may be right at most, for limits to choose from.
 TARGETS = (0.9, 0.75, 0.6)
 
@@ -53,20 +54,14 @@ class GroupTold:
     @property
     def advice(self) -> str:
         """What to do about it."""
-        if self.next_accuracy > _OFTEN:
-            return (
-                "If this is nobody's business, lower it before the next sketch: set a limit, or turn what is delicate "
-                "down to 0. Dials that stay are told every epoch anew."
-            )
-        if self.all_accuracy > _OFTEN and self.counting:
-            return (
-                "The next sketch by itself tells little. Those that are out cannot be taken back, and every further "
-                "one adds to them."
-            )
-        if self.all_accuracy > _OFTEN:
-            return "Nothing: new sketches tell nothing about it, and those that are out cannot be taken back."
+        if self.next_accuracy > OFTEN:
+            return "If that is nobody's business: set a limit, or turn what is delicate down to 0."
+        if self.all_accuracy > OFTEN and self.counting:
+            return "The next sketch by itself tells little; those that are out cannot be taken back."
+        if self.all_accuracy > OFTEN:
+            return "New sketches tell nothing about it; those that are out cannot be taken back."
         if self.next_accuracy > _HARDLY:
-            return "A guess, not knowledge. It grows with every sketch, and with every item that you add."
+            return "A guess, not knowledge. It grows with every sketch and every item that you add."
         return "Nothing to do."
 
 
@@ -92,8 +87,10 @@ class GroupProposal:
     @property
     def promise(self) -> str:
         """What the limit means, whatever is in the group and whatever is added to it."""
-        most = right_words(most_accuracy(self.limit))
-        return f"From one sketch, a peer is right about the group {most} at most, whatever you add to it later."
+        most = most_accuracy(self.limit)
+        if most > _ALMOST:
+            return "That is for today's items: within so high a limit, others that you add later may tell far more."
+        return f"From one sketch a peer is right about the group {right_words(most)} at most, whatever you add later."
 
     @property
     def spent(self) -> str:
@@ -118,8 +115,8 @@ class GroupLosses:
     def __init__(self, store: NodeStore, network: NetworkParameters) -> None:
         self._store, self._epsilon, self._tuned_for = store, network.epsilon, network.tuned_for
         self._standing = store.ledger.standing()
-        self._names = json.loads(store.database.fact("group_names"))
-        self._numbers = store.database.array("groups").astype(np.int64)
+        self._names, numbers = store.catalogue.groups()
+        self._numbers = numbers.astype(np.int64)
         self._limits = store.group_limits.all()
         self._past, published = self._counted_so_far()
         # Losses beyond those sketches (after a move or a restore) count as one release each, which tells no less.
@@ -233,9 +230,9 @@ def group_name(group: str) -> str:
     Examples
     --------
     >>> group_name("Health"), group_name(""), group_name(WHOLE_LIST)
-    ('Health', 'Items without a group', 'Your whole list')
+    ('Health', 'Everything else', 'Your whole list')
     """
-    return {"": "Items without a group", WHOLE_LIST: "Your whole list"}.get(group, group)
+    return {"": "Everything else", WHOLE_LIST: "Your whole list"}.get(group, group)
 
 
 def right_words(accuracy: float) -> str:
@@ -254,6 +251,8 @@ def right_words(accuracy: float) -> str:
     times = math.ceil(accuracy * whole - 1e-4)  # what the calculation adds for rounding is no time more
     if times * 2 <= whole:
         return "1 time in 2"
+    if whole == 100 and times == 75:  # noqa: PLR2004  (a fraction that people know)
+        return "3 times in 4"
     if whole == 100 and times % 10 == 0:  # noqa: PLR2004  (tenths)
         return f"{times // 10} times in 10"
     return f"{times} times in {whole:,}"

@@ -6,7 +6,7 @@ All work is done by one thread, so that the store opens one connection for the p
 import asyncio
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -44,7 +44,8 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
 
     It must stand behind an `OwnerGuard`: it asks nobody who they are.
     """
-    frame = Frame(node, session)
+    pages = [kind(node) for kind in PAGES]
+    frame = Frame(node, session, pages)
 
     def show(answer: Callable[[], Response]) -> Callable[[Request], object]:
         async def endpoint(_request: Request) -> Response:
@@ -67,7 +68,6 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
 
         return endpoint
 
-    pages = [kind(node) for kind in PAGES]
     shown: dict[str, Callable[[], Response]] = {page.address: partial(frame.around, page) for page in pages}
     shown |= {"/state": frame.state, "/": partial(RedirectResponse, PAGES[0].address, status_code=303)}
     routes = [Route(address, show(answer), methods=["GET"]) for address, answer in shown.items()]
@@ -89,8 +89,8 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
 class Frame:
     """Templates and what all pages share. Titles come from a file that others wrote: all of it is escaped."""
 
-    def __init__(self, node: NodeHandle, session: Session) -> None:
-        self._node, self._session = node, session
+    def __init__(self, node: NodeHandle, session: Session, pages: Sequence[Page]) -> None:
+        self._node, self._session, self._pages = node, session, pages
         self._environment = Environment(
             loader=FileSystemLoader(_FOLDER / "templates"),
             autoescape=True,
@@ -115,7 +115,9 @@ class Frame:
 
     def around(self, page: Page) -> HTMLResponse:
         """Return a page in its frame."""
-        return self._filled(page.template, page.shown(), address=page.address, title=page.title, watch=page.watch)
+        alerts = [(other.address, other.title, other.alert()) for other in self._pages if other is not page]
+        shown = page.shown() | {"alerts": [alert for alert in alerts if alert[-1]]}
+        return self._filled(page.template, shown, address=page.address, title=page.title, watch=page.watch)
 
     def state(self) -> Response:
         """Return numbers that change when a page is out of date; the browser asks for them now and then."""
@@ -123,7 +125,7 @@ class Frame:
 
     def missing(self, code: int) -> HTMLResponse:
         """Return what is shown where there is no page."""
-        return self._filled("missing.html", {}, address="", title="Not here", watch="", code=code)
+        return self._filled("missing.html", {"alerts": []}, address="", title="Not here", watch="", code=code)
 
     def _filled(
         self, template: str, shown: dict[str, Any], *, address: str, title: str, watch: str, code: int = 200

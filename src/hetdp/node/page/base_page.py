@@ -44,6 +44,10 @@ class Page(ABC):
     def shown(self) -> dict[str, Any]:
         """Return what the template shows."""
 
+    def alert(self) -> str:
+        """Return what the other pages say as long as the owner should look at this one; "" for nothing."""
+        return ""
+
     def forms(self) -> dict[str, FormAction]:
         """Return what forms of the page do, by the last part of their address. Afterwards the page is shown again."""
         return {}

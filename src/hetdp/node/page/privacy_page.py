@@ -6,10 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import FULL_DIAL
+from hetdp.node.groups import group_name
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.base_page import Form, FormAction, Page, amount_in, whole_in
+from hetdp.node.page.groups_part import GroupsPart
+from hetdp.node.page.items_page import undo
 from hetdp.node.page.pictures import loss_chart, sketch_image
 from hetdp.node.page.session import Notice
 from hetdp.node.page.words import HUGE_LIMIT, certainty_words, updated_chance
@@ -24,6 +30,8 @@ _MOST_CURVES = 40
 _MOST_CHOICES = 2000
 #: With so few epochs left before its limit, an item is worth a word.
 _FEW_EPOCHS = 3
+#: Groups of a sketch that stand out so many standard deviations from chance are named, and so many at most.
+_STANDS_OUT, _MOST_CROWDED = 3.0, 5
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,7 +50,7 @@ class Disclosure:
     place: int
     title: str
     dial: int
-    bit: bool
+    bit: bool | None  # None where the catalogue did not have the item yet
     factor: float
     most: float
     most_lifetime: float
@@ -53,6 +61,16 @@ class Disclosure:
     beliefs: tuple[Belief, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Crowded:
+    """A group of which a sketch shows more ones than chance alone would: anybody can count them."""
+
+    name: str
+    ones: int
+    places: int
+    by_chance: float
+
+
 class PrivacyPage(Page):
     """What the page about privacy shows and does: but for the sketch and epsilon, for the owner's eyes."""
 
@@ -61,16 +79,26 @@ class PrivacyPage(Page):
     icon = '<path d="M12 3.5l7 2.6v5.2c0 4.4-2.9 7.6-7 9.2-4.1-1.6-7-4.8-7-9.2V6.1z"/><path d="M9 12l2.2 2.2L15.2 10"/>'
     template = "privacy.html"
     watch = "profile epoch"
+    anchors = dict.fromkeys(("group", "propose", "group-limit", "no-group-limit"), "group-limits") | {"choose": "told"}
 
     def __init__(self, node: NodeHandle) -> None:
         super().__init__(node)
         self._chosen: int | None = None
+        self._groups = GroupsPart(node)
 
     def shown(self) -> dict[str, Any]:
         """Return what the template shows."""
+        return self._groups.shown() | self._about_items()
+
+    def alert(self) -> str:
+        """Return what other pages say until the owner has looked at what the next sketch tells about groups."""
+        return self._groups.alert()
+
+    def _about_items(self) -> dict[str, Any]:
         store, network = self._node.store, self._node.network
         spent, profile = store.ledger.spent(), store.profile.items()
         newest, publications = store.publications.newest(), store.publications.all()
+        size = 0 if newest is None else newest.bits.size
         titles = {item.place: item.title for item in profile}
         removed = {place: store.catalogue.item(place).title for place in spent if place not in titles}
         choices = sorted((titles | removed).items(), key=lambda row: row[1].casefold())[:_MOST_CHOICES]
@@ -93,10 +121,12 @@ class PrivacyPage(Page):
             "exhausted": [item for item in profile if item.exhausted],
             "ending": self._ending(profile),
             "publications": publications,
+            "label": self._node.label().text,
             "newest": newest,
             "image": None if newest is None else sketch_image(newest.bits),
-            "by_chance": round(network.items * chance_of_one(network.epsilon, tuned_for=network.tuned_for)),
-            "catalogue": network.items,
+            "by_chance": round(size * chance_of_one(network.epsilon, tuned_for=network.tuned_for)),
+            "catalogue": size,
+            "crowded": [] if newest is None else self._crowded(newest.bits),
             "chart": chart,
             "most_curves": _MOST_CURVES,
             "titles": titles | removed,
@@ -109,10 +139,11 @@ class PrivacyPage(Page):
 
     def forms(self) -> dict[str, FormAction]:
         """Return what the forms do."""
-        return {
+        return self._groups.forms() | {
             "choose": self.choose,
             "limit": self.set_limit,
             "default-limit": self.set_default_limit,
+            "undo": lambda _form: undo(self._node),
         }
 
     def choose(self, form: Form) -> None:
@@ -147,16 +178,28 @@ class PrivacyPage(Page):
         left = most_steps(item.limit, epsilon) - lost  # below 0 if the limit was lowered below what is lost
         return max(0, left // item.dial)
 
+    def _crowded(self, bits: NDArray[np.bool_]) -> list[Crowded]:
+        """Return the groups that stand out in a sketch, most first. Public: everybody has sketch and catalogue."""
+        network = self._node.network
+        names, numbers = self._node.store.catalogue.groups()
+        numbers, rare = numbers[: bits.size], chance_of_one(network.epsilon, tuned_for=network.tuned_for)
+        places, ones = (np.bincount(numbers, weights=kind, minlength=len(names)) for kind in (None, bits))
+        beyond = (ones - places * rare) / np.sqrt(np.maximum(places, 1) * rare * (1 - rare))
+        return [
+            Crowded(group_name(names[group]), int(ones[group]), int(places[group]), float(places[group] * rare))
+            for group in np.argsort(-beyond, kind="stable")[:_MOST_CROWDED].tolist()
+            if beyond[group] > _STANDS_OUT
+        ]
+
     def _disclosure(self, place: int) -> Disclosure:
         store, epsilon = self._node.store, self._node.network.epsilon
         newest = store.publications.newest()
         assert newest is not None  # noqa: S101  (the caller has looked; epochs do not vanish)
-        dial, bit = newest.dials.get(place, 0), bool(newest.bits[place])
+        dial, bit = newest.dials.get(place, 0), bool(newest.bits[place]) if place < newest.bits.size else None
         weight = dial / FULL_DIAL
-        factor = odds_factor(epsilon, weight, bit, tuned_for=self._node.network.tuned_for)
+        factor = 1.0 if bit is None else odds_factor(epsilon, weight, bit, tuned_for=self._node.network.tuned_for)
         most = most_odds_factor(epsilon, weight)
-        charges = store.ledger.charges(place)
-        spent = math.fsum(loss for _, loss in charges)
+        epochs, spent = len(store.ledger.charges(place)), store.ledger.spent().get(place, 0.0)
         lifetime = math.exp(min(700.0, spent))  # losses add up, so odds multiply
         listed = store.profile.item(place)
         return Disclosure(
@@ -167,7 +210,7 @@ class PrivacyPage(Page):
             factor=factor,
             most=most,
             most_lifetime=lifetime,
-            epochs=len(charges),
+            epochs=epochs,
             spent=spent,
             limit=None if listed is None else listed.limit,
             left=None if listed is None or not listed.dial else self._epochs_left(listed),

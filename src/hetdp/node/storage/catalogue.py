@@ -62,6 +62,10 @@ class Catalogue:
         retired[[place for (place,) in rows]] = True
         return retired
 
+    def groups(self) -> tuple[list[str], NDArray[np.int32]]:
+        """Return the names of all groups, and the number of each item's group in that list."""
+        return json.loads(self._database.fact("group_names")), self._database.array("groups")
+
     def search(self, text: str, *, limit: int = 20, offset: int = 0) -> list[CatalogueItem]:
         """Return items in use whose title, id or group holds every word of a text: exact titles first."""
         where, patterns = _holds_every_word(text)

@@ -9,7 +9,6 @@ one item move every other bit: ten items at 1 and one at 0.1, scaled to 10 at ep
 4.92 instead of 0.30. `node.audits.group_dials` keeps that mistake as a mutant.
 """
 
-import json
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import FULL_DIAL
+from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit, most_steps
 
@@ -31,8 +31,8 @@ Dials = NDArray[np.uint8]
 class GroupLimits:
     """The limits that the owner has set, by the name of the group; private, like dials."""
 
-    def __init__(self, database: Database, ledger: LossLedger) -> None:
-        self._database, self._ledger = database, ledger
+    def __init__(self, database: Database, catalogue: Catalogue, ledger: LossLedger) -> None:
+        self._database, self._catalogue, self._ledger = database, catalogue, ledger
 
     def all(self) -> dict[str, float]:
         """Return the limit of each group that has one, in epsilon per sketch."""
@@ -40,10 +40,9 @@ class GroupLimits:
 
     def members(self, group: str) -> NDArray[np.bool_]:
         """Return which items of the catalogue are in a group; all are in `WHOLE_LIST`."""
-        numbers = self._database.array("groups")
+        names, numbers = self._catalogue.groups()
         if group == WHOLE_LIST:
             return np.ones(numbers.size, dtype=np.bool_)
-        names = json.loads(self._database.fact("group_names"))
         if group not in names:
             raise InvalidInput("group must be one of the catalogue's. Got another instead.")
         found: NDArray[np.bool_] = numbers == names.index(group)
@@ -56,9 +55,9 @@ class GroupLimits:
         that go down cannot break them.
         """
         most = most_steps(checked_limit(epsilon), self._ledger.epsilon)
-        dials, chosen = self._database.array("dials"), self.members(group)
-        places = np.flatnonzero(chosen & (dials != ABSENT))
-        before = dials[places].astype(np.int64)
+        standing = self._ledger.standing()
+        places = np.flatnonzero(self.members(group) & standing.listed & ~standing.retired)
+        before = standing.dials[places].astype(np.int64)
         after = _in_proportion(before, most)
         return {
             place: dial for place, old, dial in zip(places.tolist(), before, after.tolist(), strict=True) if dial < old
@@ -94,9 +93,9 @@ class GroupLimits:
         places = np.array(list(changes))
         before, after = _counting(dials), dials.copy()
         after[places] = list(changes.values())
-        wanted = _counting(after)
+        wanted, in_use = _counting(after), ~self._ledger.standing().retired
         for group, epsilon in limits.items():
-            here = self.members(group)
+            here = self.members(group) & in_use
             raised = here & (wanted > before)
             left = most_steps(epsilon, self._ledger.epsilon) - int(wanted[here & ~raised].sum())
             wanted[raised] = _shared(before[raised], wanted[raised], left)

@@ -45,7 +45,7 @@ class NodeStore:
         self.catalogue = Catalogue(self.database)
         self.ledger = LossLedger(self.database, self.catalogue)
         self.publications = Publications(self.database)
-        self.group_limits = GroupLimits(self.database, self.ledger)
+        self.group_limits = GroupLimits(self.database, self.catalogue, self.ledger)
         self.profile = OwnProfile(
             self.database, self.catalogue, self.ledger, self.publications, group_limits=self.group_limits
         )
