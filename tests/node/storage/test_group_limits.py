@@ -84,10 +84,10 @@ def test_what_comes_later_gets_what_is_left(store):
 def test_what_one_edit_adds_shares_what_is_left(store):
     store.profile.set_group_limit("tea", 2.0)
     assert set(store.profile.set_dials(dict.fromkeys(TEA[:4], 100)).values()) == {25}
-    assert store.profile.set_group("tea", 100) == 4
+    assert len(store.profile.set_group("tea", 100)) == 4
     assert set(dials(store).values()) == {25}
-    assert store.profile.set_group("tea", 10) == 4
-    assert store.profile.set_group(None, 100) == 4
+    assert len(store.profile.set_group("tea", 10)) == 4
+    assert len(store.profile.set_group(None, 100)) == 4
     assert total(store, TEA) == 2.0
 
 

@@ -1,5 +1,6 @@
 """My items: search, add, remove, turn dials, undo, by group and one line each; what waits for the next epoch."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,14 +138,16 @@ class ItemsPage(Page):
             return Notice("That item is no longer on your list.", bad=True)
         if before.dial == dial:
             return None
-        self._node.store.profile.set_dials({place: dial})
-        return Notice(f"{before.title}: {dial_name(dial).lower()} from the next epoch.", undo=True)
+        now = self._node.store.profile.set_dials({place: dial})
+        text = f"{before.title}: {dial_name(now[place]).lower()} from the next epoch{_held_back(now, dial)}."
+        return Notice(text, undo=True)
 
     def set_group(self, form: Form) -> Notice:
         """Turn the dials of all items of a group, as one step."""
         dial, group = whole_in(form, "dial"), form.get("group")
         chosen = self._node.store.profile.set_group(group, dial)
-        return Notice(f"{counted(chosen, 'item')} set: {dial_name(dial).lower()}.", undo=bool(chosen))
+        text = f"{counted(len(chosen), 'item')} set: {dial_name(dial).lower()}{_held_back(chosen, dial)}."
+        return Notice(text, undo=bool(chosen))
 
     def remove(self, form: Form) -> Notice:
         """Take an item off the list."""
@@ -174,13 +177,22 @@ def add_item(node: NodeHandle, place: int) -> Notice:
     title = node.store.catalogue.item(place).title
     if node.store.profile.item(place) is not None:
         return Notice(f"{title} is on your list already.")
-    node.store.profile.set_dials({place: FULL_DIAL})
-    return Notice(f"{title} is on your list.", undo=True)
+    now = node.store.profile.set_dials({place: FULL_DIAL})
+    return Notice(f"{title} is on your list{_held_back(now, FULL_DIAL)}.", undo=True)
 
 
 def undo(node: NodeHandle) -> Notice:
     """Take the last edit back."""
     return Notice("Taken back.") if node.store.profile.undo() else Notice("There is nothing to take back.")
+
+
+def _held_back(dials: Mapping[int, int], asked: int) -> str:
+    """Say where the limit of a group has left less than was asked for; "" where it has not."""
+    lower = sorted({dial for dial in dials.values() if dial < asked})
+    if not lower:
+        return ""
+    which = f"a dial of {lower[0]}" if lower[0] == lower[-1] else f"dials of {lower[0]} to {lower[-1]}"
+    return f", at {which}: the limit that you have set for the group leaves no more"
 
 
 def _change(item: Waiting) -> Change:

@@ -195,15 +195,14 @@ class OwnProfile:
             self._edit({place: dials[place] for place in fresh[:room]})
         return Added(frozenset(fresh[:room]), frozenset(dials).difference(fresh), frozenset(fresh[room:]))
 
-    def set_group(self, group: str | None, dial: int) -> int:
-        """Change the dials of what is on the list of one group, or of everything, as one step; return how many."""
+    def set_group(self, group: str | None, dial: int) -> dict[int, int]:
+        """Change the dials of what is on the list of a group, or of everything, as one step; return them as set."""
         _check_dial(dial)
         chosen = self._ledger.standing().listed
         if group is not None:
             chosen &= self._in_group(group)
         places = np.flatnonzero(chosen).tolist()
-        self._edit(dict.fromkeys(places, dial))
-        return len(places)
+        return self._edit(dict.fromkeys(places, dial))
 
     def set_group_limit(self, group: str, epsilon: float | None) -> dict[int, int]:
         """Limit what one sketch may tell about a group, or no longer; the dials that it lowers are part of the step.
