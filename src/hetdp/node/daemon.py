@@ -8,7 +8,7 @@ Worker, loop and page share one interpreter: what the owner does on the page can
 
 import dataclasses
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
@@ -26,6 +26,7 @@ from hetdp.node.protocol.who_counts import CrowdNews
 from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked
 from hetdp.node.storage.page_door import PageDoor
+from hetdp.node.twins import meet
 from hetdp.node.wire.transport import Arrived, Flooded, Lost, Transport
 from hetdp.sketching.copies import Name
 
@@ -170,13 +171,16 @@ class Daemon:
                 node.adopt(sketch)
         own = node.shelf.own
         if self._pending is None and (own is None or own.epoch < self._handle.network.epoch_at(now_s)):
-            self._pending, self._periods_left = worker.submit(self._publish), _SHOWN_AFTER
+            draw = partial(self._publish, node.own_key.take_found())
+            self._pending, self._periods_left = worker.submit(draw), _SHOWN_AFTER
 
     def _left_out(self) -> list[Name]:
         return self._handle.trust.left_out_of_learning()
 
-    def _publish(self) -> SignedSketch | None:
+    def _publish(self, met: Sequence[SignedSketch] = ()) -> SignedSketch | None:
+        """Draw if it is time to, unless what was met under the own key says that a copy of this node runs elsewhere."""
         handle = self._handle
+        meet(handle.store, met, now_s=handle.now())
         return publish(
             handle.store,
             identity=handle.identity,
@@ -206,6 +210,7 @@ class Daemon:
         )
         counted, number = node.crowd.take_news(), node.catalogue.number
         versions, forked_at = node.catalogue.take_news(), node.catalogue.forked_at
+        met = node.own_key.take_found()
         flooding, self._flooding = node.gate.hosts.take_flood() or self._flooding, None
 
         def save() -> list[CatalogueVersion]:
@@ -214,6 +219,7 @@ class Daemon:
                 self._handle.take_up(versions)
             if forked_at is not None:
                 store.note_fork(forked_at, now_s=now_s)
+            meet(store, met, now_s=now_s)
             keep_peers()
             self._note_flood(flooding, now_s)
             self._keep_crowd(*counted, now_s=now_s)

@@ -25,6 +25,7 @@ from hetdp.node.protocol.messages import (
     encode,
 )
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
+from hetdp.node.protocol.own_key import OwnKeyWatch
 from hetdp.node.protocol.pace import SLOWEST, Pace
 from hetdp.node.protocol.peer_view import PeerView
 from hetdp.node.protocol.refusal import Refused
@@ -117,6 +118,7 @@ class Node:
         self._network_id = network.id
         self._stream = stream
         self.shelf = SketchShelf(identity.key, most=settings.most_sketches, stream=stream)
+        self.own_key = OwnKeyWatch(identity.key, stream=stream)
         self.view = PeerView(
             identity.key,
             address,
@@ -394,6 +396,9 @@ class Node:
 
     def _keep(self, sketch: SignedSketch, now_s: float) -> bool:
         self.gate.check_sketch(sketch, size=self.catalogue.size_of(sketch.catalogue), now_s=now_s)
+        if sketch.key == self._identity.key:
+            self.own_key.look_at(sketch, shown=self.shelf.own)
+            return False
         kept, counted = self.shelf.keep(sketch), self.crowd.count(sketch)
         return kept or counted
 
@@ -404,12 +409,10 @@ class Node:
         return tuple(shortened(one, network=self.network, size=size) for one, size in sizes if size is not None)
 
     def _lacking(self, have: tuple[Slip, ...], now_s: float) -> tuple[bytes, ...]:
-        return self.shelf.lacking(
-            have[: self.network.inventory_size],
-            epochs=self.gate.epochs(now_s),
-            count=self.network.sketches_per_message,
-            also=self.crowd.wants,
-        )
+        have, epochs = have[: self.network.inventory_size], self.gate.epochs(now_s)
+        own = self.own_key.wants(have, epochs=epochs)
+        room = self.network.sketches_per_message - len(own)
+        return (*own, *self.shelf.lacking(have, epochs=epochs, count=room, also=self.crowd.wants))
 
     def _encode(self, message: Message) -> bytes:
         raw = encode(self._network_id, message)

@@ -61,6 +61,14 @@ class Publications:
         """Return whether an epoch must not be drawn, or not again: by this node, or by one that it is a copy of."""
         return self._database.one("SELECT 1 FROM drawn WHERE epoch = ?", epoch) is not None
 
+    def of_epoch(self, epoch: int) -> SignedSketch | None:
+        """Return the own sketch of an epoch; None if there is none that can be read."""
+        raw = self._database.one("SELECT sketch FROM publications WHERE epoch = ?", epoch)
+        try:
+            return None if raw is None else _decoder.decode(raw)
+        except (msgspec.MsgspecError, TypeError):  # the file is damaged
+            return None
+
     def all(self) -> list[Publication]:
         """Return when sketches were published, oldest first."""
         rows = self._database.rows("SELECT epoch, published_s, ones FROM publications ORDER BY epoch")
