@@ -5,10 +5,13 @@ import numpy as np
 import pytest
 from swarm import a_network, identity_of
 
+from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.handle import NodeHandle
 from hetdp.node.happenings import happening
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.publication import publish
+from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.store import NodeStore
 from hetdp.node.twins import meet
 from hetdp.profiles.reading.catalogues import CatalogueItem
@@ -89,3 +92,14 @@ def test_a_damaged_record_of_an_own_sketch_counts_as_none(store):
         store.database.execute("UPDATE publications SET sketch = ? WHERE epoch = 1", msgspec.msgpack.encode(3))
     assert store.publications.of_epoch(1) is None
     assert meet(store, [whole], now_s=1.0), "it cannot be told from another's: rather pay twice"
+
+
+def test_a_stopped_node_goes_on_only_if_its_owner_says_that_the_copy_is_gone(store, tmp_path):
+    meet(store, [drawn_elsewhere(5)], now_s=1.0)
+    handle = NodeHandle(tmp_path, NETWORK, NodeSettings(), WHO, store)
+    with pytest.raises(InvalidInput, match="give --copy-is-gone"):
+        handle.resume()
+    assert store.mode.get() == "stopped"
+    assert handle.resume(copy_is_gone=True)
+    assert store.mode.get() == "open"
+    assert draw(store, 6).epoch == 6

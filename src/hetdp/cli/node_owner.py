@@ -108,20 +108,25 @@ def pause(*, folder: Path, voice: Voice) -> None:
 
 @click.command(short_help="Draw sketches again.")
 @folder_option
+@click.option("--copy-is-gone", is_flag=True, help="The copy that this node has met is stopped for good.")
 @output_options
-def resume(*, folder: Path, voice: Voice) -> None:
-    """Draw a sketch in every epoch again, after `hetdp node pause`. Others can see that a new one comes."""
-    _switched(folder, voice, to="open", already="The node was not paused.")
+def resume(*, folder: Path, copy_is_gone: bool, voice: Voice) -> None:
+    """Draw a sketch in every epoch again, after `hetdp node pause`. Others can see that a new one comes.
+
+    A node that has met a sketch under its own key stops by itself, and goes on only with --copy-is-gone: while a copy
+    runs, both spend, and neither knows of the other. Should it still run, the node stops again.
+    """
+    _switched(folder, voice, to="open", already="The node was not paused.", copy_is_gone=copy_is_gone)
 
 
-def _switched(folder: Path, voice: Voice, *, to: str, already: str) -> None:
+def _switched(folder: Path, voice: Voice, *, to: str, already: str, copy_is_gone: bool = False) -> None:
     handle = _opened(folder)
     try:
         if voice.dry_run:
             voice.note("--dry-run: nothing was changed.")
             changed = False
         else:
-            changed = handle.pause() if to == "paused" else handle.resume()
+            changed = handle.pause() if to == "paused" else handle.resume(copy_is_gone=copy_is_gone)
             if not changed:
                 voice.note(already)
         mode, epochs = handle.mode(), handle.settings.keep_epochs

@@ -39,6 +39,12 @@ from hetdp.node.storage.store import NodeStore
 
 _NOT_PAUSED = "a node must be open to be paused. Got one that is {mode} instead: it draws no sketch anyway."
 _NOT_RESUMED = "a node must be paused to be resumed. Got one that is {mode} instead."
+_COPY_MAY_RUN = (
+    "a copy of a node must be gone before the node goes on. Got one that is {mode} instead, because it has met its own "
+    "key elsewhere: both would spend, and neither would know of the other. Stop the copy for good, then give "
+    "--copy-is-gone. If you know of none, somebody has your key: make a new node with `hetdp node init`, and `hetdp "
+    "node move --to` it."
+)
 EVERYBODY = "everybody together, whatever else they know"
 
 __all__ = ["EpochClock", "NodeHandle", "Status", "how_to_be_invited"]
@@ -189,10 +195,16 @@ class NodeHandle:
                 self.store.events.note("paused", now_s=self.now())
         return changed
 
-    def resume(self) -> bool:
-        """Draw sketches again after `pause`; False if it does so already."""
+    def resume(self, *, copy_is_gone: bool = False) -> bool:
+        """Draw sketches again after `pause`; False if it does so already.
+
+        A node that has met its own key elsewhere goes on only if its owner says that the copy is gone.
+        """
         with self.store.database.transaction(durable=True):
-            changed = self.store.mode.change("open", of=("paused",), otherwise=_NOT_RESUMED)
+            stopped = self.store.mode.get() == "stopped"
+            modes: tuple[Mode, ...] = ("paused", "stopped") if copy_is_gone else ("paused",)
+            words = _COPY_MAY_RUN if stopped else _NOT_RESUMED
+            changed = self.store.mode.change("open", of=modes, otherwise=words)
             if changed:
                 self.store.events.note("resumed", now_s=self.now())
         return changed

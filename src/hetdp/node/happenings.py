@@ -39,7 +39,7 @@ HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
         f"A sketch of epoch {detail['epoch']} came by that is signed with this node's own key, and that this node has "
         "not drawn: a copy of it runs elsewhere, or somebody has its key. Every item has paid for "
         f"{detail['charged']:,} more at full weight, and this node publishes no more. Stop the copy; then `hetdp node "
-        "resume` goes on."
+        "resume --copy-is-gone` goes on."
     ),
     "repaired": lambda _detail: (
         "The losses on record were not the sum of what was published: the file was damaged, or changed by hand. Of the "
