@@ -170,7 +170,7 @@ def test_pages_fit_the_screen_in_light_and_dark(chromium, node, scheme, width):
     with served(node) as address, opened(chromium, address, viewport=size, color_scheme=scheme) as tab:
         shades = set()
         open_all(tab)
-        for path in ("items", "privacy", "neighbours", "network"):
+        for path in ("items", "privacy", "neighbours", "network", "data", "leave"):
             tab.page.goto(f"{tab.origin}/{path}")
             assert tab.page.evaluate("document.documentElement.scrollWidth") <= width, path
             shades.add(tab.page.evaluate("getComputedStyle(document.body).backgroundColor"))
@@ -204,6 +204,68 @@ def test_forms_work_without_javascript(chromium, node):
         page.locator("#choose").select_option(label="Northern tea")
         page.locator("#told button", has_text="Show").click()
         page.get_by_text("no influence at all").wait_for()
+        tab.check()
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_a_file_is_brought_in_and_a_copy_taken_out(chromium, node, script, tmp_path):
+    with served(node) as address, opened(chromium, address, java_script_enabled=script) as tab:
+        page = tab.page
+        page.get_by_role("link", name="Bring it in").click()
+        assert page.url == f"{tab.origin}/data#bring"
+        page.locator("#file").set_input_files(
+            {"name": "liked.txt", "mimeType": "text/plain", "buffer": "Amber jazz\nTänze\n".encode()}
+        )
+        page.locator("#import").click()
+        page.locator("#result").wait_for()
+        assert node.dials[46] == 100
+        assert "1 is not in the catalogue and is kept for later." in page.locator("#result").inner_text()
+        page.locator("#unknown summary").click()
+        assert page.locator("#unknown li").inner_text() == "Tänze"
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Your list as a table").click()
+        download.value.save_as(tmp_path / "list.csv")
+        assert "Amber jazz" in (tmp_path / "list.csv").read_text()
+        assert "liked" not in page.url
+        page.locator("#undo-message").click()
+        wait_until(tab, lambda: 46 not in node.dials)
+        tab.check()
+
+
+def test_what_is_being_pasted_is_not_lost_when_the_node_has_news(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        tab.page.goto(f"{tab.origin}/data")
+        tab.page.locator("#text").fill("Amber jazz")
+        tab.page.locator("#kind").focus()
+        node.hear_of_strangers(3)
+        tab.page.wait_for_timeout(4000)
+        assert tab.page.locator("#text").input_value() == "Amber jazz"
+        tab.check()
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_leaving_ends_with_a_last_page(chromium, node, script):
+    with served(node) as address, opened(chromium, address, java_script_enabled=script) as tab:
+        page = tab.page
+        page.goto(f"{tab.origin}/leave")
+        page.locator("#leave").click()
+        assert node.mode() == "open", "the browser asks for the tick"
+        page.locator("#sure").check()
+        page.locator("#leave").click()
+        page.get_by_text("Your node has left the network and stops now").wait_for()
+        assert node.mode() == "closed"
+        page.wait_for_timeout(4000)
+        assert "does not answer" not in page.locator("body").inner_text(), "nobody is asked any more"
+
+
+def test_a_neighbour_is_hidden(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        page, first = tab.page, node.neighbors()[0]
+        page.goto(f"{tab.origin}/neighbours")
+        page.get_by_role("button", name=f"Hide {first.name}").click()
+        page.locator("#hidden summary").click()
+        page.get_by_role("button", name=f"Show {first.name} again").click()
+        page.get_by_role("button", name=f"Hide {first.name}").wait_for()
         tab.check()
 
 

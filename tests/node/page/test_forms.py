@@ -3,7 +3,7 @@
 import pytest
 
 from hetdp.core.errors import InvalidInput
-from hetdp.node.page.base_page import amount_in, text_in, whole_in
+from hetdp.node.page.base_page import amount_in, bytes_in, text_in, whole_in
 
 
 def test_fields_are_read():
@@ -23,3 +23,9 @@ def test_what_is_no_place_is_refused(text):
 def test_what_is_no_amount_is_refused(text):
     with pytest.raises(InvalidInput, match="limit must be a number"):
         amount_in({"limit": text}, "limit")
+
+
+def test_a_file_comes_out_as_it_went_in():
+    raw = bytes(range(256))
+    assert bytes_in({"file": raw.decode(errors="surrogateescape")}, "file") == raw
+    assert bytes_in({}, "file") == b""

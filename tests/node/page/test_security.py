@@ -168,6 +168,15 @@ def test_a_plain_form_of_this_page_is_taken_although_its_origin_is_hidden(page):
     assert page.node.dials == {3: 100}
 
 
+@pytest.mark.parametrize(("origin", "token"), [("http://evil.example", True), (BASE, False)])
+def test_a_file_is_taken_from_this_page_only(page, origin, token):
+    page.enter()
+    fields = {"form_token": page.session.form_token if token else "guess"}
+    file = {"file": ("list.csv", b"item\ni3\n", "text/csv")}
+    assert page.client.post("/data/import", data=fields, files=file, headers={"Origin": origin}).status_code == 403
+    assert page.node.dials == {}
+
+
 @pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize("token", [None, "", "guess"])
 def test_forms_need_their_token(page, path, token):
@@ -209,7 +218,23 @@ def test_other_sites_cannot_fetch_parts_of_the_page(page, site):
     [
         (b'{"place": 3}', "application/json", 415),
         (b"place=3", "text/plain", 415),
-        (b"place=3", "multipart/form-data; boundary=x", 415),
+        (b"place=3", "multipart/form-data; boundary=x", 400),
+        (b"--x\r\n\r\n3\r\n--x--", "multipart/form-data; boundary=x", 400),
+        (b'--x\r\nContent-Disposition: form-data; name="a"\r\n--x--', "multipart/form-data; boundary=x", 400),
+        (b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n3\r\n', "multipart/form-data; boundary=x", 400),
+        (
+            b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\xff\r\n--x--',
+            "multipart/form-data; boundary=x",
+            400,
+        ),
+        (b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n3\r\n--x--', "multipart/form-data", 400),
+        (
+            b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n3\r\n' * 60 + b"--x--",
+            "multipart/form-data; boundary=x",
+            400,
+        ),
+        (b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n3\r\n--x--', "multipart/form-data; boundary=x", 403),
+        (b"3" * (16 * 2**20 + 1), "multipart/form-data; boundary=x", 413),
         (b"place=" + b"3" * 70_000, "application/x-www-form-urlencoded", 413),
         (b"a=1&" * 60, "application/x-www-form-urlencoded", 400),
         (b"place=%ff\xff", "application/x-www-form-urlencoded", 400),

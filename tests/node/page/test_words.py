@@ -90,30 +90,42 @@ def test_the_best_of_many_strangers_may_be_chance():
     """3 ones of 3 at epsilon 3 among 5, 400 and 2000 strangers; the normal tail would call all of them sure."""
     by_chance = [best_by_chance(binomial_tail(3, 3, chance_of_one(3)), count) for count in (5, 400, 2000)]
     assert [words.chance_words(one) for one in by_chance] == [
-        "hardly by chance",
-        "probably not by chance",
+        "clearly like you",
+        "probably like you",
         "may be chance",
     ]
 
 
 def test_chances_in_words():
     found = [words.chance_words(by_chance) for by_chance in (1e-9, 0.01, 0.2)]
-    assert found == ["hardly by chance", "probably not by chance", "may be chance"]
+    assert found == ["clearly like you", "probably like you", "may be chance"]
 
 
 def test_votes_are_told_as_people_would():
-    assert words.votes_words(2, 2) == "Both of your neighbours seem to have it"
-    assert words.votes_words(5, 5) == "All 5 of your neighbours seem to have it"
-    assert words.votes_words(3, 3).startswith("All 3 of your neighbours seem")
-    assert words.votes_words(1, 6) == "One of your 6 neighbours seems to have it"
-    assert words.votes_words(2, 6) == "A few of your neighbours seem to have it, about 2 of 6"
-    assert words.votes_words(4, 6) == "Several of your neighbours seem to have it, about 4 of 6"
-    assert words.votes_words(1, 1) == "Your one neighbour seems to have it"
+    sure, likely = 1e-9, 0.01
+    assert words.votes_words(2, 2, 2, sure) == "Both people like you seem to have it"
+    assert words.votes_words(5, 5, 5, sure) == "All 5 people like you seem to have it"
+    assert words.votes_words(1, 2, 6, likely) == "About 1 of 6 people like you seems to have it, probably not by chance"
+    assert words.votes_words(4, 4, 6, sure) == "About 4 of 6 people like you seem to have it"
+    assert words.votes_words(1, 1, 1, sure) == "The one person like you seems to have it"
+
+
+def test_a_vote_that_may_be_chance_does_not_claim_that_anybody_has_it():
+    """It said "All 3 of your neighbours seem to have it; may be chance"."""
+    assert words.votes_words(3, 3, 3, 0.2) == (
+        "It shows in 3 of 3 blurred sketches of people like you: too little to tell it from chance"
+    )
+    assert words.votes_words(1, 1, 1, 0.2) == (
+        "It shows in the blurred sketch of the one person like you: too little to tell it from chance"
+    )
     for asked in range(1, 12):
         for about in range(1, asked + 1):
-            text = words.votes_words(about, asked)
-            assert f"{about} of {about}" not in text
-            assert ("seems" in text) == (about == 1)
+            assert "seem" not in words.votes_words(about, about, asked, 0.2)
+
+
+def test_what_epsilon_means_is_true():
+    assert f"at most {words.factor_words(most_odds_factor(Fraction(1), 1.0))}" in words.EPSILON_WORDS
+    assert f"ε 3 at most {words.factor_words(most_odds_factor(Fraction(3), 1.0))}" in words.EPSILON_WORDS
 
 
 @pytest.mark.parametrize(

@@ -23,17 +23,20 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.words import byte_size, counted, duration, short_number
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page import words
-from hetdp.node.page.base_page import Form, FormAction, Page
+from hetdp.node.page.base_page import Download, Form, FormAction, Page
+from hetdp.node.page.data_page import DataPage
 from hetdp.node.page.items_page import ItemsPage
+from hetdp.node.page.leave_page import LeavePage
 from hetdp.node.page.neighbors_page import NeighborsPage
 from hetdp.node.page.network_page import NetworkPage
+from hetdp.node.page.notices import needs_owner
 from hetdp.node.page.owner_guard import FORM
 from hetdp.node.page.privacy_page import PrivacyPage
 from hetdp.node.page.session import Notice, Session
 
 __all__ = ["PAGES", "make_application"]
 
-PAGES: tuple[type[Page], ...] = (ItemsPage, PrivacyPage, NeighborsPage, NetworkPage)
+PAGES: tuple[type[Page], ...] = (ItemsPage, PrivacyPage, NeighborsPage, NetworkPage, DataPage, LeavePage)
 
 _FOLDER = Path(__file__).parent
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -62,6 +65,8 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
 
         async def endpoint(request: Request) -> Response:
             notice = await asyncio.get_running_loop().run_in_executor(worker, work, request.scope[FORM])
+            if node.stopping.is_set():  # the owner has left: the next request would find nobody
+                return await asyncio.get_running_loop().run_in_executor(worker, frame.goodbye)
             if notice is not None:
                 session.notice = notice
             return RedirectResponse(then, status_code=303)
@@ -75,6 +80,11 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
         Route(f"{page.address}/{name}", act(action, _after(page, name)), methods=["POST"])
         for page in pages
         for name, action in page.forms().items()
+    ]
+    routes += [
+        Route(f"{page.address}/{name}", show(partial(_kept, make, name)), methods=["GET"])
+        for page in pages
+        for name, make in page.downloads().items()
     ]
     static = sorted((_FOLDER / "static").iterdir())
     routes += [Route(f"/static/{path.name}", _static(path), methods=["GET"]) for path in static]
@@ -127,6 +137,10 @@ class Frame:
         """Return what is shown where there is no page."""
         return self._filled("missing.html", {"alerts": []}, address="", title="Not here", watch="", code=code)
 
+    def goodbye(self) -> HTMLResponse:
+        """Return the last page of a node that stops."""
+        return self._filled("goodbye.html", {"alerts": []}, address="", title="Goodbye", watch="gone")
+
     def _filled(
         self, template: str, shown: dict[str, Any], *, address: str, title: str, watch: str, code: int = 200
     ) -> HTMLResponse:
@@ -136,7 +150,7 @@ class Frame:
             **shown,
             address=address,
             page_title=title,
-            pages=PAGES,
+            pages=[page for page in PAGES if page.in_menu],
             watch=watch,
             state=self._state(),
             name=self._node.name,
@@ -148,6 +162,7 @@ class Frame:
             next_moment=words.moment_words(clock.ends_s, clock.now_s),
             moment=lambda moment_s: words.moment_words(moment_s, clock.now_s),
             form_token=self._session.form_token,
+            notices=needs_owner(self._node),
             message=self._session.take_notice(),
         )
         return HTMLResponse(html, status_code=code)
@@ -157,7 +172,11 @@ class Frame:
         return {
             "profile": store.profile.version(),
             "epoch": [clock.epoch, clock.published_epoch],
-            "network": [store.peers.sketch_count(), store.peers.traffic().exchanges],
+            "network": [
+                store.peers.sketch_count(),
+                store.peers.traffic().exchanges,
+                *(event.time_s for event in store.events.all(1)),
+            ],
         }
 
 
@@ -165,6 +184,13 @@ def _after(page: Page, form: str) -> str:
     """Return where to go after a form."""
     anchor = page.anchors.get(form, "")
     return f"{page.address}#{anchor}" if anchor else page.address
+
+
+def _kept(make: Callable[[], Download], name: str) -> Response:
+    """Return a file for the browser to save, not to show."""
+    made = make()
+    headers = {"Content-Disposition": f'attachment; filename="hetdp-{name}"'}
+    return Response(made.content, media_type=made.media_type, headers=headers)
 
 
 def _static(path: Path) -> Callable[[Request], object]:

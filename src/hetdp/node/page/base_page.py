@@ -6,13 +6,14 @@ A page is a subclass in a file of its own, a template, and a line in `applicatio
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.session import Notice
 
-__all__ = ["Form", "FormAction", "Page", "amount_in", "text_in", "whole_in"]
+__all__ = ["Download", "Form", "FormAction", "Page", "amount_in", "bytes_in", "text_in", "whole_in"]
 
 #: The fields of a form, as they were sent.
 Form = Mapping[str, str]
@@ -20,6 +21,14 @@ Form = Mapping[str, str]
 FormAction = Callable[[Form], Notice | None]
 
 _LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Download:
+    """A file for the owner to keep. Private, so `repr` shows nothing."""
+
+    content: bytes
+    media_type: str
 
 
 class Page(ABC):
@@ -33,6 +42,7 @@ class Page(ABC):
     title: ClassVar[str]
     icon: ClassVar[str]  # the inside of an SVG, 24 x 24
     template: ClassVar[str]
+    in_menu: ClassVar[bool] = True
     watch: ClassVar[str]  # names in the answer of /state whose change makes the page out of date
     #: Form -> the part of the page to look at afterwards. Fixed names: addresses say nothing about what was chosen.
     anchors: ClassVar[Mapping[str, str]] = {}
@@ -50,6 +60,10 @@ class Page(ABC):
 
     def forms(self) -> dict[str, FormAction]:
         """Return what forms of the page do, by the last part of their address. Afterwards the page is shown again."""
+        return {}
+
+    def downloads(self) -> dict[str, Callable[[], Download]]:
+        """Return the files that can be kept, by name, which is the last part of their address."""
         return {}
 
 
@@ -78,3 +92,8 @@ def amount_in(form: Form, name: str) -> float | None:
 def text_in(form: Form, name: str) -> str:
     """Return a field as a text of bounded length, without surplus blanks."""
     return " ".join(form.get(name, "").split())[:_LONGEST]
+
+
+def bytes_in(form: Form, name: str) -> bytes:
+    """Return what a file held, or a text as UTF-8; nothing if there is none."""
+    return form.get(name, "").encode(errors="surrogateescape")

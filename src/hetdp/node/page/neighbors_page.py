@@ -5,7 +5,7 @@ from typing import Any
 
 from hetdp.node.learning import ENOUGH
 from hetdp.node.neighbors import Neighbor
-from hetdp.node.page.base_page import Form, FormAction, Page, whole_in
+from hetdp.node.page.base_page import Form, FormAction, Page, text_in, whole_in
 from hetdp.node.page.items_page import add_item, undo
 from hetdp.node.page.pictures import Face, Interval, face, interval
 from hetdp.node.page.session import Notice
@@ -55,14 +55,20 @@ class NeighborsPage(Page):
     def shown(self) -> dict[str, Any]:
         """Return what the template shows."""
         store = self._node.store
-        counting = store.profile.counts().counting
+        counts = store.profile.counts()
+        counting = counts.counting
         findings = self._node.findings()
-        people, found = findings.neighbors, findings.recommendations
+        found = findings.recommendations
+        persons = [person for one in findings.neighbors if (person := _person(one, counting)).middle > 0]
         sure = [one for one in found if one.vote is None or one.vote.by_chance < RARE]
         weak = [one for one in found if one.vote is not None and one.vote.by_chance >= RARE]
         dismissed = sorted(store.profile.dismissed())
         return {
-            "people": [person for one in people if (person := _person(one, counting)).middle > 0],
+            "people": [person for person in persons if person.neighbor.by_chance < RARE],
+            "strangers": [person for person in persons if person.neighbor.by_chance >= RARE],
+            "hidden_people": self._node.hidden(),
+            "size": counts.size,
+            "exhausted": counts.exhausted,
             "advice": [_advice(one) for one in sure],
             "weak": [_advice(one) for one in weak[:_MOST_WEAK]],
             "crowd": findings.crowd,
@@ -82,6 +88,8 @@ class NeighborsPage(Page):
             "add": self.add,
             "dismiss": self.dismiss,
             "undismiss": self.undismiss,
+            "hide": self.hide,
+            "unhide": self.unhide,
             "undo": self.undo,
         }
 
@@ -103,6 +111,16 @@ class NeighborsPage(Page):
         self._node.store.profile.undismiss(place)
         return Notice(f"{title} may be recommended again.")
 
+    def hide(self, form: Form) -> Notice:
+        """Do not show somebody, nor ask them, at home."""
+        self._node.hide(text_in(form, "key"))
+        return Notice("Hidden, on this machine only: nobody can notice. They are listed at the end of the page.")
+
+    def unhide(self, form: Form) -> Notice:
+        """Show somebody again."""
+        self._node.unhide(text_in(form, "key"))
+        return Notice("Shown again.")
+
     def undo(self, _form: Form) -> Notice:
         """Take the last edit of the list back."""
         return undo(self._node)
@@ -113,7 +131,7 @@ def _advice(found: Recommendation) -> Advice:
     if vote is None:
         return Advice(found, because_words([item.title for item in found.because]))
     about = max(1, min(round(vote.votes), vote.voters))
-    return Advice(found, f"{votes_words(about, vote.asked)}; {chance_words(vote.by_chance)}")
+    return Advice(found, votes_words(about, vote.voters, vote.asked, vote.by_chance))
 
 
 def _person(found: Neighbor, counting: int) -> Person:

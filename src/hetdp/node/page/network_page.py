@@ -1,8 +1,9 @@
-"""Network: the epoch clock, peers known, sketches held, traffic."""
+"""Network: the epoch clock, what happened, peers reached, sketches held, traffic."""
 
 from itertools import pairwise
 from typing import Any
 
+from hetdp.node.happenings import happening
 from hetdp.node.page.base_page import Page
 from hetdp.node.page.pictures import curve_path, face
 from hetdp.node.protocol.network import sketch_bytes
@@ -10,7 +11,9 @@ from hetdp.node.storage.folder import NETWORK
 
 __all__ = ["NetworkPage"]
 
-_MOST_PEERS = 30
+_MOST_PEERS = 12
+_MOST_EVENTS = 50
+_WEEK_S = 7 * 24 * 3600
 
 
 class NetworkPage(Page):
@@ -31,7 +34,7 @@ class NetworkPage(Page):
         history = store.peers.traffic_history()
         steps = [(later[1] - earlier[1], later[2] - earlier[2]) for earlier, later in pairwise(history)]
         top = max((max(step) for step in steps), default=0)
-        peers = store.peers.known()
+        peers, events = store.peers.known(), store.events.all(_MOST_EVENTS)
         return {
             "status": status,
             "own_face": face(status.key_hex),
@@ -46,5 +49,15 @@ class NetworkPage(Page):
             "sent_path": curve_path([max(0, sent) for sent, _ in steps], top=top),
             "received_path": curve_path([max(0, received) for _, received in steps], top=top, filled=True),
             "top": top,
+            "per_week": _per_week(history),
+            "events": [(event.time_s, happening(event)) for event in events],
             "since_s": history[0][0] if history else None,
         }
+
+
+def _per_week(history: list[tuple[float, int, int]]) -> int | None:
+    """Return how many bytes a week takes at the pace of the last exchanges; None before there are two."""
+    if len(history) < 2 or history[-1][0] <= history[0][0]:  # noqa: PLR2004  (a pace needs two moments)
+        return None
+    (first_s, *before), (last_s, *after) = history[0], history[-1]
+    return max(0, round((sum(after) - sum(before)) / (last_s - first_s) * _WEEK_S))

@@ -5,6 +5,7 @@ with a name that resolves to 127.0.0.1 it could even read the answers. Hence eac
 """
 
 import logging
+import re
 import traceback
 from collections.abc import Collection
 from urllib.parse import parse_qsl
@@ -22,8 +23,12 @@ _log = logging.getLogger(__name__)
 #: Key of the request's scope under which the fields of a checked form lie.
 FORM = "hetdp.form"
 _LARGEST_FORM = 64 * 1024
+#: A form with a file, such as a list of 100,000 items.
+_LARGEST_UPLOAD = 16 * 2**20
 _MOST_FIELDS = 50
-_FORM_TYPE = "application/x-www-form-urlencoded"
+_FORM_TYPE, _UPLOAD_TYPE = "application/x-www-form-urlencoded", "multipart/form-data"
+_BOUNDARY = re.compile(r'boundary="?([^";\s]{1,200})"?')
+_FIELD = re.compile(rb'\r\ncontent-disposition: form-data; name="([^"\r\n]*)"(; filename=)?', re.IGNORECASE)
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -180,8 +185,11 @@ def _token_in(scope: Scope) -> str | None:
 
 async def _read_form(headers: Headers, receive: Receive) -> dict[str, str]:
     """Return the fields of a form of bounded size."""
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
+    kind = headers.get("content-type", "")
+    name = kind.partition(";")[0].strip().lower()
+    if name not in {_FORM_TYPE, _UPLOAD_TYPE}:
         raise Refusal(415, "Not a form", "This page takes its own forms only. Nothing was done.")
+    largest = _LARGEST_UPLOAD if name == _UPLOAD_TYPE else _LARGEST_FORM
     body = bytearray()
     more = True
     while more:
@@ -190,10 +198,31 @@ async def _read_form(headers: Headers, receive: Receive) -> dict[str, str]:
             raise Refusal(400, "Broken off", "The form did not arrive. Nothing was done.")
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > _LARGEST_FORM:
+        if len(body) > largest:
             raise Refusal(413, "Too long", "The form is too long. Nothing was done.")
     try:
+        if name == _UPLOAD_TYPE:
+            return _uploaded(bytes(body), kind)
         fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
     except ValueError:
         raise Refusal(400, "Not a form", "The form cannot be read. Nothing was done.") from None
     return dict(fields)
+
+
+def _uploaded(body: bytes, kind: str) -> dict[str, str]:
+    """Return the fields of a form with files, as browsers write it (RFC 7578).
+
+    Bytes of a file that are no UTF-8 are kept as surrogates, so that `bytes_in` gives back what was sent.
+    """
+    boundary = _BOUNDARY.search(kind)
+    first, *parts, last = (b"\r\n" + body).split(b"\r\n--" + (boundary[1] if boundary else "").encode())
+    if boundary is None or first or not last.startswith(b"--") or len(parts) > _MOST_FIELDS:
+        raise ValueError
+    fields = {}
+    for part in parts:
+        head, blank, content = part.partition(b"\r\n\r\n")
+        named = _FIELD.search(head)
+        if named is None or not blank:
+            raise ValueError
+        fields[named[1].decode()] = content.decode(errors="surrogateescape" if named[2] else "strict")
+    return fields

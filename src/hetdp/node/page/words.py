@@ -105,22 +105,31 @@ def certainty_words(limit: float) -> str:
 
 
 def chance_words(by_chance: float) -> str:
-    """Say whether something may be chance, from how likely the best of all candidates does as well by chance alone."""
+    """Say how sure a likeness is, from how likely the best of all candidates does as well by chance alone."""
     if by_chance < RARE / 50.0:
-        return "hardly by chance"
-    return "probably not by chance" if by_chance < RARE else "may be chance"
+        return "clearly like you"
+    return "probably like you" if by_chance < RARE else "may be chance"
 
 
-def votes_words(about: int, asked: int) -> str:
-    """Say how many of the neighbours who were asked seem to have an item."""
-    if asked == 1:
-        return "Your one neighbour seems to have it"
+def votes_words(about: int, voters: int, asked: int, by_chance: float) -> str:
+    """Say how many of the people like the owner seem to have an item, and what that is worth.
+
+    Where it may be chance, it says in how many blurred sketches the item shows, and that this is too little to tell.
+    """
+    if by_chance >= RARE:
+        where = (
+            "in the blurred sketch of the one person like you"
+            if asked == 1
+            else f"in {voters} of {asked} blurred sketches of people like you"
+        )
+        return f"It shows {where}: too little to tell it from chance"
     if about >= asked:
-        return f"{'Both' if asked == 2 else f'All {asked}'} of your neighbours seem to have it"  # noqa: PLR2004  (a pair)
-    if about == 1:
-        return f"One of your {asked} neighbours seems to have it"
-    few = "A few" if about == 2 else "Several"  # noqa: PLR2004  (a pair)
-    return f"{few} of your neighbours seem to have it, about {about} of {asked}"
+        who = {1: "The one person like you seems", 2: "Both people like you seem"}.get(
+            asked, f"All {asked} people like you seem"
+        )
+    else:
+        who = f"About {about} of {asked} people like you {'seems' if about == 1 else 'seem'}"
+    return f"{who} to have it" + ("" if by_chance < RARE / 50.0 else ", probably not by chance")
 
 
 def because_words(titles: Sequence[str]) -> str:

@@ -95,6 +95,7 @@
     const message = next.getElementById("status").childNodes;
     if (announce || message.length) say(...message);
     document.body.dataset.state = next.body.dataset.state;
+    document.body.dataset.watch = next.body.dataset.watch;
     dress();
     restore(before);
   }
@@ -141,8 +142,9 @@
   function send(form, submitter) {
     clearTimeout(waiting);
     waiting = null;
-    const fields = new URLSearchParams(new FormData(form, submitter));
-    return load(form.getAttribute("action"), { method: "POST", body: fields }, { announce: !form.matches("[data-live]") });
+    const fields = new FormData(form, submitter);
+    const body = form.enctype === "multipart/form-data" ? fields : new URLSearchParams(fields);
+    return load(form.getAttribute("action"), { method: "POST", body }, { announce: !form.matches("[data-live]") });
   }
 
   function soon(form) {
@@ -210,14 +212,14 @@
 
   const busy = () => {
     const focused = document.activeElement;
-    return pressed || waiting !== null || underway > 0 || (focused !== null && focused.matches("select, input[type=number]"));
+    return pressed || waiting !== null || underway > 0 || (focused !== null && focused.matches("select, textarea, input[type=number]"));
   };
 
   // The parts of the node's state that this page shows.
   const watched = (state) => JSON.stringify(document.body.dataset.watch.split(" ").map((name) => state[name]));
 
   setInterval(async () => {
-    if (document.hidden || busy() || failures >= MOST_FAILURES) return;
+    if (document.hidden || busy() || failures >= MOST_FAILURES || document.body.dataset.watch === "gone") return;
     try {
       const answer = await fetch("/state", { credentials: "same-origin", cache: "no-store" });
       if (answer.status === 403) location.reload(); // the node was started again

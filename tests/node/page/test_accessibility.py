@@ -1,0 +1,36 @@
+"""Every page passes axe, the checker of accessibility, at both widths, in light and dark, with everything open."""
+
+from pathlib import Path
+
+import pytest
+from page_browser import browser, needs_chromium, opened, served
+
+pytest.importorskip("playwright", reason="playwright is not installed: pip install 'hetdp[dev]'")
+axe = pytest.importorskip("axe_core_python", reason="axe is not installed: pip install 'hetdp[dev]'")
+pytestmark = [needs_chromium, pytest.mark.browser]
+
+AXE = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+PAGES = ("items", "privacy", "neighbours", "network", "data", "leave", "nowhere")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_axe_finds_nothing(nodes, width, scheme):
+    node = nodes.lived_in()
+    node.hide(node.neighbors()[-1].key_hex)
+    node.import_items(b"Amber jazz\nno such title\n", kind="titles")
+    node.pause()
+    found, size = {}, {"width": width, "height": 900}
+    with (
+        browser() as started,
+        served(node) as address,
+        opened(started, address, viewport=size, color_scheme=scheme) as tab,
+    ):
+        tab.page.locator("#open-all").click()
+        tab.page.locator("#open-all", has_text="Close all").wait_for()
+        for path in PAGES:
+            tab.page.goto(f"{tab.origin}/{path}")
+            tab.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+            tab.page.evaluate(AXE)
+            for problem in tab.page.evaluate("axe.run().then(found => found.violations)"):
+                found[path, problem["id"]] = [spot["html"][:150] for spot in problem["nodes"][:3]]
+    assert found == {}
