@@ -10,6 +10,7 @@ from hetdp import Guarantee, Ledger, PrivateRecommender, Profiles
 from hetdp.cli.network import network
 from hetdp.cli.node import node
 from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 
 MEAN = ("ages.csv", "--column", "age", "--query", "mean", "--lower", 20, "--upper", 80, "--weight-column", "dial")
@@ -86,7 +87,13 @@ def test_a_node_has_a_label_that_its_items_leave_alone(run, tmp_path):
         handle = NodeHandle.open(tmp_path / name)
         for _ in range(2):
             later = handle.network.starts(1) + 1.0 if _ else handle.network.starts(0) + 1.0
-            publish(handle.store, identity=handle.identity, network=handle.network, now_s=later)
+            publish(
+                handle.store,
+                identity=handle.identity,
+                network=handle.network,
+                now_s=later,
+                uptime=Uptime("boot", later),
+            )
         handle.close()
         labels.append(run("label", name)[1])
     assert labels[0] == labels[1]

@@ -3,6 +3,7 @@
 import json
 import re
 import stat
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.refusal import Refused
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import SETTINGS, NodeSettings, read_settings, settings_toml
@@ -35,6 +37,12 @@ def run(group, *arguments, code=0):
         raise result.exception
     assert result.exit_code == code, result.output
     return result
+
+
+def publish_at(handle, now_s):
+    """Publish on a machine whose clock was never set."""
+    handle.now, handle.uptime = lambda: now_s, lambda: Uptime("boot", now_s)
+    publish(handle.store, identity=handle.identity, network=handle.network, now_s=now_s, uptime=handle.uptime())
 
 
 @pytest.fixture
@@ -169,10 +177,13 @@ def test_a_node_is_made_shown_and_exported(files, home):
         None,
     )
     handle = NodeHandle.open(home)
-    publish(handle.store, identity=handle.identity, network=handle.network, now_s=handle.now())
+    publish_at(handle, handle.now())
     handle.close()
     shown = run(node, "status", "--folder", home).output
     assert "i3" not in shown
+    assert "The sketch of this epoch is out. The next sketch: 20" in shown
+    planned = run(node, "run", "--folder", home, "--dry-run").output
+    assert "The sketch of this epoch is out. The next sketch: 20" in planned
     assert "[[bootstrap]]" in shown
     assert status["curve_hex"] in shown
     run(node, "export", "--folder", home, "-o", files / "out.json", "-q")
@@ -183,6 +194,20 @@ def test_a_node_is_made_shown_and_exported(files, home):
     secrets = json.loads((home / "identity.key").read_text())
     assert not any(secret in (files / "out.json").read_text() for secret in secrets.values())
     assert json.loads(run(node, "export", "--folder", home).stdout) == {"private": exported}
+
+
+def test_a_clock_that_was_ahead_is_told_with_what_comes_next(home):
+    handle = NodeHandle.open(home)
+    publish_at(handle, handle.now() + 10 * 365 * 86400)
+    length_s = handle.network.epoch_length_s
+    handle.close()
+    shown, facts = run(node, "status", "--folder", home).output, run(node, "status", "--folder", home, "--json").stdout
+    assert "was ahead when it was drawn, or is behind now" in " ".join(shown.split())
+    facts = json.loads(facts)
+    assert (facts["why"], facts["clock_behind"]) == ("behind", True)
+    assert 0 < facts["next_draw_s"] - time.time() <= 2 * length_s
+    planned = json.loads(run(node, "run", "--folder", home, "--dry-run", "--json").stdout)
+    assert (planned["would_draw_a_sketch"], planned["why"]) == (False, "behind")
 
 
 def test_dry_runs_change_nothing(files, home):
@@ -250,9 +275,7 @@ def test_the_default_limit_follows_the_settings_until_the_page_sets_it(home):
     handle = NodeHandle.open(home)
     assert handle.store.ledger.default_limit() == 0.6
     for epoch in range(6):
-        publish(
-            handle.store, identity=handle.identity, network=handle.network, now_s=handle.network.starts(epoch) + 1.0
-        )
+        publish_at(handle, handle.network.starts(epoch) + 1.0)
     assert sorted(handle.store.ledger.spent().values()) == [0.6, 0.6]
     assert [item.exhausted for item in handle.store.profile.items() if item.dial] == [True, True]
     handle.store.ledger.set_default_limit(0.9)

@@ -216,7 +216,9 @@ def public_json(value):
     """Return JSON without what is private, what is in its owner's list, and the time of day."""
     if isinstance(value, dict):
         kept = {
-            name: public_json(one) for name, one in value.items() if name not in ("private", "time", "next_epoch_s")
+            name: public_json(one)
+            for name, one in value.items()
+            if name not in ("private", "time", "next_epoch_s", "next_draw_s")
         }
         return None if kept.get("user") == OWNER else kept
     return [public_json(one) for one in value] if isinstance(value, list) else value

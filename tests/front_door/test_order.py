@@ -36,6 +36,7 @@ from hetdp.neighbors import estimator
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Fitted
 from hetdp.node import publication
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem
@@ -174,7 +175,8 @@ def test_publication_of_a_node(written, tmp_path):
     with NodeStore.make(tmp_path / "node.db", network, items, default_limit=9.0) as store:
         store.profile.set_dials({1: 100, 2: 40})
         written.clear()
-        publication.publish(store, identity=who, network=network, now_s=network.starts(0) + 1.0)
+        now_s = network.starts(0) + 1.0
+        publication.publish(store, identity=who, network=network, now_s=now_s, uptime=Uptime("boot", now_s))
     # The source of noise is made before, and may be seeded; nothing is drawn from it.
     assert [call for call in written if call != "draw"] == ["charge", "look"]
     assert written.index("draw") > written.index("charge")

@@ -12,6 +12,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.dials import draw_bits, weight_of
 from hetdp.node.groups import GroupLosses, right_words
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.store import NodeStore
@@ -34,7 +35,13 @@ def store(tmp_path):
 def draw(store, epoch):
     now_s = NETWORK.starts(epoch) + 1.0
     publish(
-        store, identity=identity_of(1), network=NETWORK, now_s=now_s, stream=seeded_stream(3, epoch), simulation=True
+        store,
+        identity=identity_of(1),
+        network=NETWORK,
+        now_s=now_s,
+        uptime=Uptime("boot", now_s),
+        stream=seeded_stream(3, epoch),
+        simulation=True,
     )
 
 

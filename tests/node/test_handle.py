@@ -12,6 +12,7 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node import publication
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import MODEL, init_node
@@ -51,7 +52,9 @@ def handle(home):
 
 def published(handle, epoch):
     now_s = handle.network.starts(epoch) + 1.0
-    return publish(handle.store, identity=handle.identity, network=handle.network, now_s=now_s)
+    return publish(
+        handle.store, identity=handle.identity, network=handle.network, now_s=now_s, uptime=Uptime("boot", now_s)
+    )
 
 
 def test_a_paused_node_draws_nothing_shows_what_it_has_and_goes_on(handle):
@@ -143,6 +146,7 @@ def test_nobody_can_notice_who_is_hidden(home, handle, monkeypatch):
         identity=handle.identity,
         network=handle.network,
         now_s=START + 1.0,
+        uptime=Uptime("boot", 0.0),
         stream=seeded_stream(3),
         simulation=True,
     )

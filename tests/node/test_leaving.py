@@ -15,6 +15,7 @@ from hetdp.core.errors import DataError
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.leaving import erase_if_wanted, finish_leaving, what_leaving_means
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node, is_running, locked
@@ -35,7 +36,9 @@ def home(tmp_path):
 
 
 def published(handle):
-    return publish(handle.store, identity=handle.identity, network=handle.network, now_s=handle.now())
+    now_s = handle.now()
+    uptime = Uptime("boot", now_s)
+    return publish(handle.store, identity=handle.identity, network=handle.network, now_s=now_s, uptime=uptime)
 
 
 def test_who_has_left_draws_nothing_and_does_not_start_again(home):

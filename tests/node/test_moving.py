@@ -17,6 +17,7 @@ from hetdp.core.errors import DataError, InvalidInput
 from hetdp.node import moving
 from hetdp.node.handle import NodeHandle
 from hetdp.node.moving import IntoNode, NewNode, ParcelFile, cancel, move, target_of
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage import other_charges, parcels, passage, taking_over
@@ -72,7 +73,9 @@ def make_world(tmp_path):
 
 def draw(handle, epoch):
     now_s = handle.network.starts(epoch) + 1.0
-    return publish(handle.store, identity=handle.identity, network=handle.network, now_s=now_s)
+    return publish(
+        handle.store, identity=handle.identity, network=handle.network, now_s=now_s, uptime=Uptime("boot", now_s)
+    )
 
 
 def move_to(source, target, **more):

@@ -15,6 +15,7 @@ from hetdp.core import files as whole_files
 from hetdp.core.errors import DataError
 from hetdp.node import restoring
 from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.restoring import Restored, back_up, restore
 from hetdp.node.settings import NodeSettings
@@ -50,8 +51,10 @@ def at(world, epoch):
 
 def draw(folder, epoch):
     with closing(NodeHandle.open(folder)) as handle:
-        now_s = handle.network.starts(epoch) + 1.0
-        publish(handle.store, identity=handle.identity, network=handle.network, now_s=now_s)
+        now_s = handle.network.starts(epoch) + 500.0
+        publish(
+            handle.store, identity=handle.identity, network=handle.network, now_s=now_s, uptime=Uptime("boot", now_s)
+        )
 
 
 def lost(folder):

@@ -9,6 +9,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.happenings import happening
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
@@ -31,7 +32,8 @@ def store(tmp_path):
 
 
 def draw(store, epoch):
-    return publish(store, identity=WHO, network=NETWORK, now_s=NETWORK.starts(epoch) + 1.0)
+    now_s = NETWORK.starts(epoch) + 1.0
+    return publish(store, identity=WHO, network=NETWORK, now_s=now_s, uptime=Uptime("boot", now_s))
 
 
 def drawn_elsewhere(epoch, seed=1):

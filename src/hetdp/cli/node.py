@@ -172,13 +172,13 @@ def status(*, folder: Path, voice: Voice) -> None:
     facts["recommendations"] = _source_words(facts.pop("counted"), facts.pop("learned_from"), facts.pop("taste"))
     traffic = facts.pop("traffic")
     del facts["key_hex"], facts["curve_hex"]
-    facts["next_epoch"] = datetime.fromtimestamp(facts.pop("next_epoch_s"), UTC).isoformat(timespec="seconds")
+    facts["next_epoch"], facts["next_sketch"] = _moment(facts.pop("next_epoch_s")), _moment(facts.pop("next_draw_s"))
+    why = facts.pop("why")
     facts |= {name: traffic[name] for name in ("sent_bytes", "received_bytes", "exchanges", "failures", "refused")}
     print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
     click.echo(f'\n[[bootstrap]]\naddress = "{contact.address}"\nkey = "{contact.key}"\ncurve = "{contact.curve}"')
     print_private(private)
-    if found.clock_behind:
-        voice.note("The clock is behind the newest sketch: nothing is drawn until it has caught up.")
+    voice.note(_why_words(why, facts["next_sketch"]))
 
 
 @node.command(short_help="Take over a new version of the catalogue.")
@@ -252,6 +252,19 @@ def export(*, folder: Path, output: Path | None, as_csv: bool, voice: Voice) -> 
         click.echo(data["list"], nl=False)
 
 
+def _moment(moment_s: float | None) -> str:
+    return "none" if moment_s is None else datetime.fromtimestamp(moment_s, UTC).isoformat(timespec="seconds")
+
+
+def _why_words(why: str, when: str) -> str:
+    """Say why the node does or does not draw a sketch now, and when it will."""
+    from hetdp.node.protocol.schedule import REASONS
+
+    return REASONS[why] + (
+        "" if why == "due" or when == "none" else f" The next sketch: {when}, if the node runs then."
+    )
+
+
 def _source_words(counted: int, learned_from: int, taste: float) -> str:
     """Say where recommendations come from; the same words whatever the profile."""
     from hetdp.node.learning import ENOUGH
@@ -309,8 +322,10 @@ def _show_next(handle: "NodeHandle", voice: Voice) -> None:
     if voice.as_json:
         print_json({"dry_run": True} | facts | costs, private=private)
     else:
+        why, when = facts.pop("why"), _moment(facts.pop("next_draw_s"))
         shown = {name.replace("_", " "): fact for name, fact in facts.items()}
-        print_facts("Dry run: nothing was spent", shown | _cost_words(costs))
+        print_facts("Dry run: nothing was spent", shown | {"next sketch": when} | _cost_words(costs))
+        voice.note(_why_words(why, when))
         print_private({name.replace("_", " "): fact for name, fact in private.items()})
     _warn_of(costs, voice)
 

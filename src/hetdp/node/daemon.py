@@ -22,6 +22,7 @@ from hetdp.node.protocol.catalogue_versions import CatalogueVersion
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.node import Action, Node, Traffic
 from hetdp.node.protocol.refusal import Refused
+from hetdp.node.protocol.schedule import next_turn
 from hetdp.node.protocol.who_counts import CrowdNews
 from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked
@@ -59,6 +60,7 @@ class Daemon:
         self._pending: Future[SignedSketch | None] | None = None
         self._periods_left = 0
         self._learner = Learner(handle.folder, now=handle.now, left_out=self._left_out)
+        self._draws = handle.store.draws.record()  # the loop looks at it, not at the disk
         self._first_counted: int | None = None
         self._flooding: str | None = None
         self._counted = 0
@@ -163,14 +165,15 @@ class Daemon:
         return node.lost(event.link)
 
     def _take_over(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> None:
-        """Adopt the sketch that was ordered a fixed number of periods ago; order one when an epoch has begun."""
+        """Adopt the sketch that was ordered a fixed number of periods ago; order one when one is due."""
         self._periods_left -= 1
         if self._pending is not None and self._periods_left <= 0 and self._pending.done():
             sketch, self._pending = self._pending.result(), None
             if sketch is not None:
                 node.adopt(sketch)
-        own = node.shelf.own
-        if self._pending is None and (own is None or own.epoch < self._handle.network.epoch_at(now_s)):
+        handle = self._handle
+        turn = next_turn(self._draws, network=handle.network, now_s=now_s, uptime=handle.uptime())
+        if self._pending is None and turn.draws:
             draw = partial(self._publish, node.own_key.take_found())
             self._pending, self._periods_left = worker.submit(draw), _SHOWN_AFTER
 
@@ -181,13 +184,16 @@ class Daemon:
         """Draw if it is time to, unless what was met under the own key says that a copy of this node runs elsewhere."""
         handle = self._handle
         meet(handle.store, met, now_s=handle.now())
-        return publish(
+        sketch = publish(
             handle.store,
             identity=handle.identity,
             network=handle.network,
             now_s=handle.now(),
+            uptime=handle.uptime(),
             invitation=bytes.fromhex(handle.settings.invitation),
         )
+        self._draws = handle.store.draws.record()
+        return sketch
 
     def _save(self, node: Node, worker: ThreadPoolExecutor, now_s: float) -> "Future[list[CatalogueVersion]]":
         """Hand what was learned to the worker; the lists are copies, so the loop can go on.
@@ -206,12 +212,14 @@ class Daemon:
             traffic=_sum(self._before, node.traffic),
             now_s=now_s,
             first_epoch=node.gate.epochs(now_s).start,
+            last_epoch=node.gate.epochs(now_s).stop - 1,
             held={sketch.key for sketch in node.shelf},
         )
         counted, number = node.crowd.take_news(), node.catalogue.number
         versions, forked_at = node.catalogue.take_news(), node.catalogue.forked_at
         met = node.own_key.take_found()
         flooding, self._flooding = node.gate.hosts.take_flood() or self._flooding, None
+        look = partial(self._handle.store.draws.look, self._handle.network, now_s=now_s, uptime=self._handle.uptime())
 
         def save() -> list[CatalogueVersion]:
             store = self._handle.store
@@ -222,6 +230,7 @@ class Daemon:
             meet(store, met, now_s=now_s)
             keep_peers()
             self._note_flood(flooding, now_s)
+            look()
             self._keep_crowd(*counted, now_s=now_s)
             return store.catalogue.versions(after=number)
 
@@ -239,11 +248,12 @@ class Daemon:
         """Write which sketches count; have the model learned from them if it is time to."""
         handle = self._handle
         first_epoch, changes = handle.network.epoch_at(now_s) - handle.settings.learn_epochs + 1, 0
+        last_epoch = handle.network.epoch_at(now_s + handle.settings.clock_skew_s)
         if news or gone or first_epoch != self._first_counted:  # else it need not be looked at
             crowd, self._first_counted = handle.store.crowd, first_epoch
             catalogue = handle.store.catalogue
             head, sizes = handle.network.head_of(catalogue.size()), catalogue.sizes()
-            changes = crowd.keep(news, gone, n_head=head, sizes=sizes, first_epoch=first_epoch)
+            changes = crowd.keep(news, gone, n_head=head, sizes=sizes, first_epoch=first_epoch, last_epoch=last_epoch)
             self._counted = crowd.size()
         self._learner.consider(self._counted, changes)
 

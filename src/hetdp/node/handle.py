@@ -27,8 +27,10 @@ from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Traffic
+from hetdp.node.protocol.schedule import REASONS, Uptime
 from hetdp.node.recommendations import Findings, Recommendation, crowd_places
 from hetdp.node.settings import NodeSettings, read_settings
+from hetdp.node.storage.boot_clock import read_uptime
 from hetdp.node.storage.folder import IDENTITY, MODEL, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
 from hetdp.node.storage.importing import Imported, import_list
 from hetdp.node.storage.ledger import most_steps
@@ -52,13 +54,20 @@ __all__ = ["EpochClock", "NodeHandle", "Status", "how_to_be_invited"]
 
 @dataclass(frozen=True, slots=True)
 class EpochClock:
-    """Where time stands in the public schedule; times are Unix seconds."""
+    """Where time stands in the public schedule; times are Unix seconds. `published_epoch` is that of the last draw."""
 
     now_s: float
     epoch: int
     starts_s: float
     ends_s: float
     published_epoch: int | None
+    next_draw_s: float | None  # if clocks just go on; None while the node does not draw at all
+    why: str  # it does or does not draw now: a key of `REASONS`
+
+    @property
+    def why_words(self) -> str:
+        """Why it does or does not draw now, in words."""
+        return REASONS[self.why]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,8 @@ class Status:
     epoch: int
     published_epoch: int | None
     next_epoch_s: float
+    next_draw_s: float | None
+    why: str
     peers: int
     sketches: int
     counted: int  # sketches of the last epochs that the model may learn from
@@ -99,6 +110,7 @@ class NodeHandle:
     identity: Identity
     store: NodeStore
     now: Callable[[], float] = time.time
+    uptime: Callable[[], Uptime] = read_uptime
     stopping: threading.Event = field(default_factory=threading.Event)
     _model: tuple[int, CrowdModel | None] = field(default=(0, None), init=False)
 
@@ -178,7 +190,17 @@ class NodeHandle:
         now_s = self.now()
         epoch = self.network.epoch_at(now_s)
         starts_s, ends_s = float(self.network.starts(epoch)), float(self.network.starts(epoch + 1))
-        return EpochClock(now_s, epoch, starts_s, ends_s, self.store.publications.newest_epoch())
+        turn, mode = self.store.draws.turn(self.network, now_s=now_s, uptime=self.uptime()), self.store.mode.get()
+        draws = mode == "open"
+        return EpochClock(
+            now_s,
+            epoch,
+            starts_s,
+            ends_s,
+            published_epoch=self.store.publications.newest_epoch(),
+            next_draw_s=now_s + turn.wait_s if draws else None,
+            why=turn.why if draws else mode,
+        )
 
     def mode(self) -> Mode:
         """Return whether the node draws sketches ("open"), or why not."""
@@ -345,6 +367,8 @@ class NodeHandle:
             epoch=clock.epoch,
             published_epoch=clock.published_epoch,
             next_epoch_s=clock.ends_s,
+            next_draw_s=clock.next_draw_s,
+            why=clock.why,
             peers=len(self.store.peers.known()),
             sketches=self.store.peers.sketch_count(),
             counted=self.store.crowd.size(),
@@ -403,13 +427,15 @@ class NodeHandle:
         return GroupLosses(self.store, self.network)
 
     def next_sketch(self) -> dict[str, Any]:
-        """Return whether a sketch is due, and what it would cost. Nothing is drawn."""
+        """Return whether a sketch is due, when if not, and what it would cost. Nothing is drawn."""
         clock, counting = self.clock(), self.store.ledger.effective_dials()
-        due = clock.epoch >= 0 and (clock.published_epoch is None or clock.published_epoch < clock.epoch)
+        due = clock.why == "due"
         loss = float(self.network.epsilon) * max(counting.values(), default=0) / FULL_DIAL
         return {
             "epoch": clock.epoch,
             "would_draw_a_sketch": due,
+            "why": clock.why,
+            "next_draw_s": clock.next_draw_s,
             "items_that_count": len(counting),
             "largest_loss": loss if due else 0.0,
         }

@@ -45,6 +45,19 @@ HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
         "The losses on record were not the sum of what was published: the file was damaged, or changed by hand. Of the "
         "two the larger counts from now on. Look at the disk, and make a backup: hetdp node backup."
     ),
+    "clock_behind": lambda detail: (
+        f"The clock of this machine shows an earlier epoch than {detail['drawn']:,}, that of the last sketch: it was "
+        "ahead then, or is behind now. Please check the date. The next sketch is drawn when a whole epoch length has "
+        "passed since."
+    ),
+    "clock_ahead": lambda detail: (
+        f"The clock of this machine was ahead when epoch {detail['drawn']:,} was drawn. The sketches go on with epoch "
+        f"{detail['epoch']:,}; epoch {detail['drawn']:,} is paid for, and is skipped when it comes."
+    ),
+    "epoch_skipped": lambda detail: (
+        f"Epoch {detail['epoch']:,} is skipped: a sketch was drawn for it ahead of its time, or may have been drawn "
+        "before a restore or a move. The next one is drawn in an epoch that has none."
+    ),
 }
 
 

@@ -156,6 +156,7 @@ class NewNode:
             self._refuse_another(passage)
             with store.database.transaction(durable=True):
                 store.passage.open(passage)
+                store.draws.begin_again()
                 store.events.note("moved_here", now_s=now_s, where=origin.words)
 
     def _same_network(self, origin: Origin) -> bool:

@@ -14,6 +14,7 @@ from hetdp.node.dials import draw_bits
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.storage.store import NodeStore
 
@@ -26,14 +27,15 @@ def publish(
     identity: Identity,
     network: NetworkParameters,
     now_s: float,
+    uptime: Uptime,
     invitation: bytes = b"",
     stream: Stream | None = None,
     simulation: bool = False,
 ) -> SignedSketch | None:
-    """Return the sketch to show to the network now: drawn if the epoch has none yet, the stored one otherwise.
+    """Return the sketch to show to the network now: drawn if one is due, the last drawn one otherwise.
 
-    None before the first epoch. Where the clock was set back, the newest stored sketch is returned; no epoch is drawn
-    twice. A seeded stream is refused unless `simulation` says that nobody's privacy is at stake.
+    None before the first. `protocol.schedule` says when one is due, from the clock on the wall, `now_s`, and the one
+    that nobody sets, `uptime`. A seeded stream is refused unless `simulation` says that nobody's privacy is at stake.
 
     Privacy
     -------
@@ -47,11 +49,9 @@ def publish(
             "a sketch drawn with a seed must not be published; its noise can be recomputed by anyone."
         )
     store.check_network(network)
-    epoch = network.epoch_at(now_s)
-    newest = store.publications.newest_epoch()
-    if epoch >= 0 and (newest is None or newest < epoch):
+    if store.draws.turn(network, now_s=now_s, uptime=uptime).draws:
         shown = invitation if network.admission == "invite" else b""
-        _draw(store, identity=identity, network=network, epoch=epoch, now_s=now_s, invitation=shown, stream=source)
+        _draw(store, identity=identity, network=network, now_s=now_s, uptime=uptime, invitation=shown, stream=source)
     return store.publications.newest_signed()
 
 
@@ -60,26 +60,25 @@ def _draw(
     *,
     identity: Identity,
     network: NetworkParameters,
-    epoch: int,
     now_s: float,
+    uptime: Uptime,
     invitation: bytes,
     stream: Stream,
 ) -> None:
     with store.database.transaction(durable=True):
-        newest = store.publications.newest_epoch()
-        if newest is not None and newest >= epoch:  # another process was quicker
-            return
-        if store.mode.get() != "open" or store.publications.is_drawn(epoch):
+        turn = store.draws.turn(network, now_s=now_s, uptime=uptime)
+        if not turn.draws or store.mode.get() != "open":  # another process was quicker; or the owner does not want it
             return
         dials = store.ledger.standing().effective
         store.ledger.charge(dials)
         bits = draw_bits(dials, epsilon=network.epsilon, tuned_for=network.tuned_for, stream=stream)
         sketch = sign_sketch(
             bits,
-            epoch=epoch,
+            epoch=turn.epoch,
             identity=identity,
             network=network,
             invitation=invitation,
             catalogue=store.catalogue.digest(),
         )
         store.publications.add(sketch, ones=int(bits.sum()), dials=dials, now_s=now_s)
+        store.draws.note(turn, now_s=now_s, uptime=uptime)

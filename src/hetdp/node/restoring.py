@@ -80,7 +80,8 @@ def restore(source: Path, folder: Path, *, settings: dict[str, str], now_s: floa
                     "the clock must be later than the backup. Got an earlier time instead: put the clock right, or use "
                     "an earlier backup if the clock was wrong when this one was made."
                 )
-            first, last = _first_unknown(store, passage, network), network.epoch_at(now_s)
+            last = network.epoch_at(now_s)
+            first = _first_unknown(store, passage, network, last)
             charged = _charge(store, first, last, now_s=now_s)
             # Killed before the new folder has its name, this one is restored again, from the same epoch on.
             since_s = float(network.starts(first))
@@ -100,15 +101,15 @@ def restore(source: Path, folder: Path, *, settings: dict[str, str], now_s: floa
     return Restored(first, last, charged)
 
 
-def _first_unknown(store: NodeStore, passage: Passage | None, network: NetworkParameters) -> int:
+def _first_unknown(store: NodeStore, passage: Passage | None, network: NetworkParameters, last: int) -> int:
     """Return the first epoch of which the copy cannot know whether it was drawn.
 
     A file says when it was written, and a folder that has moved when it was closed. A copy of a folder says nothing: it
-    is at least as new as the last sketch in it.
+    is at least as new as the last sketch in it that was not drawn ahead of its time.
     """
     if passage is not None:
         return max(0, network.epoch_at(passage.at_s))
-    newest = store.database.one("SELECT max(epoch) FROM drawn")
+    newest = store.database.one("SELECT max(epoch) FROM drawn WHERE epoch <= ?", last)
     return 0 if newest is None else int(newest) + 1
 
 
@@ -119,6 +120,7 @@ def _charge(store: NodeStore, first: int, last: int, *, now_s: float) -> int:
         epochs = [epoch for epoch in range(first, last + 1) if epoch not in drawn]
         connection.executemany("INSERT INTO drawn VALUES (?, 'restored')", [(epoch,) for epoch in epochs])
         store.other_charges.add(f"restored-{secrets.token_hex(8)}", "restored", every=FULL_DIAL * len(epochs))
+        store.draws.begin_again(now_s)
         store.events.note("restored", now_s=now_s, epochs=len(epochs))
     return len(epochs)
 

@@ -17,6 +17,7 @@ from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.node import Traffic
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node, locked
@@ -63,6 +64,7 @@ class PageNode(NodeHandle):
     def begin(self):
         self.now_s = START + 2.3 * 3600
         self.now = lambda: self.now_s
+        self.uptime = lambda: Uptime("page", self.now_s)
         self.heard = 0
         return self
 
@@ -77,7 +79,13 @@ class PageNode(NodeHandle):
             stream = seeded_stream(5, self.network.epoch_at(self.now_s))
             now_s = self.now_s - 60.0
             publish(
-                self.store, identity=self.identity, network=self.network, now_s=now_s, stream=stream, simulation=True
+                self.store,
+                identity=self.identity,
+                network=self.network,
+                now_s=now_s,
+                uptime=Uptime("page", now_s),
+                stream=stream,
+                simulation=True,
             )
 
     def set_bits(self, bits):

@@ -604,7 +604,8 @@ def test_troubles_are_told(open_page, nodes):
     node.now_s -= 2 * node.network.epoch_length_s
     text = text_of(open_page(node).get("/network"))
     assert "The node is not running" in text
-    assert "The clock of this machine shows an earlier time" in text
+    assert "the clock of this machine was ahead when it was drawn, or is behind now" in text
+    assert "Your next sketch comes" in text
 
 
 def test_what_happened_is_told_newest_first(open_page, nodes):

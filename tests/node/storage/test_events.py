@@ -25,6 +25,10 @@ def test_events_come_newest_first_and_old_ones_are_forgotten(database):
     assert [event.time_s for event in found] == [float(number) for number in reversed(range(50, 250))]
     assert events.newest("forked") == Happening(249.0, "forked", {"version": 249})
     assert events.newest("grown") is None
+    events.note_once("forked", now_s=300.0, version=249)
+    assert events.newest("forked").time_s == 249.0
+    events.note_once("forked", now_s=300.0, version=250)
+    assert events.newest("forked").time_s == 300.0
 
 
 def test_every_kind_of_event_that_is_noted_has_words(noted_kinds):
@@ -42,7 +46,7 @@ def noted_kinds():
     kinds = set()
     for path in Path(hetdp.node.__file__).parent.rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text())):
-            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("events.note"):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(("events.note", "events.note_once")):
                 kinds.add(ast.literal_eval(call.args[0]))
     return kinds
 

@@ -8,6 +8,7 @@ from swarm import a_network, identity_of
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.store import NodeStore
@@ -170,7 +171,7 @@ def test_no_sketch_looks_at_a_limit(store, tmp_path):
         sketches = [
             publish(
                 one, identity=identity_of(1), network=NETWORK, now_s=NETWORK.starts(0) + 1.0,
-                stream=seeded_stream(3), simulation=True,
+                uptime=Uptime("boot", 0.0), stream=seeded_stream(3), simulation=True,
             )
             for one in (store, other)
         ]  # fmt: skip

@@ -18,6 +18,7 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.happenings import happening
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, NewItem, sign_versions
 from hetdp.node.protocol.messages import SignedSketch
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.protocol.sketches import check_sketch
 from hetdp.node.protocol.who_counts import Counted
 from hetdp.node.publication import publish
@@ -51,7 +52,15 @@ def a_version(store, *names, retired=()):
 
 def publish_at(store, epoch):
     now_s = NETWORK.starts(epoch) + 1.0
-    return publish(store, identity=WHO, network=NETWORK, now_s=now_s, stream=seeded_stream(epoch), simulation=True)
+    return publish(
+        store,
+        identity=WHO,
+        network=NETWORK,
+        now_s=now_s,
+        uptime=Uptime("boot", now_s),
+        stream=seeded_stream(epoch),
+        simulation=True,
+    )
 
 
 def test_what_was_there_stays_and_what_is_new_counts_from_the_next_sketch_on(store):

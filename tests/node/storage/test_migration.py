@@ -18,7 +18,9 @@ import pytest
 from hetdp.core.errors import DataError
 from hetdp.core.sqlite import Format
 from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.protocol.who_counts import Counted
+from hetdp.node.publication import publish
 from hetdp.node.storage.database import FORMAT, Database
 from hetdp.sketching.bits import unpack
 
@@ -124,6 +126,30 @@ def test_a_store_from_before_knows_what_it_has_drawn_and_lost(made, epochs, requ
         assert [draw for (draw,) in draws] == [number + 1 for number in range(len(epochs))]
         assert store.mode.get() == "open"
         assert not store.other_charges.repair(store.events, now_s=0.0), "losses are the sum of what was published"
+
+
+@pytest.mark.parametrize("kind", ["folder", "folder_3"])
+def test_an_earlier_store_draws_no_sooner_than_an_epoch_length_after_its_last_sketch(kind, request):
+    """Nobody knows how long its machine was up since; nothing counts from before the first look."""
+    with closing(NodeHandle.open(request.getfixturevalue(kind))) as handle:
+        store, network = handle.store, handle.network
+        before = store.publications.all()
+        epochs, length_s = [one.epoch for one in before], network.epoch_length_s
+        assert epochs == sorted(epochs)
+        assert sorted(store.draws.record().drawn) == epochs
+        late_s = network.starts(epochs[-1] + 1) - 1.0
+        with store.database.transaction(durable=True):
+            store.database.execute("UPDATE publications SET published_s = ? WHERE epoch = ?", late_s, epochs[-1])
+
+        def drawn_at(passed_s):
+            uptime = Uptime("boot", 10.0**8 + passed_s)
+            options = {"identity": handle.identity, "network": network, "uptime": uptime}
+            publish(store, now_s=late_s + passed_s, **options)
+            store.draws.look(network, now_s=late_s + passed_s, uptime=uptime)
+            return [one.epoch for one in store.publications.all()]
+
+        assert drawn_at(0.5) == drawn_at(5.0) == drawn_at(0.99 * length_s) == epochs
+        assert drawn_at(length_s) == [*epochs, epochs[-1] + 1]
 
 
 def test_a_folder_of_version_0_1_can_learn_from_the_crowd(folder):

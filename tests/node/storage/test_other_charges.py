@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from swarm import a_network, identity_of
 
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem
@@ -17,7 +18,8 @@ def store(tmp_path):
     with NodeStore.make(tmp_path / "node.db", NETWORK, ITEMS, default_limit=30.0) as made:
         made.profile.set_dials({1: 100, 2: 50})
         for epoch in range(2):
-            publish(made, identity=identity_of(1), network=NETWORK, now_s=NETWORK.starts(epoch) + 1.0)
+            now_s = NETWORK.starts(epoch) + 1.0
+            publish(made, identity=identity_of(1), network=NETWORK, now_s=now_s, uptime=Uptime("boot", now_s))
         yield made
 
 

@@ -3,7 +3,7 @@
 import pytest
 from swarm import START, a_network, address_of
 
-from hetdp.node.protocol.messages import Record
+from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.node import Traffic
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem
@@ -118,3 +118,12 @@ def test_what_was_dated_in_the_future_does_not_outlive_the_rest(store):
     later = [(record(6000 + n), now_s + 1) for n in range(1000)]
     keep_reached(store, later, now_s=now_s + 1)
     assert {peer.seen_s for peer in store.peers.known()} == {now_s + 1}
+
+
+def test_sketches_of_the_future_give_way_to_those_of_now(store):
+    def sketch(epoch):
+        return SignedSketch(b"k" * 32, epoch, b"\0", b"", bytes(64))
+
+    store.peers.keep(sketches=[sketch(500)], now_s=START, first_epoch=499, last_epoch=500)
+    store.peers.keep(sketches=[sketch(3)], now_s=START, first_epoch=2, last_epoch=3)
+    assert [one.epoch for one in store.peers.sketches()] == [3]

@@ -20,6 +20,7 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.node import Traffic
+from hetdp.node.protocol.schedule import DrawRecord, Uptime
 from hetdp.node.protocol.sketches import check_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
@@ -43,8 +44,12 @@ def store(tmp_path):
 
 
 def publish_at(store, epoch, **options):
-    now_s = NETWORK.starts(epoch) + 1.0
-    return publish(store, identity=WHO, network=NETWORK, now_s=now_s, **options)
+    return publish_now(store, NETWORK.starts(epoch) + 1.0, **options)
+
+
+def publish_now(store, now_s, *, network=NETWORK, **options):
+    """Publish on a machine whose clock was never set."""
+    return publish(store, identity=WHO, network=network, now_s=now_s, uptime=Uptime("boot", now_s), **options)
 
 
 def dials(store):
@@ -124,11 +129,11 @@ def test_a_clock_set_back_never_draws_again(store):
     for epoch in (4, 0, 5):
         assert publish_at(store, epoch) == newest
     assert store.ledger.spent() == {1: 3.0}
-    assert publish(store, identity=WHO, network=NETWORK, now_s=START - 10**5) == newest
+    assert publish_now(store, START - 10**5) == newest
 
 
 def test_nothing_is_published_before_the_first_epoch(store):
-    assert publish(store, identity=WHO, network=NETWORK, now_s=START - 1) is None
+    assert publish_now(store, START - 1) is None
     assert store.publications.newest() is None
     assert store.publications.newest_epoch() is None
 
@@ -139,7 +144,7 @@ def test_an_unchanged_profile_gets_fresh_bits_every_epoch(tmp_path):
     items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(2000)]
     with NodeStore.make(tmp_path / "large.db", network, items, default_limit=9.0) as store:
         store.profile.set_dials({1: 100})
-        drawn = [publish(store, identity=WHO, network=network, now_s=network.starts(epoch)) for epoch in range(3)]
+        drawn = [publish_now(store, network.starts(epoch), network=network) for epoch in range(3)]
         assert len({sketch.bits for sketch in drawn}) == 3
 
 
@@ -150,9 +155,7 @@ def test_bits_that_leave_follow_the_law_of_the_network(tmp_path, tuned_for):
     items = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(6000)]
     with NodeStore.make(tmp_path / "large.db", network, items, default_limit=9.0) as store:
         store.profile.set_dials(dict.fromkeys(range(2000), 100) | dict.fromkeys(range(2000, 4000), 40))
-        sketch = publish(
-            store, identity=WHO, network=network, now_s=network.starts(0), stream=seeded_stream(3), simulation=True
-        )
+        sketch = publish_now(store, network.starts(0), network=network, stream=seeded_stream(3), simulation=True)
     check_sketch(sketch, network=network, network_id=network.id, size=network.items)
     shown = unpack(sketch.bits, 6000).reshape(3, 2000).mean(axis=1)
     for share, weight in zip(shown, (1.0, 102 / 255, 0.0), strict=True):
@@ -197,7 +200,7 @@ def test_limits_are_exact_in_spite_of_floats(tmp_path):
     with NodeStore.make(tmp_path / "x.db", network, ITEMS, default_limit=0.3) as store:
         store.profile.set_dials({1: 100})
         for epoch in range(5):
-            publish(store, identity=WHO, network=network, now_s=network.starts(epoch))
+            publish_now(store, network.starts(epoch), network=network)
         assert [epoch for epoch, _ in store.ledger.charges(1)] == [0, 1, 2]
 
 
@@ -218,7 +221,7 @@ def test_seeded_sketches_are_not_published(store):
 
 def test_a_store_of_another_network_is_refused(store):
     with pytest.raises(DataError, match="other parameters"):
-        publish(store, identity=WHO, network=a_network(items=40, epsilon=Fraction(9)), now_s=START)
+        publish_now(store, START, network=a_network(items=40, epsilon=Fraction(9)))
 
 
 def test_a_failure_while_drawing_charges_nothing(store, monkeypatch):
@@ -239,14 +242,13 @@ CHILD = """
     import sys, time
     from pathlib import Path
     sys.path[:0] = {tests!r}
-    from test_store import NETWORK, WHO
-    from hetdp.node.publication import publish
+    from test_store import publish_at
     from hetdp.node.storage.store import NodeStore
     store = NodeStore(Path({path!r}))
     epoch = (store.publications.newest_epoch() or 0) + 1
     print("ready", flush=True)
     while True:
-        sketch = publish(store, identity=WHO, network=NETWORK, now_s=NETWORK.starts(epoch) + 1.0)
+        sketch = publish_at(store, epoch)
         print(epoch, sketch.bits.hex(), flush=True)  # from here on the whole world may have it
         epoch += 1
 """
@@ -368,7 +370,7 @@ def work_of(tmp_path, name, profile, *, limits=()):
 
         def draw(epoch):
             stream = seeded_stream(1, epoch)
-            publish(store, identity=WHO, network=network, now_s=network.starts(epoch), stream=stream, simulation=True)
+            publish_now(store, network.starts(epoch), network=network, stream=stream, simulation=True)
 
         draw(0)  # what is made once and kept is there from now on
         calls, statements = [], []
@@ -411,10 +413,13 @@ def test_a_new_sketch_is_shown_a_fixed_number_of_exchanges_after_it_was_ordered(
     from hetdp.node.daemon import Daemon
 
     for done_after in (0, 1, 2):
-        store = SimpleNamespace(peers=SimpleNamespace(traffic=Traffic))
-        daemon = Daemon(SimpleNamespace(store=store, network=NETWORK, folder=None, now=None))
+        draws = SimpleNamespace(record=lambda: DrawRecord(None, ()))
+        store = SimpleNamespace(peers=SimpleNamespace(traffic=Traffic), draws=draws)
+        up = Uptime("boot", 5.0)
+        daemon = Daemon(SimpleNamespace(store=store, network=NETWORK, folder=None, now=None, uptime=lambda up=up: up))
         shown, turns = [], [0]
-        node = SimpleNamespace(shelf=SimpleNamespace(own=None), adopt=lambda sketch, to=shown: to.append(sketch))
+        own_key = SimpleNamespace(take_found=list)
+        node = SimpleNamespace(own_key=own_key, adopt=lambda sketch, to=shown: to.append(sketch))
         drawn = SimpleNamespace(done=lambda n=done_after, t=turns: t[0] >= n, result=lambda: "sketch")
         worker = SimpleNamespace(submit=lambda _work, drawn=drawn: drawn)
         seen = []
@@ -444,7 +449,7 @@ def test_limits_that_are_no_limits_are_refused_and_large_ones_work(store, tmp_pa
     tiny = a_network(items=40, epoch_length_s=EPOCH_S, epsilon=Fraction(1, 10**15))
     with NodeStore.make(tmp_path / "tiny.db", tiny, ITEMS, default_limit=1e6) as other:
         other.profile.set_dials({1: 100})
-        publish(other, identity=WHO, network=tiny, now_s=tiny.starts(0))
+        publish_now(other, tiny.starts(0), network=tiny)
         assert not other.profile.items()[0].exhausted
 
 

@@ -18,7 +18,9 @@ from hetdp.node.demo.people import invent_people
 from hetdp.node.demo.processes import running
 from hetdp.node.demo.running import arrange, run_demo
 from hetdp.node.handle import NodeHandle
+from hetdp.node.happenings import happening
 from hetdp.node.protocol.node import Call, HangUp, Reply
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.wire.transport import Transport
 
 pytestmark = pytest.mark.network
@@ -169,16 +171,20 @@ def test_a_restarted_node_remembers_and_does_not_draw_again(tmp_path):
         handle.close()
 
 
-def stopping_clock(handle, *, after):
-    """A clock that tells the node to stop when it has been read often enough: 20 s in one."""
+def stopping_clock(handle, *, after, ahead=lambda _passed_s: 0.0):
+    """A clock that tells the node to stop when it has been read often enough: 20 s in 200. The boot clock goes with it.
+
+    `ahead` maps seconds since the start to how far ahead the clock on the wall is.
+    """
     start, reads = time.time(), [0]
 
     def now():
         reads[0] += 1
         if reads[0] >= after:
             handle.stopping.set()
-        return start + 0.1 * reads[0]
+        return start + 0.1 * reads[0] + ahead(0.1 * reads[0])
 
+    handle.uptime = lambda: Uptime("boot", 1000.0 + 0.1 * reads[0])
     return now
 
 
@@ -193,6 +199,34 @@ def test_a_new_epoch_is_published_while_running(tmp_path):
         assert epochs == sorted(set(epochs))
         charged = {epoch for epoch, _, _ in handle.store.ledger.all_charges()}
         assert charged <= set(epochs)
+    finally:
+        handle.close()
+
+
+def test_nine_seconds_with_a_clock_ten_years_ahead_cost_one_epoch_length(tmp_path):
+    """A node that believed the clock alone would be silent until the epoch that it has drawn: for ten years."""
+    length_s, years_s = 30, 10 * 365 * 86400
+    plan = arrange(
+        tmp_path, invent_people(2, seed=3), epsilon=a_network().epsilon, period_s=0.2, epoch_length_s=length_s
+    )
+    handle = NodeHandle.open(plan.folders[0])
+    try:
+        handle.now = stopping_clock(handle, after=1500, ahead=lambda passed_s: years_s if 40 <= passed_s < 49 else 0)
+        handle.now()  # else the boot clock, read first, would show less than it ever did
+        Daemon(handle).run()
+        publications, up_s = handle.store.publications.all(), 1000.0
+        epochs = [one.epoch for one in publications]
+        far = years_s // length_s
+        assert [epoch >= far for epoch in epochs[:4]] == [False, False, True, False], epochs
+        assert len(epochs) == len(set(epochs)) == len({epoch for epoch, _, _ in handle.store.ledger.all_charges()})
+        wrong, right = publications[2:4]
+        silent_s = right.published_s - (wrong.published_s - years_s)
+        assert length_s <= silent_s <= length_s + 1.0, "and it was ten years"
+        told = [event.kind for event in reversed(handle.store.events.all())]
+        assert told == ["clock_behind", "clock_ahead"], told
+        assert all(happening(event) for event in handle.store.events.all())
+        assert handle.store.draws.last().counted_s < length_s
+        assert up_s < handle.store.draws.last().mark_s
     finally:
         handle.close()
 

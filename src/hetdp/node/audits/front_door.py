@@ -20,6 +20,7 @@ from hetdp.node.audits.bits import DIALS, pairs
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.store import NodeStore
@@ -49,7 +50,10 @@ def _node(
     def sketches(store: NodeStore) -> Iterator[NDArray[np.bool_]]:
         for epoch in itertools.count():
             now_s = epoch * _EPOCH_S + 1.0
-            sketch = publish(store, identity=who, network=network, now_s=now_s, stream=stream, simulation=True)
+            up = Uptime("audit", now_s)
+            sketch = publish(
+                store, identity=who, network=network, now_s=now_s, uptime=up, stream=stream, simulation=True
+            )
             assert sketch is not None  # noqa: S101  (an epoch has begun)
             yield unpack(sketch.bits, n_items)
 

@@ -146,6 +146,7 @@ class Frame:
     ) -> HTMLResponse:
         clock = self._node.clock()
         passed = (clock.now_s - clock.starts_s) / (clock.ends_s - clock.starts_s)
+        next_s = clock.ends_s if clock.next_draw_s is None else clock.next_draw_s
         html = self._environment.get_template(template).render(
             **shown,
             address=address,
@@ -157,9 +158,9 @@ class Frame:
             network=self._node.network.name,
             mode=self._node.store.mode.get(),
             clock=clock,
-            left_s=math.ceil(clock.ends_s - clock.now_s),
+            left_s=math.ceil(next_s - clock.now_s),
             passed=round(100.0 * min(1.0, max(0.0, passed)), 2),
-            next_moment=words.moment_words(clock.ends_s, clock.now_s),
+            next_moment=words.moment_words(next_s, clock.now_s),
             moment=lambda moment_s: words.moment_words(moment_s, clock.now_s),
             form_token=self._session.form_token,
             notices=needs_owner(self._node),
@@ -171,7 +172,7 @@ class Frame:
         clock, store = self._node.clock(), self._node.store
         return {
             "profile": store.profile.version(),
-            "epoch": [clock.epoch, clock.published_epoch],
+            "epoch": [clock.epoch, clock.published_epoch, clock.why],
             "network": [
                 store.peers.sketch_count(),
                 store.peers.traffic().exchanges,

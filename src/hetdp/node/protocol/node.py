@@ -148,11 +148,11 @@ class Node:
         self._epoch = network.epoch_at(now_s)
 
     def adopt(self, sketch: SignedSketch) -> None:
-        """Publish a sketch of this node: from now on it is announced and served.
+        """Publish a sketch of this node, the one drawn last: from now on it is announced and served.
 
         The ledger must have been charged and the sketch be on disk (`hetdp.node.publication`).
         """
-        if self.shelf.own is None or sketch.epoch > self.shelf.own.epoch:
+        if sketch != self.shelf.own:
             self.shelf.own = sketch
             self.crowd.remember(sketch)
             self._news = True
@@ -192,8 +192,8 @@ class Node:
         if not self.pace.is_due(now_s):
             return actions
         self.pace.start(now_s)
-        self.shelf.expire(self.gate.epochs(now_s).start)
-        self.crowd.expire(self.gate.epochs(now_s).start)
+        self.shelf.expire(self.gate.epochs(now_s))
+        self.crowd.expire(self.gate.epochs(now_s))
         self.gate.forget_the_future(now_s)
         self.view.forget_outside(
             1000 * (now_s - self.settings.record_periods * SLOWEST * self.network.period_s),

@@ -91,9 +91,9 @@ class SketchShelf:
         news, self._news = [self._held[key] for key in self._news], {}
         return news
 
-    def expire(self, first_epoch: int) -> None:
-        """Forget sketches of epochs before the given one."""
-        for key in [key for key, sketch in self._held.items() if sketch.epoch < first_epoch]:
+    def expire(self, epochs: range) -> None:
+        """Forget sketches of other epochs: too old, or taken while the clock was ahead."""
+        for key in [key for key, sketch in self._held.items() if sketch.epoch not in epochs]:
             self._drop(key)
 
     def _wants(self, key: bytes, epoch: int) -> bool:

@@ -101,7 +101,7 @@ class CrowdCount:
         self._own_key, self._own_address = own_key, own_address
         self._seen, self._n_head, self._size_of, self._learn_epochs = seen, n_head, size_of, learn_epochs
         self._most, self._most_per_host, self._reached = most, most_per_host, reached
-        self._first_epoch: int | None = None
+        self._accepted: range | None = None
         self._places: OrderedDict[bytes, tuple[int, str]] = OrderedDict()
         self._epochs: dict[int, _Epoch] = {}
         self._news: dict[tuple[bytes, int], SignedSketch] = {}
@@ -183,16 +183,17 @@ class CrowdCount:
         self._news, self._changed, self._gone = {}, {}, {}
         return news, gone
 
-    def expire(self, first_epoch: int) -> None:
-        """Forget who counted in epochs before the given one: their sketches are accepted no more.
+    def expire(self, epochs: range) -> None:
+        """Forget who counted in other epochs: their sketches are accepted no more, or not yet if the clock was ahead.
 
         What they looked like is known for as long as it adds to the model, so that nobody can send it again.
         """
-        if first_epoch != self._first_epoch:
-            self._first_epoch = first_epoch
-            for number in [number for number in self._epochs if number < first_epoch]:
+        if epochs != self._accepted:
+            self._accepted = epochs
+            for number in [number for number in self._epochs if number not in epochs]:
                 del self._epochs[number]
-            self._seen.discard([name for name in self._seen if name[1] < first_epoch - self._learn_epochs])
+            known = range(epochs.start - self._learn_epochs, epochs.stop)
+            self._seen.discard([name for name in self._seen if name[1] not in known])
 
     def _has_room(self, epoch: _Epoch, key: bytes, address: str) -> bool:
         host, room = host_of(address), self._room_at(address)

@@ -30,11 +30,13 @@ class CrowdMemory:
         n_head: int,
         sizes: Mapping[bytes, int],
         first_epoch: int,
+        last_epoch: int | None = None,
     ) -> int:
         """Write what counts from now on, in one transaction, and return how many came or went.
 
         Of a sketch those of the first `n_head` bits stay that it has; `sizes` tells by the version of the catalogue it
-        is for. Sketches of epochs before `first_epoch` go, and those of a larger head.
+        is for. Sketches of epochs before `first_epoch` and after `last_epoch`, if it is given, go, and those of a
+        larger head.
         """
         rows = []
         for one, sketch in news:
@@ -51,7 +53,10 @@ class CrowdMemory:
                 "UPDATE crowd SET reached = ? WHERE key = ? AND epoch = ?",
                 [(one.reached, one.key, one.epoch) for one, sketch in news if sketch is None],
             )
-            old = connection.execute("DELETE FROM crowd WHERE epoch < ? OR items > ?", (first_epoch, n_head))
+            old = connection.execute(
+                "DELETE FROM crowd WHERE epoch < ? OR epoch > coalesce(?, epoch) OR items > ?",
+                (first_epoch, last_epoch, n_head),
+            )
             return max(0, left) + max(0, came) + old.rowcount
 
     def counted(self, first_epoch: int) -> list[Counted]:

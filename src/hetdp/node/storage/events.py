@@ -37,6 +37,12 @@ class Events:
         )
         self._database.execute("DELETE FROM events WHERE number <= (SELECT max(number) FROM events) - ?", _MOST_EVENTS)
 
+    def note_once(self, kind: str, *, now_s: float, **detail: object) -> None:
+        """Remember that something happened, unless the newest of its kind says the very same."""
+        newest = self.newest(kind)
+        if newest is None or newest.detail != detail:
+            self.note(kind, now_s=now_s, **detail)
+
     def all(self, most: int = _MOST_EVENTS) -> list[Happening]:
         """Return what happened, newest first."""
         rows = self._database.rows("SELECT time_s, kind, detail FROM events ORDER BY number DESC LIMIT ?", most)

@@ -136,14 +136,14 @@ class LossLedger:
     def charges(self, place: int) -> list[tuple[int, float]]:
         """Return the (epoch, loss) of one item, oldest first."""
         epsilon = self.epsilon
-        rows = self._database.rows("SELECT epoch, substr(dials, ?, 1) FROM publications ORDER BY epoch", place + 1)
+        rows = self._database.rows("SELECT epoch, substr(dials, ?, 1) FROM publications ORDER BY draw", place + 1)
         return [(epoch, loss(dial[0], epsilon)) for epoch, dial in rows if dial and dial[0]]
 
     def all_charges(self) -> list[tuple[int, int, float]]:
         """Return every (epoch, place, loss), oldest first."""
         losses = [loss(dial, self.epsilon) for dial in range(FULL_DIAL + 1)]
         found = []
-        for epoch, raw in self._database.rows("SELECT epoch, dials FROM publications ORDER BY epoch"):
+        for epoch, raw in self._database.rows("SELECT epoch, dials FROM publications ORDER BY draw"):
             dials = np.frombuffer(raw, dtype=np.uint8)
             found += [(epoch, place, losses[dials[place]]) for place in np.flatnonzero(dials).tolist()]
         return found

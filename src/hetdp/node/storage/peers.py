@@ -53,16 +53,20 @@ class PeerMemory:
         traffic: Traffic | None = None,
         now_s: float,
         first_epoch: int,
+        last_epoch: int | None = None,
         held: Collection[bytes] | None = None,
     ) -> None:
         """Write what the protocol has learned, in one transaction: checked sketches, peers seen, bans, traffic.
 
         Those of the peers whose keys are in `reached` have answered where they say they are; the others have called.
-        Sketches of epochs before `first_epoch` go, and so do those of keys that are not in `held`, if it is given.
+        Sketches of epochs before `first_epoch` go, and, if they are given, those after `last_epoch`, which came while
+        the clock was ahead, and those of keys that are not in `held`.
         Bans, if given, are all there are: those stored before go. What a clock that was ahead has dated later than
         `now_s` would outlive everything else; such peers count as seen now, such traffic goes.
         """
         with self._database.transaction(durable=False) as connection:
+            if last_epoch is not None:
+                connection.execute("DELETE FROM sketches WHERE epoch > ?", (last_epoch,))
             connection.executemany(
                 "INSERT INTO sketches (key, epoch, sketch) VALUES (?, ?, ?) "
                 "ON CONFLICT (key) DO UPDATE SET epoch = excluded.epoch, sketch = excluded.sketch "

@@ -45,7 +45,10 @@ class OwnDraw:
 
 
 class Publications:
-    """Own sketches so far. What is in them is public, what is beside them is not."""
+    """Own sketches so far. What is in them is public, what is beside them is not.
+
+    The newest is the one drawn last: after a clock was ahead, its epoch is not the latest.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -70,23 +73,23 @@ class Publications:
             return None
 
     def all(self) -> list[Publication]:
-        """Return when sketches were published, oldest first."""
-        rows = self._database.rows("SELECT epoch, published_s, ones FROM publications ORDER BY epoch")
+        """Return when sketches were published, in the order in which they were drawn."""
+        rows = self._database.rows("SELECT epoch, published_s, ones FROM publications ORDER BY draw")
         return [Publication(*row) for row in rows]
 
     def newest_epoch(self) -> int | None:
-        """Return the newest epoch for which there is a sketch."""
-        epoch = self._database.one("SELECT max(epoch) FROM publications")
+        """Return the epoch of the newest own sketch."""
+        epoch = self._database.one("SELECT epoch FROM publications ORDER BY draw DESC LIMIT 1")
         return None if epoch is None else int(epoch)
 
     def newest_signed(self) -> SignedSketch | None:
         """Return the newest own sketch, ready to be shown."""
-        raw = self._database.one("SELECT sketch FROM publications ORDER BY epoch DESC LIMIT 1")
+        raw = self._database.one("SELECT sketch FROM publications ORDER BY draw DESC LIMIT 1")
         return None if raw is None else _decoder.decode(raw)
 
     def newest_dials(self) -> NDArray[np.uint8] | None:
         """Return the dials that counted in the newest own sketch, one per item of the catalogue."""
-        raw = self._database.one("SELECT dials FROM publications ORDER BY epoch DESC LIMIT 1")
+        raw = self._database.one("SELECT dials FROM publications ORDER BY draw DESC LIMIT 1")
         if raw is None:
             return None
         dials = np.zeros(self._database.array("dials").size, dtype=np.uint8)  # the catalogue may have grown since
@@ -95,7 +98,7 @@ class Publications:
 
     def all_dials(self) -> Iterator[NDArray[np.uint8]]:
         """Yield the dials that counted in each own sketch, as long as the catalogue was then."""
-        for (raw,) in self._database.rows("SELECT dials FROM publications ORDER BY epoch"):
+        for (raw,) in self._database.rows("SELECT dials FROM publications ORDER BY draw"):
             yield np.frombuffer(raw, dtype=np.uint8)
 
     def last(self, count: int) -> list[OwnDraw]:
@@ -106,7 +109,7 @@ class Publications:
 
     def newest(self) -> OwnSketch | None:
         """Return the newest own sketch and the dials that counted in it."""
-        sql = "SELECT epoch, published_s, sketch, dials FROM publications ORDER BY epoch DESC LIMIT 1"
+        sql = "SELECT epoch, published_s, sketch, dials FROM publications ORDER BY draw DESC LIMIT 1"
         rows = self._database.rows(sql)
         if not rows:
             return None

@@ -14,6 +14,7 @@ from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.crowd import CrowdMemory
 from hetdp.node.storage.database import Database
+from hetdp.node.storage.draws import DrawMemory
 from hetdp.node.storage.events import Events
 from hetdp.node.storage.group_limits import GroupLimits
 from hetdp.node.storage.hidden_neighbors import HiddenNeighbors
@@ -56,6 +57,7 @@ class NodeStore:
         self.events = Events(self.database)
         self.mode = ModeSwitch(self.database)
         self.passage = PassageLog(self.database)
+        self.draws = DrawMemory(self.database, self.events)
         self.crowd = CrowdMemory(self.database)
 
     def __enter__(self) -> Self:
