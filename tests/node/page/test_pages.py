@@ -605,7 +605,29 @@ def test_troubles_are_told(open_page, nodes):
     text = text_of(open_page(node).get("/network"))
     assert "The node is not running" in text
     assert "the clock of this machine was ahead when it was drawn, or is behind now" in text
-    assert "Your next sketch comes" in text
+
+
+def test_a_wrong_clock_is_told_on_every_page_and_when_it_is_over(open_page, nodes):
+    node = nodes.lived_in()
+    node.pass_epochs(2)
+    node.now_s -= 2 * node.network.epoch_length_s
+    page = open_page(node)
+    for path in ALL_PAGES:
+        text = text_of(page.get(path))
+        assert "No sketch is drawn now. The last sketch is of a later epoch than this one" in text, path
+        assert re.search(r"The next one comes (today|tomorrow) \d\d:\d\d", text), path
+
+
+def test_a_node_that_has_met_its_own_key_goes_on_when_its_owner_says_that_the_copy_is_gone(open_page, nodes):
+    page = open_page(nodes.lived_in())
+    with page.node.store.database.transaction(durable=True):
+        page.node.store.mode.set("stopped")
+        page.node.store.events.note("twin", now_s=page.node.now_s, epoch=5, charged=1)
+    assert "a copy of it runs elsewhere, or somebody has its key" in text_of(page.get("/items"))
+    assert '<div class="message bad">' in page.post("/data/resume")
+    assert page.node.mode() == "stopped"
+    page.post("/data/resume", gone="yes")
+    assert page.node.mode() == "open"
 
 
 def test_what_happened_is_told_newest_first(open_page, nodes):

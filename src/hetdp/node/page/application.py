@@ -163,7 +163,7 @@ class Frame:
             next_moment=words.moment_words(next_s, clock.now_s),
             moment=lambda moment_s: words.moment_words(moment_s, clock.now_s),
             form_token=self._session.form_token,
-            notices=needs_owner(self._node),
+            notices=needs_owner(self._node, clock),
             message=self._session.take_notice(),
         )
         return HTMLResponse(html, status_code=code)

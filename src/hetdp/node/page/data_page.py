@@ -101,9 +101,9 @@ class DataPage(Page):
         self._node.pause()
         return Notice("Paused. No sketch is drawn until you resume.")
 
-    def resume(self, _form: Form) -> Notice:
-        """Draw sketches again."""
-        self._node.resume()
+    def resume(self, form: Form) -> Notice:
+        """Draw sketches again; after the own key was met elsewhere, only if the owner says that the copy is gone."""
+        self._node.resume(copy_is_gone=form.get("gone") == "yes")
         return Notice("Your node publishes again.")
 
     def list_file(self) -> Download:

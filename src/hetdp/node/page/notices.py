@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from hetdp.node.handle import NodeHandle
+from hetdp.node.handle import EpochClock, NodeHandle
 from hetdp.node.happenings import happening
+from hetdp.node.page.words import moment_words
 
 __all__ = ["OwnerNotice", "needs_owner"]
 
@@ -19,10 +20,13 @@ class OwnerNotice:
     link: tuple[str, str] = _HAPPENED
 
 
-def needs_owner(node: NodeHandle) -> list[OwnerNotice]:
+def needs_owner(node: NodeHandle, clock: EpochClock) -> list[OwnerNotice]:
     """Return what needs the owner now."""
     mode, found = node.store.mode.get(), []
-    if mode == "paused":
+    if clock.why in {"behind", "skipped"} and clock.next_draw_s is not None:
+        again = moment_words(clock.next_draw_s, clock.now_s)
+        found.append(OwnerNotice("No sketch is drawn now.", f"{clock.why_words} The next one comes {again}."))
+    elif mode == "paused":
         found.append(
             OwnerNotice(
                 "Your node is paused.",
@@ -32,7 +36,8 @@ def needs_owner(node: NodeHandle) -> list[OwnerNotice]:
         )
     elif mode == "stopped":
         met = node.store.events.newest("twin")
-        found.append(OwnerNotice("Your node has stopped publishing.", "" if met is None else happening(met)))
+        words = "" if met is None else happening(met)
+        found.append(OwnerNotice("Your node has stopped publishing.", words, ("/data#pause", "What to do")))
     elif mode == "closed":
         found.append(
             OwnerNotice("This node is closed.", "It has moved or has left the network, and publishes nothing any more.")
