@@ -14,11 +14,14 @@ from swarm import a_network
 from hetdp.core.errors import DataError
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
-from hetdp.node.leaving import erase_if_wanted, finish_leaving, what_leaving_means
+from hetdp.node.leaving import erase_if_wanted, finish_leaving, leave_into_file, what_leaving_means
+from hetdp.node.moving import move, target_of
 from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node, is_running, locked
+from hetdp.node.storage.network_file import read_network
+from hetdp.node.storage.parcels import open_origin
 from hetdp.node.storage.passage import Passage
 from hetdp.profiles.reading.catalogues import read_network_catalogue
 
@@ -174,6 +177,30 @@ def test_a_node_on_its_way_is_not_erased(home):
     handle.leave(erase=True)
     handle.close()
     assert finish_leaving(home) == []
+
+
+def test_losses_go_into_a_file_that_another_network_takes(home, tmp_path, monkeypatch):
+    handle = NodeHandle.open(home)
+    published(handle)
+    lost = handle.store.ledger.spent()
+    handle.close()
+    monkeypatch.setattr("hetdp.node.leaving._STOPS_WITHIN_S", 0.2)
+    with locked(home), pytest.raises(DataError, match="give the same command again"):
+        leave_into_file(home, tmp_path / "me.parcel", now_s=1.0)
+    handle = NodeHandle.open(home)
+    assert (handle.mode(), handle.store.ledger.spent()) == ("closed", lost)
+    handle.close()
+    leave_into_file(home, tmp_path / "me.parcel", now_s=1.0)
+    assert finish_leaving(home) == []
+    network = read_network(tmp_path / "n.toml")
+    (tmp_path / "other.toml").write_text(msgspec.structs.replace(network, name="other").to_toml())
+    with open_origin(tmp_path / "me.parcel") as origin:
+        end = target_of(origin, tmp_path / "new", network_path=tmp_path / "other.toml")
+        move(origin, end, now_s=2.0)
+    handle = NodeHandle.open(tmp_path / "new")
+    assert handle.store.ledger.spent() == lost == {1: 3.0}
+    assert [item.name for item in handle.store.unknown.all()] == ["unheard of"]
+    handle.close()
 
 
 def test_the_store_alone_cannot_publish_under_the_key(home):

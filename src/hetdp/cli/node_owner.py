@@ -1,5 +1,6 @@
 """`hetdp node import`, `pause`, `resume`, `leave`, `hide`, `unhide`, `page`: what the owner of a node does with it."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,14 +148,17 @@ def _switched(folder: Path, voice: Voice, *, to: str, already: str, copy_is_gone
 @click.command(short_help="Leave the network for good.")
 @folder_option
 @click.option("--erase", is_flag=True, help="Erase the node's folder as well.")
+@click.option("--keep", type=click.Path(path_type=Path), help="New file for list and losses, for another network.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @output_options
-def leave(*, folder: Path, erase: bool, yes: bool, voice: Voice) -> None:
+def leave(*, folder: Path, erase: bool, keep: Path | None, yes: bool, voice: Voice) -> None:
     """Leave the network for good: the node draws nothing any more, stops if it runs, and does not start again.
 
-    Says first what can be taken back and what cannot. With --erase, the folder goes as well: list, ledger, keys.
+    Says first what can be taken back and what cannot. With --erase, the folder goes as well: list, ledger, keys. With
+    --keep, they go into a file, which `hetdp node receive` opens in another network, so that losses count there.
+    Interrupted, give the same command again.
     """
-    from hetdp.node.leaving import finish_leaving, what_leaving_means
+    from hetdp.node.leaving import finish_leaving, leave_into_file, what_leaving_means
     from hetdp.node.storage.folder import IDENTITY, STORE
 
     if erase and folder.is_dir() and not ((folder / STORE).exists() and (folder / IDENTITY).exists()):
@@ -172,9 +176,13 @@ def leave(*, folder: Path, erase: bool, yes: bool, voice: Voice) -> None:
             click.confirm(
                 f"Leave {handle.network.name} for good{', and erase the folder' * erase}?", abort=True, err=True
             )
-        handle.leave(erase=erase)
+        if keep is None:
+            handle.leave(erase=erase)
     finally:
         handle.close()
+    if keep is not None:
+        leave_into_file(folder, keep, now_s=time.time())
+        voice.note(f"{keep} holds your list, losses and keys. `hetdp node receive` opens it, once.")
     if erase:
         _told(folder, finish_leaving(folder), voice)
         return

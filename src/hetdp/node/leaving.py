@@ -5,19 +5,21 @@ goes on where it ended. It works on a node that runs: that one sees that it is c
 """
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from hetdp.core.errors import DataError
 from hetdp.core.words import counted, duration
 from hetdp.node.handle import NodeHandle
+from hetdp.node.moving import ParcelFile, begin_move, move
 from hetdp.node.storage.folder import IDENTITY, STORE, erase_folder, is_running
+from hetdp.node.storage.parcels import open_origin
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["erase_if_wanted", "finish_leaving", "what_leaving_means"]
+__all__ = ["erase_if_wanted", "finish_leaving", "leave_into_file", "what_leaving_means"]
 
 #: A node that runs sees within a second that it is closed, and takes a few to say goodbye.
 _STOPS_WITHIN_S = 60.0
+_LOOK_EVERY_S = 0.1
 
 
 def what_leaving_means(handle: NodeHandle) -> tuple[list[str], list[str]]:
@@ -38,16 +40,15 @@ def what_leaving_means(handle: NodeHandle) -> tuple[list[str], list[str]]:
             "anybody may have kept them all."
         ),
         (
-            "What items have lost by it. If you take part in another network, take the losses with you: without them "
-            "its ledger starts at 0, and the limits of a lifetime are none."
+            "What items have lost by it. If you take part in another network, take the losses with you (`hetdp node "
+            "leave --keep FILE`, or `hetdp node move`): without them its ledger starts at 0, and the limits of a "
+            "lifetime are none."
         ),
     ]
     return can, cannot
 
 
-def finish_leaving(
-    folder: Path, *, patience_s: float = _STOPS_WITHIN_S, sleep: Callable[[float], None] = time.sleep
-) -> list[str]:
+def finish_leaving(folder: Path, *, patience_s: float = _STOPS_WITHIN_S) -> list[str]:
     """Erase the folder of a node that was closed, once it has stopped; return the names of files that are not its own.
 
     Goes on where an earlier attempt was broken off.
@@ -58,16 +59,34 @@ def finish_leaving(
         with NodeStore(folder / STORE) as store:
             if store.mode.get() != "closed":
                 raise DataError("a node must be closed before it is erased. Got one that is not instead.")
+    _wait_until_stopped(folder, patience_s)
+    return erase_folder(folder)
+
+
+def leave_into_file(folder: Path, file: Path, *, now_s: float) -> None:
+    """Leave the network with everything the node knows in a file, for `hetdp node receive` into another network.
+
+    The losses are in it, so that they count there. Goes on where an earlier attempt was broken off.
+    """
+    target = ParcelFile(file)
+    with open_origin(folder, lock=False) as origin:
+        begin_move(origin, target, now_s=now_s)
+    _wait_until_stopped(folder, _STOPS_WITHIN_S)
+    with open_origin(folder) as origin:
+        move(origin, target, now_s=now_s)
+
+
+def _wait_until_stopped(folder: Path, patience_s: float) -> None:
+    """Return once no node runs in a folder whose node is closed."""
     waited_s = 0.0
     while is_running(folder):
         if waited_s >= patience_s:
             raise DataError(
-                f"a node must have stopped before it is erased. Got one in {str(folder)!r} that still runs: it is "
-                "closed and draws nothing any more. Stop it, and run `hetdp node leave --erase` again."
+                f"the node must have stopped. Got one in {str(folder)!r} that still runs: it is closed and draws "
+                "nothing any more. Stop it, and give the same command again."
             )
-        sleep(0.1)
-        waited_s += 0.1
-    return erase_folder(folder)
+        time.sleep(_LOOK_EVERY_S)
+        waited_s += _LOOK_EVERY_S
 
 
 def erase_if_wanted(folder: Path) -> bool:

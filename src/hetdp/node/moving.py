@@ -24,7 +24,7 @@ from hetdp.node.storage.passage import Passage
 from hetdp.node.storage.store import NodeStore
 from hetdp.node.storage.taking_over import take_over
 
-__all__ = ["IntoNode", "MoveTarget", "NewNode", "ParcelFile", "cancel", "move", "target_of"]
+__all__ = ["IntoNode", "MoveTarget", "NewNode", "ParcelFile", "begin_move", "cancel", "move", "target_of"]
 
 
 class MoveTarget(Protocol):
@@ -52,6 +52,16 @@ def move(origin: Origin, target: MoveTarget, *, now_s: float) -> None:
     The source is closed, on disk, before the target opens: at no time can both draw a sketch. Losses come along, so
     that nothing is spent twice; a move that was killed anywhere loses nothing and is ended by the same call.
     """
+    store, passage = origin.store, begin_move(origin, target, now_s=now_s)
+    if not passage.done:
+        target.prepare(origin, passage)
+        passage = msgspec.structs.replace(passage, done=True)
+        _close(store, passage)
+    target.finish(origin, passage, now_s=now_s)
+
+
+def begin_move(origin: Origin, target: MoveTarget, *, now_s: float) -> Passage:
+    """Close the source for a move, unless that was done before: a node that runs there stops. `move` does the rest."""
     store = origin.store
     passage = store.passage.get()
     if passage is None or passage.kind == "parcel":
@@ -78,11 +88,7 @@ def move(origin: Origin, target: MoveTarget, *, now_s: float) -> None:
         target.check(origin)
         passage = msgspec.structs.replace(passage, where=target.words)
         _close(store, passage)
-    if not passage.done:
-        target.prepare(origin, passage)
-        passage = msgspec.structs.replace(passage, done=True)
-        _close(store, passage)
-    target.finish(origin, passage, now_s=now_s)
+    return passage
 
 
 def cancel(origin: Origin) -> None:

@@ -54,6 +54,15 @@ def test_secrets_are_compared_and_the_token_buys_one_cookie():
     assert session.exchange(session.token) is None
 
 
+def test_only_so_many_browsers_are_in_at_a_time():
+    session = Session(admits="asked for".__eq__)
+    cookies = [session.exchange("asked for") for _ in range(9)]
+    assert len(set(cookies)) == 9
+    assert [session.knows(cookie) for cookie in cookies] == [False] + 8 * [True]
+    assert session.exchange("guessed") is None
+    assert session.exchange(session.token) is not None, "the first address has not been used yet"
+
+
 def test_the_token_works_once(page):
     page.enter()
     other = page.stranger().get("/", params={"token": page.session.token})

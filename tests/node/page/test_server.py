@@ -12,6 +12,7 @@ from page_browser import served
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.page import serve
+from hetdp.node.storage.page_door import PageDoor
 from sockets import hung_up
 
 pytestmark = pytest.mark.network
@@ -34,6 +35,24 @@ def test_the_page_is_served_until_the_node_stops(caplog, capfd, nodes):
     ours = [record.getMessage() for record in caplog.records if not record.name.startswith("http")]
     assert token not in "".join(ours)
     assert capfd.readouterr() == ("", ""), "nothing is written anywhere"
+
+
+def test_a_fresh_address_lets_another_browser_in_once_and_is_in_no_log(caplog, capfd, nodes):
+    node = nodes.new()
+    with caplog.at_level(logging.DEBUG), served(node) as first:
+        base = first.partition("?")[0]
+        with httpx.Client(follow_redirects=True) as one, httpx.Client(follow_redirects=True) as two:
+            assert one.get(first).status_code == 200
+            fresh = PageDoor(node.folder).fresh_address()
+            assert fresh.startswith(base)
+            assert fresh != first
+            assert two.get(base).status_code == 403
+            assert two.get(fresh).status_code == 200
+            assert one.get(base).status_code == two.get(base).status_code == 200, "both are in"
+        assert httpx.get(fresh).status_code == 403
+    assert not (node.folder / "page.address").exists()
+    ours = [record.getMessage() for record in caplog.records if not record.name.startswith("http")]
+    assert fresh.partition("token=")[2] not in "".join([*ours, *capfd.readouterr()])
 
 
 def test_two_pages_on_one_machine_do_not_take_each_others_cookie(nodes):
