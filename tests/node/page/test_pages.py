@@ -465,6 +465,17 @@ def test_weak_hints_are_below_a_fold(open_page, nodes):
     assert "4 weak hints, maybe nothing but chance" in text
 
 
+def test_copies_are_told_to_the_owner_only_if_there_are_some(open_page, nodes):
+    node = nodes.lived_in()
+    page = open_page(node)
+    assert 'id="copies"' not in page.get("/neighbours")
+    own = node.store.publications.newest_signed()
+    for number, words in ((1, "1 sketch copies yours"), (2, "2 sketches copy yours")):
+        copy = msgspec.structs.replace(own, key=bytes([number]) * 32)
+        node.store.peers.keep(sketches=[copy], now_s=node.now_s, first_epoch=0)
+        assert words in text_of(page.get("/neighbours"))
+
+
 def test_people_who_share_nothing_are_not_listed(open_page, nodes):
     node = nodes.lived_in()
     node.meet(38, ones=(*ONES[:-1], 1))
