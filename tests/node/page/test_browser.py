@@ -136,7 +136,7 @@ def test_a_new_epoch_shows_by_itself(chromium, node):
 
 def test_the_chosen_item_is_explained(chromium, node):
     with served(node) as address, opened(chromium, address) as tab:
-        tab.page.get_by_role("link", name="My privacy").click()
+        tab.page.get_by_role("navigation").get_by_role("link", name="My privacy").click()
         tab.page.wait_for_load_state()  # a choice made before the script has arrived waits for the button
         tab.page.locator("#choose").select_option(label="Northern tea")
         tab.page.get_by_text("no influence at all").wait_for()
