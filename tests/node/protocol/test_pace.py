@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.pace import SLOWEST, Pace
 
@@ -27,11 +29,11 @@ def test_a_new_node_asks_once_per_period_for_a_while_and_then_more_and_more_seld
     pace = a_pace()
     assert 0 <= pace.next_s <= PERIOD_S
     waits = exchanges(pace, 60)
-    assert all(0.75 <= wait <= 1.25 for wait in waits[:34])
+    assert waits[:34] == pytest.approx([1.0] * 34)
     for step, wait in enumerate(waits[34:]):
         usual = min(SLOWEST, 2 ** (step + 1))
         assert 0.75 * usual <= wait <= 1.25 * usual
-    assert len(set(waits)) == len(waits)  # by chance, so that nodes do not go in step
+    assert len(set(waits[34:])) == len(waits[34:])  # by chance, so that nodes do not go in step
 
 
 def test_news_brings_it_back_at_once_and_keeps_it_there():
@@ -42,8 +44,8 @@ def test_news_brings_it_back_at_once_and_keeps_it_there():
     pace.hurry(now_s)
     assert now_s <= pace.next_s <= now_s + PERIOD_S
     assert not pace.slow
-    assert max(exchanges(pace, 30, news=True)) <= 1.25
-    assert max(exchanges(pace, 5)) <= 1.25  # a few without news may be chance
+    assert max(exchanges(pace, 30, news=True)) <= 1.001
+    assert max(exchanges(pace, 5)) <= 1.001  # a few without news may be chance
 
 
 def test_who_does_not_answer_makes_nobody_slow():
@@ -52,7 +54,7 @@ def test_who_does_not_answer_makes_nobody_slow():
     for _ in range(5):
         now_s = pace.next_s
         pace.start(now_s)
-        assert pace.next_s - now_s <= 1.25 * PERIOD_S
+        assert pace.next_s - now_s == pytest.approx(PERIOD_S)
 
 
 def test_hurry_never_puts_off():

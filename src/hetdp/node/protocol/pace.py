@@ -15,7 +15,7 @@ SLOWEST = 32
 #: So many exchanges without news change nothing: gossip is chance. A node that has just started waits for more, so that
 #: it knows more than those it was told of first.
 _PATIENCE, _YOUNG = 4, 30
-#: Times vary by chance, by this share to each side, so that nodes do not go in step.
+#: Longer times vary by chance, by this share to each side, so that nodes do not go in step.
 _JITTER = 0.25
 
 
@@ -30,8 +30,8 @@ class Pace:
 
     @property
     def slow(self) -> bool:
-        """Whether there was no news in the last exchanges."""
-        return self._quiet > 0
+        """Whether there was no news in so many exchanges that the next is put off."""
+        return self._quiet > _PATIENCE
 
     def is_due(self, now_s: float) -> bool:
         """Return whether it is time to ask; a clock that was set back does not silence the node until it catches up."""
@@ -41,21 +41,20 @@ class Pace:
     def start(self, now_s: float) -> None:
         """Note that an exchange starts; if it comes to nothing, the next is a period later."""
         self._started_s = now_s
-        self.next_s = now_s + self._varied(1.0)
+        self.next_s = now_s + self._period_s
 
     def end(self, *, news: bool) -> None:
         """Note that the exchange that was started last has been answered."""
         self._quiet = min(self._quiet, 0) if news else self._quiet + 1
         if self._quiet > _PATIENCE:
-            self.next_s = self._started_s + self._varied(min(SLOWEST, 2.0 ** (self._quiet - _PATIENCE)))
+            periods = min(SLOWEST, 2 ** (self._quiet - _PATIENCE)) * (1 - _JITTER + 2 * _JITTER * self._chance())
+            self.next_s = self._started_s + periods * self._period_s
 
     def hurry(self, now_s: float) -> None:
-        """Note that there is news, or that there soon will be: ask within a period."""
+        """Note that there is news, or that there soon will be: ask within a period, though not twice in one."""
         self._quiet = min(self._quiet, 0)
-        self.next_s = min(self.next_s, now_s + self._period_s * self._chance())
-
-    def _varied(self, periods: float) -> float:
-        return periods * self._period_s * (1 - _JITTER + 2 * _JITTER * self._chance())
+        soon_s = max(now_s + self._period_s * self._chance(), self._started_s + self._period_s)
+        self.next_s = min(self.next_s, soon_s)
 
     def _chance(self) -> float:
         return float(self._stream.uniforms(1)[0])
