@@ -53,7 +53,7 @@ class Pace:
     def hurry(self, now_s: float) -> None:
         """Note that there is news, or that there soon will be: ask within a period, though not twice in one."""
         self._quiet = min(self._quiet, 0)
-        soon_s = max(now_s + self._period_s * self._chance(), self._started_s + self._period_s)
+        soon_s = max(now_s + self._period_s * self._chance(), min(self._started_s, now_s) + self._period_s)
         self.next_s = min(self.next_s, soon_s)
 
     def _chance(self) -> float:
