@@ -67,10 +67,11 @@ def learn_from_crowd(
     from hetdp.recommender.model import learn
 
     network = read_network(folder / NETWORK)
-    everybody = _sums(folder, network)
-    if everybody is not None:
-        learn(everybody.evidence(network.epsilon, network.tuned_for))  # not for the model: for the time that it takes
+    sums = _sums(folder, network)
+    if sums is not None:
+        learn(sums.evidence(network.epsilon, network.tuned_for))  # not for the model: for the time that it takes
     public_part_done()
+    sums = None  # its memory goes back first
     sums = _sums(folder, network, without=frozenset(left_out))
     if sums is None:
         return 0
