@@ -30,7 +30,7 @@ _CROWD, _VOTES = "learned from the crowd", "votes of neighbours"
 
 
 @click.command(short_help="Run a whole network on this machine.")
-@click.option("--nodes", type=click.IntRange(min=2, max=500), default=50, show_default=True, help="How many.")
+@click.option("--nodes", type=click.IntRange(min=2, max=500), default=60, show_default=True, help="How many.")
 @click.option("--epsilon", default="3", show_default=True, help="Loss of an item of weight 1 per epoch.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the invented people.")
 @click.option("--page", is_flag=True, help="Show the page of the first node and go on until Ctrl-C.")
@@ -115,6 +115,7 @@ def _print(report: "DemoReport", larger: "LargerNetwork") -> None:
     facts = {
         "nodes": report.nodes,
         "converged after": f"{report.converged_s:.1f} s",
+        "nodes with something to recommend": f"{report.recommended} of {report.nodes}, probably not by chance",
         "sketches that count for a model": f"at least {report.least_counted}; nodes learn from {ENOUGH} on",
     }
     print_facts("", facts)

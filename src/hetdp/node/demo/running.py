@@ -26,6 +26,7 @@ from hetdp.node.storage.folder import MODEL, free_ports, init_node
 from hetdp.node.storage.model_file import load_model
 from hetdp.node.storage.network_file import key_file_of, new_network, with_peer
 from hetdp.node.storage.store import NodeStore
+from hetdp.sketching.significance import RARE
 
 __all__ = ["DemoReport", "run_demo"]
 
@@ -43,6 +44,7 @@ class DemoReport:
     recall: Recall  # of neighbours chosen privately
     recall_exact: Recall  # of those that exact profiles would choose
     recall_random: Recall
+    recommended: int  # nodes that have something to recommend which is probably not by chance
     least_counted: int  # sketches that count for a node's model
     hits_crowd: Recall  # recommended by the model of the crowd
     hits_votes: Recall  # by votes of neighbours
@@ -179,12 +181,14 @@ def _measure(plan: Arrangement, people: People, converged_s: float, least: int, 
     count = len(plan.folders)
     number_of = {key: number for number, key in enumerate(plan.keys)}
     stream = seeded_stream(seed, 7)
-    private, exact, random, counted = [], [], [], []
+    private, exact, random, counted, recommended = [], [], [], [], 0
     lists: dict[str, list[list[int]]] = {"crowd": [], "votes": [], "popular": []}
     for person, home in enumerate(plan.folders):
         handle = NodeHandle.open(home)
         try:
             chosen = handle.neighbors()
+            offered = handle.recommendations(LIST)
+            recommended += any(one.vote is None or one.vote.by_chance < RARE for one in offered)
             private.append([number_of[neighbor.key_hex] for neighbor in chosen])
             counted.append(learn_from_crowd(home))
             for name, places in _recommended(handle, chosen).items():
@@ -205,6 +209,7 @@ def _measure(plan: Arrangement, people: People, converged_s: float, least: int, 
         private_recall,
         exact_recall,
         random_recall,
+        recommended,
         min(counted),
         *(hits(people.hidden, lists[name]) for name in ("crowd", "votes", "popular")),
     )
