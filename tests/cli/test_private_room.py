@@ -148,6 +148,12 @@ WALKS["node restore"] = [
 SOMEBODY = "ab" * 32
 for more in (
     [("node", "import", "more.csv"), ("node", "import", "more.csv", "--dry-run")],
+    [
+        ("node", "groups"),
+        ("node", "groups", "--whole-list", "--limit", 1),
+        ("node", "groups", "--whole-list", "--limit", 1, "--set"),
+        ("node", "groups", "--whole-list", "--no-limit"),
+    ],
     [("node", "pause"), ("node", "pause", "--dry-run")],
     [("node", "pause"), ("node", "resume")],
     [("node", "hide", SOMEBODY)],

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import signal
 import threading
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import click
 
 from hetdp.cli.network import need_extra
 from hetdp.cli.node_demo import demo
+from hetdp.cli.node_groups import group_facts, groups, tell_groups
 from hetdp.cli.node_moving import backup, folder_option, move, receive, restore
 from hetdp.cli.node_owner import OWNER_COMMANDS, imported_facts, tell_imported
 from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, print_private, with_private
@@ -34,7 +36,7 @@ def node() -> None:
     need_extra()
 
 
-for other in (demo, move, receive, backup, restore, *OWNER_COMMANDS):
+for other in (demo, groups, move, receive, backup, restore, *OWNER_COMMANDS):
     node.add_command(other)
 
 
@@ -64,7 +66,7 @@ def init(
     import tempfile
 
     from hetdp.node.costs import cost_facts
-    from hetdp.node.handle import how_to_be_invited
+    from hetdp.node.handle import NodeHandle, how_to_be_invited
     from hetdp.node.settings import NodeSettings
     from hetdp.node.storage.folder import default_limit, init_node
     from hetdp.node.storage.network_file import read_network
@@ -73,6 +75,8 @@ def init(
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch, "node") if voice.dry_run else folder
         made = init_node(place, network_path=network_path, profile_path=profile, settings=settings)
+        with closing(NodeHandle.open(place)) as handle:
+            told = handle.group_losses().all()
     contact = made.contact
     network = read_network(network_path)
     costs = cost_facts(network, default_limit(network, settings))
@@ -84,18 +88,21 @@ def init(
         "dry_run": voice.dry_run,
     }
     if voice.as_json:
-        print_json(facts | costs, private={} if profile is None else {"imported": imported_facts(made.imported)})
+        own = {"imported": imported_facts(made.imported), "groups": group_facts(told)}
+        print_json(facts | costs, private={} if profile is None else own)
     else:
         shown = {name.replace("_", " "): fact for name, fact in facts.items() if name != "dry_run"}
         print_facts("", shown | _cost_words(costs))
         if profile is not None:
             tell_imported(made.imported, voice)
+            tell_groups(told, voice)
     _warn_of(costs, voice)
     if voice.dry_run:
         voice.note("--dry-run: nothing was kept.")
         return
     if network.admission == "invite":
         voice.note(f"This network is by invitation. {how_to_be_invited(contact.key, folder)}")
+    voice.note(f"What your first sketch would tell about groups of your items: hetdp node groups --folder {folder}")
     voice.note(f"Next: hetdp node run --folder {folder}")
     if listen.startswith("tcp://127."):
         where = "--listen tcp://0.0.0.0:7470 --advertise tcp://YOUR-IP:7470"
@@ -131,6 +138,11 @@ def run(*, folder: Path, page: bool | None, voice: Voice) -> None:
             """Start the page: only now is it certain that this node has the folder and its address to itself."""
             voice.note(f"{handle.name} listens on {address}. Ctrl-C stops it.")
             _say_if_alone(handle, voice)
+            if handle.store.publications.newest_epoch() is None:
+                voice.note(
+                    "The first sketch is drawn now. What sketches tell about groups of your items: on the page, under "
+                    "My privacy, and `hetdp node groups`."
+                )
             if handle.mode() == "paused":
                 voice.note("It is paused and draws no sketch. `hetdp node resume` lets it go on.")
             threads.append(_start_page(handle, voice) if wanted else None)
@@ -318,15 +330,19 @@ def _show_next(handle: "NodeHandle", voice: Voice) -> None:
     from hetdp.node.costs import cost_facts
 
     facts, costs = handle.next_sketch(), cost_facts(handle.network, handle.store.ledger.default_limit())
-    private = {name: facts.pop(name) for name in ("items_that_count", "largest_loss")}
+    private, told = (
+        {name: facts.pop(name) for name in ("items_that_count", "largest_loss")},
+        handle.group_losses().all(),
+    )
     if voice.as_json:
-        print_json({"dry_run": True} | facts | costs, private=private)
+        print_json({"dry_run": True} | facts | costs, private=private | {"groups": group_facts(told)})
     else:
         why, when = facts.pop("why"), _moment(facts.pop("next_draw_s"))
         shown = {name.replace("_", " "): fact for name, fact in facts.items()}
         print_facts("Dry run: nothing was spent", shown | {"next sketch": when} | _cost_words(costs))
         voice.note(_why_words(why, when))
         print_private({name.replace("_", " "): fact for name, fact in private.items()})
+        tell_groups(told, voice)
     _warn_of(costs, voice)
 
 

@@ -177,3 +177,17 @@ def test_no_sketch_looks_at_a_limit(store, tmp_path):
         ]  # fmt: skip
         assert sketches[0].bits == sketches[1].bits
         assert store.ledger.spent() == other.ledger.spent()
+
+
+def test_a_limit_of_a_group_that_the_catalogue_does_not_have_waits(store):
+    """As after a move to a network with other groups: edits go on, and what is brought along is held to the others."""
+    with store.database.transaction(durable=True):
+        store.database.execute("INSERT INTO group_limits VALUES ('coffee', 1.0), ('tea', 1.0)")
+        brought = store.database.array("dials")
+        brought[TEA[:2]] = 100
+        store.database.set_array("dials", brought)
+        store.group_limits.hold()
+    assert dials(store) == {TEA[0]: 25, TEA[1]: 25}
+    assert store.profile.set_dials({HEALTH[0]: 100, TEA[2]: 100}) == {HEALTH[0]: 100, TEA[2]: 0}
+    store.profile.set_group_limit("coffee", None)
+    assert store.group_limits.all() == {"tea": 1.0}

@@ -39,14 +39,21 @@ class GroupLimits:
         return dict(self._database.rows("SELECT name, epsilon FROM group_limits ORDER BY name"))
 
     def members(self, group: str) -> NDArray[np.bool_]:
-        """Return which items of the catalogue are in a group; all are in `WHOLE_LIST`."""
+        """Return which items of the catalogue are in a group; all are in `WHOLE_LIST`.
+
+        None are in a group that the catalogue does not have, or not yet: its limit may have come with a move.
+        """
         names, numbers = self._catalogue.groups()
         if group == WHOLE_LIST:
             return np.ones(numbers.size, dtype=np.bool_)
-        if group not in names:
-            raise InvalidInput("group must be one of the catalogue's. Got another instead.")
-        found: NDArray[np.bool_] = numbers == names.index(group)
+        found: NDArray[np.bool_] = numbers == (names.index(group) if group in names else -1)
         return found
+
+    def checked(self, group: str) -> str:
+        """Return a group if the catalogue has it, or a limit is set for it."""
+        if group != WHOLE_LIST and group not in self._catalogue.groups()[0] and group not in self.all():
+            raise InvalidInput("group must be one of the catalogue's. Got another instead.")
+        return group
 
     def proposed(self, group: str, epsilon: float) -> dict[int, int]:
         """Return the dials that a limit would lower, and to what. Nothing is written.
@@ -56,7 +63,7 @@ class GroupLimits:
         """
         most = most_steps(checked_limit(epsilon), self._ledger.epsilon)
         standing = self._ledger.standing()
-        places = np.flatnonzero(self.members(group) & standing.listed & ~standing.retired)
+        places = np.flatnonzero(self.members(self.checked(group)) & standing.listed & ~standing.retired)
         before = standing.dials[places].astype(np.int64)
         after = _in_proportion(before, most)
         return {
@@ -69,8 +76,7 @@ class GroupLimits:
         What was before is remembered with the step.
         """
         limit = None if epsilon is None else checked_limit(epsilon)
-        self.members(group)  # refuses a name that is none
-        before = self._database.one("SELECT epsilon FROM group_limits WHERE name = ?", group)
+        before = self._database.one("SELECT epsilon FROM group_limits WHERE name = ?", self.checked(group))
         self._database.execute("INSERT INTO limit_edits VALUES (?, ?, ?)", step, group, before)
         self._put(group, limit)
         return {} if limit is None else self.proposed(group, limit)
@@ -100,6 +106,14 @@ class GroupLimits:
             left = most_steps(epsilon, self._ledger.epsilon) - int(wanted[here & ~raised].sum())
             wanted[raised] = _shared(before[raised], wanted[raised], left)
         return {place: dial if dial == ABSENT else int(wanted[place]) for place, dial in allowed.items()}
+
+    def hold(self) -> None:
+        """Lower what is above a limit, within a transaction: for a list that was brought here from elsewhere."""
+        for group, epsilon in self.all().items():
+            lowered = self.proposed(group, epsilon)
+            dials = self._database.array("dials")
+            dials[list(lowered)] = list(lowered.values())
+            self._database.set_array("dials", dials)
 
     def _put(self, group: str, limit: float | None) -> None:
         if limit is None:

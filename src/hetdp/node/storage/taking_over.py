@@ -133,6 +133,7 @@ def _common(source: NodeStore, target: NodeStore, *, new: bool) -> None:
             "epsilon = min(epsilon, excluded.epsilon)",
             *(name, epsilon),
         )
+    target.group_limits.hold()  # the same dials may tell more there
     for (key,) in source.database.rows("SELECT key FROM hidden"):
         target.database.execute("INSERT OR IGNORE INTO hidden VALUES (?)", key)
     target.database.count_edit()
