@@ -39,7 +39,7 @@ def test_it_is_what_enumeration_says(epsilon, tuned_for, dials):
     assert right <= guessing_accuracy(coins) <= right + SLACK
 
 
-@pytest.mark.parametrize("number", [1, 2, 30, 400, 5000])
+@pytest.mark.parametrize("number", [1, 2, 30, 400, 5000, 300_000])
 @pytest.mark.parametrize("epsilon", [0.05, 1, 3])
 @pytest.mark.parametrize("dial", [5, 50, 100])
 def test_many_equal_coins_are_binomial(number, epsilon, dial):

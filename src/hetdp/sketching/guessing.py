@@ -19,10 +19,10 @@ import numpy as np
 
 __all__ = ["CoinPair", "guessing_accuracy", "most_accuracy"]
 
-#: Points of the grid. Twice as many change no accuracy in the first three digits.
-_POINTS = 1 << 15
-#: Beyond so many coins the grid would be too coarse; the answer is then 1, which is never too low.
-_MOST_COINS = (_POINTS // 144) ** 2
+#: Points of the grid: for a few coins, and at most. Twice as many change no accuracy in the first three digits.
+_FEWEST_POINTS, _MOST_POINTS = 1 << 15, 1 << 18
+#: So many points per root of the number of coins keep the window wide enough (docs/proofs/groups.md).
+_POINTS_PER_ROOT = 144
 #: Chance that the sum is beyond the window, and what floats may get wrong; added to the distance.
 _BEYOND, _ROUNDING = 1e-9, 1e-6
 
@@ -53,8 +53,10 @@ def guessing_accuracy(coins: Iterable[CoinPair]) -> float:
     kinds = [coin for coin in coins if coin.number and coin.there != coin.absent]
     if not kinds:
         return 0.5
-    if sum(coin.number for coin in kinds) > _MOST_COINS or any(coin.absent <= 0 or coin.there >= 1 for coin in kinds):
-        return 1.0
+    needed = math.ceil(_POINTS_PER_ROOT * math.sqrt(sum(coin.number for coin in kinds)))
+    points = max(_FEWEST_POINTS, 1 << (needed - 1).bit_length())
+    if points > _MOST_POINTS or any(coin.absent <= 0 or coin.there >= 1 for coin in kinds):
+        return 1.0  # never too low
     ones = [math.log(coin.there / coin.absent) for coin in kinds]
     zeros = [math.log1p(-coin.there) - math.log1p(-coin.absent) for coin in kinds]
     parts = list(zip(kinds, ones, zeros, strict=True))
@@ -62,21 +64,21 @@ def guessing_accuracy(coins: Iterable[CoinPair]) -> float:
     # Hoeffding's bound; the tenth more is for what sharing adds to the range of each coin.
     reach = math.sqrt(math.fsum(coin.number * (one - zero) ** 2 for coin, one, zero in parts))
     half = 1.1 * reach * math.sqrt(math.log(2 / _BEYOND) / 2)
-    step = 2 * half / _POINTS
-    spectrum = np.ones(_POINTS // 2 + 1, dtype=np.complex128)
+    step = 2 * half / points
+    spectrum = np.ones(points // 2 + 1, dtype=np.complex128)
     for coin, one, zero in parts:
-        grid = np.zeros(_POINTS)
+        grid = np.zeros(points)
         for value, chance in ((one, coin.there), (zero, 1 - coin.there)):
             below = math.floor(value / step)
             above = math.expm1(below * step - value) / math.expm1(-step)  # both chances stay: see the module
-            grid[below % _POINTS] += chance * (1 - above)
-            grid[(below + 1) % _POINTS] += chance * above
+            grid[below % points] += chance * (1 - above)
+            grid[(below + 1) % points] += chance * above
         spectrum *= np.fft.rfft(grid) ** coin.number
-    masses = np.fft.irfft(spectrum, n=_POINTS)
+    masses = np.fft.irfft(spectrum, n=points)
     first = math.ceil((mean - half) / step)  # the sum is known up to a multiple of the window: this tells which
-    sums = step * np.arange(first, first + _POINTS)
+    sums = step * np.arange(first, first + points)
     tells = -np.expm1(-np.maximum(sums, 0.0))
-    distance = float(np.maximum(np.roll(masses, -first % _POINTS), 0.0) @ tells) + _BEYOND + _ROUNDING
+    distance = float(np.maximum(np.roll(masses, -first % points), 0.0) @ tells) + _BEYOND + _ROUNDING
     return (1 + min(1.0, distance)) / 2
 
 
