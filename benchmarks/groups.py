@@ -51,7 +51,8 @@ def limited(dials: NDArray[np.int64], epsilon: Fraction, target: float) -> NDArr
 def measure(epsilon: Fraction, target: float | None = None) -> tuple[int, float, float, float, float]:
     """Return of eight right, of two right, and what owners are told about their own taste and about others."""
     crowd, law, absent = people.invent_people(COUNT, seed=SEED), chances(epsilon), chance_of_one(epsilon)
-    eight, two, mine, others, dials_left = [], [], [], [], []
+    eight, two, dials_left = list[bool](), list[bool](), list[float]()
+    mine, others = list[float](), list[float]()
     for person, profile in enumerate(crowd.profiles):
         dials, taste = np.zeros(law.shape[1], dtype=np.int64), person % TASTES
         dials[list(profile)] = list(profile.values())
