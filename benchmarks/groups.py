@@ -48,7 +48,7 @@ def limited(dials: NDArray[np.int64], epsilon: Fraction, target: float) -> NDArr
     return _in_proportion(dials, low)
 
 
-def measure(epsilon: Fraction, target: float | None = None) -> tuple[int, float, float, float, float]:
+def measure(epsilon: Fraction, target: float | None = None) -> tuple[float, ...]:
     """Return of eight right, of two right, and what owners are told about their own taste and about others."""
     crowd, law, absent = people.invent_people(COUNT, seed=SEED), chances(epsilon), chance_of_one(epsilon)
     eight, two, dials_left = list[bool](), list[bool](), list[float]()
