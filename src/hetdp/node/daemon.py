@@ -105,12 +105,13 @@ class Daemon:
                 _CONTACTS, own_address=handle.address, most_per_host=handle.settings.most_per_host
             ),
             catalogue=handle.store.catalogue.history(handle.network),
+            shelf_salt=handle.store.peers.shelf_salt(),
         )
         crowd, own = handle.store.crowd, handle.store.publications.last(handle.settings.learn_epochs)
         for draw in own:
             node.crowd.restore([], {draw.dials.size: {(handle.identity.key, draw.epoch): draw.bits}})
         node.crowd.restore(crowd.counted(node.gate.epochs(now_s).start), crowd.heads())
-        node.restore(handle.store.peers.sketches(), now_s=now_s)
+        node.restore(handle.store.peers.sketches(), now_s=now_s, liked=handle.store.peers.liked())
         for key, until_s in handle.store.peers.bans().items():
             node.gate.ban(key, until_s=until_s)
         node.gate.forget_the_future(now_s)
@@ -214,6 +215,8 @@ class Daemon:
             first_epoch=node.gate.epochs(now_s).start,
             last_epoch=node.gate.epochs(now_s).stop - 1,
             held={sketch.key for sketch in node.shelf},
+            liked=node.shelf.liked,
+            population=node.shelf.population(),
         )
         counted, number = node.crowd.take_news(), node.catalogue.number
         versions, forked_at = node.catalogue.take_news(), node.catalogue.forked_at

@@ -321,6 +321,7 @@ class NodeHandle:
         self, sketches: Sequence[SignedSketch], chosen: Sequence[Neighbor], limit: int
     ) -> tuple[Recommendation, ...]:
         """Return what chosen neighbours vote for, best first."""
+        published = self.store.publications.newest()
         best = votes(
             sketches,
             chosen,
@@ -329,6 +330,7 @@ class NodeHandle:
             tuned_for=self.network.tuned_for,
             sizes=self.store.catalogue.sizes(),
             count=limit,
+            shown=None if published is None else published.bits,
         )
         items = self.store.catalogue.items_at([vote.place for vote in best])
         return tuple(Recommendation(item, vote) for item, vote in zip(items, best, strict=True))
@@ -348,6 +350,7 @@ class NodeHandle:
                 sizes=self.store.catalogue.sizes(),
                 count=self.settings.neighbors,
                 choose=self.trust.neighbors,
+                chosen_from=self.store.peers.population(),
             )
         )
 

@@ -34,7 +34,7 @@ class Neighbor:
     shared_error: float  # one standard deviation of it
     share: float  # `shared` over the number of the owner's items, within [0, 1]
     deviations: float  # standard deviations above what chance gives
-    by_chance: float  # how likely the best of all sketches held looks as much alike by chance alone; exact
+    by_chance: float  # how likely the best of all sketches compared looks as much alike by chance alone
     epoch: int
 
 
@@ -59,11 +59,13 @@ def find_neighbors(
     count: int,
     tuned_for: Fraction = USUAL_TUNING,
     choose: Callable[[Iterable[SignedSketch], int], Iterable[SignedSketch]] = islice,
+    chosen_from: int = 0,
 ) -> list[Neighbor]:
     """Return the `count` best neighbours, best first; none for an empty profile or without sketches.
 
     Who may be one is up to `choose`, which is given sketches, best first, and how many to choose.
     A sketch is compared on the items that its version of the catalogue has; `sizes` tells how many, by its digest.
+    Some sketches may have been `chosen_from` more for being like the owner's: then so many were compared.
     Items of dial 0 must not be among the places of the owner's items. Those who may be there by chance alone are among
     the neighbours, and `by_chance` tells: compare it with `RARE`. The result must not leave the node.
     """
@@ -76,7 +78,8 @@ def find_neighbors(
     place_of = {sketches[place].key: place for place in ranked if compared[place]}
     best = [place_of[sketch.key] for sketch in choose((sketches[place] for place in place_of.values()), count)]
     shared = items_behind(ones[best], compared[best], epsilon, tuned_for=tuned_for).tolist()
-    by_chance = best_by_chance(binomial_tail(ones[best], compared[best], q), len(sketches)).tolist()
+    candidates = max(len(sketches), chosen_from)
+    by_chance = best_by_chance(binomial_tail(ones[best], compared[best], q), candidates).tolist()
     found = []
     for place, common, lucky in zip(best, shared, by_chance, strict=True):
         among = int(compared[place])
@@ -120,14 +123,17 @@ def votes(
     sizes: Mapping[bytes, int],
     count: int,
     tuned_for: Fraction = USUAL_TUNING,
+    shown: NDArray[np.bool_] | None = None,
 ) -> list[Vote]:
     """Return the items that most neighbours vote for; of equal ones, those of closer neighbours first.
 
     Only neighbours who stand out from chance vote: the bits of strangers would drown theirs.
 
     Places `without` a vote are those on the own list, at any dial, and what was dismissed. Bits outside the list did
-    not decide who votes, so under chance the number of voters is binomial and `by_chance` is exact. Who has published
-    for an older catalogue, of some of the `sizes`, is not asked about what came later.
+    not decide who votes, so under chance the number of voters is binomial and `by_chance` is exact. Except where the
+    owner's published sketch has `shown` a one, by noise: sketches are also held for having ones there. What chance does
+    at these places is what is seen there on average. Who has published for an older catalogue, of some of the `sizes`,
+    is not asked about what came later.
     """
     by_key = {sketch.key.hex(): sketch for sketch in sketches}
     chosen = [neighbor for neighbor in neighbors if neighbor.by_chance < RARE]
@@ -145,10 +151,17 @@ def votes(
     strength = weights @ np.where(has, bits - q, 0.0) / spread
     voters, asked = bits.sum(axis=0), has.sum(axis=0)
     voters[list(without)] = 0
-    ranked = np.lexsort((np.arange(size), -strength, -voters))[:count]
+    tails = binomial_tail(voters, asked, q)
+    noise = np.zeros(size, dtype=np.bool_)
+    if shown is not None:
+        noise[: shown.size] = shown
+        noise[list(without)] = False
+    if asked[noise].any():
+        tails[noise] = binomial_tail(voters[noise], asked[noise], max(q, voters[noise].sum() / asked[noise].sum()))
+    ranked = np.lexsort((np.arange(size), -strength, tails))[:count]
     best = ranked[voters[ranked] > 0]
     votes_for = items_behind(voters[best], asked[best], epsilon, tuned_for=tuned_for).tolist()
-    by_chance = best_by_chance(binomial_tail(voters[best], asked[best], q), size).tolist()
+    by_chance = best_by_chance(tails[best], size).tolist()
     return [
         Vote(
             place=int(place),

@@ -56,7 +56,7 @@ SETTINGS: dict[str, str] = {
     "page_port": "Port of the page on 127.0.0.1; 0 takes any free one.",
     "neighbours": "How many neighbours are chosen.",
     "lifetime_epochs": "Lifetime limit of an item where the page sets none: so many epochs at full weight, at most 30.",
-    "most_sketches": "Sketches kept; beyond it, a random selection stays.",
+    "most_sketches": "Sketches kept; beyond it, half are chosen by chance, half for being like the own published one.",
     "keep_epochs": "Age in epochs after which a sketch is forgotten.",
     "timeout_periods": "How long a peer may take to answer, in gossip periods.",
     "record_periods": (

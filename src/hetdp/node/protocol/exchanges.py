@@ -15,7 +15,8 @@ _MOST_OPEN = 2
 class Started:
     """An exchange that this node started; `wanted` is known once the peer has answered.
 
-    One on trial is to find out whether the peer is where it claims to be.
+    One on trial is to find out whether the peer is where it claims to be; one `alike` is not blind, but about what is
+    like the sketches of both.
     """
 
     link: int
@@ -26,6 +27,7 @@ class Started:
     offered: tuple[Slip, ...]
     deadline_s: float
     trial: bool = False
+    alike: bool = False
     wanted: tuple[bytes, ...] | None = None
 
 
@@ -39,6 +41,7 @@ class Joined:
     wanted: tuple[bytes, ...]
     catalogue: int  # the newest version that the peer has
     deadline_s: float
+    alike: bool = False
 
 
 class Exchanges:
@@ -74,10 +77,11 @@ class Exchanges:
         *,
         now_s: float,
         trial: bool = False,
+        alike: bool = False,
     ) -> Started:
         """Note an exchange that this node starts, under a new link."""
         self._links += 1
-        exchange = Started(self._links, key, curve, address, sent, offered, now_s + self._patience_s, trial)
+        exchange = Started(self._links, key, curve, address, sent, offered, now_s + self._patience_s, trial, alike)
         self._started[exchange.link] = exchange
         return exchange
 
@@ -100,6 +104,7 @@ class Exchanges:
         wanted: tuple[bytes, ...],
         catalogue: int,
         now_s: float,
+        alike: bool = False,
     ) -> None:
         """Note an exchange that a peer starts, at the cost of its own oldest beyond its share, then of anybody's."""
         same = [place for place, joined in self._joined.items() if joined.key == key or joined.curve == curve]
@@ -107,7 +112,7 @@ class Exchanges:
             del self._joined[place]
         while len(self._joined) >= self._most:
             del self._joined[next(iter(self._joined))]
-        self._joined[link, nonce] = Joined(key, curve, offered, wanted, catalogue, now_s + self._patience_s)
+        self._joined[link, nonce] = Joined(key, curve, offered, wanted, catalogue, now_s + self._patience_s, alike)
 
     def leave(self, link: Hashable, nonce: bytes) -> Joined | None:
         """Forget an exchange that a peer started, and return it."""

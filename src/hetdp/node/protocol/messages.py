@@ -79,13 +79,17 @@ class Slip(msgspec.Struct, **_LEAF):
 
 
 class Opening(msgspec.Struct, tag=1, **_OPTIONS):
-    """First message: from the node that starts the exchange."""
+    """First message: from the node that starts the exchange.
+
+    An exchange is blind, or about what is `alike`: records and slips are chosen by the sketches that both published.
+    """
 
     nonce: Nonce
     sender: Record
     entries: Annotated[tuple[Record, ...], Meta(max_length=50)]
     have: Annotated[tuple[Slip, ...], Meta(max_length=500)]
     catalogue: VersionNumber = 1  # the newest that the sender has
+    alike: bool = False
 
 
 class Answer(msgspec.Struct, tag=2, **_OPTIONS):

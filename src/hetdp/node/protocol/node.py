@@ -4,15 +4,17 @@ The only thing it is given that depends on a profile is the signed sketch of the
 """
 
 import math
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from hetdp.core.randomness import Stream
+from hetdp.node.protocol.addresses import host_of, most_at_host
 from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import Identity
+from hetdp.node.protocol.like_view import LikeView
 from hetdp.node.protocol.messages import (
     Answer,
     Delivery,
@@ -29,7 +31,7 @@ from hetdp.node.protocol.own_key import OwnKeyWatch
 from hetdp.node.protocol.pace import SLOWEST, Pace
 from hetdp.node.protocol.peer_view import PeerView
 from hetdp.node.protocol.refusal import Refused
-from hetdp.node.protocol.sketch_shelf import SketchShelf
+from hetdp.node.protocol.sketch_shelf import Place, SketchShelf
 from hetdp.node.protocol.sketches import restored, shortened
 from hetdp.node.protocol.who_counts import CrowdCount
 from hetdp.node.settings import NodeSettings
@@ -91,8 +93,9 @@ class Node:
 
     Privacy
     -------
-    Knows no profile: what it sends, when and to whom depends on chance, time, what others send and the sketches that it
-    has published itself. Who is found to be a copy by the owner (`hetdp.node.honest`) has no part in it.
+    Knows no profile: what it keeps, asks for and sends, when and to whom depends on chance, time, what others send, and
+    the sketches that it has published itself. Who is found to be a copy by the owner (`hetdp.node.honest`) has no part
+    in it.
     """
 
     def __init__(
@@ -107,6 +110,7 @@ class Node:
         invitation: bytes = b"",
         contacts: Iterable[Bootstrap] = (),
         catalogue: CatalogueHistory | None = None,
+        shelf_salt: bytes = b"",
     ) -> None:
         self.network, self.settings = network, settings
         self.catalogue = CatalogueHistory(network) if catalogue is None else catalogue
@@ -117,7 +121,9 @@ class Node:
         self._invitation = invitation if network.admission == "invite" else b""
         self._network_id = network.id
         self._stream = stream
-        self.shelf = SketchShelf(identity.key, most=settings.most_sketches, stream=stream)
+        self.shelf = SketchShelf(
+            identity.key, most=settings.most_sketches, stream=stream, salt=shelf_salt, place_of=self._place_of
+        )
         self.own_key = OwnKeyWatch(identity.key, stream=stream)
         self.view = PeerView(
             identity.key,
@@ -138,6 +144,8 @@ class Node:
             size_of=self.catalogue.size_of,
             learn_epochs=settings.learn_epochs,
         )
+        self.like_view = LikeView(identity.key, address, size=network.view_size, most_per_host=settings.most_per_host)
+        self._turn_of_the_like = False
         own = identity.key.hex()
         self._contacts = [peer for peer in (*network.bootstrap, *contacts) if peer.key != own]
         self._bootstraps = frozenset(peer.address for peer in network.bootstrap)
@@ -163,11 +171,11 @@ class Node:
             with suppress(Refused):  # what came by gossip meanwhile was first
                 self._news |= self.catalogue.add(version)
 
-    def restore(self, sketches: Iterable[SignedSketch], *, now_s: float) -> None:
-        """Put sketches of peers back on the shelf, checked like new ones."""
+    def restore(self, sketches: Iterable[SignedSketch], *, now_s: float, liked: Collection[bytes] = ()) -> None:
+        """Put sketches of peers back on the shelf, checked like new ones; those `liked` in the half for them."""
         for sketch in sketches:
             with suppress(Refused):  # it has become too old meanwhile
-                self._keep(sketch, now_s)
+                self._keep(sketch, now_s, blind=sketch.key not in liked)
 
     @property
     def traffic(self) -> Traffic:
@@ -195,11 +203,12 @@ class Node:
         self.shelf.expire(self.gate.epochs(now_s))
         self.crowd.expire(self.gate.epochs(now_s))
         self.gate.forget_the_future(now_s)
-        self.view.forget_outside(
-            1000 * (now_s - self.settings.record_periods * SLOWEST * self.network.period_s),
-            1000 * (now_s + self.settings.clock_skew_s),
-            now_ms=1000 * now_s,
-        )
+        for view in (self.view, self.like_view):
+            view.forget_outside(
+                1000 * (now_s - self.settings.record_periods * SLOWEST * self.network.period_s),
+                1000 * (now_s + self.settings.clock_skew_s),
+                now_ms=1000 * now_s,
+            )
         return actions + self._start(now_s)
 
     def receive(self, link: Hashable, curve: bytes, raw: bytes, *, now_s: float, host: str = "") -> list[Action]:
@@ -233,6 +242,7 @@ class Node:
             return []
         self._count(failures=1)
         self.view.remove(exchange.key)
+        self.like_view.remove(exchange.key)
         if exchange.wanted is None:
             self.view.reached.note(exchange.key, exchange.address, answered=False)
         return [HangUp(exchange.link)]
@@ -253,6 +263,10 @@ class Node:
         return self._record
 
     def _start(self, now_s: float) -> list[Action]:
+        self._turn_of_the_like = not self._turn_of_the_like
+        liked = self.like_view.oldest(lambda *keys: self.gate.banned(*keys, now_s=now_s))
+        if liked is not None and self._turn_of_the_like:
+            return self._ask_alike(liked, now_s)
         peer = self.view.whom_to_ask(
             self._contacts,
             banned=lambda key, curve: self.gate.banned(key, curve, now_s=now_s),
@@ -273,6 +287,17 @@ class Node:
         opening = Opening(nonce, own, tuple(sent), offered, self.catalogue.number)
         return [Call(exchange.link, address, curve, self._encode(opening))]
 
+    def _ask_alike(self, peer: Record, now_s: float) -> list[Action]:
+        """Ask a peer whose sketch is like the own one for what it knows of that kind."""
+        for view in (self.view, self.like_view):
+            view.note_asked(peer.key, 1000 * now_s)
+        offered = self.shelf.announce_alike(peer.key, self.network.inventory_size)
+        exchange = self.exchanges.start(peer.key, peer.curve, peer.address, [], offered, now_s=now_s, alike=True)
+        self._count(exchanges=1)
+        nonce, own = self._stream.words(1).tobytes(), self.own_record(now_s)
+        opening = Opening(nonce, own, (), offered, self.catalogue.number, alike=True)
+        return [Call(exchange.link, peer.address, peer.curve, self._encode(opening))]
+
     def _handle(self, link: Hashable, curve: bytes, message: Message, now_s: float) -> list[Action]:
         if isinstance(message, Opening):
             return self._opening(link, curve, message, now_s)
@@ -283,11 +308,15 @@ class Node:
     def _opening(self, link: Hashable, curve: bytes, message: Opening, now_s: float) -> list[Action]:
         key = message.sender.key
         entries = self._checked(message.sender, message.entries, curve, now_s)
-        sent = self.view.sample(self.network.shuffle_size, without=key)
-        offered = self.shelf.announce(self.network.inventory_size)
-        wanted = self._lacking(message.have, now_s)
-        themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
-        self.view.merge([*themselves, *entries], sent=sent, source=key, called=True)
+        wanted = self._lacking(message.have, now_s, alike=message.alike)
+        if message.alike:
+            sent = self._nearest(key)
+            offered = self.shelf.announce_alike(key, self.network.inventory_size)
+        else:
+            sent = self.view.sample(self.network.shuffle_size, without=key)
+            offered = self.shelf.announce(self.network.inventory_size)
+            themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
+            self.view.merge([*themselves, *entries], sent=sent, source=key, called=True)
         self.exchanges.join(
             link,
             message.nonce,
@@ -297,6 +326,7 @@ class Node:
             wanted=wanted,
             catalogue=message.catalogue,
             now_s=now_s,
+            alike=message.alike,
         )
         answer = Answer(message.nonce, self.own_record(now_s), tuple(sent), offered, wanted, self.catalogue.number)
         return [Reply(link, self._encode(answer))]
@@ -316,12 +346,17 @@ class Node:
             self.view.reached.note(exchange.key, message.sender.address, answered=True)
         self.crowd.confirm(exchange.key)
         self._learn_where(message.sender)
-        if exchange.trial:  # who has stood it is in
+        self.like_view.offer(
+            [*themselves, *entries], source=exchange.key, holds=self.shelf.holds, liking=self.shelf.likeness
+        )
+        if exchange.alike:
+            entries = []
+        elif exchange.trial:  # who has stood it is in
             entries = [*themselves, *entries]
         elif 2 * len(self.view) < self.network.view_size:  # else it has had its turn, or it would stay famous for ever
             entries = [*entries, *themselves]
         self.view.merge(entries, sent=exchange.sent, source=message.sender.key)
-        exchange.wanted = self._lacking(message.have, now_s)
+        exchange.wanted = self._lacking(message.have, now_s, alike=exchange.alike)
         sketches = self._serve(message.want, exchange.offered)
         versions = self.catalogue.after(message.catalogue)
         if not sketches and not exchange.wanted and message.catalogue == self.catalogue.number:
@@ -335,13 +370,13 @@ class Node:
         if started is not None and started.wanted is not None:
             self.exchanges.end(link)
             with self._at_the_cost_of(started.key, now_s):
-                self.pace.end(news=self._take(message, started.wanted, now_s))
+                self.pace.end(news=self._take(message, started.wanted, now_s, blind=not started.alike))
             return [HangUp(link)]
         joined = self.exchanges.leave(link, message.nonce)
         if joined is None or joined.curve != curve:
             raise Refused("a delivery must belong to an exchange. Got one that nobody waits for instead.", blame=0)
         with self._at_the_cost_of(joined.key, now_s):
-            if self._take(message, joined.wanted, now_s):
+            if self._take(message, joined.wanted, now_s, blind=not joined.alike):
                 self.pace.hurry(now_s)
         sketches = self._serve(message.want, joined.offered)
         versions = self.catalogue.after(joined.catalogue)
@@ -361,10 +396,14 @@ class Node:
         return usable
 
     def _learn_where(self, record: Record) -> None:
-        """Remember where the owner of a sketch is; one that has waited for it on the shelf may count now."""
+        """Remember where the owner of a sketch is; one that has waited for it on the shelf may count now.
+
+        Only those that chance has chosen: the others would make the model believe that all are like this node.
+        """
         self.crowd.locate(record)
+        self.shelf.locate(record.key)
         sketch = self.shelf.find(record.key)
-        if sketch is not None:
+        if sketch is not None and self.shelf.holds_by_chance(record.key):
             self.crowd.count(sketch)
 
     @contextmanager
@@ -376,7 +415,7 @@ class Node:
             self.gate.strike(key, now_s=now_s, count=refusal.blame)
             raise
 
-    def _take(self, message: Delivery, wanted: tuple[bytes, ...], now_s: float) -> bool:
+    def _take(self, message: Delivery, wanted: tuple[bytes, ...], now_s: float, *, blind: bool) -> bool:
         """Take over what was asked for; return whether there was any news in it."""
         news = False
         for version in message.versions:  # first, for the sketches may be for one of them
@@ -391,15 +430,16 @@ class Node:
                 raise Refused("a sketch must have been asked for. Got another instead.")
             size = self.catalogue.size_of(sketch.catalogue)
             whole = sketch if size is None else restored(sketch, network=self.network, size=size)
-            news |= self._keep(whole, now_s)
+            news |= self._keep(whole, now_s, blind=blind)
         return news
 
-    def _keep(self, sketch: SignedSketch, now_s: float) -> bool:
+    def _keep(self, sketch: SignedSketch, now_s: float, *, blind: bool = True) -> bool:
         self.gate.check_sketch(sketch, size=self.catalogue.size_of(sketch.catalogue), now_s=now_s)
         if sketch.key == self._identity.key:
             self.own_key.look_at(sketch, shown=self.shelf.own)
             return False
-        kept, counted = self.shelf.keep(sketch), self.crowd.count(sketch)
+        kept = self.shelf.keep(sketch, blind=blind)
+        counted = blind and self.crowd.count(sketch)
         return kept or counted
 
     def _serve(self, keys: tuple[bytes, ...], offered: tuple[Slip, ...]) -> tuple[SignedSketch, ...]:
@@ -408,11 +448,33 @@ class Node:
         sizes = [(sketch, self.catalogue.size_of(sketch.catalogue)) for sketch in found]
         return tuple(shortened(one, network=self.network, size=size) for one, size in sizes if size is not None)
 
-    def _lacking(self, have: tuple[Slip, ...], now_s: float) -> tuple[bytes, ...]:
+    def _lacking(self, have: tuple[Slip, ...], now_s: float, *, alike: bool) -> tuple[bytes, ...]:
         have, epochs = have[: self.network.inventory_size], self.gate.epochs(now_s)
         own = self.own_key.wants(have, epochs=epochs)
         room = self.network.sketches_per_message - len(own)
+        if alike:
+            return (*own, *self.shelf.lacking_alike(have, epochs=epochs, count=room))
+        for slip in have:
+            held = self.shelf.notice(slip)
+            if held is not None:
+                self.crowd.count(held)
         return (*own, *self.shelf.lacking(have, epochs=epochs, count=room, also=self.crowd.wants))
+
+    def _nearest(self, key: bytes) -> list[Record]:
+        """Return the records of the peers that are most like one who asks, as far as its sketch is known."""
+        return self.like_view.nearest(
+            self.network.shuffle_size,
+            without=key,
+            holds=self.shelf.holds,
+            liking=lambda keys: self.shelf.likeness(keys, to=key),
+        )
+
+    def _place_of(self, key: bytes) -> Place:
+        address = self.crowd.address_of(key)
+        if not address:
+            return Place()
+        room = most_at_host(address, self._address, self.settings.most_per_host)
+        return Place(host_of(address), room, self.view.reached.at(key, address))
 
     def _encode(self, message: Message) -> bytes:
         raw = encode(self._network_id, message)

@@ -120,6 +120,11 @@ class CrowdCount:
                 self._places.popitem(last=False)
         self._places.move_to_end(record.key)
 
+    def address_of(self, key: bytes) -> str:
+        """Return where the owner of a key says it is; empty where nothing is known."""
+        place = self._places.get(key)
+        return "" if place is None else place[1]
+
     def wants(self, key: bytes, epoch: int) -> bool:
         """Return whether the sketch of a key would count, and does not yet."""
         place = self._places.get(key)

@@ -51,6 +51,8 @@ _SINCE_4 = (
     # Public: whether the node has reached a peer where it says it is. The time before does not tell.
     "ALTER TABLE peers ADD COLUMN reached INTEGER NOT NULL DEFAULT 0",
     "UPDATE peers SET reached = 1",
+    # Public: whether a sketch is on the shelf for being like the own published one, and not by chance.
+    "ALTER TABLE sketches ADD COLUMN liked INTEGER NOT NULL DEFAULT 0",
 )
 _SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;

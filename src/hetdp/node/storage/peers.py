@@ -55,12 +55,15 @@ class PeerMemory:
         first_epoch: int,
         last_epoch: int | None = None,
         held: Collection[bytes] | None = None,
+        liked: Collection[bytes] = (),
+        population: int | None = None,
     ) -> None:
         """Write what the protocol has learned, in one transaction: checked sketches, peers seen, bans, traffic.
 
         Those of the peers whose keys are in `reached` have answered where they say they are; the others have called.
         Sketches of epochs before `first_epoch` go, and, if they are given, those after `last_epoch`, which came while
-        the clock was ahead, and those of keys that are not in `held`.
+        the clock was ahead, and those of keys that are not in `held`; those `liked` are marked. `population` is of how
+        many peers there seem to be sketches.
         Bans, if given, are all there are: those stored before go. What a clock that was ahead has dated later than
         `now_s` would outlive everything else; such peers count as seen now, such traffic goes.
         """
@@ -75,9 +78,13 @@ class PeerMemory:
             )
             connection.execute("DELETE FROM sketches WHERE epoch < ?", (first_epoch,))
             if held is not None:
-                stored = connection.execute("SELECT key FROM sketches").fetchall()
-                gone = [(key,) for (key,) in stored if key not in held]
+                stored = connection.execute("SELECT key, liked FROM sketches").fetchall()
+                gone = [(key,) for key, _ in stored if key not in held]
                 connection.executemany("DELETE FROM sketches WHERE key = ?", gone)
+                moved = [(key in liked, key) for key, before in stored if bool(before) != (key in liked)]
+                connection.executemany("UPDATE sketches SET liked = ? WHERE key = ?", moved)
+            if population is not None:
+                self._database.set_fact("population", population)
             connection.executemany(
                 "INSERT INTO peers (key, curve, address, seen_s, reached) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) "
                 "DO UPDATE SET curve = excluded.curve, address = excluded.address, seen_s = excluded.seen_s, "
@@ -108,6 +115,23 @@ class PeerMemory:
         return [
             _sketch_decoder.decode(raw) for (raw,) in self._database.rows("SELECT sketch FROM sketches ORDER BY rowid")
         ]
+
+    def liked(self) -> set[bytes]:
+        """Return the keys whose sketches are held for being like the own one."""
+        return {key for (key,) in self._database.rows("SELECT key FROM sketches WHERE liked")}
+
+    def population(self) -> int:
+        """Return of how many peers there seem to be sketches: those held were chosen from so many."""
+        return max(int(self._database.fact("population") or 0), self.sketch_count())
+
+    def shelf_salt(self) -> bytes:
+        """Return the secret by which chance chooses sketches, the same after every restart."""
+        with self._database.transaction(durable=True):
+            salt = self._database.fact("shelf_salt")
+            if salt is None:
+                salt = secure_stream().words(4).tobytes()
+                self._database.set_fact("shelf_salt", salt)
+        return bytes(salt)
 
     def sketch_count(self) -> int:
         """Return how many sketches of peers are held."""
