@@ -265,7 +265,7 @@ class Node:
     def _start(self, now_s: float) -> list[Action]:
         self._turn_of_the_like = not self._turn_of_the_like
         liked = self.like_view.oldest(lambda *keys: self.gate.banned(*keys, now_s=now_s))
-        if liked is not None and self._turn_of_the_like:
+        if liked is not None and self._turn_of_the_like and self.shelf.full:  # else there is nothing to choose
             return self._ask_alike(liked, now_s)
         peer = self.view.whom_to_ask(
             self._contacts,

@@ -104,6 +104,11 @@ class SketchShelf:
         """The keys whose sketches are held because they are like the own one, or because there is room."""
         return set(self._liked)
 
+    @property
+    def full(self) -> bool:
+        """Whether sketches are chosen: as long as there is room, all are kept."""
+        return len(self._liked) >= self._most_liked
+
     def population(self) -> int:
         """Return of how many peers there seem to be sketches: so many, chance being chance, leave so small hashes."""
         if len(self._ranks) < self._most_random:
