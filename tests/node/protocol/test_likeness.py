@@ -185,7 +185,7 @@ def test_a_new_own_sketch_ranks_anew_and_old_sketches_stay_until_replaced():
         shelf.keep(sketch(number, epoch=2))
     assert {number_of(key) % 5 for key in shelf.liked} == {4}
     assert all(one.epoch == 2 for one in shelf)
-    shelf.expire(3)
+    shelf.expire(range(3, 5))
     assert len(shelf) == 0
     assert shelf.liked == set()
 

@@ -1,8 +1,8 @@
 """The second view, after Vicinity: records of peers whose published sketches are like the own one. No I/O.
 
 Blind gossip goes on beneath it, unchanged: nothing from here gets into the random view, and no sketch that came this
-way into the random half of the shelf or into the model. Once the shelf is full, every other exchange asks the peer of this view not heard of
-for longest, which tells who and what it knows that is most like the asker's published sketch.
+way into the random half of the shelf or into the model. Once the shelf is full, every other exchange asks the peer of
+this view not heard of for longest, which tells who and what it knows that is most like the asker's published sketch.
 
 Records come from the answers of peers that this node has asked, never from callers, so claims have no part in it; at
 most half of the view was named by the same peer, and few are at one host.
