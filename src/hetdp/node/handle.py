@@ -37,6 +37,7 @@ from hetdp.node.storage.ledger import most_steps
 from hetdp.node.storage.mode import Mode
 from hetdp.node.storage.model_file import CrowdModel, load_model
 from hetdp.node.storage.network_file import read_network
+from hetdp.node.storage.soundness import check_sound
 from hetdp.node.storage.store import NodeStore
 
 _NOT_PAUSED = "a node must be open to be paused. Got one that is {mode} instead: it draws no sketch anyway."
@@ -128,6 +129,7 @@ class NodeHandle:
         store = NodeStore(folder / STORE)
         try:
             store.check_network(network)
+            check_sound(store.database, network)
         except BaseException:
             store.close()
             raise

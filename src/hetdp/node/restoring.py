@@ -23,6 +23,7 @@ from hetdp.node.storage.mode import Mode
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.parcels import Origin, open_origin, settle, unpack, write_parcel
 from hetdp.node.storage.passage import Passage
+from hetdp.node.storage.soundness import check_sound
 from hetdp.node.storage.store import NodeStore
 
 __all__ = ["Restored", "back_up", "restore"]
@@ -75,6 +76,7 @@ def restore(source: Path, folder: Path, *, settings: dict[str, str], now_s: floa
         network, passage = read_network(made / NETWORK), origin.store.passage.get()
         with closing(NodeStore(made / STORE)) as store:
             store.check_network(network)
+            check_sound(store.database, network)
             if passage is not None and passage.at_s > now_s:
                 raise DataError(
                     "the clock must be later than the backup. Got an earlier time instead: put the clock right, or use "

@@ -93,6 +93,11 @@ FORMAT = Format("the store of a node", 4, _SCHEMA, steps={2: lambda connection: 
 _KINDS: dict[str, Any] = {"dials": np.uint8, "lost": np.int32, "limits": np.int32, "page": np.int32, "groups": np.int32}
 
 
+#: What SQLite says of a file that is not what it was: foreign, torn, without a table, or shorter than it should be.
+_DAMAGE = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+_SHORT = {sqlite3.SQLITE_IOERR_SHORT_READ}
+
+
 class Database:
     """A node's store as SQLite sees it; what its tables mean is up to the parts of `NodeStore`.
 
@@ -146,31 +151,35 @@ class Database:
         if self._connection().in_transaction:
             yield self._connection()
             return
-        with sqlite.transaction(self._connection(), durable=durable) as connection:
+        with self._damage_told(), sqlite.transaction(self._connection(), durable=durable) as connection:
             yield connection
 
     def copy_to(self, path: Path) -> None:
         """Copy everything, as it is at one moment, to a file, and have it on disk; a node may run meanwhile."""
-        with closing(sqlite3.connect(path)) as copy:
+        with self._damage_told(), closing(sqlite3.connect(path)) as copy:
             self._connection().backup(copy)
         with path.open("rb") as file:
             os.fsync(file.fileno())
 
     def execute(self, sql: str, *arguments: object) -> None:
         """Change something, within a transaction."""
-        self._connection().execute(sql, arguments)
+        with self._damage_told():
+            self._connection().execute(sql, arguments)
 
     def execute_many(self, sql: str, rows: Iterable[tuple[object, ...]]) -> None:
         """Change something for each of some rows, within a transaction."""
-        self._connection().executemany(sql, rows)
+        with self._damage_told():
+            self._connection().executemany(sql, rows)
 
     def rows(self, sql: str, *arguments: object) -> list[Any]:
         """Return the rows of a query."""
-        return self._connection().execute(sql, arguments).fetchall()
+        with self._damage_told():
+            return self._connection().execute(sql, arguments).fetchall()
 
     def one(self, sql: str, *arguments: object) -> Any:  # noqa: ANN401  (a cell of SQLite)
         """Return the first cell of the first row; None if there is no row."""
-        row = self._connection().execute(sql, arguments).fetchone()
+        with self._damage_told():
+            row = self._connection().execute(sql, arguments).fetchone()
         return None if row is None else row[0]
 
     def fact(self, name: str) -> Any:  # noqa: ANN401  (a cell of SQLite)
@@ -184,6 +193,8 @@ class Database:
     def array(self, name: str) -> NDArray[Any]:
         """Return an array as long as the catalogue."""
         raw = self.one("SELECT value FROM arrays WHERE name = ?", name)
+        if not isinstance(raw, bytes) or len(raw) % np.dtype(_KINDS[name]).itemsize:
+            raise self.damaged()
         return np.frombuffer(raw, dtype=np.dtype(_KINDS[name]).newbyteorder("<")).astype(_KINDS[name])
 
     def set_array(self, name: str, values: NDArray[Any]) -> None:
@@ -194,6 +205,25 @@ class Database:
     def count_edit(self) -> None:
         """Let the version of the profile grow: the page looks at it to see whether it is out of date."""
         self.set_fact("profile_version", int(self.fact("profile_version") or 0) + 1)
+
+    def damaged(self) -> DataError:
+        """Return what to tell about a file that does not hold what it must."""
+        return DataError(
+            f"{self.path} must be a sound file. Got one that is damaged: look at the disk, and restore a backup with "
+            "`hetdp node restore`."
+        )
+
+    @contextmanager
+    def _damage_told(self) -> Iterator[None]:
+        """Call damage by its name; a disk that is full, or a file that is locked, is not damage."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            torn = str(error).startswith("Could not decode") if code is None else code & 0xFF in _DAMAGE
+            if torn or code in _SHORT:
+                raise self.damaged() from None
+            raise
 
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)

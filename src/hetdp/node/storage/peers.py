@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -111,10 +112,12 @@ class PeerMemory:
                 self._database.set_fact("traffic", json.dumps(dataclasses.asdict(traffic)))
 
     def sketches(self) -> list[SignedSketch]:
-        """Return the sketches of peers."""
-        return [
-            _sketch_decoder.decode(raw) for (raw,) in self._database.rows("SELECT sketch FROM sketches ORDER BY rowid")
-        ]
+        """Return the sketches of peers; one that cannot be read any more will come again."""
+        found = []
+        for (raw,) in self._database.rows("SELECT sketch FROM sketches ORDER BY rowid"):
+            with suppress(msgspec.MsgspecError, TypeError):
+                found.append(_sketch_decoder.decode(raw))
+        return found
 
     def liked(self) -> set[bytes]:
         """Return the keys whose sketches are held for being like the own one."""
@@ -172,12 +175,16 @@ class PeerMemory:
 
     def bans(self) -> dict[bytes, float]:
         """Return banned transport and signing keys and until when: as many as a node keeps, those that last longest."""
-        return dict(self._database.rows("SELECT key, until_s FROM bans ORDER BY until_s DESC LIMIT ?", MOST_BANS))
+        sql = "SELECT key, until_s FROM bans WHERE typeof(until_s) = 'real' ORDER BY until_s DESC LIMIT ?"
+        return dict(self._database.rows(sql, MOST_BANS))
 
     def traffic(self) -> Traffic:
         """Return what went over the wire, all runs together."""
         stored = self._database.fact("traffic")
-        return Traffic() if stored is None else Traffic(**json.loads(stored))
+        try:
+            return Traffic() if stored is None else msgspec.convert(json.loads(stored), Traffic)
+        except (ValueError, TypeError):  # a damaged count is no reason to stop
+            return Traffic()
 
     def traffic_history(self) -> list[tuple[float, int, int]]:
         """Return (time, bytes sent, bytes received) so far, one per period, for the last 200."""
