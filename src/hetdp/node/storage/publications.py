@@ -60,10 +60,6 @@ class Publications:
         self._database.execute("INSERT INTO publications VALUES (?, ?, ?, ?, ?, ?)", *row, draw)
         self._database.execute("INSERT INTO drawn VALUES (?, 'published')", sketch.epoch)
 
-    def is_drawn(self, epoch: int) -> bool:
-        """Return whether an epoch must not be drawn, or not again: by this node, or by one that it is a copy of."""
-        return self._database.one("SELECT 1 FROM drawn WHERE epoch = ?", epoch) is not None
-
     def of_epoch(self, epoch: int) -> SignedSketch | None:
         """Return the own sketch of an epoch; None if there is none that can be read."""
         raw = self._database.one("SELECT sketch FROM publications WHERE epoch = ?", epoch)
