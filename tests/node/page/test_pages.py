@@ -656,6 +656,16 @@ def test_what_happened_is_told_newest_first(open_page, nodes):
     assert text.index("two versions 4") < text.index("Earlier") < text.index("two versions 3")
 
 
+def test_how_many_sketches_are_like_the_published_one_is_told(open_page, nodes):
+    node = nodes.lived_in()
+    page = open_page(node)
+    assert "most like your published one" not in text_of(page.get("/network"))
+    node.store.database.execute("UPDATE sketches SET liked = rowid % 2")
+    assert f"{len(node.store.peers.liked())} of them for being most like your published one" in text_of(
+        page.get("/network")
+    )
+
+
 def test_the_traffic_of_a_week_is_told(open_page, nodes):
     node = nodes.new()
     page = open_page(node)

@@ -37,6 +37,7 @@ class NetworkPage(Page):
         peers, events = store.peers.known(), store.events.all(_MOST_EVENTS)
         return {
             "status": status,
+            "alike": len(store.peers.liked()),
             "own_face": face(status.key_hex),
             "parameters": network,
             "epsilon": float(network.epsilon),
