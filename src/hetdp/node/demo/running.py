@@ -32,6 +32,8 @@ __all__ = ["DemoReport", "run_demo"]
 
 _BOOTSTRAP = 2
 _SAY_EVERY_S = 2.0
+#: So many nodes have their model learned to be compared: the others hold nearly the same sketches, and it takes long.
+_LEARNING = 8
 
 
 @dataclass(frozen=True)
@@ -190,9 +192,11 @@ def _measure(plan: Arrangement, people: People, converged_s: float, least: int, 
             offered = handle.recommendations(LIST)
             recommended += any(one.vote is None or one.vote.by_chance < RARE for one in offered)
             private.append([number_of[neighbor.key_hex] for neighbor in chosen])
-            counted.append(learn_from_crowd(home))
-            for name, places in _recommended(handle, chosen).items():
-                lists[name].append(places)
+            lists["votes"].append(_voted(handle, chosen))
+            if person < _LEARNING:
+                counted.append(learn_from_crowd(home))
+                for name, places in _learned(handle).items():
+                    lists[name].append(places)
         finally:
             handle.close()
         others = [other for other in range(count) if other != person]
@@ -211,19 +215,22 @@ def _measure(plan: Arrangement, people: People, converged_s: float, least: int, 
         random_recall,
         recommended,
         min(counted),
-        *(hits(people.hidden, lists[name]) for name in ("crowd", "votes", "popular")),
+        *(hits(people.hidden[: len(lists[name])], lists[name]) for name in ("crowd", "votes", "popular")),
     )
 
 
-def _recommended(handle: NodeHandle, chosen: Sequence[Neighbor]) -> dict[str, list[int]]:
-    """Return what a node recommends in each way, whichever it would take by itself."""
-    voted = handle.by_votes(handle.store.peers.sketches(), chosen, LIST)
+def _voted(handle: NodeHandle, chosen: Sequence[Neighbor]) -> list[int]:
+    """Return what neighbours of a node vote for, whether or not it would take that."""
+    return [one.item.place for one in handle.by_votes(handle.store.peers.sketches(), chosen, LIST)]
+
+
+def _learned(handle: NodeHandle) -> dict[str, list[int]]:
+    """Return what the model of a node recommends, and what is popular, whether or not it would take that."""
     learned = load_model(handle.folder / MODEL, n_head=handle.network.head_of(handle.store.catalogue.size()))
     if learned is None:
-        return {"crowd": [], "votes": [one.item.place for one in voted], "popular": []}
+        return {"crowd": [], "popular": []}
     popular = crowd_places(learned, (), without=handle.store.profile.places(), count=LIST)
     return {
         "crowd": [one.item.place for one in handle.by_crowd(learned, LIST)],
-        "votes": [one.item.place for one in voted],
         "popular": [place for place, _ in popular],
     }
