@@ -8,7 +8,7 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node import dials as node_dials
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.memory_network import MemoryNetwork
-from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, encode
+from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, encode, name_of
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Call, Node, Reply
 from hetdp.node.protocol.sketches import sign_sketch
@@ -115,7 +115,7 @@ class BadPeer:
         return Record(*fields, self.identity.sign(unsigned.text(self.swarm.network.id)))
 
     def opening(self, now_s):
-        have = (Slip(self.identity.key, self.swarm.network.epoch_at(now_s)),)
+        have = (Slip(name_of(self.identity.key), self.swarm.network.epoch_at(now_s)),)
         return encode(self.swarm.network.id, Opening(self.stream.words(1).tobytes(), self.record(now_s), (), have))
 
     def tick(self, now_s):

@@ -12,7 +12,7 @@ from hetdp.node.protocol.addresses import address_kind, near_host
 from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import check_signature
-from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, decode, encode
+from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, decode, encode, name_of
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Call, HangUp, Node, Reply
 from hetdp.node.protocol.peer_view import PeerView
@@ -239,7 +239,7 @@ def test_bad_sketches_are_held_against_the_signing_key_too():
     bits = draw_bits({}, epsilon=NETWORK.epsilon, size=NETWORK.items, stream=seeded_stream(3))
     good = sign_sketch(bits, epoch=0, identity=identity_of(VICTIM), network=NETWORK)
     forged = msgspec.structs.replace(good, signature=bytes(64))
-    hear(node, CROOK, opening(CROOK, have=(Slip(good.key, 0),)))
+    hear(node, CROOK, opening(CROOK, have=(Slip(name_of(good.key), 0),)))
     assert hear(node, CROOK, encode(NETWORK.id, Delivery(bytes(8), (forged,), ()))) == []
     assert len(node.shelf) == 0
     for key in (identity_of(CROOK).key, identity_of(CROOK).curve):
@@ -254,7 +254,7 @@ def test_a_called_peer_that_delivers_rubbish_is_hung_up_on():
     asked = decode(network.id, dial.raw, largest=10**6)
     fields = (identity_of(CROOK).key, dial.curve, address_of(CROOK), int(1000 * now_s), b"")
     record = Record(*fields, identity_of(CROOK).sign(Record(*fields, b"").text(network.id)))
-    answer = Answer(asked.nonce, record, (), (Slip(identity_of(FRIEND).key, 0),), ())
+    answer = Answer(asked.nonce, record, (), (Slip(name_of(identity_of(FRIEND).key), 0),), ())
     (reply,) = node.receive(dial.link, dial.curve, encode(network.id, answer), now_s=now_s)
     assert isinstance(reply, Reply)
     unasked = SignedSketch(bytes(32), 0, b"", b"", b"")
@@ -344,7 +344,7 @@ def test_a_crowd_of_callers_keeps_no_sketch_from_the_disk():
     node = a_node(settings=NodeSettings(messages_per_s=1e6))
     bits = draw_bits({}, epsilon=NETWORK.epsilon, size=NETWORK.items, stream=seeded_stream(3))
     good = sign_sketch(bits, epoch=0, identity=identity_of(VICTIM), network=NETWORK)
-    hear(node, VICTIM, opening(VICTIM, have=(Slip(good.key, 0),)))
+    hear(node, VICTIM, opening(VICTIM, have=(Slip(name_of(good.key), 0),)))
     assert hear(node, VICTIM, encode(NETWORK.id, Delivery(bytes(8), (good,), ())))
     for number in range(100, 2200):
         assert hear(node, number, opening(number))

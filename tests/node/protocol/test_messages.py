@@ -26,7 +26,8 @@ records = some.builds(
     SIGNATURE,
     SIGNATURE,
 )
-slips = some.builds(Slip, KEY, some.integers(0, 2**40))
+NAME = some.binary(min_size=8, max_size=8)
+slips = some.builds(Slip, NAME, some.integers(0, 2**40))
 sketches = some.builds(SignedSketch, KEY, some.integers(0, 2**40), some.binary(max_size=30), SIGNATURE, SIGNATURE)
 nonces = some.binary(min_size=8, max_size=8)
 messages = (
@@ -37,9 +38,11 @@ messages = (
         records,
         some.lists(records, max_size=3).map(tuple),
         some.lists(slips).map(tuple),
-        some.lists(KEY, max_size=3).map(tuple),
+        some.lists(NAME, max_size=3).map(tuple),
     )
-    | some.builds(Delivery, nonces, some.lists(sketches, max_size=3).map(tuple), some.lists(KEY, max_size=3).map(tuple))
+    | some.builds(
+        Delivery, nonces, some.lists(sketches, max_size=3).map(tuple), some.lists(NAME, max_size=3).map(tuple)
+    )
 )
 
 
@@ -148,10 +151,10 @@ def test_every_honest_message_fits_the_largest(admission):
     network = a_network(admission=admission, network_key="ab" * 32, inventory_size=500, sketches_per_message=64)
     record = Record(bytes(32), bytes(32), "tcp://" + "h" * 253 + ":65535", 2**50, bytes(64), bytes(64))
     sketch = SignedSketch(bytes(32), 2**40, bytes(sketch_bytes(network.items)), bytes(64), bytes(64))
-    slips = (Slip(bytes(32), 2**40),) * network.inventory_size
+    slips = (Slip(bytes(8), 2**40),) * network.inventory_size
     entries = (record,) * network.shuffle_size
     for message in (
-        Answer(bytes(8), record, entries, slips, (bytes(32),) * network.sketches_per_message),
-        Delivery(bytes(8), (sketch,) * network.sketches_per_message, (bytes(32),) * network.sketches_per_message),
+        Answer(bytes(8), record, entries, slips, (bytes(8),) * network.sketches_per_message),
+        Delivery(bytes(8), (sketch,) * network.sketches_per_message, (bytes(8),) * network.sketches_per_message),
     ):
         assert len(encode(network.id, message)) <= network.largest_message

@@ -3,8 +3,8 @@
 import pytest
 from swarm import FAKE, Crowd, Swarm, address_of, identity_of
 
-from hetdp.node.protocol.memory_network import Conditions
 from hetdp.node.protocol.pace import SLOWEST
+from hetdp.node.protocol.sketches import shortened
 from hetdp.sketching.coding import sketch_code
 
 pytestmark = pytest.mark.slow
@@ -110,24 +110,37 @@ def test_made_up_hosts_hold_a_quarter_of_a_view_of_a_quiet_network_too(quiet):
     )  # whoever is asleep wakes after 40 at the latest
 
 
-def test_traffic_with_coded_sketches_is_the_same_whatever_the_profile():
-    """Same seeds, profiles of up to 50 items: every message has the same time, ends and length. Who publishes a sketch
-    that does not fit shows that much: it is a function of the published sketch.
-    """
+def test_sketches_travel_in_one_of_two_public_lengths_and_arrive_whole(monkeypatch):
+    """Node 5 has a profile whose sketch does not fit; nobody draws again to make it fit."""
+    sent = {}
 
-    def observed(dials):
-        swarm = Swarm(12, seed=3, dials=dials, items=2000, most_items=200, conditions=Conditions(loss=0.05))
-        swarm.cycles(60)
-        return swarm.wire.log, swarm.network
+    def noted(sketch, **more):
+        shorter = shortened(sketch, **more)
+        sent.setdefault(len(shorter.bits), set()).add(sketch.key)
+        return shorter
 
-    log, network = observed(lambda _number: {})
-    code = sketch_code(2000, epsilon=network.epsilon, most_items=200)
-    assert code.coded_bytes is not None
-    assert observed(lambda number: dict.fromkeys(range(0, 2000, 40 + number), 100 - number))[0] == log
-    larger = observed(lambda number: dict.fromkeys(range(200 * (number == 5)), 100))[0]
-    assert {(one.time_s, one.sender, one.receiver) for one in larger} == {
-        (one.time_s, one.sender, one.receiver) for one in log
-    }
-    assert {later.size - earlier.size for later, earlier in zip(larger, log, strict=True)} == {
-        0, code.raw_bytes - code.coded_bytes,
-    }  # fmt: skip
+    monkeypatch.setattr("hetdp.node.protocol.node.shortened", noted)
+    swarm = Swarm(
+        12,
+        dials=lambda number: dict.fromkeys(range(200 if number == 5 else 4 * number), 100),
+        items=2000,
+        most_items=200,
+    )
+    swarm.cycles(30)
+    assert everybody_has(swarm)
+    code = sketch_code(2000, epsilon=swarm.network.epsilon, most_items=200)
+    assert set(sent) == {code.coded_bytes, code.raw_bytes}
+    assert sent[code.raw_bytes] == {identity_of(5).key}
+    own = {identity_of(number).key: node.shelf.own.bits for number, node in swarm.nodes.items()}
+    assert all(sketch.bits == own[sketch.key] for node in swarm.nodes.values() for sketch in node.shelf)
+
+
+def test_shelves_that_are_the_same_are_not_listed(quiet):
+    """An exchange of two that hold the same is two messages of records; one that lacks something is told of all."""
+    quiet.wire.log.clear()
+    quiet.cycles(HOUR)
+    assert len(quiet.wire.log) == pytest.approx(2 * 30 * HOUR / SLOWEST, rel=0.2)
+    assert quiet.nodes[3].shelf.digest() == quiet.nodes[4].shelf.digest()
+    quiet.nodes[3].shelf.expire(range(1, 9))
+    assert quiet.nodes[3].shelf.digest() != quiet.nodes[4].shelf.digest()
+    assert periods_until(quiet, lambda: everybody_has(quiet), most=10 * SLOWEST) < 2 * SLOWEST

@@ -201,10 +201,11 @@ def counted_by(swarm, number):
 
 def test_a_node_learns_from_more_than_its_shelf_holds():
     swarm = Swarm(30, settings=NodeSettings(most_sketches=5))
-    swarm.cycles(60)
+    swarm.cycles(180)
     assert set(swarm.held().values()) == {5}
     for number in range(0, 30, 6):
-        assert counted_by(swarm, number) >= {identity_of(n).key for n in range(30) if n != number and n % 2}
+        # The last ones come at the slowest pace: of all 870, a dozen are missing by then, whatever the seed.
+        assert len({identity_of(n).key for n in range(30) if n != number} - counted_by(swarm, number)) <= 3
 
 
 def test_a_machine_with_many_keys_counts_little(monkeypatch):

@@ -2,8 +2,8 @@
 
 An exchange is four messages over one encrypted connection: `Opening` (whom I know, what I hold), `Answer` (the same,
 and which of yours I lack), `Delivery` (those, and which of yours I lack), `Delivery` (those). Deliveries also bring the
-versions of the catalogue that the other does not have yet. None of them depends on a
-profile except through the sketches, which are public.
+versions of the catalogue that the other does not have yet; where nobody lacks anything, there are none. None of them
+depends on a profile except through the sketches, which are public.
 """
 
 from typing import Annotated, Any
@@ -14,9 +14,10 @@ from msgspec import Meta
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion, Digest
 from hetdp.node.protocol.refusal import Refused
 
-__all__ = ["Answer", "Delivery", "Opening", "Record", "Refused", "SignedSketch", "Slip", "decode", "encode"]
+__all__ = ["Answer", "Delivery", "Opening", "Record", "Refused", "SignedSketch", "Slip", "decode", "encode", "name_of"]
 
 VERSION = 3
+_NAME_BYTES = 8
 
 Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
 Signature = Annotated[bytes, Meta(min_length=64, max_length=64)]
@@ -24,6 +25,10 @@ Nonce = Annotated[bytes, Meta(min_length=8, max_length=8)]
 Invitation = Annotated[bytes, Meta(max_length=64)]
 Time = Annotated[int, Meta(ge=0, le=2**50)]
 Epoch = Annotated[int, Meta(ge=0, le=2**40)]
+#: To make a key that ends like another takes 2**64 trials, and would hide a sketch from whoever holds its double.
+Name = Annotated[bytes, Meta(min_length=8, max_length=8)]
+#: Of the sketches that a node holds by chance, and its own.
+ShelfDigest = Annotated[bytes, Meta(max_length=16)]
 VersionNumber = Annotated[int, Meta(ge=1, le=2**31)]
 
 _OPTIONS: dict[str, Any] = {"frozen": True, "array_like": True, "forbid_unknown_fields": True}
@@ -72,9 +77,9 @@ class SignedSketch(msgspec.Struct, **_LEAF):
 
 
 class Slip(msgspec.Struct, **_LEAF):
-    """Says that the sender holds a sketch."""
+    """Says that the sender holds a sketch. On the wire, the last bytes of a key stand for it (`name_of`)."""
 
-    key: Key
+    key: Name
     epoch: Epoch
 
 
@@ -90,16 +95,17 @@ class Opening(msgspec.Struct, tag=1, **_OPTIONS):
     have: Annotated[tuple[Slip, ...], Meta(max_length=500)]
     catalogue: VersionNumber = 1  # the newest that the sender has
     alike: bool = False
+    shelf: ShelfDigest = b""
 
 
 class Answer(msgspec.Struct, tag=2, **_OPTIONS):
-    """Second message."""
+    """Second message. Where both shelves are the same, there is nothing to announce."""
 
     nonce: Nonce
     sender: Record
     entries: Annotated[tuple[Record, ...], Meta(max_length=50)]
     have: Annotated[tuple[Slip, ...], Meta(max_length=500)]
-    want: Annotated[tuple[Key, ...], Meta(max_length=64)]
+    want: Annotated[tuple[Name, ...], Meta(max_length=64)]
     catalogue: VersionNumber = 1
 
 
@@ -108,11 +114,16 @@ class Delivery(msgspec.Struct, tag=3, **_OPTIONS):
 
     nonce: Nonce
     sketches: Annotated[tuple[SignedSketch, ...], Meta(max_length=64)]
-    want: Annotated[tuple[Key, ...], Meta(max_length=64)]
+    want: Annotated[tuple[Name, ...], Meta(max_length=64)]
     versions: Annotated[tuple[CatalogueVersion, ...], Meta(max_length=1000)] = ()
 
 
 Message = Opening | Answer | Delivery
+
+
+def name_of(key: bytes) -> bytes:
+    """Return what stands for a key in slips: its last eight bytes."""
+    return key[-_NAME_BYTES:]
 
 
 class _Envelope(msgspec.Struct, **_OPTIONS):

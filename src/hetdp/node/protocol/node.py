@@ -25,7 +25,9 @@ from hetdp.node.protocol.messages import (
     Slip,
     decode,
     encode,
+    name_of,
 )
+from hetdp.node.protocol.names import NameBook, short
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.own_key import OwnKeyWatch
 from hetdp.node.protocol.pace import SLOWEST, Pace
@@ -150,6 +152,7 @@ class Node:
         self._contacts = [peer for peer in (*network.bootstrap, *contacts) if peer.key != own]
         self._bootstraps = frozenset(peer.address for peer in network.bootstrap)
         self.exchanges = Exchanges(most=settings.most_exchanges, patience_s=settings.timeout_periods * network.period_s)
+        self._names = NameBook(identity.key)
         self._record: Record | None = None
         self._news = False  # that this node brings itself: its sketch, a version of the catalogue
         self.pace = Pace(period_s=network.period_s, stream=stream, now_s=now_s)
@@ -280,11 +283,12 @@ class Node:
         self.view.note_asked(key, 1000 * now_s)
         own = self.own_record(now_s)
         sent = self.view.sample(self.network.shuffle_size - 1, without=key)
-        offered = self.shelf.announce(self.network.inventory_size)
+        sated = self.pace.slow and not self.shelf.full  # it holds all there is; whoever has more will say so
+        offered = () if sated else self.shelf.announce(self.network.inventory_size)
         exchange = self.exchanges.start(key, curve, address, sent, offered, now_s=now_s, trial=trial)
         self._count(exchanges=1)
         nonce = self._stream.words(1).tobytes()
-        opening = Opening(nonce, own, tuple(sent), offered, self.catalogue.number)
+        opening = Opening(nonce, own, tuple(sent), short(offered), self.catalogue.number, shelf=self.shelf.digest())
         return [Call(exchange.link, address, curve, self._encode(opening))]
 
     def _ask_alike(self, peer: Record, now_s: float) -> list[Action]:
@@ -295,7 +299,7 @@ class Node:
         exchange = self.exchanges.start(peer.key, peer.curve, peer.address, [], offered, now_s=now_s, alike=True)
         self._count(exchanges=1)
         nonce, own = self._stream.words(1).tobytes(), self.own_record(now_s)
-        opening = Opening(nonce, own, (), offered, self.catalogue.number, alike=True)
+        opening = Opening(nonce, own, (), short(offered), self.catalogue.number, alike=True, shelf=self.shelf.digest())
         return [Call(exchange.link, peer.address, peer.curve, self._encode(opening))]
 
     def _handle(self, link: Hashable, curve: bytes, message: Message, now_s: float) -> list[Action]:
@@ -309,12 +313,13 @@ class Node:
         key = message.sender.key
         entries = self._checked(message.sender, message.entries, curve, now_s)
         wanted = self._lacking(message.have, now_s, alike=message.alike)
+        count = 0 if message.shelf == self.shelf.digest() else self.network.inventory_size
         if message.alike:
             sent = self._nearest(key)
-            offered = self.shelf.announce_alike(key, self.network.inventory_size)
+            offered = self.shelf.announce_alike(key, count) if count else ()
         else:
             sent = self.view.sample(self.network.shuffle_size, without=key)
-            offered = self.shelf.announce(self.network.inventory_size)
+            offered = self.shelf.announce(count) if count else ()
             themselves = [message.sender] if self.gate.reaches(message.sender.address) else []
             self.view.merge([*themselves, *entries], sent=sent, source=key, called=True)
         self.exchanges.join(
@@ -328,7 +333,9 @@ class Node:
             now_s=now_s,
             alike=message.alike,
         )
-        answer = Answer(message.nonce, self.own_record(now_s), tuple(sent), offered, wanted, self.catalogue.number)
+        want = tuple(map(name_of, wanted))
+        record, number = self.own_record(now_s), self.catalogue.number
+        answer = Answer(message.nonce, record, tuple(sent), short(offered), want, number)
         return [Reply(link, self._encode(answer))]
 
     def _answer(self, link: Hashable, curve: bytes, message: Answer, now_s: float) -> list[Action]:
@@ -363,7 +370,8 @@ class Node:
             self.exchanges.end(link)
             self.pace.end(news=False)
             return [HangUp(exchange.link)]
-        return [Reply(link, self._encode(Delivery(message.nonce, sketches, exchange.wanted, versions)))]
+        want = tuple(map(name_of, exchange.wanted))
+        return [Reply(link, self._encode(Delivery(message.nonce, sketches, want, versions)))]
 
     def _delivery(self, link: Hashable, curve: bytes, message: Delivery, now_s: float) -> list[Action]:
         started = self.exchanges.started(link)
@@ -400,6 +408,7 @@ class Node:
 
         Only those that chance has chosen: the others would make the model believe that all are like this node.
         """
+        self._names.add(record.key)
         self.crowd.locate(record)
         self.shelf.locate(record.key)
         sketch = self.shelf.find(record.key)
@@ -426,7 +435,7 @@ class Node:
                     raise
                 break  # the maker's doing, not the sender's
         for sketch in message.sketches:
-            if sketch.key not in wanted:
+            if name_of(sketch.key) not in {name_of(key) for key in wanted}:
                 raise Refused("a sketch must have been asked for. Got another instead.")
             size = self.catalogue.size_of(sketch.catalogue)
             whole = sketch if size is None else restored(sketch, network=self.network, size=size)
@@ -438,27 +447,29 @@ class Node:
         if sketch.key == self._identity.key:
             self.own_key.look_at(sketch, shown=self.shelf.own)
             return False
+        self._names.add(sketch.key)
         kept = self.shelf.keep(sketch, blind=blind)
         counted = blind and self.crowd.count(sketch)
         return kept or counted
 
-    def _serve(self, keys: tuple[bytes, ...], offered: tuple[Slip, ...]) -> tuple[SignedSketch, ...]:
+    def _serve(self, want: tuple[bytes, ...], offered: tuple[Slip, ...]) -> tuple[SignedSketch, ...]:
         """Return what a peer asks for of what it was told of, as it is sent."""
+        keys = [slip.key for slip in offered if name_of(slip.key) in want]
         found = self.shelf.serve(keys, offered=offered, count=self.network.sketches_per_message)
         sizes = [(sketch, self.catalogue.size_of(sketch.catalogue)) for sketch in found]
         return tuple(shortened(one, network=self.network, size=size) for one, size in sizes if size is not None)
 
     def _lacking(self, have: tuple[Slip, ...], now_s: float, *, alike: bool) -> tuple[bytes, ...]:
-        have, epochs = have[: self.network.inventory_size], self.gate.epochs(now_s)
-        own = self.own_key.wants(have, epochs=epochs)
+        told, epochs = self._names.whole(have[: self.network.inventory_size]), self.gate.epochs(now_s)
+        own = self.own_key.wants(told, epochs=epochs)
         room = self.network.sketches_per_message - len(own)
         if alike:
-            return (*own, *self.shelf.lacking_alike(have, epochs=epochs, count=room))
-        for slip in have:
+            return (*own, *self.shelf.lacking_alike(told, epochs=epochs, count=room))
+        for slip in told:
             held = self.shelf.notice(slip)
             if held is not None:
                 self.crowd.count(held)
-        return (*own, *self.shelf.lacking(have, epochs=epochs, count=room, also=self.crowd.wants))
+        return (*own, *self.shelf.lacking(told, epochs=epochs, count=room, also=self.crowd.wants))
 
     def _nearest(self, key: bytes) -> list[Record]:
         """Return the records of the peers that are most like one who asks, as far as its sketch is known."""

@@ -18,7 +18,7 @@ from itertools import islice
 
 from hetdp.core.randomness import Stream
 from hetdp.node.protocol.likeness import Likeness, SharesOfOnes
-from hetdp.node.protocol.messages import SignedSketch, Slip
+from hetdp.node.protocol.messages import SignedSketch, Slip, name_of
 from hetdp.node.protocol.random_choice import choose_some
 
 __all__ = ["Place", "SketchShelf"]
@@ -115,6 +115,15 @@ class SketchShelf:
             return len(self._held)
         share = (int.from_bytes(self._ranks[self._first_to_go()], "big") + 1) / 2**64
         return max(len(self._held), round((len(self._ranks) - 1) / share))
+
+    def digest(self) -> bytes:
+        """Return what stands for the own sketch and those held by chance: the same for nodes with nothing to tell.
+
+        Where that is all there are, those held for likeness are none; where it is not, no two nodes choose the same.
+        """
+        own = [] if self.own is None else [self.own]
+        held = sorted((one.key, one.signature) for one in (*own, *(self._held[key] for key in self._ranks)))
+        return hashlib.blake2b(b"".join(key + signature for key, signature in held), digest_size=16).digest()
 
     def announce(self, count: int) -> tuple[Slip, ...]:
         """Return up to `count` sketches to tell anybody about; the own one always is among them."""
@@ -257,7 +266,7 @@ class SketchShelf:
 
     def _may_like(self, key: bytes, epoch: int) -> bool:
         held = self._held.get(key)
-        new = epoch > held.epoch if held is not None else (key, epoch) not in self._judged
+        new = epoch > held.epoch if held is not None else (name_of(key), epoch) not in self._judged
         return new and key != self._own_key
 
     def _is_drawn(self, key: bytes) -> bool:
@@ -299,7 +308,7 @@ class SketchShelf:
             if not crowded and 2 * len(never_reached) > self._most_liked:
                 crowded = never_reached
             key = max(crowded or liked, key=lambda key: liked[key].order)
-            self._judged[key, self._held[key].epoch] = None
+            self._judged[name_of(key), self._held[key].epoch] = None
             while len(self._judged) > _MOST_JUDGED:
                 self._judged.popitem(last=False)
             self._drop(key)
@@ -328,4 +337,4 @@ class SketchShelf:
         return self._last
 
     def _rank(self, key: bytes) -> bytes:
-        return hashlib.blake2b(key, key=self.salt, digest_size=8).digest()
+        return hashlib.blake2b(name_of(key), key=self.salt, digest_size=8).digest()
