@@ -99,7 +99,7 @@ class GroupProposal:
             return ""
         return (
             f"Sketches so far have told ε {self.now.lost:.3g} about it, more than this limit. That cannot be taken "
-            "back; the limit holds for each sketch from the next epoch on."
+            "back; the limit holds for each sketch from the next one on."
         )
 
 

@@ -11,7 +11,7 @@ __all__ = ["HAPPENINGS", "happening"]
 HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
     "grown": lambda detail: (
         f"The catalogue has grown to version {detail['version']}: {detail['added']:,} new items, {detail['retired']:,} "
-        "retired. Sketches of this node cover them from the next epoch on."
+        "retired. Sketches of this node cover them from the next one on."
     ),
     "paused": lambda _: (
         "You have paused the node: it draws no sketch, and nothing is spent. Others still see the last one, until it "

@@ -63,10 +63,10 @@ def test_a_slider_moves_with_the_keyboard_and_keeps_the_focus(chromium, node):
             tab.page.keyboard.press("PageDown")
         assert tab.page.locator("#name-0").inner_text() == "Counts a little", "words follow at once"
         wait_until(tab, lambda: node.dials[0] == 30)
-        tab.page.get_by_text("Green tea: counts a little from the next epoch.").wait_for()
+        tab.page.get_by_text("Green tea: counts a little from the next sketch.").wait_for()
         assert tab.page.evaluate("document.activeElement.id") == "dial-0"
         assert slider.get_attribute("aria-valuetext") == "30: Counts a little"
-        assert "from the next epoch" in tab.page.locator("#item-0").inner_text()
+        assert "from the next sketch" in tab.page.locator("#item-0").inner_text()
         tab.page.locator("#more-0 > summary").click()
         assert "its dial is 100 in the sketch that is out" in tab.page.locator("#more-0").inner_text()
         slider.focus()

@@ -93,7 +93,7 @@ def test_a_limit_is_set_as_proposed_and_taken_back_in_one_step(page):
     before = page.node.dials
     page.post("/privacy/propose", group="Music", limit="3.6")
     html = page.post("/privacy/group-limit", group="Music", limit="3.6")
-    assert message_in(html) == "The limit of Music is set: 12 dials lowered, from the next epoch on."
+    assert message_in(html) == "The limit of Music is set: 12 dials lowered, from the next sketch on."
     assert page.node.dials == before | dict.fromkeys(MUSIC, 10)
     assert page.node.store.group_limits.all() == {"Music": 3.6}
     assert "One sketch may tell at most ε 3.6 about it" in text_of(html)
@@ -121,7 +121,7 @@ def test_what_comes_later_is_told_what_is_left(page):
     added = message_in(page.post("/items/add", place="60"))
     assert added.endswith("is on your list, at a dial of 10: the limit that you have set for the group leaves no more.")
     again = message_in(page.post("/items/dial", place="60", dial="90"))
-    assert "barely counts from the next epoch, at a dial of 10: the limit" in again
+    assert "barely counts from the next sketch, at a dial of 10: the limit" in again
     assert "12 items set" not in message_in(page.post("/items/group", group="Music", dial="100"))
     assert page.node.dials[60] == 10
     page.post("/privacy/no-group-limit", group="Music")
@@ -184,8 +184,8 @@ def test_the_sketch_says_what_can_be_seen_in_it(page):
     page.node.pass_epochs(1)
     page.node.set_bits(dict.fromkeys(range(600), False) | dict.fromkeys(range(0, 100, 5), True))
     text = text_of(page.get("/privacy"))
-    assert "no dot says whether you have that item" in text
-    assert "Music has 20 dots in 120 places, where chance makes about 5.69." in text
+    assert "no single dot proves that you have that item" in text
+    assert "Music has 20 dots in 120 places, where chance makes about 6." in text
     page.node.set_bits(dict.fromkeys(range(600), False))
     assert "nothing stands out from chance" in text_of(page.get("/privacy"))
 

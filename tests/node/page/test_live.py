@@ -90,7 +90,7 @@ def test_from_an_empty_list_to_a_recommendation(folders):
             page.locator(f"#dial-{place}").wait_for()
         page.locator("#dial-3").focus()
         page.keyboard.press("Home")
-        page.get_by_text("Piece 3: never counts from the next epoch.").wait_for()
+        page.get_by_text("Piece 3: never counts from the next sketch.").wait_for()
 
         page.get_by_role("link", name="Neighbours").click()
         page.locator("#people li").nth(1).wait_for(timeout=60_000)

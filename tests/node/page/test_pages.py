@@ -55,7 +55,7 @@ def test_a_new_owner_is_told_that_the_sketch_of_this_epoch_is_out(open_page, nod
     text = text_of(open_page(node).get("/items"))
     assert "Three steps, and you are in" in text
     assert "people like you are found on this machine, as soon as sketches of others have come" in text
-    assert "The sketch of this epoch is out already; one of your new list follows with the next epoch, today" in text
+    assert "The sketch of this epoch is out already; the next one, of your new list, comes today" in text
 
 
 def test_what_is_spent_has_a_unit_and_the_unit_is_explained(open_page, nodes):
@@ -118,7 +118,7 @@ def test_a_dial_is_turned_removed_and_taken_back(open_page):
     page = open_page()
     page.post("/items/add", place="46")
     html = page.post("/items/dial", place="46", dial="0")
-    assert message_in(html) == "Amber jazz: never counts from the next epoch."
+    assert message_in(html) == "Amber jazz: never counts from the next sketch."
     assert 'id="dial-46" name="dial" min="0" max="100" step="1" value="0"' in html
     assert "nobody learns anything. Only what is recommended to you takes note of it." in text_of(html)
     page.post("/items/remove", place="46")
@@ -197,14 +197,14 @@ def test_what_waits_for_the_next_epoch_is_listed(open_page, nodes):
     page.post("/items/open", open="1")
     html = page.get("/items")
     text = text_of(html)
-    assert "From the next epoch today" in text
+    assert "In your next sketch today" in text
     assert "4 changes wait. Until then others keep the sketch of epoch 5." in text
     assert "Early tea dial 100 → 40, counts a little" in text
     assert "Copper tea no longer in it" in text
     assert "Distant tea limit reached, no longer counts" in text
     assert "It has reached its lifetime limit and no longer counts in new sketches." in text
-    assert "This holds from the next epoch; its dial is 100 in the sketch that is out." in text
-    assert "This holds from the next epoch; it has no part in the sketch that is out." in text
+    assert "This holds from the next sketch; its dial is 100 in the sketch that is out." in text
+    assert "This holds from the next sketch; it has no part in the sketch that is out." in text
 
 
 def test_nothing_waits_when_nothing_was_changed(open_page, nodes):
@@ -546,7 +546,7 @@ def test_without_items_or_sketches_the_page_says_what_is_missing(open_page, node
     assert "Waiting for the first sketches" in text_of(page.get("/neighbours"))
     page.node.hear_of_strangers(4)
     text = text_of(page.get("/neighbours"))
-    assert "Nothing can be told from chance yet: sketches are blurred, and 4 sketches are not many enough" in text
+    assert "Nothing can be told from chance yet: sketches are blurred, and 4 sketches tell too little" in text
     assert "Nobody yet who is clearly like you: 4 sketches were compared with your list." in text
 
 
@@ -690,7 +690,7 @@ def test_what_needs_the_owner_is_on_every_page(open_page, nodes, mode, says):
         page.node.store.mode.set(mode)
     for path in ALL_PAGES:
         assert says in text_of(page.get(path)), path
-    assert "Nothing: your node does not publish at present." in text_of(page.get("/items"))
+    assert "None is drawn: your node does not publish at present." in text_of(page.get("/items"))
 
 
 # --- my data ---------------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class GroupsPart:
             return Notice("Your list has changed meanwhile: this is what the limit would do now.", bad=True)
         lowered = self._node.store.profile.set_group_limit(now.now.group, now.limit)
         what = f"{counted(len(lowered), 'dial')} lowered" if lowered else "no dial had to go down"
-        return Notice(f"The limit of {now.now.name} is set: {what}, from the next epoch on.", undo=True)
+        return Notice(f"The limit of {now.now.name} is set: {what}, from the next sketch on.", undo=True)
 
     def remove_limit(self, form: Form) -> Notice:
         """Remove a limit. Dials stay as they are."""

@@ -1,4 +1,4 @@
-"""My items: search, add, remove, turn dials, undo, by group and one line each; what waits for the next epoch."""
+"""My items: search, add, remove, turn dials, undo, by group and one line each; what waits for the next sketch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class ShownGroup:
 
 
 class ItemsPage(Page):
-    """What the page of items shows and does. Edits take effect in the next epoch.
+    """What the page of items shows and does. Edits take effect in the next sketch.
 
     Only groups that are open are read and sent, a page of each: a list of thousands is as quick as a short one.
     """
@@ -139,7 +139,7 @@ class ItemsPage(Page):
         if before.dial == dial:
             return None
         now = self._node.store.profile.set_dials({place: dial})
-        text = f"{before.title}: {dial_name(now[place]).lower()} from the next epoch{_held_back(now, dial)}."
+        text = f"{before.title}: {dial_name(now[place]).lower()} from the next sketch{_held_back(now, dial)}."
         return Notice(text, undo=True)
 
     def set_group(self, form: Form) -> Notice:

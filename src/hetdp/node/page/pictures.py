@@ -16,6 +16,8 @@ _WIDTH = 640.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 628.0, 12.0, 210.0
 _MOST_TICKS = 6
 _LARGEST_DOT, _WIDEST_SKETCH = 8, 960
+#: Dots of at least so many pixels have a gap between them, so that they can be counted.
+_SEPARATE = 3
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,7 +89,7 @@ def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int],
         curves.append(LossCurve(" ".join(parts), tuple(places), total))
     curves.sort(key=lambda curve: (-curve.spent, curve.places))
     every = -(-(last - first) // _MOST_TICKS)
-    across = tuple((x(epoch - 0.5), epoch) for epoch in range(last, first, -every))
+    across = tuple((x(epoch), epoch) for epoch in range(last, first, -every))
     height = _nice(most / 4)
     upward = tuple((y(level * height), f"{level * height:g}") for level in range(int(1.08 * most / height) + 1))
     return LossChart(tuple(curves), across, upward, y(limit), limit)
@@ -133,10 +135,14 @@ def sketch_image(bits: NDArray[np.bool_], *, colour: tuple[int, int, int] = (63,
     height = -(-bits.size // width)
     padded = np.zeros(width * height, dtype=np.bool_)
     padded[: bits.size] = bits
-    rows = np.packbits(padded.reshape(height, width), axis=1)
-    lines = np.concatenate([np.zeros((height, 1), dtype=np.uint8), rows], axis=1)  # filter 0 before each line
+    dot = max(1, min(_LARGEST_DOT, _WIDEST_SKETCH // width))  # whole pixels: dots of one size
+    ink = np.ones((dot, dot), dtype=np.bool_)
+    if dot >= _SEPARATE:
+        ink[-1 - dot // 8 :] = ink[:, -1 - dot // 8 :] = False
+    rows = np.packbits(np.kron(padded.reshape(height, width), ink), axis=1)
+    lines = np.concatenate([np.zeros((len(rows), 1), dtype=np.uint8), rows], axis=1)  # filter 0 before each line
     parts: Mapping[bytes, bytes] = {
-        b"IHDR": struct.pack(">IIBBBBB", width, height, 1, 3, 0, 0, 0),
+        b"IHDR": struct.pack(">IIBBBBB", width * dot, height * dot, 1, 3, 0, 0, 0),
         b"PLTE": bytes((*colour, *colour)),
         b"tRNS": b"\x00\xff",
         b"IDAT": zlib.compress(lines.tobytes(), 9),
@@ -146,8 +152,7 @@ def sketch_image(bits: NDArray[np.bool_], *, colour: tuple[int, int, int] = (63,
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
         for kind, data in parts.items()
     )
-    shown = width * max(1, min(_LARGEST_DOT, _WIDEST_SKETCH // width))  # whole pixels: dots of one size
-    return "data:image/png;base64," + base64.b64encode(png).decode(), shown
+    return "data:image/png;base64," + base64.b64encode(png).decode(), width * dot
 
 
 def _nice(step: float) -> float:
