@@ -15,6 +15,7 @@ from hetdp.core import files as whole_files
 from hetdp.core.errors import DataError
 from hetdp.node import restoring
 from hetdp.node.handle import NodeHandle
+from hetdp.node.moving import IntoNode, NewNode, begin_move, move
 from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.restoring import Restored, back_up, restore
@@ -22,6 +23,7 @@ from hetdp.node.settings import NodeSettings
 from hetdp.node.storage import other_charges, parcels, passage
 from hetdp.node.storage.folder import init_node, locked
 from hetdp.node.storage.network_file import new_network, read_network
+from hetdp.node.storage.parcels import open_origin
 
 LISTEN = NodeSettings(listen="tcp://127.0.0.1:7470", lifetime_epochs=20)
 STEPS = [restoring, parcels, passage, other_charges, whole_files]
@@ -136,6 +138,67 @@ def test_a_copy_of_a_folder_pays_from_its_last_sketch_on_and_is_closed(world):
     assert restore(world / "copy", world / "again", settings={}, now_s=at(world, 4)) == Restored(2, 4, 3)
     init_node(world / "idle", network_path=world / "tea.toml", settings=LISTEN)
     assert restore(world / "idle", world / "other", settings={}, now_s=at(world, 1)) == Restored(0, 1, 2)
+
+
+def test_a_backup_proves_nothing_beyond_its_last_sketch(world):
+    """A clock that was ahead, or a copy that was old when it was backed up, must not launder what was drawn since."""
+    back_up(world / "old", world / "ahead.backup", now_s=at(world, 5))  # it is epoch 1
+    for epoch in range(2, 7):
+        draw(world / "old", epoch)
+    found = restore(world / "ahead.backup", world / "new", settings={}, now_s=at(world, 6))
+    assert found == Restored(first=2, last=6, charged=5)
+    assert lost(world / "new")[1] == lost(world / "old")[1] == 700
+    shutil.copytree(world / "old", world / "copy")
+    draw(world / "old", 7)
+    back_up(world / "copy", world / "late.backup", now_s=at(world, 9))
+    assert restore(world / "late.backup", world / "other", settings={}, now_s=at(world, 9)) == Restored(7, 9, 3)
+
+
+def test_a_sketch_drawn_ahead_of_its_time_proves_nothing(world):
+    draw(world / "old", 6)  # the clock is ahead
+    with closing(NodeHandle.open(world / "old")) as handle:  # and is put right; an epoch length has passed
+        draws = handle.network.starts(2) + 500.0
+        uptime = Uptime("boot", handle.network.starts(9))
+        publish(handle.store, identity=handle.identity, network=handle.network, now_s=draws, uptime=uptime)
+        assert handle.store.publications.newest_epoch() == 2
+    back_up(world / "old", world / "me.backup", now_s=at(world, 2))
+    found = restore(world / "me.backup", world / "new", settings={}, now_s=at(world, 7))
+    assert found == Restored(first=2, last=7, charged=4), "epochs 3, 4, 5 and 7"
+    shutil.copytree(world / "old", world / "copy")
+    assert restore(world / "copy", world / "other", settings={}, now_s=at(world, 7)) == Restored(3, 7, 4)
+
+
+def test_a_node_that_has_moved_away_is_restored_but_not_backed_up(world):
+    with open_origin(world / "old") as origin:
+        move(origin, NewNode(world / "there"), now_s=at(world, 1))
+    draw(world / "there", 2)
+    with pytest.raises(DataError, match="must be of a node that is in use"):
+        back_up(world / "old", world / "me.backup", now_s=at(world, 4))
+    assert restore(world / "old", world / "new", settings={}, now_s=at(world, 4)).charged == 3
+
+
+def test_a_node_that_went_into_another_network_or_node_is_not_restored(world):
+    shutil.copytree(world / "old", world / "second")
+    other = new_network(
+        world / "films.toml", catalogue=world / "tea.csv", epsilon=Fraction(3), epoch_length_s=100, period_s=10.0
+    )
+    (world / "films.toml").write_text(other.to_toml())
+    init_node(world / "joined", network_path=world / "tea.toml", settings=LISTEN)
+    for source, target in (
+        ("old", NewNode(world / "films", world / "films.toml")),
+        ("second", IntoNode(world / "joined")),
+    ):
+        with open_origin(world / source) as origin:
+            begin_move(origin, target, now_s=at(world, 1))
+        with pytest.raises(DataError, match="a node on its way cannot be restored"):
+            restore(world / source, world / "new", settings={}, now_s=at(world, 2))
+        with open_origin(world / source) as origin:
+            move(origin, target, now_s=at(world, 1))
+        with pytest.raises(DataError, match=r"has moved to .*Use that one, or a backup of it"):
+            restore(world / source, world / "new", settings={}, now_s=at(world, 2))
+    assert not (world / "new").exists()
+    back_up(world / "films", world / "films.backup", now_s=at(world, 1))
+    assert restore(world / "films.backup", world / "new", settings={}, now_s=at(world, 1)).charged > 0
 
 
 def test_a_paused_node_stays_paused(world):

@@ -163,8 +163,9 @@ def restore(*, source: Path, folder: Path, listen: str | None, advertise: str | 
     """Make a node of a backup: a file of `hetdp node backup`, or the folder of a node that is no longer in use.
 
     Nobody knows what the lost node has published since. So every item of the catalogue, on your list or not, pays for
-    every epoch from the backup to now at full weight, and the new node draws none of them; --dry-run says how many.
-    The lost node must never run again.
+    every epoch after the last sketch in the backup at full weight, and the new node draws none of them; --dry-run says
+    how many. A node that was paused or off before the backup pays too much: only a clock said so. The lost node must
+    never run again.
     """
     from hetdp.node.restoring import restore as restore_node
 

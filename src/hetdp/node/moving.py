@@ -34,6 +34,9 @@ class MoveTarget(Protocol):
     def words(self) -> str:
         """Where it is."""
 
+    def is_onward(self, origin: Origin) -> bool:
+        """Return whether the ledger goes on in another network, or in another node."""
+
     def check(self, origin: Origin) -> None:
         """Refuse before anything has changed."""
 
@@ -78,6 +81,7 @@ def begin_move(origin: Origin, target: MoveTarget, *, now_s: float) -> Passage:
             at_s=now_s if passage is None else passage.at_s,
             where=target.words,
             was=mode if passage is None else passage.was,
+            onward=target.is_onward(origin),
         )
         _close(store, passage)
     elif passage.kind != "moved":
@@ -86,7 +90,7 @@ def begin_move(origin: Origin, target: MoveTarget, *, now_s: float) -> Passage:
         if passage.done:
             raise DataError(f"a node moves to one place only. The one in {origin.words} is closed: {passage.words()}.")
         target.check(origin)
-        passage = msgspec.structs.replace(passage, where=target.words)
+        passage = msgspec.structs.replace(passage, where=target.words, onward=target.is_onward(origin))
         _close(store, passage)
     return passage
 
@@ -113,6 +117,10 @@ class NewNode:
     def words(self) -> str:
         """Where it is."""
         return f"the folder {self.folder.absolute()}"
+
+    def is_onward(self, origin: Origin) -> bool:
+        """Return whether it is in another network."""
+        return not self._same_network(origin)
 
     def check(self, origin: Origin) -> None:
         """Refuse a folder that exists, a network that cannot be read, an address that nobody reaches."""
@@ -187,6 +195,11 @@ class IntoNode:
         """Where it is."""
         return f"the node in {self.folder.absolute()}"
 
+    def is_onward(self, origin: Origin) -> bool:
+        """Return that the ledger goes on in another node."""
+        del origin
+        return True
+
     def check(self, origin: Origin) -> None:
         """Refuse a running or closed node, and a copy of the same one."""
         with closing(NodeHandle.open(self.folder)) as handle, locked(self.folder):
@@ -220,6 +233,11 @@ class ParcelFile:
     def words(self) -> str:
         """Where it is."""
         return f"the file {self.path.absolute()}"
+
+    def is_onward(self, origin: Origin) -> bool:
+        """Return that the file is of the same node; where it is received, nobody knows here."""
+        del origin
+        return False
 
     def check(self, origin: Origin) -> None:
         """Refuse a file that exists, and one in the folder of the node."""

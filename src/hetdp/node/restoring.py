@@ -1,7 +1,9 @@
 """Backups, and nodes made of them.
 
 A backup does not know what its node has published since. So whoever restores pays for the worst case: for every epoch
-from the backup to now, each item of the catalogue at full weight, on the list or not; and draws none of them.
+from the last sketch in the backup to now, each item of the catalogue at full weight, on the list or not; and draws none
+of them. A node that was paused or off before its backup pays too much: that it drew nothing is something only the clock
+said, and clocks may be wrong.
 """
 
 import secrets
@@ -50,6 +52,9 @@ def back_up(folder: Path, file: Path, *, now_s: float, dry_run: bool = False) ->
     if file.absolute().is_relative_to(folder.absolute()):
         raise DataError("a backup must be outside of the node's folder. Got a file inside it instead.")
     with open_origin(folder, lock=False) as origin:
+        before = origin.store.passage.get()
+        if before is not None and before.done:
+            raise DataError(f"a backup must be of a node that is in use. The one in {origin.words}: {before.words()}.")
         # `now_s` is from before the copy: an epoch that is drawn meanwhile is in it, or will be paid for again.
         passage = Passage(
             id=secrets.token_hex(16), kind="backup", at_s=now_s, where=origin.words, was=_mode(origin.store)
@@ -74,6 +79,7 @@ def restore(source: Path, folder: Path, *, settings: dict[str, str], now_s: floa
         made.mkdir(mode=0o700)
         unpack(origin, made, settings=settings)
         network, passage = read_network(made / NETWORK), origin.store.passage.get()
+        _refuse_gone(origin, passage)
         with closing(NodeStore(made / STORE)) as store:
             store.check_network(network)
             check_sound(store.database, network)
@@ -106,13 +112,29 @@ def restore(source: Path, folder: Path, *, settings: dict[str, str], now_s: floa
 def _first_unknown(store: NodeStore, passage: Passage | None, network: NetworkParameters, last: int) -> int:
     """Return the first epoch of which the copy cannot know whether it was drawn.
 
-    A file says when it was written, and a folder that has moved when it was closed. A copy of a folder says nothing: it
-    is at least as new as the last sketch in it that was not drawn ahead of its time.
+    A file says when it was written, and a folder that has moved when it was closed: by a clock that may have been ahead,
+    or of a copy that was old by then. What is certain is that the copy is as new as the last sketch in it that was not
+    drawn ahead of its time; one is known to be if a later draw was of an earlier epoch.
     """
-    if passage is not None:
-        return max(0, network.epoch_at(passage.at_s))
-    newest = store.database.one("SELECT max(epoch) FROM drawn WHERE epoch <= ?", last)
-    return 0 if newest is None else int(newest) + 1
+    newest = store.database.one(
+        "SELECT max(epoch) FROM drawn WHERE epoch <= ? AND epoch NOT IN (SELECT epoch FROM (SELECT epoch, min(epoch) "
+        "OVER (ORDER BY draw DESC ROWS UNBOUNDED PRECEDING) AS later FROM publications) WHERE later < epoch)",
+        last,
+    )
+    proven = 0 if newest is None else int(newest) + 1
+    return proven if passage is None else max(0, min(proven, network.epoch_at(passage.at_s)))
+
+
+def _refuse_gone(origin: Origin, passage: Passage | None) -> None:
+    """Refuse what has a ledger elsewhere that epochs of this network do not bound, or may have one soon."""
+    if passage is None or passage.kind != "moved":
+        return
+    if not passage.done:
+        raise DataError(f"a node on its way cannot be restored. The one in {origin.words}: {passage.words()}.")
+    if passage.onward:
+        raise DataError(
+            f"a node must be restored from its last ledger. The one in {origin.words} is not: {passage.words()}."
+        )
 
 
 def _charge(store: NodeStore, first: int, last: int, *, now_s: float) -> int:

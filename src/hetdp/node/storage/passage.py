@@ -31,6 +31,7 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
     where: str = ""  # the other end, in words
     was: Mode = "open"  # before it was closed
     done: bool = False
+    onward: bool = False  # into another network or node: what is spent there, epochs of this network do not bound
 
     def words(self) -> str:
         """Say it to whoever wants to run the node."""
@@ -44,6 +45,11 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True):
             return (
                 f"its move to {self.where} has not ended; give the same `hetdp node move` again, or `hetdp node move "
                 "--cancel` to stay"
+            )
+        if self.onward:
+            return (
+                f"it has moved to {self.where}, in another network or into another node. Use that one, or a backup of "
+                "it: what it has spent there is known nowhere else"
             )
         return (
             f"it has moved to {self.where}. Run it there. Should that be lost for good, `hetdp node restore` makes a "
