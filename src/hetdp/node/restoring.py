@@ -112,9 +112,9 @@ def restore(source: Path, folder: Path, *, settings: dict[str, str], now_s: floa
 def _first_unknown(store: NodeStore, passage: Passage | None, network: NetworkParameters, last: int) -> int:
     """Return the first epoch of which the copy cannot know whether it was drawn.
 
-    A file says when it was written, and a folder that has moved when it was closed: by a clock that may have been ahead,
-    or of a copy that was old by then. What is certain is that the copy is as new as the last sketch in it that was not
-    drawn ahead of its time; one is known to be if a later draw was of an earlier epoch.
+    A file says when it was written, and a folder that has moved when it was closed: by a clock that may have been
+    ahead, or of a copy that was old by then. What is certain is that the copy is as new as the last sketch in it that
+    was not drawn ahead of its time; one is known to be if a later draw was of an earlier epoch.
     """
     newest = store.database.one(
         "SELECT max(epoch) FROM drawn WHERE epoch <= ? AND epoch NOT IN (SELECT epoch FROM (SELECT epoch, min(epoch) "
