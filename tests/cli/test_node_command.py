@@ -431,6 +431,14 @@ def test_only_the_maker_adds_and_only_what_is_new(files, tmp_path):
     assert tmp_path
 
 
+def test_one_thing_has_one_spelling(files):
+    (files / "tea.csv").write_text("item\ngreen tea\nGreen  Tea\n")
+    with pytest.raises(DataError, match="more than case and blanks"):
+        run(network, "create", files / "tea.toml", "--catalogue", files / "tea.csv", "--epsilon", "3")
+    with pytest.raises(DataError, match="all different"):
+        grown(files, "I7")
+
+
 def test_versions_of_another_network_forks_and_rubbish_are_refused_and_nothing_changes(files, home):
     grown(files, "a")
     versions = files / "net.toml.versions"

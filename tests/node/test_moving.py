@@ -30,8 +30,9 @@ NOW = 2_000_000_000.0
 LISTEN = NodeSettings(listen="tcp://127.0.0.1:7470")
 
 
-def a_network_file(folder, name, items, epsilon):
-    (folder / f"{name}.csv").write_text("item\n" + "".join(f"{item}\n" for item in items))
+def a_network_file(folder, name, items, epsilon, titles=None):
+    rows = [f"{item},{title}\n" for item, title in zip(items, titles or items, strict=True)]
+    (folder / f"{name}.csv").write_text("item,title\n" + "".join(rows))
     made = new_network(
         folder / f"{name}.toml",
         catalogue=folder / f"{name}.csv",
@@ -68,7 +69,7 @@ def make_world(tmp_path):
         with store.database.transaction(durable=True):
             store.database.execute("INSERT INTO hidden VALUES (?)", b"k" * 32)
             store.database.execute("INSERT INTO group_limits VALUES ('teas', 3.0)")
-            store.database.execute("INSERT INTO unknown VALUES ('x1', 80, 30, 5.0)")
+            store.unknown.keep("x1", 80, lost=30, lifetime=5.0)
 
 
 def draw(handle, epoch):
@@ -95,7 +96,7 @@ def person(folder):
             "dismissed": {names[place] for place in store.profile.dismissed()},
             "hidden": store.database.rows("SELECT key FROM hidden"),
             "groups": store.database.rows("SELECT * FROM group_limits"),
-            "unknown": sorted(store.database.rows("SELECT * FROM unknown")),
+            "unknown": sorted(store.database.rows("SELECT name, dial, lost, lifetime FROM unknown")),
         }
 
 
@@ -287,16 +288,16 @@ def test_a_move_that_has_not_ended_can_go_elsewhere_or_be_cancelled(world, monke
 
 def test_where_a_name_fits_several_items_each_has_lost(tmp_path):
     a_network_file(tmp_path, "one", ["Tea"], "1")
-    a_network_file(tmp_path, "two", ["TEA", "tea"], "1")
+    a_network_file(tmp_path, "two", ["t1", "t2", "t3"], "1", titles=["TEA", "tea", "Coffee"])
     (tmp_path / "me.csv").write_text("item\nTea\n")
     init_node(tmp_path / "old", network_path=tmp_path / "one.toml", profile_path=tmp_path / "me.csv", settings=LISTEN)
     with closing(NodeHandle.open(tmp_path / "old")) as handle:
         draw(handle, 0)
     move_to(tmp_path / "old", tmp_path / "new", network_path=tmp_path / "two.toml")
     found = person(tmp_path / "new")
-    assert found["lost"] == {"TEA": 100, "tea": 100}
+    assert found["lost"] == {"t1": 100, "t2": 100}
     assert found["dials"] == {}
-    assert found["unknown"] == [("Tea", 100, 0, None)]
+    assert found["unknown"] == [("Tea", 100, 100, None)], "what a later version brings may be it, too"
 
 
 def test_what_has_no_room_on_the_list_waits_with_its_losses_charged(world):
@@ -308,6 +309,20 @@ def test_what_has_no_room_on_the_list_waits_with_its_losses_charged(world):
     assert found["dials"] == {"i1": 100, "i2": 50}
     assert found["lost"] == {"i1": 300, "i2": 150, "i3": 75}
     assert found["unknown"] == [("i3", 25, 0, 4.0), ("i4", 0, 0, None), ("x1", 80, 30, 5.0)]
+
+
+def test_the_same_id_for_another_thing_is_not_guessed(tmp_path):
+    """Both networks number their items; what was 1 there is 2 here, and either may be what was published."""
+    a_network_file(tmp_path, "one", ["1"], "1", titles=["Dune"])
+    a_network_file(tmp_path, "two", ["1", "2", "3"], "1", titles=["Brazil", "DUNE", "Alien"])
+    (tmp_path / "me.csv").write_text("item\n1\n")
+    init_node(tmp_path / "old", network_path=tmp_path / "one.toml", profile_path=tmp_path / "me.csv", settings=LISTEN)
+    with closing(NodeHandle.open(tmp_path / "old")) as handle:
+        draw(handle, 0)
+    move_to(tmp_path / "old", tmp_path / "new", network_path=tmp_path / "two.toml")
+    found = person(tmp_path / "new")
+    assert found["lost"] == {"1": 100, "2": 100}
+    assert found["dials"] == {}
 
 
 def copied(world, name):

@@ -144,7 +144,7 @@ class Daemon:
                 self._take_over(node, worker, now_s)
             for action in node.tick(now_s):
                 transport.perform(action)
-            if due:
+            if due and (saving is None or saving.done()):  # how long the disk takes must not show
                 if saving is not None:
                     node.take_up(saving.result())
                 saving = self._save(node, worker, now_s)

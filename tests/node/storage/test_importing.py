@@ -74,7 +74,8 @@ def test_unknown_names_are_kept_once_and_taken_over_when_the_catalogue_grows(sto
 def test_losses_come_along_once_also_where_the_list_has_no_room(store):
     store.profile.set_dials({0: 10, 1: 10, 2: 10, 3: 10})
     with store.database.transaction(durable=True):
-        store.database.execute("INSERT INTO unknown VALUES ('i6', 50, 120, 2.5), ('i7', NULL, 30, NULL)")
+        store.unknown.keep("i6", 50, lost=120, lifetime=2.5)
+        store.unknown.keep("i7", None, lost=30)
     grow(store, ("i6", "Six"), ("i7", "Seven"))
     assert [(item.name, item.dial, item.lost, item.lifetime) for item in store.unknown.all()] == [("i6", 50, 0, None)]
     assert store.database.array("lost").tolist() == [0] * 6 + [120, 30]
@@ -85,6 +86,36 @@ def test_losses_come_along_once_also_where_the_list_has_no_room(store):
         assert store.unknown.take_over(store.catalogue.items_at([6, 7])) == 1
     assert dials(store)[6] == 50
     assert store.database.array("lost").tolist() == [0] * 6 + [120, 30], "not a second time"
+
+
+def test_losses_of_a_name_that_fits_several_items_wait_for_later_ones_too(store):
+    """A maker who adds the same title again and again gets no fresh ledger out of it."""
+    with store.database.transaction(durable=True):
+        store.unknown.keep("Dune", 100, lost=2000)
+    grow(store, ("d1", "DUNE"), ("d2", "dune"))
+    assert store.database.array("lost").tolist()[-2:] == [2000, 2000]
+    assert [(item.name, item.dial, item.lost) for item in store.unknown.all()] == [("Dune", 100, 2000)]
+    version = CatalogueVersion(3, b"", (NewItem("d3", "dUNE", "", ""),), (), b"")
+    assert store.grow(version, now_s=1.0)
+    assert store.database.array("lost").tolist()[-1] == 2000
+
+
+def test_what_waits_is_found_by_the_version_not_the_other_way_round(store):
+    """Statements for a version are as many with 5,000 names that wait as with one: others see when a node is busy."""
+    counts = []
+    for names in (1, 5000):
+        with store.database.transaction(durable=True):
+            for number in range(names):
+                store.unknown.keep(f"name {names} {number}", 50)
+        statements = []
+        store.database._connection().set_trace_callback(statements.append)
+        number = store.catalogue.number() + 1
+        version = CatalogueVersion(number, b"", (NewItem(f"name {names} 0", "One", "", ""),), (), b"")
+        assert store.grow(version, now_s=1.0)
+        store.database._connection().set_trace_callback(None)
+        counts.append(len(statements))
+        store.profile.remove([store.catalogue.size() - 1])
+    assert abs(counts[0] - counts[1]) < 5
 
 
 def grow(store, *items):

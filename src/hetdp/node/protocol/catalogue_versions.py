@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.network import MOST_VERSION_BYTES, NetworkParameters
 from hetdp.node.protocol.refusal import Refused
+from hetdp.profiles.reading.canonical import canonical_text
 
 __all__ = ["CatalogueHistory", "CatalogueVersion", "NewItem", "sign_versions"]
 
@@ -239,6 +240,10 @@ def _parts(items: Sequence[NewItem], retired: Sequence[int]) -> Iterator[tuple[t
 
 
 def _fingerprints(names: Iterable[str]) -> NDArray[np.uint64]:
-    """Return 8 bytes for each name: a large catalogue fits into little memory, and names that differ hardly meet."""
-    raw = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names)
+    """Return 8 bytes for each name, one number for all ways of writing it.
+
+    A large catalogue fits into little memory, and names that differ hardly meet. A second spelling would be a second
+    ledger for one item.
+    """
+    raw = b"".join(hashlib.blake2b(canonical_text(name).encode(), digest_size=8).digest() for name in names)
     return np.frombuffer(raw, dtype="<u8").astype(np.uint64)

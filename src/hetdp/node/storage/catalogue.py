@@ -93,6 +93,10 @@ class Catalogue:
         found = {row[0]: CatalogueItem(*row) for row in rows}
         return [found[place] for place in places]
 
+    def whole(self) -> list[CatalogueItem]:
+        """Return all items, retired ones included."""
+        return [CatalogueItem(*row) for row in self._database.rows(f"{_SELECT} ORDER BY place")]
+
     def current(self, *, also: Collection[int] = ()) -> list[CatalogueItem]:
         """Return all items that are not retired, and some that may be."""
         rows = self._database.rows(f"SELECT retired, {_SELECT.removeprefix('SELECT ')}")

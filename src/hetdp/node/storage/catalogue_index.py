@@ -64,6 +64,17 @@ class CatalogueIndex:
             several = fitting or several
         return several
 
+    def all_places_of(self, row: ListRow) -> set[int]:
+        """Return the places of everything that a row may mean: what it has lost, each of them may have lost.
+
+        An id is clear by itself, unless the title says something else: two networks may number their items from 1.
+        """
+        place = self._exact.get(row.item)
+        if place is not None and (not row.title or place in self._titles.get(canonical_text(row.title), ())):
+            return {place}
+        exact = set() if place is None else {place}
+        return exact.union(*self._found(row))
+
     def _found(self, row: ListRow) -> Iterable[set[int]]:
         """Yield the places that each text of a row names; a link may stand where an id or a title is expected."""
         nothing: set[int] = set()

@@ -41,7 +41,8 @@ _SINCE_4 = (
     # that the catalogue does not have yet, and to each by itself, in an array like `lost` (or shorter).
     "CREATE TABLE other_charges (mark TEXT PRIMARY KEY, why TEXT NOT NULL, every INTEGER NOT NULL, lost BLOB NOT NULL)",
     # Private: what the owner has brought along and the catalogue does not have, or not yet.
-    "CREATE TABLE unknown (name TEXT PRIMARY KEY, dial INTEGER, lost INTEGER NOT NULL DEFAULT 0, lifetime REAL)",
+    """CREATE TABLE unknown (name TEXT PRIMARY KEY, dial INTEGER, lost INTEGER NOT NULL DEFAULT 0, lifetime REAL,
+                          canonical TEXT NOT NULL UNIQUE)""",
     "CREATE TABLE hidden (key BLOB PRIMARY KEY)",
     # Private: limits of groups, and those before each step of edits (NULL: none), to take it back.
     "CREATE TABLE group_limits (name TEXT PRIMARY KEY, epsilon REAL NOT NULL CHECK (epsilon >= 0))",

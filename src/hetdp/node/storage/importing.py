@@ -85,7 +85,9 @@ class _Import:
         """Write it, within a transaction."""
         own = self._own
         added = self._store.profile.add(self._dials)
-        self._store.unknown.keep(dict(self._unknown.values()))
+        self._store.unknown.check_room(len(self._unknown))
+        for name, dial in self._unknown.values():
+            self._store.unknown.keep(name, dial)
         self._left += [
             LeftOut(row.number, self._name(row), "no room") for row in map(self._rows.get, added.no_room) if row
         ]

@@ -3,6 +3,7 @@
 import os
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -16,6 +17,7 @@ from hetdp.core.files import write_whole
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion
 from hetdp.node.protocol.network import USUAL_HEAD, Bootstrap, NetworkParameters
 from hetdp.node.protocol.refusal import Refused
+from hetdp.profiles.reading.canonical import canonical_text
 from hetdp.profiles.reading.catalogues import CatalogueItem, read_network_catalogue
 from hetdp.sketching.tuning import Tuning, as_tuning
 
@@ -72,6 +74,13 @@ def new_network(
     it is, and invitations where the network is `invite_only`.
     """
     items, digest = read_network_catalogue(catalogue)
+    spellings = Counter(canonical_text(item.item) for item in items)
+    twice = next((item.item for item in items if spellings[canonical_text(item.item)] > 1), None)
+    if twice is not None:
+        raise DataError(
+            f"items of {catalogue.name} must differ in more than case and blanks, or one thing would have two ledgers. "
+            f"Got {twice[:100]!r} in several spellings instead."
+        )
     return NetworkParameters(
         name=name or file.stem,
         catalogue=os.path.relpath(catalogue, file.parent),

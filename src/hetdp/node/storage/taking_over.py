@@ -5,16 +5,16 @@ lost there; of two dials or limits for one item, the stricter counts.
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.node.storage.catalogue_index import CatalogueIndex
 from hetdp.node.storage.ledger import ABSENT, most_steps
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.canonical import canonical_text
+from hetdp.profiles.reading.own_lists import ListRow
 
 __all__ = ["take_over"]
 
@@ -23,7 +23,7 @@ __all__ = ["take_over"]
 class _Account:
     """What a store knows about one item that its owner has, or had."""
 
-    name: str
+    row: ListRow  # what names it
     dial: int | None
     lost: int
     limit: float | None
@@ -43,16 +43,16 @@ def take_over(source: NodeStore, target: NodeStore, *, mark: str, new: bool) -> 
     """
     if target.other_charges.has(mark):
         return
-    find, ratio = _finder(target), source.ledger.epsilon / target.ledger.epsilon
+    index, ratio = CatalogueIndex(target.catalogue.whole()), source.ledger.epsilon / target.ledger.epsilon
     dials, limits = target.database.array("dials"), target.database.array("limits")
     lost, unknown = np.zeros(dials.size, np.int64), list[tuple[_Account, int]]()
     room = int(target.database.fact("most_items")) - int(np.count_nonzero(dials != ABSENT))
     for account in _accounts(source):
-        places, steps = find(account.name), math.ceil(account.lost * ratio)
+        places, steps = index.all_places_of(account.row), math.ceil(account.lost * ratio)
         for place in places:  # where a name fits several, any of them may be what was published
             lost[place] += steps
         if len(places) != 1:
-            unknown.append((account, 0 if places else steps))
+            unknown.append((account, steps))
             continue
         (place,) = places
         if account.dial is not None and dials[place] != ABSENT:
@@ -77,24 +77,15 @@ def _accounts(store: NodeStore) -> Iterator[_Account]:
     dials, lost = database.array("dials"), database.array("lost")
     limits = dict(database.rows("SELECT place, epsilon FROM limits"))
     dismissed = store.profile.dismissed()
-    for place, name in database.rows("SELECT place, item FROM catalogue ORDER BY place"):
+    for place, item, title, link in database.rows("SELECT place, item, title, link FROM catalogue ORDER BY place"):
         dial = None if dials[place] == ABSENT else int(dials[place])
-        account = _Account(name, dial, int(lost[place]), limits.get(place), place in dismissed)
-        if account != _Account(name, None, 0, None, dismissed=False):
+        row = ListRow(0, item, title, link)
+        account = _Account(row, dial, int(lost[place]), limits.get(place), place in dismissed)
+        if account != _Account(row, None, 0, None, dismissed=False):
             yield account
     every = store.other_charges.of_every_item()  # it may have been in a later version of the catalogue
     for name, unknown_dial, unknown_lost, lifetime in database.rows("SELECT name, dial, lost, lifetime FROM unknown"):
-        yield _Account(name, unknown_dial, unknown_lost + every, lifetime, dismissed=False)
-
-
-def _finder(store: NodeStore) -> Callable[[str], list[int]]:
-    """Return what finds the places of a name: of the very same text, else of all texts that mean the same."""
-    exact: dict[str, int] = {}
-    alike = defaultdict[str, list[int]](list)
-    for place, item in store.database.rows("SELECT place, item FROM catalogue ORDER BY place"):
-        exact[item] = place
-        alike[canonical_text(item)].append(place)
-    return lambda name: [exact[name]] if name in exact else alike.get(canonical_text(name), [])
+        yield _Account(ListRow(0, name), unknown_dial, unknown_lost + every, lifetime, dismissed=False)
 
 
 def _set_limit(store: NodeStore, steps: NDArray[np.int32], place: int, limit: float | None) -> None:
@@ -107,18 +98,10 @@ def _set_limit(store: NodeStore, steps: NDArray[np.int32], place: int, limit: fl
 
 
 def _keep_unknown(store: NodeStore, accounts: Iterable[tuple[_Account, int]]) -> None:
-    """Keep items under their names; of what is kept already, what is stricter counts, and losses add."""
-    kept = {canonical_text(name): name for (name,) in store.database.rows("SELECT name FROM unknown")}
+    """Keep items under their names, but for what was dismissed and nothing else."""
     for account, lost in accounts:
-        if (account.dial, lost, account.limit) == (None, 0, None):  # dismissed, and nothing else
-            continue
-        name = kept.setdefault(canonical_text(account.name), account.name)
-        store.database.execute(
-            "INSERT INTO unknown VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-            "dial = coalesce(min(dial, excluded.dial), dial, excluded.dial), lost = lost + excluded.lost, "
-            "lifetime = coalesce(min(lifetime, excluded.lifetime), lifetime, excluded.lifetime)",
-            *(name, account.dial, lost, account.limit),
-        )
+        if (account.dial, lost, account.limit) != (None, 0, None):
+            store.unknown.keep(account.row.item, account.dial, lost=lost, lifetime=account.limit)
 
 
 def _common(source: NodeStore, target: NodeStore, *, new: bool) -> None:

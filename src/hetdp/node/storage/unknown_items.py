@@ -1,20 +1,24 @@
 """What the owner has brought along and the catalogue does not have, or not yet: kept until a version of it does."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from hetdp.core.errors import InvalidInput
 from hetdp.node.storage.catalogue_index import CatalogueIndex
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.other_charges import OtherCharges
 from hetdp.node.storage.profile import OwnProfile
-from hetdp.profiles.reading.canonical import canonical_text
+from hetdp.profiles.reading.canonical import canonical_link, canonical_text
 from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.profiles.reading.own_lists import ListRow
 
 __all__ = ["UnknownItem", "UnknownItems"]
+
+_MOST_UNKNOWN = 200_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,18 +48,19 @@ class UnknownItems:
         """Return how many are kept."""
         return int(self._database.one("SELECT count(*) FROM unknown"))
 
-    def keep(self, dials: Mapping[str, int]) -> None:
-        """Keep names with their dials, within a transaction; what is kept already stays as it is.
+    def check_room(self, more: int) -> None:
+        """Refuse more names than a person has."""
+        if self.count() + more > _MOST_UNKNOWN:
+            raise InvalidInput(f"at most {_MOST_UNKNOWN:,} names can wait for the catalogue. Got more instead.")
 
-        Two ways of writing one name are one.
-        """
-        known = {canonical_text(item.name): item for item in self.all()}
-        for name, dial in dials.items():
-            before = known.setdefault(canonical_text(name), UnknownItem(name, dial))
-            if before.dial is None:  # it came with losses, and now goes on the list
-                self._database.execute("UPDATE unknown SET dial = ? WHERE name = ?", dial, before.name)
-            else:
-                self._database.execute("INSERT OR IGNORE INTO unknown (name, dial) VALUES (?, ?)", before.name, dial)
+    def keep(self, name: str, dial: int | None, *, lost: int = 0, lifetime: float | None = None) -> None:
+        """Keep a name, within a transaction. Two ways of writing it are one: the stricter counts, and losses add."""
+        self._database.execute(
+            "INSERT INTO unknown VALUES (?, ?, ?, ?, ?) ON CONFLICT (canonical) DO UPDATE SET "
+            "dial = coalesce(min(dial, excluded.dial), dial, excluded.dial), lost = lost + excluded.lost, "
+            "lifetime = coalesce(min(lifetime, excluded.lifetime), lifetime, excluded.lifetime)",
+            *(name, dial, lost, lifetime, _canonical(name)),
+        )
 
     def forget(self, names: Iterable[str] | None = None) -> None:
         """Do not wait for some of them, or any, any more; what they have lost elsewhere stays on record."""
@@ -69,11 +74,12 @@ class UnknownItems:
         """Take over what a new version of the catalogue has, and return how many; within the transaction that grows it.
 
         Losses first: they come along whether or not the item goes on the list; where a name fits several new items, any
-        of them may be what was published, so each is charged. Which of them goes on the list is not guessed. What would
-        make the list longer than the network allows stays where it is.
+        of them may be what was published, so each is charged, and so is each that a later version brings. Which of them
+        goes on the list is not guessed. What would make the list longer than the network allows stays where it is. The
+        work grows with the version, not with how much is kept: others can see when a node is busy.
         """
         index = CatalogueIndex(new_items)
-        found = [(item, index.places_of(ListRow(0, item=item.name))) for item in self.all()]
+        found = [(item, index.all_places_of(ListRow(0, item=item.name))) for item in self._named_by(new_items)]
         self._bring_losses(found)
         clear = {item: next(iter(places)) for item, places in found if len(places) == 1}
         dials: dict[int, int] = {}
@@ -81,9 +87,18 @@ class UnknownItems:
             if item.dial is not None:
                 dials[place] = min(item.dial, dials.get(place, item.dial))
         waiting = self._profile.add(dials).no_room
-        done = [item.name for item, place in clear.items() if item.dial is None or place not in waiting]
-        self._database.execute_many("DELETE FROM unknown WHERE name = ?", [(name,) for name in done])
-        return len(done)
+        for item, place in clear.items():
+            if item.dial is None or place not in waiting:
+                self._database.execute("DELETE FROM unknown WHERE name = ?", item.name)
+            else:  # it is charged, and has a place: only the list is full
+                self._database.execute("UPDATE unknown SET lost = 0, lifetime = NULL WHERE name = ?", item.name)
+        return sum(item.dial is None or place not in waiting for item, place in clear.items())
+
+    def _named_by(self, items: Iterable[CatalogueItem]) -> list[UnknownItem]:
+        """Return what is kept under an id, a title or a link of some items."""
+        texts = {_canonical(text) for item in items for text in (item.item, item.title, item.link) if text}
+        sql = "SELECT name, dial, lost, lifetime FROM unknown WHERE canonical IN (SELECT value FROM json_each(?))"
+        return [UnknownItem(*row) for row in self._database.rows(f"{sql} ORDER BY name", json.dumps(sorted(texts)))]
 
     def _bring_losses(self, found: Sequence[tuple[UnknownItem, set[int]]]) -> None:
         """Charge what items have lost elsewhere, once, and set the limits that came along."""
@@ -94,10 +109,14 @@ class UnknownItems:
                 lost[place] += item.lost
                 if item.lifetime is not None:
                     limits[place] = min(item.lifetime, limits.get(place, item.lifetime))
-            if places:
-                self._database.execute("UPDATE unknown SET lost = 0, lifetime = NULL WHERE name = ?", item.name)
         for place, limit in limits.items():
             self._ledger.set_limit(place, limit)
         if lost.any():
             number = int(self._database.one("SELECT count(*) FROM other_charges"))
             self._other_charges.add(f"grown-{number}", "moved", lost=lost)
+
+
+def _canonical(name: str) -> str:
+    """Return the form that all ways of writing a name, or a link, share."""
+    link = canonical_link(name) if name[:4].lower() == "http" else None
+    return canonical_text(name) if link is None else link
