@@ -286,6 +286,84 @@ def test_a_move_that_has_not_ended_can_go_elsewhere_or_be_cancelled(world, monke
     assert not (world / "full").exists()
 
 
+@pytest.mark.parametrize("existing", [False, True])
+def test_the_limit_of_all_items_does_not_grow_by_moving(world, existing):
+    """Of a node with a limit of 2 epochs of 0.5, in its settings only, to a network of 0.7 where ten are usual."""
+    settings = (world / "old" / "node.toml").read_text().replace("lifetime_epochs = 10.0", "lifetime_epochs = 2.0")
+    (world / "old" / "node.toml").write_text(settings)
+    with closing(NodeHandle.open(world / "old")) as handle:
+        assert handle.store.ledger.default_limit() == 1.0
+    if existing:
+        init_node(world / "new", network_path=world / "films.toml", settings=LISTEN)
+        with closing(NodeHandle.open(world / "new")) as handle:
+            handle.store.ledger.set_limit(1, 6.0)  # i2, which has no limit of its own at the source
+        move_to(world / "old", world / "new")
+        assert person(world / "new")["limits"] == {"I1": 2.0, "i2": 1.0, "x1": 5.0}
+    else:
+        move_to(world / "old", world / "new", network_path=world / "films.toml")
+    with closing(NodeHandle.open(world / "new")) as handle:
+        assert handle.store.ledger.default_limit() == 1.0
+        (world / "new" / "node.toml").write_text("lifetime_epochs = 20.0\n")
+    with closing(NodeHandle.open(world / "new")) as handle:
+        assert handle.store.ledger.default_limit() == 1.0
+
+
+def test_a_limit_of_one_item_is_not_raised_beyond_that_of_all_in_a_node_that_exists(world):
+    init_node(world / "there", network_path=world / "films.toml", settings=LISTEN)
+    with closing(NodeHandle.open(world / "there")) as handle:
+        handle.store.ledger.set_default_limit(3.0)
+    with closing(NodeHandle.open(world / "old")) as handle:
+        handle.store.ledger.set_default_limit(9.0)
+    move_to(world / "old", world / "there")
+    found = person(world / "there")
+    assert found["limits"] == {"I1": 2.0, "x1": 3.0}
+    assert found["unknown"] == [("i3", 25, 54, 3.0)]
+    with closing(NodeHandle.open(world / "there")) as handle:
+        assert handle.store.ledger.default_limit() == 3.0
+
+
+def test_what_every_item_has_paid_comes_along_to_items_that_the_source_does_not_know(world):
+    """800 hundredths of 0.5 are 572 of 0.7; 300 beyond them are 215, as without."""
+    with closing(NodeHandle.open(world / "old")) as handle, handle.store.database.transaction(durable=True):
+        handle.store.other_charges.add("restored", "restored", every=800)
+    move_to(world / "old", world / "new", network_path=world / "films.toml")
+    found = person(world / "new")
+    assert found["lost"] == {"I1": 572 + 215, "i2": 572 + 108, "i4": 572, "x1": 572 + 22, "x2": 572}
+    assert found["unknown"] == [("i3", 25, 54, 4.0)], "it begins with what every item has paid, should it come"
+    with closing(NodeHandle.open(world / "new")) as handle:
+        assert handle.store.other_charges.of_every_item() == 572
+        assert not handle.store.other_charges.repair(handle.store.events, now_s=NOW)
+
+
+def test_two_items_that_are_one_at_the_target_have_both_paid(tmp_path):
+    a_network_file(tmp_path, "two", ["a", "b"], "1", titles=["Tea", "TEA"])
+    a_network_file(tmp_path, "one", ["Tea", "x"], "1")
+    init_node(tmp_path / "old", network_path=tmp_path / "two.toml", settings=LISTEN)
+    with closing(NodeHandle.open(tmp_path / "old")) as handle, handle.store.database.transaction(durable=True):
+        handle.store.other_charges.add("restored", "restored", every=100)
+    move_to(tmp_path / "old", tmp_path / "new", network_path=tmp_path / "one.toml")
+    assert person(tmp_path / "new")["lost"] == {"Tea": 200, "x": 100}
+
+
+def test_the_label_counts_what_was_spent_elsewhere(world):
+    def spent(folder):
+        with closing(NodeHandle.open(folder)) as handle:
+            label = handle.label()
+            assert label.spending is not None
+            assert "Nothing has been spent yet" not in label.text
+            return label.spending.spent
+
+    assert spent(world / "old") == 1.5
+    with closing(NodeHandle.open(world / "old")) as handle, handle.store.database.transaction(durable=True):
+        handle.store.other_charges.add("restored", "restored", every=800)
+    assert spent(world / "old") == 5.5
+    move_to(world / "old", world / "new", network_path=world / "films.toml")
+    assert spent(world / "new") == pytest.approx(0.7 * (5.72 + 2.15))
+    with closing(NodeHandle.open(world / "new")) as handle:
+        draw(handle, 0)
+        assert max(handle.store.ledger.spent().values()) <= spent(world / "new")
+
+
 def test_where_a_name_fits_several_items_each_has_lost(tmp_path):
     a_network_file(tmp_path, "one", ["Tea"], "1")
     a_network_file(tmp_path, "two", ["t1", "t2", "t3"], "1", titles=["TEA", "tea", "Coffee"])

@@ -79,7 +79,7 @@ def init(
             told = handle.group_losses().all()
     contact = made.contact
     network = read_network(network_path)
-    costs = cost_facts(network, default_limit(network, settings))
+    costs = cost_facts(network, default_limit(network.epsilon, settings))
     facts = {
         "folder": str(folder),
         "address": contact.address,

@@ -33,7 +33,6 @@ from hetdp.node.settings import NodeSettings, read_settings
 from hetdp.node.storage.boot_clock import read_uptime
 from hetdp.node.storage.folder import IDENTITY, MODEL, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
 from hetdp.node.storage.importing import Imported, import_list
-from hetdp.node.storage.ledger import most_steps
 from hetdp.node.storage.mode import Mode
 from hetdp.node.storage.model_file import CrowdModel, load_model
 from hetdp.node.storage.network_file import read_network
@@ -133,7 +132,7 @@ class NodeHandle:
         except BaseException:
             store.close()
             raise
-        store.ledger.settings_limit = default_limit(network, settings)
+        store.ledger.settings_limit = default_limit(network.epsilon, settings)
         return cls(folder, network, settings, identity, store)
 
     def close(self) -> None:
@@ -390,11 +389,13 @@ class NodeHandle:
     def label(self, **options: Unpack[LabelOptions]) -> Label:
         """Return a card that says what taking part means: public parameters, and how many sketches there were.
 
+        Sketches of a network that the node has come from count, and epochs that it has paid for otherwise.
+
         Nothing in it depends on items or dials.
         """
         network, limit = self.network, self.store.ledger.default_limit()
-        epochs = most_steps(limit, network.epsilon) // FULL_DIAL
-        spent = float(in_digits(network.epsilon * min(epochs, len(self.store.publications.all()))))
+        steps = self.store.ledger.published_steps() + self.store.other_charges.of_any_item()
+        spent = float(in_digits(network.epsilon * steps / FULL_DIAL))
         again = (
             f"This is about one sketch. There is one every {duration(network.epoch_length_s)}, and each costs as much "
             "again, until an item has reached its limit; then it no longer counts."

@@ -17,7 +17,7 @@ import msgspec
 from hetdp.core.errors import DataError
 from hetdp.node.handle import NodeHandle
 from hetdp.node.settings import NodeSettings
-from hetdp.node.storage.folder import IDENTITY, STORE, init_node, locked
+from hetdp.node.storage.folder import IDENTITY, STORE, default_limit, init_node, locked
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.parcels import Origin, changed_settings, open_origin, settle, unpack, write_parcel
 from hetdp.node.storage.passage import Passage
@@ -65,7 +65,8 @@ def move(origin: Origin, target: MoveTarget, *, now_s: float) -> None:
 
 def begin_move(origin: Origin, target: MoveTarget, *, now_s: float) -> Passage:
     """Close the source for a move, unless that was done before: a node that runs there stops. `move` does the rest."""
-    store = origin.store
+    store, settings = origin.store, changed_settings(origin, {})
+    store.ledger.settings_limit = default_limit(store.ledger.epsilon, settings)  # a limit that comes along
     passage = store.passage.get()
     if passage is None or passage.kind == "parcel":
         mode = store.mode.get()

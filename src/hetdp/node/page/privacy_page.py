@@ -122,6 +122,7 @@ class PrivacyPage(Page):
             "ending": self._ending(profile),
             "publications": publications,
             "label": self._node.label().text,
+            "spent_elsewhere": store.other_charges.of_any_item() > 0,
             "newest": newest,
             "image": None if newest is None else sketch_image(newest.bits),
             "by_chance": round(size * chance_of_one(network.epsilon, tuned_for=network.tuned_for)),

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import msgspec
@@ -18,7 +19,7 @@ from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
 from hetdp.node.protocol.addresses import check_own_address, split_address
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.network import Bootstrap, NetworkParameters
+from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.settings import NodeSettings, settings_toml
 from hetdp.node.storage.importing import Imported, import_list
 from hetdp.node.storage.network_file import read_network, whole_catalogue
@@ -92,7 +93,7 @@ def init_node(
         write_whole(temporary / NETWORK, network.to_toml())
         write_whole(temporary / SETTINGS_FILE, settings_toml(chosen))
         write_whole(temporary / _LOCK, "")
-        limit = default_limit(network, chosen)
+        limit = default_limit(network.epsilon, chosen)
         with NodeStore.make(temporary / STORE, network, items, default_limit=limit) as store:
             for version in history.versions:
                 store.grow(version, now_s=time.time())
@@ -120,12 +121,12 @@ def with_own_addresses(settings: NodeSettings) -> NodeSettings:
     return msgspec.structs.replace(settings, listen=listen)
 
 
-def default_limit(network: NetworkParameters, settings: NodeSettings) -> float:
+def default_limit(epsilon: Fraction, settings: NodeSettings) -> float:
     """Return the lifetime limit of items where their owner has set none.
 
     Public parameters only. At a loss of 30 the promise says next to nothing; at least it ends there.
     """
-    return min(_MOST_DEFAULT_LIMIT, float(network.epsilon) * settings.lifetime_epochs)
+    return min(_MOST_DEFAULT_LIMIT, float(epsilon) * settings.lifetime_epochs)
 
 
 @contextmanager

@@ -153,6 +153,11 @@ class LossLedger:
         epsilon, lost = self.epsilon, self._database.array("lost")
         return {place: loss(int(lost[place]), epsilon) for place in np.flatnonzero(lost).tolist()}
 
+    def published_steps(self) -> int:
+        """Return the most that an item of the default limit has lost in sketches of this store: public numbers only."""
+        epochs = most_steps(self.default_limit(), self.epsilon) // FULL_DIAL
+        return FULL_DIAL * min(epochs, int(self._database.one("SELECT count(*) FROM publications")))
+
     def effective_dials(self) -> dict[int, int]:
         """Return the dials that will count in the next sketch; items that weigh 0 are left out."""
         dials = self.standing().effective

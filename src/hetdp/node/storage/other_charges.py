@@ -15,6 +15,7 @@ __all__ = ["OtherCharges"]
 
 #: Losses are kept in 32 bits: nothing is charged beyond this, and no limit is as large.
 _MOST = 2**31 - 1 - FULL_DIAL
+_BROUGHT = "brought"
 
 
 class OtherCharges:
@@ -54,6 +55,14 @@ class OtherCharges:
         A restored node does not know for which version of the catalogue the sketches were drawn that it pays for.
         """
         return min(_MOST, int(self._database.one("SELECT coalesce(sum(every), 0) FROM other_charges")))
+
+    def of_any_item(self) -> int:
+        """Return the most that an item can have lost this way, as far as public numbers tell: epochs and sketches."""
+        return min(_MOST, self.of_every_item() + int(self._database.fact(_BROUGHT) or 0))
+
+    def bring(self, steps: int) -> None:
+        """Count what an item can have lost in sketches of another network, within a transaction."""
+        self._database.set_fact(_BROUGHT, min(_MOST, int(self._database.fact(_BROUGHT) or 0) + steps))
 
     def recomputed(self) -> NDArray[np.int64]:
         """Return what each item has lost, from the dials of published sketches and the other charges."""
