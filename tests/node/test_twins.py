@@ -65,6 +65,13 @@ def test_a_sketch_of_a_later_epoch_is_paid_for_up_to_it_and_stops_the_node(store
     assert lost(store) == [300, 600, 450], "what was paid for is not paid again"
 
 
+def test_who_has_left_stays_so_whatever_is_met(store):
+    with store.database.transaction(durable=True):
+        store.mode.set("closed")
+    assert meet(store, [drawn_elsewhere(5)], now_s=1.0)
+    assert store.mode.get() == "closed"
+
+
 def test_another_sketch_of_an_epoch_that_was_drawn_here_is_paid_once(store):
     assert meet(store, [drawn_elsewhere(1)], now_s=1.0)
     assert lost(store) == [100, 400, 250]

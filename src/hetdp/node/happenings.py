@@ -11,7 +11,8 @@ __all__ = ["HAPPENINGS", "happening"]
 HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
     "grown": lambda detail: (
         f"The catalogue has grown to version {detail['version']}: {detail['added']:,} new items, {detail['retired']:,} "
-        "retired. Sketches of this node cover them from the next one on."
+        "retired. What you had brought along and it has now is on your list; what was found by a link is muted until "
+        "you turn its dial. Your next sketch is for the whole of it."
     ),
     "paused": lambda _: (
         "You have paused the node: it draws no sketch, and nothing is spent. Others still see the last one, until it "

@@ -27,7 +27,8 @@ def meet(store: NodeStore, sketches: Iterable[SignedSketch], *, now_s: float) ->
         with store.database.transaction(durable=True):
             charged = _charge(store, sketch)
             if charged:
-                store.mode.set("stopped")
+                if store.mode.get() != "closed":  # who has left or moved stays so
+                    store.mode.set("stopped")
                 store.events.note("twin", now_s=now_s, epoch=sketch.epoch, charged=charged)
                 stopped = True
     return stopped

@@ -64,6 +64,8 @@ def test_versions_add_up_and_places_never_change():
         (signed(items=rows(*(f"{n:0500}" for n in range(140)))), "fit into a message"),
         (signed(items=[NewItem("a\n", "a", "", "")]), "printable"),
         (signed(items=[NewItem("a", "a", "javascript:alert(1)", "")]), "http"),
+        (signed(items=[NewItem("a", "a", "", " ")]), "single-spaced"),
+        (signed(items=rows("I7")), "all different"),
     ],
 )
 def test_what_no_honest_maker_makes_is_refused(version, why):

@@ -100,6 +100,19 @@ def test_losses_of_a_name_that_fits_several_items_wait_for_later_ones_too(store)
     assert store.database.array("lost").tolist()[-1] == 2000
 
 
+def test_what_a_link_has_found_is_muted_until_its_owner_turns_the_dial(store):
+    """Whoever makes the catalogue chooses the title under which a bookmark appears: it must not count by itself."""
+    with store.database.transaction(durable=True):
+        store.unknown.keep("https://clinic.example/secret", 100, lost=70)
+        store.unknown.keep("Oolong", 100)
+    new = (NewItem("q9", "Herbal infusions", "http://www.clinic.example/secret/", ""), NewItem("q8", "OOLONG", "", ""))
+    assert store.grow(CatalogueVersion(2, b"", new, (), b""), now_s=1.0)
+    first = store.catalogue.size() - 2
+    assert (dials(store)[first], dials(store)[first + 1]) == (0, 100)
+    assert store.database.array("lost").tolist()[first:] == [70, 0]
+    assert first not in store.ledger.effective_dials()
+
+
 def test_what_waits_is_found_by_the_version_not_the_other_way_round(store):
     """Statements for a version are as many with 5,000 names that wait as with one: others see when a node is busy."""
     counts = []

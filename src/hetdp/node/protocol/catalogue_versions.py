@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.network import MOST_VERSION_BYTES, NetworkParameters
 from hetdp.node.protocol.refusal import Refused
-from hetdp.profiles.reading.canonical import canonical_text
+from hetdp.profiles.reading.canonical import canonical_text, cleaned
 
 __all__ = ["CatalogueHistory", "CatalogueVersion", "NewItem", "sign_versions"]
 
@@ -175,8 +175,8 @@ class CatalogueHistory:
         if any(not 0 <= place < self.size or place in self._retired for place in version.retired):
             raise Refused("what a version retires must be in use before it. Got another place instead.", blame=0)
         for row in version.items:
-            if not all(text.isprintable() for text in (row.item, row.title, row.link, row.group)):
-                raise Refused("items of the catalogue must be printable. Got another instead.", blame=0)
+            if any(text != cleaned(text) for text in (row.item, row.title, row.link, row.group)):
+                raise Refused("items of the catalogue must be printable and single-spaced. Got another.", blame=0)
             if row.link and not row.link.startswith(("https://", "http://")):
                 raise Refused("links must start with https:// or http://. Got another instead.", blame=0)
         names = _fingerprints(row.item for row in version.items)

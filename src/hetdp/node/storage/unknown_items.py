@@ -19,6 +19,7 @@ from hetdp.profiles.reading.own_lists import ListRow
 __all__ = ["UnknownItem", "UnknownItems"]
 
 _MOST_UNKNOWN = 200_000
+_MUTED = 0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,8 +76,10 @@ class UnknownItems:
 
         Losses first: they come along whether or not the item goes on the list; where a name fits several new items, any
         of them may be what was published, so each is charged, and so is each that a later version brings. Which of them
-        goes on the list is not guessed. What would make the list longer than the network allows stays where it is. The
-        work grows with the version, not with how much is kept: others can see when a node is busy.
+        goes on the list is not guessed. What a link has found is muted until its owner turns the dial: a bookmark says
+        less about what its owner wants on this list, and whoever makes the catalogue chooses the title that it appears
+        by. What would make the list longer than the network allows stays where it is. The work grows with the version,
+        not with how much is kept: others can see when a node is busy.
         """
         index = CatalogueIndex(new_items)
         found = [(item, index.all_places_of(ListRow(0, item=item.name))) for item in self._named_by(new_items)]
@@ -85,7 +88,8 @@ class UnknownItems:
         dials: dict[int, int] = {}
         for item, place in clear.items():
             if item.dial is not None:
-                dials[place] = min(item.dial, dials.get(place, item.dial))
+                dial = _MUTED if _is_link(item.name) else item.dial
+                dials[place] = min(dial, dials.get(place, dial))
         waiting = self._profile.add(dials).no_room
         for item, place in clear.items():
             if item.dial is None or place not in waiting:
@@ -116,7 +120,11 @@ class UnknownItems:
             self._other_charges.add(f"grown-{number}", "moved", lost=lost)
 
 
+def _is_link(name: str) -> bool:
+    return name[:4].lower() == "http" and canonical_link(name) is not None
+
+
 def _canonical(name: str) -> str:
     """Return the form that all ways of writing a name, or a link, share."""
-    link = canonical_link(name) if name[:4].lower() == "http" else None
+    link = canonical_link(name) if _is_link(name) else None
     return canonical_text(name) if link is None else link
