@@ -200,8 +200,8 @@ def status(*, folder: Path, voice: Voice) -> None:
 def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
     """Take over the versions of the catalogue in FILE, as `hetdp network grow` writes them.
 
-    Nodes hand new versions on, so one node of a network is enough. It may be running: it sees them at its next
-    exchange. Without FILE, shows the version that the node has.
+    Nodes hand new versions on, so one node of a network is enough. It may be running: it sees them within
+    two periods. Without FILE, shows the version that the node has.
     """
     from hetdp.node.handle import NodeHandle
     from hetdp.node.protocol.refusal import Refused

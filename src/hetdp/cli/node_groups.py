@@ -65,7 +65,7 @@ def groups(
         handle.close()
     _show(told, proposal, voice)
     if change:
-        voice.note("Done. It takes effect in the next epoch; the page can take it back in one step.")
+        voice.note("Done. It takes effect in the next sketch; the page can take it back in one step.")
     elif chosen is not None:
         voice.note("Nothing was changed. --set sets the limit and these dials.")
 

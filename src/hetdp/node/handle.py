@@ -287,7 +287,7 @@ class NodeHandle:
         return self.findings(limit).recommendations
 
     def findings(self, limit: int = 20) -> Findings:
-        """Return neighbours and recommendations together: sketches are read and compared once."""
+        """Return neighbours and recommendations together: neighbours are looked for once."""
         usable, counting = self.trust.usable(), self.store.ledger.effective_dials()
         sketches, copies = self._shown(usable), self.store.peers.sketch_count() - len(usable)
         chosen, learned = self._alike(sketches, counting), self.crowd_model()
@@ -410,10 +410,10 @@ class NodeHandle:
         return Label.of(promise, mechanism=how, spending=spending, **titled)
 
     def take_up(self, versions: Iterable[CatalogueVersion]) -> int:
-        """Take over versions of the catalogue that came by hand, and return how many were new.
+        """Take over versions of the catalogue, by hand or from others, and return how many were new.
 
-        Each must be signed by the maker of the network and follow on what is there; a running node sees them at its
-        next exchange and passes them on.
+        Each must be signed by the maker of the network and follow on what is there; a running node sees what came by
+        hand within two periods and passes it on.
         """
         new, count = list(versions), 0
         if not new:

@@ -76,8 +76,8 @@ SETTINGS: dict[str, str] = {
     "ban_s": "How long a ban lasts.",
     "most_exchanges": "Exchanges that others may have open at once.",
     "most_per_host": (
-        "Peers of the same host in the view, and sketches of one host and epoch that the model counts; 0 for no limit, "
-        "and none among nodes on loopback."
+        "Peers of the same host in the views, sketches of one host that are kept for their likeness, and those that the "
+        "model counts in an epoch; 0 for no limit, and none among nodes on loopback."
     ),
     "most_learned": "Sketches of one epoch that the model counts: those whose turn came first.",
     "learn_epochs": "Epochs whose sketches the model counts: the newest.",

@@ -82,7 +82,7 @@ class Waiting:
 class OwnProfile:
     """The list of the node's owner: it never leaves the file, and edits are on disk when the call returns.
 
-    They take effect in the next epoch, never in a published sketch.
+    They take effect in the next sketch, never in a published one.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ class NodeStore:
     Privacy
     -------
     Readable by its owner only, and never sent anywhere. Putting back an old copy forgets losses and could draw a second
-    sketch for the same epoch: do not.
+    sketch for the same epoch: `hetdp node restore` pays for that.
     """
 
     def __init__(self, path: Path) -> None:
