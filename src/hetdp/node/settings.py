@@ -76,7 +76,7 @@ SETTINGS: dict[str, str] = {
     "ban_s": "How long a ban lasts.",
     "most_exchanges": "Exchanges that others may have open at once.",
     "most_per_host": (
-        "Peers of the same host in the views, sketches of one host that are kept for their likeness, and those that the "
+        "Peers of the same host in the views, sketches of one host that are kept for their likeness, and that the "
         "model counts in an epoch; 0 for no limit, and none among nodes on loopback."
     ),
     "most_learned": "Sketches of one epoch that the model counts: those whose turn came first.",
