@@ -55,14 +55,15 @@ def test_own_sketches_are_no_surprise(store):
 def test_a_sketch_of_a_later_epoch_is_paid_for_up_to_it_and_stops_the_node(store):
     assert meet(store, [drawn_elsewhere(5)], now_s=1.0)
     assert store.mode.get() == "stopped"
-    assert lost(store) == [300, 600, 450], "epochs 3, 4 and 5"
+    assert lost(store) == [600, 900, 750], "epochs 3, 4 and 5, and those that both may have drawn: 0, 1 and 2"
     assert store.database.rows("SELECT epoch FROM drawn WHERE why = 'met'") == [(3,), (4,), (5,)]
     assert draw(store, 6).epoch == 2, "it shows what it has, and draws no more"
-    assert lost(store) == [300, 600, 450]
+    assert lost(store) == [600, 900, 750]
     (event,) = store.events.all()
     assert "epoch 5" in happening(event)
+    assert "paid for 6 epochs more" in happening(event)
     assert not meet(store, [drawn_elsewhere(5), drawn_elsewhere(4), drawn_elsewhere(5, seed=2)], now_s=2.0)
-    assert lost(store) == [300, 600, 450], "what was paid for is not paid again"
+    assert lost(store) == [600, 900, 750], "what was paid for is not paid again"
 
 
 def test_who_has_left_stays_so_whatever_is_met(store):
@@ -74,15 +75,30 @@ def test_who_has_left_stays_so_whatever_is_met(store):
 
 def test_another_sketch_of_an_epoch_that_was_drawn_here_is_paid_once(store):
     assert meet(store, [drawn_elsewhere(1)], now_s=1.0)
-    assert lost(store) == [100, 400, 250]
-    assert not meet(store, [drawn_elsewhere(1)], now_s=1.0)
+    assert lost(store) == [300, 600, 450], "the copy may have drawn each of the three epochs"
+    assert not meet(store, [drawn_elsewhere(1), drawn_elsewhere(0), drawn_elsewhere(2)], now_s=1.0)
+    assert lost(store) == [300, 600, 450]
+    assert meet(store, [drawn_elsewhere(0, seed=2)], now_s=1.0), "a second copy"
+    assert lost(store) == [400, 700, 550]
     with store.database.transaction(durable=True):
         store.mode.set("open")  # the owner has stopped the copy
     assert not meet(store, [drawn_elsewhere(1)], now_s=1.0)
     assert store.mode.get() == "open"
     assert draw(store, 3).epoch == 3
+    assert not meet(store, [drawn_elsewhere(1), drawn_elsewhere(2)], now_s=1.0), "old sketches still go round"
     assert meet(store, [drawn_elsewhere(3)], now_s=1.0), "the copy was not stopped"
     assert store.mode.get() == "stopped"
+    assert lost(store) == [500, 900, 700], "epoch 3, here and there: what was before is paid for"
+
+
+def test_epochs_that_both_drew_are_paid_for_however_few_sketches_are_met(store):
+    """Also those that this node slept through: 0 to 2 drawn, 3 and 4 not, 5 drawn; the copy was seen in 5 only."""
+    draw(store, 5)
+    assert meet(store, [drawn_elsewhere(5)], now_s=1.0)
+    assert lost(store) == [600, 1000, 800]
+    assert not meet(store, [drawn_elsewhere(epoch) for epoch in range(6)], now_s=1.0)
+    assert not meet(store, [store.publications.of_epoch(epoch) for epoch in (0, 1, 2, 5)], now_s=1.0)
+    assert lost(store) == [600, 1000, 800]
 
 
 def test_a_restored_node_expects_what_it_has_paid_for_and_nothing_beyond(store):
@@ -92,7 +108,7 @@ def test_a_restored_node_expects_what_it_has_paid_for_and_nothing_beyond(store):
     assert not meet(store, [drawn_elsewhere(3), drawn_elsewhere(4)], now_s=1.0)
     assert store.mode.get() == "open"
     assert meet(store, [drawn_elsewhere(6)], now_s=1.0)
-    assert lost(store) == [400, 700, 550], "epochs 5 and 6"
+    assert lost(store) == [700, 1000, 850], "epochs 5 and 6, and 0 to 2 that both may have drawn"
 
 
 def test_a_damaged_record_of_an_own_sketch_counts_as_none(store):

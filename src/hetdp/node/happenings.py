@@ -39,8 +39,8 @@ HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
     "twin": lambda detail: (
         f"A sketch of epoch {detail['epoch']} came by that is signed with this node's own key, and that this node has "
         "not drawn: a copy of it runs elsewhere, or somebody has its key. Every item has paid for "
-        f"{detail['charged']:,} more at full weight, and this node publishes no more. Stop the copy; then `hetdp node "
-        "resume --copy-is-gone` goes on."
+        f"{detail['charged']:,} epochs more at full weight, the most that the copy may have published in, and this "
+        "node publishes no more. Stop the copy; then `hetdp node resume --copy-is-gone` goes on."
     ),
     "repaired": lambda _detail: (
         "The losses on record were not the sum of what was published: the file was damaged, or changed by hand. Of the "

@@ -12,15 +12,20 @@ from hetdp.node.storage.store import NodeStore
 
 __all__ = ["meet"]
 
+#: The last draw of this store that a copy was paid for as well.
+_PAID = "copy_paid"
+
 
 def meet(store: NodeStore, sketches: Iterable[SignedSketch], *, now_s: float) -> bool:
     """Take in checked sketches under the own key; return whether one of them was drawn elsewhere.
 
     Privacy
     -------
-    A sketch that this store has not drawn, nor paid for when it was restored, is charged at full weight to every item,
-    and so is every epoch between the last one drawn before it and it: the copy may have published in each. Then the
-    node stops, on disk before it draws again. What happens depends on published sketches alone.
+    A sketch that this store has not drawn, nor paid for, shows that there is a copy, and not since when: it may have
+    published in every epoch since this store's first, also in those that this store drew itself. So each of them up to
+    the newest is charged at full weight to every item, once: an upper bound. What was paid for by a restore, or when a
+    copy was met before, is not charged again. Then the node stops, on disk before it draws again. What happens depends
+    on published sketches alone.
     """
     stopped = False
     for sketch in sketches:
@@ -35,20 +40,37 @@ def meet(store: NodeStore, sketches: Iterable[SignedSketch], *, now_s: float) ->
 
 
 def _charge(store: NodeStore, sketch: SignedSketch) -> int:
-    """Charge for a sketch and return for how many epochs: for none if it is this store's own, or paid for."""
+    """Charge for a copy that drew a sketch, and return for how many epochs: none if it is the own one, or paid for."""
     database, epoch = store.database, sketch.epoch
     why = database.one("SELECT why FROM drawn WHERE epoch = ?", epoch)
-    if why == "published":
-        own = store.publications.of_epoch(epoch)
-        if own is not None and (own.bits, own.catalogue) == (sketch.bits, sketch.catalogue):
-            return 0
-        epochs = [epoch]
-    elif why is not None:
+    if why not in {None, "published"}:
         return 0
+    own = store.publications.of_epoch(epoch)
+    if own is not None and (own.bits, own.catalogue) == (sketch.bits, sketch.catalogue):
+        return 0
+    met = f"met-{epoch}-"
+    mark = met + hashlib.blake2b(sketch.signature, digest_size=16).hexdigest()
+    if store.other_charges.has(mark):
+        return 0
+    draw = database.one("SELECT draw FROM publications WHERE epoch = ?", epoch)
+    if draw is not None and draw <= _paid(store):  # by a copy; if another was met in this epoch, there are two
+        epochs = int(database.one("SELECT 1 FROM other_charges WHERE mark GLOB ?", f"{met}*") is not None)
     else:
-        before = database.one("SELECT max(epoch) FROM drawn WHERE epoch < ?", epoch)
-        epochs = list(range(epoch if before is None else int(before) + 1, epoch + 1))
-        database.execute_many("INSERT INTO drawn VALUES (?, 'met')", [(one,) for one in epochs])
-    mark = f"met-{epoch}-{hashlib.blake2b(sketch.signature, digest_size=16).hexdigest()}"
-    done = store.other_charges.add(mark, "met", every=FULL_DIAL * len(epochs))
-    return len(epochs) if done else 0
+        epochs = _since_the_first(store, epoch)
+    store.other_charges.add(mark, "met", every=FULL_DIAL * epochs)
+    return epochs
+
+
+def _paid(store: NodeStore) -> int:
+    return int(store.database.fact(_PAID) or 0)
+
+
+def _since_the_first(store: NodeStore, epoch: int) -> int:
+    """Mark all epochs up to one as met, and return how many a copy may have drawn that were not paid for."""
+    database = store.database
+    drawn = {known for (known,) in database.rows("SELECT epoch FROM drawn")}
+    missed = [one for one in range(min(drawn | {epoch}), epoch + 1) if one not in drawn]
+    store.draws.forbid(missed, "met")
+    both = int(database.one("SELECT count(*) FROM publications WHERE draw > ?", _paid(store)))
+    database.set_fact(_PAID, int(database.one("SELECT coalesce(max(draw), 0) FROM publications")))
+    return len(missed) + both
