@@ -417,7 +417,7 @@ def test_only_the_maker_adds_and_only_what_is_new(files, tmp_path):
     before = (files / "net.toml").read_bytes()
     with pytest.raises(DataError, match=r"new items only\. Got 'i7'"):
         grown(files, "i7")
-    with pytest.raises(DataError, match="--retire must name items of the catalogue"):
+    with pytest.raises(DataError, match="--retire must name items by their id"):
         grown(files, "a", retire=["nothing"])
     result = run(network, "grow", files / "net.toml", code=2)
     assert "--add or --retire" in result.output

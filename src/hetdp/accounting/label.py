@@ -104,6 +104,8 @@ class Spending:
         Rounded down; None where no limit is public.
     against
         Whose knowledge was counted.
+    then
+        What happens when nothing is left.
     """
 
     unit: str
@@ -111,6 +113,7 @@ class Spending:
     delta: float
     left: float | None
     against: str
+    then: str = "nothing more is released"
 
     @classmethod
     def of(cls, ledger: "Ledger") -> Self:

@@ -122,7 +122,7 @@ def _spent(label: Label, spending: Spending) -> Iterator[str]:
         yield f"So far, at a dial of 1: {level}. Whoever has read all of it{right}, instead of 50."
     if spending.left is not None:
         left = f"{spending.unit} = {_SIX_DOWN.create_decimal(repr(spending.left)).normalize():f}"
-        yield f"Left: {left}. When that is used up, nothing more is released."
+        yield f"Left: {left}. When that is used up, {spending.then}."
     yield f"Counted against {spending.against}."
 
 

@@ -229,7 +229,7 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
     places = {name: place for place, name in enumerate(names)}
     unknown = [name for name in retire if name not in places]
     if unknown:
-        raise DataError(f"--retire must name items of the catalogue. Got {unknown[0][:100]!r} instead.")
+        raise DataError(f"--retire must name items by their id, not by title. Got {unknown[0][:100]!r} instead.")
     added = [] if add is None else read_network_catalogue(add)[0]
     repeated = next((item.item for item in added if item.item in places), None)
     if repeated is not None:

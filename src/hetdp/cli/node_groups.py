@@ -64,7 +64,9 @@ def groups(
     finally:
         handle.close()
     _show(told, proposal, voice)
-    if change:
+    if change and no_limit:
+        voice.note("Done: the limit is gone, and dials stay as they are.")
+    elif change:
         voice.note("Done. It takes effect in the next sketch; the page can take it back in one step.")
     elif chosen is not None:
         voice.note("Nothing was changed. --set sets the limit and these dials.")
@@ -82,8 +84,14 @@ def tell_groups(told: "Sequence[GroupTold]", voice: Voice) -> None:
         return
     from hetdp.node.groups import right_words
 
-    print_private({"right": "how often a peer who knows your list tells it from your list without the group"})
-    header = ("group", "right, next sketch", "all and next", "epsilon", "so far", "limit")
+    print_private(
+        {
+            "right": "how often a peer who knows your list tells it from your list without the group: from the next "
+            "sketch, and from all so far with the next",
+            "loss": "sum over the group, in epsilon: of the next sketch, and of those so far",
+        }
+    )
+    header = ("group", "right: next", "right: all", "next loss", "lost", "limit")
     rows = [
         (
             one.name,
@@ -125,7 +133,7 @@ def _tell_proposal(proposal: "GroupProposal", voice: Voice) -> None:
         voice.private(proposal.spent)
     if proposal.changes:
         rows = [(one.title, str(one.before), str(one.after)) for one in proposal.changes]
-        print_rows("", ("item", "dial now", "then"), rows)
+        print_rows("", ("item", "dial before", "after"), rows)
 
 
 def _facts(told: "GroupTold") -> dict[str, Any]:

@@ -172,10 +172,10 @@ def leave(*, folder: Path, erase: bool, keep: Path | None, yes: bool, voice: Voi
         if voice.dry_run:
             voice.note("--dry-run: nothing was changed.")
             return
-        if not yes:
-            click.confirm(
-                f"Leave {handle.network.name} for good{', and erase the folder' * erase}?", abort=True, err=True
-            )
+        question = f"Leave {handle.network.name} for good{', and erase the folder' * erase}?"
+        if not yes and not click.confirm(question, err=True):
+            voice.note("You stay. Nothing was changed.")
+            click.get_current_context().exit(1)  # what was asked for was not done
         if keep is None:
             handle.leave(erase=erase)
     finally:
@@ -190,7 +190,7 @@ def leave(*, folder: Path, erase: bool, keep: Path | None, yes: bool, voice: Voi
         print_json({"mode": "closed", "erased": False})
     else:
         print_facts("", {"mode": "closed"})
-    voice.note(f"Your list and losses are still in {folder}. `hetdp node leave --erase` erases them.")
+    voice.note(f"Your list and losses are still in {folder}. `hetdp node leave --erase --folder {folder}` erases them.")
 
 
 def _told(folder: Path, left: list[str], voice: Voice) -> None:

@@ -57,7 +57,7 @@ class GroupTold:
         if self.next_accuracy > OFTEN:
             return "If that is nobody's business: set a limit, or turn what is delicate down to 0."
         if self.all_accuracy > OFTEN and self.counting:
-            return "The next sketch by itself tells little; those that are out cannot be taken back."
+            return "The next sketch by itself tells little, but they add up; those that are out cannot be taken back."
         if self.all_accuracy > OFTEN:
             return "New sketches tell nothing about it; those that are out cannot be taken back."
         if self.next_accuracy > _HARDLY:
@@ -87,10 +87,12 @@ class GroupProposal:
     @property
     def promise(self) -> str:
         """What the limit means, whatever is in the group and whatever is added to it."""
-        most = most_accuracy(self.limit)
-        if most > _ALMOST:
-            return "That is for today's items: within so high a limit, others that you add later may tell far more."
-        return f"From one sketch a peer is right about the group {right_words(most)} at most, whatever you add later."
+        most = right_words(accuracy) if (accuracy := most_accuracy(self.limit)) <= _ALMOST else ""
+        return (
+            f"From one sketch a peer is right about the group {most} at most, whatever you add later."
+            if most
+            else "That is for today's items: within so high a limit, others that you add later may tell far more."
+        ) + f" Sketches add up: ten of them may tell ε {10 * self.limit:.3g}."
 
     @property
     def spent(self) -> str:
@@ -128,7 +130,8 @@ class GroupLosses:
 
         The whole list is the last one, as a group of its own.
         """
-        somewhere = self._standing.listed | (self._standing.lost > 0)
+        # What a restored node pays for every item says nothing about a group that the owner never had.
+        somewhere = self._standing.listed | (self._standing.lost > self._store.other_charges.of_every_item())
         groups = sorted({self._names[number] for number in set(self._numbers[somewhere].tolist())})
         found = [self._told(group, self._standing) for group in groups]
         found.sort(key=lambda told: (-told.next_accuracy, -told.all_accuracy, -told.next_loss, told.group))

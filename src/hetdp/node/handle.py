@@ -32,6 +32,7 @@ from hetdp.node.recommendations import Findings, Recommendation, crowd_places
 from hetdp.node.settings import NodeSettings, read_settings
 from hetdp.node.storage.boot_clock import read_uptime
 from hetdp.node.storage.folder import IDENTITY, MODEL, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
+from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.importing import Imported, import_list
 from hetdp.node.storage.mode import Mode
 from hetdp.node.storage.model_file import CrowdModel, load_model
@@ -405,7 +406,9 @@ class NodeHandle:
             "epsilon", float_up(network.epsilon), "values", added, EVERYBODY, trust="local", remarks=(again,)
         )
         titled: LabelOptions = {"title": f"A node of the network {network.name}", **options}
-        spending = Spending("epsilon", spent, 0.0, what_is_left(limit, spent), EVERYBODY)
+        spending = Spending(
+            "epsilon", spent, 0.0, what_is_left(limit, spent), EVERYBODY, then="the item no longer counts"
+        )
         how = "one noisy sketch of the own list per epoch"
         return Label.of(promise, mechanism=how, spending=spending, **titled)
 
@@ -448,7 +451,7 @@ class NodeHandle:
 
     def export(self) -> dict[str, Any]:
         """Return everything the node knows about its owner, for the owner, ready for JSON; keys are left out."""
-        store = self.store
+        store, group_limits = self.store, self.store.group_limits.all()
         return {
             "network": self.network.name,
             "epsilon_per_epoch": float(self.network.epsilon),
@@ -456,7 +459,8 @@ class NodeHandle:
             "key": self.identity.key.hex(),
             "default_limit": store.ledger.default_limit(),
             "default_limit_set_on_the_page": store.ledger.default_limit_chosen(),
-            "group_limits": store.group_limits.all(),
+            "group_limits": {group: limit for group, limit in group_limits.items() if group != WHOLE_LIST},
+            "limit_of_the_whole_list": group_limits.get(WHOLE_LIST),
             "profile": [
                 {
                     "item": item.item,
@@ -474,6 +478,17 @@ class NodeHandle:
                 for epoch, place, loss in store.ledger.all_charges()
             ],
             "published": [dataclasses.asdict(publication) for publication in store.publications.all()],
+            "kept_for_later": [
+                {
+                    "name": item.name,
+                    "weight": None if item.dial is None else item.dial / FULL_DIAL,
+                    "spent": float(self.network.epsilon * item.lost / FULL_DIAL),
+                    "limit": item.lifetime,
+                }
+                for item in store.unknown.all()
+            ],
+            "charged_to_every_item": float(self.network.epsilon * store.other_charges.of_every_item() / FULL_DIAL),
+            "hidden": [key for _, key in self.hidden()],
             "dismissed": sorted(store.catalogue.item(place).item for place in store.profile.dismissed()),
             "neighbours": [dataclasses.asdict(neighbor) for neighbor in self.neighbors()],
         }

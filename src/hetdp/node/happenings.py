@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from hetdp.core.words import counted
 from hetdp.node.storage.events import Happening
 
 __all__ = ["HAPPENINGS", "happening"]
@@ -10,9 +11,9 @@ __all__ = ["HAPPENINGS", "happening"]
 #: Kind of event -> its sentence, from the details. Every kind that is noted anywhere is here, and a test sees to it.
 HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
     "grown": lambda detail: (
-        f"The catalogue has grown to version {detail['version']}: {detail['added']:,} new items, {detail['retired']:,} "
-        "retired. What you had brought along and it has now is on your list; what was found by a link is muted until "
-        "you turn its dial. Your next sketch is for the whole of it."
+        f"The catalogue has grown to version {detail['version']}: {counted(detail['added'], 'new item')}, "
+        f"{detail['retired']:,} retired. What you had brought along and it has now is on your list; what was found by "
+        "a link is muted until you turn its dial. Your next sketch is for the whole of it."
     ),
     "paused": lambda _: (
         "You have paused the node: it draws no sketch, and nothing is spent. Others still see the last one, until it "
@@ -33,18 +34,20 @@ HAPPENINGS: dict[str, Callable[[dict[str, Any]], str]] = {
         f"The list, the limits and the losses of the node in {detail['where']} were added to those of this node."
     ),
     "restored": lambda detail: (
-        f"This node was restored. The one that was lost may have published in {detail['epochs']:,} epochs since, so "
-        "every item has paid for each of them at full weight, and this node draws none of them."
+        f"This node was restored. The one that was lost may have published in "
+        f"{counted(detail['epochs'], 'epoch')} since, so every item has paid for that at full weight, and this node "
+        "draws none of them."
     ),
     "twin": lambda detail: (
         f"A sketch of epoch {detail['epoch']} came by that is signed with this node's own key, and that this node has "
         "not drawn: a copy of it runs elsewhere, or somebody has its key. Every item has paid for "
-        f"{detail['charged']:,} epochs more at full weight, the most that the copy may have published in, and this "
-        "node publishes no more. Stop the copy; then `hetdp node resume --copy-is-gone` goes on."
+        f"{counted(detail['charged'], 'more epoch')} at full weight, the most that the copy may have published in, "
+        "and this node publishes no more. Stop the copy; then let it go on, on My data or with `hetdp node resume "
+        "--copy-is-gone`."
     ),
     "repaired": lambda _detail: (
         "The losses on record were not the sum of what was published: the file was damaged, or changed by hand. Of the "
-        "two the larger counts from now on. Look at the disk, and make a backup: hetdp node backup."
+        "two the larger counts from now on. Look at the disk, and make a backup: `hetdp node backup`."
     ),
     "clock_behind": lambda detail: (
         f"The clock of this machine shows an earlier epoch than {detail['drawn']:,}, that of the last sketch: it was "

@@ -41,8 +41,8 @@ def what_leaving_means(handle: NodeHandle) -> tuple[list[str], list[str]]:
         ),
         (
             "What items have lost by it. If you take part in another network, take the losses with you (`hetdp node "
-            "leave --keep FILE`, or `hetdp node move`): without them its ledger starts at 0, and the limits of a "
-            "lifetime are none."
+            "leave --keep FILE`, or `hetdp node move`): without them its ledger starts at 0, and limits of a "
+            "lifetime hold for that network alone."
         ),
     ]
     return can, cannot

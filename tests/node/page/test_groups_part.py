@@ -163,9 +163,9 @@ def test_the_whole_list_can_have_a_limit(page):
         ("propose", {"group": "Music", "limit": "-1"}, "limit must be a number of at least 0"),
         ("propose", {"group": "Music", "limit": ""}, "limit must be a number of at least 0. Got nothing"),
         ("propose", {"group": "Music", "limit": "1e9"}, "limit must be at most"),
-        ("propose", {"group": "Nowhere", "limit": "1"}, "group must be one of the catalogue's"),
-        ("group-limit", {"group": "Nowhere", "limit": "1"}, "group must be one of the catalogue's"),
-        ("no-group-limit", {"group": "Nowhere"}, "group must be one of the catalogue's"),
+        ("propose", {"group": "Nowhere", "limit": "1"}, "group must be one of the catalogue's: 'Books', 'Food', "),
+        ("group-limit", {"group": "Nowhere", "limit": "1"}, "group must be one of the catalogue's: 'Books', 'Food', "),
+        ("no-group-limit", {"group": "Nowhere"}, "group must be one of the catalogue's: 'Books', 'Food', "),
         ("no-group-limit", {}, ""),
         ("group", {"group": "Nowhere"}, None),
     ],
@@ -178,6 +178,18 @@ def test_bad_forms_change_nothing(page, address, fields, says):
     assert page.node.dials == before
     assert page.node.store.group_limits.all() == {}
     assert list(told(html)) == ["Music", "Books", "Your whole list"]
+
+
+def test_what_a_restored_node_pays_for_every_item_is_no_item_or_group_of_the_owner(page):
+    page.node.pass_epochs(1)
+    before = page.get("/privacy")
+    with page.node.store.database.transaction(durable=True):
+        page.node.store.other_charges.add("restored-1", "restored", every=100)
+    html = page.get("/privacy")
+    assert list(told(html)) == list(told(before))
+    assert "(removed)" not in text_of(html)
+    assert "Every item of the catalogue, on your list or not, has been charged ε 3 " in text_of(html)
+    assert "has been charged" not in text_of(before)
 
 
 def test_the_sketch_says_what_can_be_seen_in_it(page):

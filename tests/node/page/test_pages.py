@@ -14,6 +14,7 @@ from hetdp.node.page.words import EPSILON_WORDS
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Traffic
 from hetdp.node.storage.folder import MODEL
+from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.model_file import CrowdModel, save_model
 from hetdp.recommender.model import ItemModel
 
@@ -263,9 +264,9 @@ def test_the_list_is_searched_with_the_catalogue(open_page, nodes):
     page = open_page(node)
     html = page.post("/items/search", text="  AMBER   tea ")
     assert dials_in(html) == [10], "found groups are open"
-    assert "1 item on your list fits “AMBER tea”." in text_of(html)
+    assert "On your list, 1 item fits “AMBER tea”." in text_of(html)
     assert "100 items" in text_of(html)
-    assert "no items on your list fit “nothing like it”." in text_of(page.post("/items/search", text="nothing like it"))
+    assert "no items fit “nothing like it”." in text_of(page.post("/items/search", text="nothing like it"))
     assert dials_in(page.post("/items/search", text="x", close="1")) == []
 
 
@@ -515,7 +516,7 @@ def test_what_is_on_the_list_is_never_recommended(open_page, nodes, dial, limit)
 def test_the_page_says_that_neighbours_vote_until_the_crowd_is_large_enough(open_page, nodes):
     text = text_of(open_page(nodes.lived_in()).get("/neighbours"))
     assert "So far only people like you are asked." in text
-    assert "sketches of 50 different people" in text
+    assert "has counted 50 sketches" in text
 
 
 def test_the_page_names_the_crowd_and_the_own_items_that_speak_for_a_recommendation(open_page, nodes):
@@ -747,6 +748,41 @@ def test_a_list_of_a_hundred_thousand_rows_is_brought_in(open_page, nodes):
     assert "10,000 are not in the catalogue and are kept for later." in text
     assert "and 9,800 more" in text
     assert "had no room: the list is as long as this network allows." in text
+
+
+def test_whoever_comes_in_finds_no_search_of_another_browser(open_page, nodes):
+    page = open_page(nodes.lived_in())
+    assert 'id="fitting"' in page.post("/items/search", text="tea")
+    assert 'id="fitting"' in page.get("/items")
+    assert page.client.get("/", follow_redirects=False).status_code == 303
+    assert 'id="fitting"' not in page.get("/items")
+
+
+def test_everything_is_in_the_copy(open_page, nodes):
+    page = open_page(nodes.lived_in())
+    bring(page, b"title\nSomething unheard of\n")
+    page.node.hide("ab" * 32)
+    page.node.store.profile.set_group_limit(WHOLE_LIST, 40.0)
+    with page.node.store.database.transaction(durable=True):
+        page.node.store.other_charges.add("restored-1", "restored", every=100)
+    everything = page.client.get("/data/everything.json").json()
+    assert everything["kept_for_later"] == [
+        {"name": "Something unheard of", "weight": 1.0, "spent": 0.0, "limit": None}
+    ]
+    assert everything["hidden"] == ["ab" * 32]
+    assert (everything["group_limits"], everything["limit_of_the_whole_list"]) == ({}, 40.0)
+    assert everything["charged_to_every_item"] == 3.0
+
+
+def test_what_was_charged_besides_sketches_is_told_apart(open_page, nodes):
+    page = open_page(nodes.lived_in())
+    before = text_of(page.get("/privacy"))
+    with page.node.store.database.transaction(durable=True):
+        page.node.store.other_charges.add("restored-1", "restored", every=100)
+    after = text_of(page.get("/privacy"))
+    for words in ("and what else it was charged", "is in the numbers and not in the lines"):
+        assert words in after
+        assert words not in before
 
 
 def test_copies_are_for_keeping_and_not_for_showing(open_page, nodes):

@@ -74,7 +74,7 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
         return endpoint
 
     shown: dict[str, Callable[[], Response]] = {page.address: partial(frame.around, page) for page in pages}
-    shown |= {"/state": frame.state, "/": partial(RedirectResponse, PAGES[0].address, status_code=303)}
+    shown |= {"/state": frame.state, "/": frame.entrance}
     routes = [Route(address, show(answer), methods=["GET"]) for address, answer in shown.items()]
     routes += [
         Route(f"{page.address}/{name}", act(action, _after(page, name)), methods=["POST"])
@@ -128,6 +128,12 @@ class Frame:
         alerts = [(other.address, other.title, other.alert()) for other in self._pages if other is not page]
         shown = page.shown() | {"alerts": [alert for alert in alerts if alert[-1]]}
         return self._filled(page.template, shown, address=page.address, title=page.title, watch=page.watch)
+
+    def entrance(self) -> Response:
+        """Lead whoever comes in to the first page."""
+        for page in self._pages:
+            page.begin_again()
+        return RedirectResponse(PAGES[0].address, status_code=303)
 
     def state(self) -> Response:
         """Return numbers that change when a page is out of date; the browser asks for them now and then."""

@@ -58,6 +58,9 @@ class Page(ABC):
         """Return what the other pages say as long as the owner should look at this one; "" for nothing."""
         return ""
 
+    def begin_again(self) -> None:  # noqa: B027  (most pages have nothing to forget)
+        """Forget what was looked for: somebody has just come in, perhaps with another browser."""
+
     def forms(self) -> dict[str, FormAction]:
         """Return what forms of the page do, by the last part of their address. Afterwards the page is shown again."""
         return {}

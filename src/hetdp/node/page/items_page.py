@@ -104,6 +104,10 @@ class ItemsPage(Page):
             "undo": self.undo,
         }
 
+    def begin_again(self) -> None:
+        """Show the whole list."""
+        self._searched, self._search_page = None, 0
+
     def search(self, form: Form) -> None:
         """Look for items on the list and in the catalogue, or stop looking; an empty text shows all of the latter."""
         if "close" in form:

@@ -19,7 +19,7 @@ from hetdp.node.page.items_page import undo
 from hetdp.node.page.pictures import loss_chart, sketch_image
 from hetdp.node.page.session import Notice
 from hetdp.node.page.words import HUGE_LIMIT, certainty_words, updated_chance
-from hetdp.node.storage.ledger import most_steps
+from hetdp.node.storage.ledger import loss, most_steps
 from hetdp.node.storage.profile import ProfileItem
 from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
 
@@ -55,6 +55,7 @@ class Disclosure:
     most: float
     most_lifetime: float
     epochs: int
+    elsewhere: bool  # whether some of it was spent otherwise than by sketches of this store
     spent: float
     limit: float | None
     left: int | None
@@ -100,6 +101,8 @@ class PrivacyPage(Page):
         newest, publications = store.publications.newest(), store.publications.all()
         size = 0 if newest is None else newest.bits.size
         titles = {item.place: item.title for item in profile}
+        every = loss(store.other_charges.of_every_item(), network.epsilon)
+        spent = {place: lost for place, lost in spent.items() if place in titles or lost > every}
         removed = {place: store.catalogue.item(place).title for place in spent if place not in titles}
         choices = sorted((titles | removed).items(), key=lambda row: row[1].casefold())[:_MOST_CHOICES]
         if self._chosen not in titles | removed:
@@ -114,6 +117,8 @@ class PrivacyPage(Page):
             "most_per_epoch": most_odds_factor(network.epsilon, 1.0),
             "length_s": network.epoch_length_s,
             "default_limit": store.ledger.default_limit(),
+            "every": every,
+            "elsewhere": _beyond(math.fsum(spent.values()), (lost for *_, lost in store.ledger.all_charges())),
             "limit_chosen": store.ledger.default_limit_chosen(),
             "full_epochs": store.ledger.default_limit() / float(network.epsilon),
             "huge": store.ledger.default_limit() > HUGE_LIMIT,
@@ -200,7 +205,7 @@ class PrivacyPage(Page):
         weight = dial / FULL_DIAL
         factor = 1.0 if bit is None else odds_factor(epsilon, weight, bit, tuned_for=self._node.network.tuned_for)
         most = most_odds_factor(epsilon, weight)
-        epochs, spent = len(store.ledger.charges(place)), store.ledger.spent().get(place, 0.0)
+        charges, spent = store.ledger.charges(place), store.ledger.spent().get(place, 0.0)
         lifetime = math.exp(min(700.0, spent))  # losses add up, so odds multiply
         listed = store.profile.item(place)
         return Disclosure(
@@ -211,7 +216,8 @@ class PrivacyPage(Page):
             factor=factor,
             most=most,
             most_lifetime=lifetime,
-            epochs=epochs,
+            epochs=len(charges),
+            elsewhere=_beyond(spent, (lost for _, lost in charges)),
             spent=spent,
             limit=None if listed is None else listed.limit,
             left=None if listed is None or not listed.dial else self._epochs_left(listed),
@@ -219,3 +225,8 @@ class PrivacyPage(Page):
                 Belief(before, updated_chance(before, factor), updated_chance(before, lifetime)) for before in _BEFORE
             ),
         )
+
+
+def _beyond(spent: float, charges: Iterable[float]) -> bool:
+    """Return whether more was spent than these charges together, but for rounding."""
+    return spent > math.fsum(charges) * (1 + 1e-9)

@@ -173,7 +173,10 @@ class CatalogueHistory:
         if len(_encoder.encode(version)) > MOST_VERSION_BYTES:
             raise Refused("a version of the catalogue must fit into a message. Got a larger one instead.", blame=0)
         if any(not 0 <= place < self.size or place in self._retired for place in version.retired):
-            raise Refused("what a version retires must be in use before it. Got another place instead.", blame=0)
+            raise Refused(
+                "a version must retire items that are in use. Got one that is retired already, or none.",
+                blame=0,
+            )
         for row in version.items:
             if any(text != cleaned(text) for text in (row.item, row.title, row.link, row.group)):
                 raise Refused("items of the catalogue must be printable and single-spaced. Got another.", blame=0)

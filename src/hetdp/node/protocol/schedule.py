@@ -28,7 +28,8 @@ REASONS = {
     "skipped": "This epoch is skipped: a sketch was drawn for it ahead of its time, or may have been drawn elsewhere.",
     "soon": "The last sketch was drawn less than one epoch length ago.",
     "paused": "Its owner has paused the node.",
-    "stopped": "The node has met a sketch under its own key that it did not draw.",
+    "stopped": "The node has met a sketch under its own key that it did not draw: stop the copy, then give "
+    "`hetdp node resume --copy-is-gone`.",
     "closed": "The node was moved, or has left the network.",
 }
 

@@ -22,6 +22,8 @@ from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit, most_st
 
 __all__ = ["WHOLE_LIST", "GroupLimits"]
 
+#: Groups of the catalogue that an error names.
+_MOST_NAMED = 20
 #: Stands for all items together. No group has this name: names in a catalogue do not begin with a blank.
 WHOLE_LIST = " "
 
@@ -52,7 +54,9 @@ class GroupLimits:
     def checked(self, group: str) -> str:
         """Return a group if the catalogue has it, or a limit is set for it."""
         if group != WHOLE_LIST and group not in self._catalogue.groups()[0] and group not in self.all():
-            raise InvalidInput("group must be one of the catalogue's. Got another instead.")
+            names = [repr(name) for name in self._catalogue.groups()[0]]
+            known = ", ".join(names[:_MOST_NAMED]) + (" or another of them" if len(names) > _MOST_NAMED else "")
+            raise InvalidInput(f"group must be one of the catalogue's: {known}. Got another instead.")
         return group
 
     def proposed(self, group: str, epsilon: float) -> dict[int, int]:
