@@ -11,6 +11,7 @@ from hetdp.node.protocol.messages import Record, SignedSketch, Slip
 from hetdp.node.protocol.sketch_shelf import Place, SketchShelf
 from hetdp.node.settings import NodeSettings
 from hetdp.sketching.bits import pack
+from hetdp.sketching.copies import SeenSketches
 
 SIZE = 200
 NET = a_network(items=SIZE)
@@ -229,6 +230,71 @@ def test_a_crowd_that_publishes_copies_of_the_victims_sketch_gets_part_of_the_li
         assert len(crowd) <= 25
     assert by_chance(shelf) == by_chance(plain)
     assert sum(number_of(key) > 500 for key in by_chance(shelf)) < 45
+
+
+def wide(number, *, taste=0, epoch=1, bits=None):
+    """Return a sketch of so many bits that copies are told."""
+    made = bits_of(taste, number, size=800) if bits is None else bits
+    return SignedSketch(number.to_bytes(32, "big"), epoch, made, b"", b"")
+
+
+def a_wide_shelf(most=20, **options):
+    shelf = a_shelf(most, own_taste=None, seen=SeenSketches(NET.epsilon, NET.tuned_for), **options)
+    shelf.own = wide(0)
+    return shelf
+
+
+@pytest.mark.parametrize("reached", [0, 3, 10])
+@pytest.mark.parametrize("blind", [False, True])
+def test_copies_of_the_own_sketch_push_nobody_out_of_the_likeness_half(reached, blind):
+    """1,000 honest people, of whom `reached` of ten were reached, then 300 keys with the victim's own sketch.
+
+    Who is held by chance changes where the copies come blindly; whoever makes way for them there may be liked.
+    """
+    shelf = a_wide_shelf(100, place_of=lambda key: Place(f"h{number_of(key)}", 3, number_of(key) % 10 < reached))
+    for number in range(1, 1001):
+        shelf.keep(wide(number, taste=number % 5))
+    before = shelf.liked
+    for number in range(2000, 2300):
+        assert shelf.keep(wide(number, bits=shelf.own.bits), blind=blind) <= blind
+    assert max(map(number_of, shelf.liked)) < 2000
+    assert len(shelf.liked) == 50
+    assert blind or shelf.liked == before
+    slips = [Slip(wide(number).key, 1) for number in range(2000, 2300)]
+    assert blind or shelf.lacking_alike(slips, epochs=EPOCHS, count=300) == (), "they are not asked for again"
+
+
+def test_near_identical_sketches_count_once_and_the_next_one_when_the_first_has_gone():
+    shelf, popular = a_wide_shelf(), wide(7).bits
+    for number in range(1, 8):
+        shelf.keep(wide(number, bits=popular), blind=False)
+    assert len(shelf.liked) == 7, "as long as there is room, anything"
+    assert not shelf.full
+    for number in range(101, 110):
+        assert shelf.keep(wide(number), blind=False)
+    held = {number_of(key) for key in shelf.liked}
+    assert held == {1, *range(101, 110)}
+    assert shelf.full
+    assert not shelf.keep(wide(8, bits=popular), blind=False)
+    assert shelf.keep(wide(1, epoch=2), blind=False), "the first has another sketch now"
+    shelf.expire(range(2, 3))
+    shelf.keep(wide(9, bits=popular, epoch=2), blind=False)
+    shelf.own = wide(0, bits=popular, epoch=2)
+    for number in range(201, 210):
+        shelf.keep(wide(number, epoch=2), blind=False)
+    assert {number_of(key) for key in shelf.liked} == {1, *range(201, 210)}, "the own one is there before all others"
+
+
+def test_who_was_a_copy_of_the_last_own_sketch_counts_once_the_own_one_is_another():
+    shelf = a_wide_shelf()
+    last = shelf.own.bits
+    for number in range(1, 11):
+        shelf.keep(wide(number, bits=last), blind=False)
+    assert not shelf.full
+    shelf.own = wide(0, bits=wide(999).bits, epoch=2)
+    for number in range(101, 110):
+        assert shelf.keep(wide(number), blind=False)
+    assert {number_of(key) for key in shelf.liked} == {1, *range(101, 110)}
 
 
 def test_a_crowd_that_comes_by_likeness_has_nothing_of_the_random_half():

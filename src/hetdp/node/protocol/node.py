@@ -124,7 +124,12 @@ class Node:
         self._network_id = network.id
         self._stream = stream
         self.shelf = SketchShelf(
-            identity.key, most=settings.most_sketches, stream=stream, salt=shelf_salt, place_of=self._place_of
+            identity.key,
+            most=settings.most_sketches,
+            stream=stream,
+            salt=shelf_salt,
+            place_of=self._place_of,
+            seen=SeenSketches(network.epsilon, network.tuned_for),
         )
         self.own_key = OwnKeyWatch(identity.key, stream=stream)
         self.view = PeerView(

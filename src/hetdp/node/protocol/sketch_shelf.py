@@ -5,8 +5,9 @@ aim at. It takes part in blind gossip only: what is announced blindly is half wh
 half chance, all from this half, and only what was so announced gets into it. So it stays a fair sample, and the model
 may learn from what comes that way.
 
-The other half holds the sketches most like the own *published* one (`likeness`), few of a host, and where those whose
-owners were not reached are not more than the others; as long as there is room, anything. What is kept, asked for and
+The other half holds the sketches most like the own *published* one (`likeness`), near-identical ones once and copies of
+the own not at all (`counted_once`), few of a host, and where those whose owners were not reached are not more than the
+others; as long as there is room, anything. What is kept, asked for and
 announced is a function of published sketches, of what others say, of chance and time.
 """
 
@@ -17,9 +18,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from hetdp.core.randomness import Stream
+from hetdp.node.protocol.counted_once import CountedOnce
 from hetdp.node.protocol.likeness import Likeness, SharesOfOnes
 from hetdp.node.protocol.messages import SignedSketch, Slip, name_of
 from hetdp.node.protocol.random_choice import choose_some
+from hetdp.sketching.copies import SeenSketches
 
 __all__ = ["Place", "SketchShelf"]
 
@@ -55,7 +58,8 @@ class _Liked:
 class SketchShelf:
     """The newest sketch of each of at most `most` peers, and the node's own, of which others' copies are not kept.
 
-    `place_of` tells where the owner of a key is. The `salt` of the secret hash is made where none is given.
+    `place_of` tells where the owner of a key is, and `seen`, empty, what is near-identical.
+    The `salt` of the secret hash is made where none is given.
     """
 
     def __init__(
@@ -66,6 +70,7 @@ class SketchShelf:
         stream: Stream,
         salt: bytes = b"",
         place_of: Callable[[bytes], Place] = lambda _key: Place(),
+        seen: SeenSketches | None = None,
     ) -> None:
         self._own: SignedSketch | None = None
         self._own_key = own_key
@@ -75,6 +80,7 @@ class SketchShelf:
         self._held: dict[bytes, SignedSketch] = {}
         self._ranks: dict[bytes, bytes] = {}  # of the random half
         self._liked: dict[bytes, _Liked] = {}  # the other half
+        self._once = CountedOnce(seen)  # of the other half
         self._news: dict[bytes, None] = {}  # keys in `_held`, in the order in which their sketches came
         self._last: bytes | None = None  # the key that would have to go first; None where it must be looked for
         self._judged: OrderedDict[tuple[bytes, int], None] = OrderedDict()
@@ -96,6 +102,7 @@ class SketchShelf:
     @own.setter
     def own(self, sketch: SignedSketch) -> None:
         self._own = sketch
+        self._once.lead(sketch, self._held)
         self._judged.clear()
         self._judge_anew()
 
@@ -106,8 +113,8 @@ class SketchShelf:
 
     @property
     def full(self) -> bool:
-        """Whether sketches are chosen: as long as there is room, all are kept."""
-        return len(self._liked) >= self._most_liked
+        """Whether sketches are chosen: as long as there is room, or copies would make some, all are kept."""
+        return len(self._liked) - len(self._once) >= self._most_liked
 
     def population(self) -> int:
         """Return of how many peers there seem to be sketches: so many, chance being chance, leave so small hashes."""
@@ -197,6 +204,8 @@ class SketchShelf:
                 self._shares.remove(held.bits)
                 self._shares.add(sketch.bits)
             else:
+                self._once.remove(held)
+                self._once.add(sketch)
                 self._liked[key].score = self._scores([sketch])[0]
         else:
             self._held[key] = sketch
@@ -262,7 +271,9 @@ class SketchShelf:
         held = self._held.get(key)
         if held is not None:
             return epoch > held.epoch
-        return len(self._liked) < self._most_liked or self._is_drawn(key)
+        # Where copies make room, those that were let go are not asked for again.
+        has_room = not self.full and (len(self._liked) < self._most_liked or (name_of(key), epoch) not in self._judged)
+        return has_room or self._is_drawn(key)
 
     def _may_like(self, key: bytes, epoch: int) -> bool:
         held = self._held.get(key)
@@ -281,6 +292,7 @@ class SketchShelf:
             out = self._first_to_go()
             self._take_out(out)
         rank = self._ranks[key] = self._liked.pop(key).rank
+        self._once.remove(self._held[key])
         self._shares.add(self._held[key].bits)
         if self._last is not None and rank > self._ranks[self._last]:
             self._last = key
@@ -296,18 +308,20 @@ class SketchShelf:
         self._like(self._held[key])
 
     def _like(self, sketch: SignedSketch) -> None:
+        self._once.add(sketch)
         self._liked[sketch.key] = _Liked(self._scores([sketch])[0], self._rank(sketch.key), self._place_of(sketch.key))
 
     def _make_room(self) -> None:
-        """Let go whoever is liked least, once there are too many; first of a host, or of those never reached."""
+        """Let go who is liked least once there are too many: copies first, then of a host or of those never reached."""
         while len(self._liked) > self._most_liked:
             liked = self._liked
             hosts = Counter(one.place.host for one in liked.values())
+            copies = [key for key in liked if key in self._once]
             never_reached = [key for key, one in liked.items() if not one.place.reached]
             crowded = [key for key, one in liked.items() if hosts[one.place.host] > one.place.room]
             if not crowded and 2 * len(never_reached) > self._most_liked:
                 crowded = never_reached
-            key = max(crowded or liked, key=lambda key: liked[key].order)
+            key = max(copies or crowded or liked, key=lambda key: liked[key].order)
             self._judged[name_of(key), self._held[key].epoch] = None
             while len(self._judged) > _MOST_JUDGED:
                 self._judged.popitem(last=False)
@@ -328,6 +342,7 @@ class SketchShelf:
         return scores
 
     def _drop(self, key: bytes) -> None:
+        self._once.remove(self._held[key])
         del self._held[key], self._liked[key]
         self._news.pop(key, None)
 
