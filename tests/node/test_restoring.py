@@ -154,6 +154,19 @@ def test_a_backup_proves_nothing_beyond_its_last_sketch(world):
     assert restore(world / "late.backup", world / "other", settings={}, now_s=at(world, 9)) == Restored(7, 9, 3)
 
 
+def test_a_clock_that_was_behind_at_the_restore_is_paid_for_at_the_first_draw(world):
+    """Lost in epoch 10, restored by a clock that says 4: the first draw, in epoch 14, pays for all that is between."""
+    back_up(world / "old", world / "file", now_s=at(world, 1))
+    for epoch in range(2, 11):
+        draw(world / "old", epoch)
+    restore(world / "file", world / "new", settings={}, now_s=at(world, 4))
+    assert lost(world / "new")[1] == 500
+    draw(world / "new", 14)
+    assert lost(world / "new")[:3] == [1200, 1500, 1350], "epochs 2 to 13 at full weight, and what the node has drawn"
+    draw(world / "new", 16)
+    assert lost(world / "new")[:3] == [1200, 1600, 1400], "from then on the node knows what it has done"
+
+
 def test_a_sketch_drawn_ahead_of_its_time_proves_nothing(world):
     draw(world / "old", 6)  # the clock is ahead
     with closing(NodeHandle.open(world / "old")) as handle:  # and is put right; an epoch length has passed

@@ -10,12 +10,13 @@ items that count cost the same, so the time of a draw does not tell how many the
 
 from hetdp.core.errors import SimulatedResult
 from hetdp.core.randomness import Stream, secure_stream
-from hetdp.node.dials import draw_bits
+from hetdp.node.dials import FULL_DIAL, draw_bits
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.protocol.sketches import sign_sketch
+from hetdp.node.storage.other_charges import RESTORED_THROUGH
 from hetdp.node.storage.store import NodeStore
 
 __all__ = ["publish"]
@@ -69,6 +70,7 @@ def _draw(
         turn = store.draws.turn(network, now_s=now_s, uptime=uptime)
         if not turn.draws or store.mode.get() != "open":  # another process was quicker; or the owner does not want it
             return
+        _pay_since_restored(store, turn.epoch)
         dials = store.ledger.standing().effective
         store.ledger.charge(dials)
         bits = draw_bits(dials, epsilon=network.epsilon, tuned_for=network.tuned_for, stream=stream)
@@ -82,3 +84,18 @@ def _draw(
         )
         store.publications.add(sketch, ones=int(bits.sum()), dials=dials, now_s=now_s)
         store.draws.note(turn, now_s=now_s, uptime=uptime)
+
+
+def _pay_since_restored(store: NodeStore, epoch: int) -> None:
+    """Pay, before the first draw after a restore, for every epoch between the two.
+
+    The clock may have been behind when the node was restored: then the lost node may have published in these epochs,
+    too, and nobody holds its sketches any more. One epoch after the other, as usual, leaves none between.
+    """
+    through = store.database.fact(RESTORED_THROUGH)
+    if through is None:
+        return
+    between = range(int(through) + 1, epoch)
+    store.draws.forbid(between, "restored")
+    store.other_charges.add(f"restored-before-{epoch}", "restored", every=FULL_DIAL * len(between))
+    store.database.execute("DELETE FROM facts WHERE name = ?", RESTORED_THROUGH)

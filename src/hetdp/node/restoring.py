@@ -23,6 +23,7 @@ from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.folder import NETWORK, STORE
 from hetdp.node.storage.mode import Mode
 from hetdp.node.storage.network_file import read_network
+from hetdp.node.storage.other_charges import RESTORED_THROUGH
 from hetdp.node.storage.parcels import Origin, open_origin, settle, unpack, write_parcel
 from hetdp.node.storage.passage import Passage
 from hetdp.node.storage.soundness import check_sound
@@ -139,10 +140,11 @@ def _refuse_gone(origin: Origin, passage: Passage | None) -> None:
 
 def _charge(store: NodeStore, first: int, last: int, *, now_s: float) -> int:
     """Charge for every epoch that may have been drawn, and mark it as drawn; return how many there are."""
-    with store.database.transaction(durable=True) as connection:
+    with store.database.transaction(durable=True):
         drawn = {epoch for (epoch,) in store.database.rows("SELECT epoch FROM drawn")}
         epochs = [epoch for epoch in range(first, last + 1) if epoch not in drawn]
-        connection.executemany("INSERT INTO drawn VALUES (?, 'restored')", [(epoch,) for epoch in epochs])
+        store.draws.forbid(epochs, "restored")
+        store.database.set_fact(RESTORED_THROUGH, last)
         store.other_charges.add(f"restored-{secrets.token_hex(8)}", "restored", every=FULL_DIAL * len(epochs))
         store.draws.begin_again(now_s)
         store.events.note("restored", now_s=now_s, epochs=len(epochs))

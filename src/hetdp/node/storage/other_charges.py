@@ -11,7 +11,10 @@ from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.events import Events
 
-__all__ = ["OtherCharges"]
+__all__ = ["RESTORED_THROUGH", "OtherCharges"]
+
+#: The fact that holds up to which epoch a restored node has paid, until it draws for the first time.
+RESTORED_THROUGH = "restored_through"
 
 #: Losses are kept in 32 bits: nothing is charged beyond this, and no limit is as large.
 _MOST = 2**31 - 1 - FULL_DIAL
