@@ -100,6 +100,15 @@ def test_an_epoch_that_the_backup_was_made_in_is_paid_for_unless_it_had_been_dra
     assert found == Restored(first=2, last=2, charged=1)
 
 
+def test_a_node_that_has_never_drawn_pays_from_when_it_was_made(world, monkeypatch):
+    """Not from the first epoch of a network that may be many years old."""
+    monkeypatch.setattr("hetdp.node.storage.store.time.time", lambda: at(world, 50))
+    init_node(world / "young", network_path=world / "tea.toml", settings=LISTEN)
+    monkeypatch.undo()
+    back_up(world / "young", world / "file", now_s=at(world, 51))
+    assert restore(world / "file", world / "new", settings={}, now_s=at(world, 52)).charged == 3
+
+
 def test_limits_apply_to_what_was_restored(world):
     back_up(world / "old", world / "me.backup", now_s=at(world, 1))
     restore(world / "me.backup", world / "new", settings={}, now_s=at(world, 25))

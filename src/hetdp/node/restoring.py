@@ -122,7 +122,11 @@ def _first_unknown(store: NodeStore, passage: Passage | None, network: NetworkPa
         "OVER (ORDER BY draw DESC ROWS UNBOUNDED PRECEDING) AS later FROM publications) WHERE later < epoch)",
         last,
     )
-    proven = 0 if newest is None else int(newest) + 1
+    if newest is None:  # it has drawn nothing since it was made
+        made_s = store.database.fact("made_s")
+        proven = 0 if made_s is None else network.epoch_at(made_s)
+    else:
+        proven = int(newest) + 1
     return proven if passage is None else max(0, min(proven, network.epoch_at(passage.at_s)))
 
 

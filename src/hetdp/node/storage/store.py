@@ -1,6 +1,7 @@
 """The store of a node: one SQLite file with the catalogue, the profile, the ledger, own and others' sketches, peers."""
 
 import json
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
@@ -86,6 +87,7 @@ class NodeStore:
             database.set_fact("default_limit", limit)
             database.set_fact("default_limit_chosen", 0)
             database.set_fact("profile_version", 0)
+            database.set_fact("made_s", time.time())
         return store
 
     def grow(self, version: CatalogueVersion, *, now_s: float) -> bool:
