@@ -1,5 +1,7 @@
 """What an owner does with a node: pause while it publishes, hide somebody, mute and remove items; who can notice."""
 
+import csv
+import json
 import shutil
 import threading
 
@@ -12,12 +14,16 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node import publication
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
+from hetdp.node.own_data import list_as_csv
 from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import MODEL, init_node
+from hetdp.node.storage.group_limits import WHOLE_LIST
+from hetdp.node.storage.importing import import_list
 from hetdp.node.storage.model_file import CrowdModel, save_model
-from hetdp.profiles.reading.catalogues import read_network_catalogue
+from hetdp.node.storage.store import NodeStore
+from hetdp.profiles.reading.catalogues import CatalogueItem, read_network_catalogue
 from hetdp.recommender.model import ItemModel
 
 OWN = dict.fromkeys(range(20), 100)
@@ -227,3 +233,48 @@ def test_a_dry_run_of_an_import_tells_the_same_and_changes_nothing(handle):
     assert (would.added, handle.store.unknown.count(), 60 in handle.store.profile.places()) == (1, 0, False)
     did = handle.import_items(raw)
     assert (did.added, did.unknown, handle.store.unknown.count()) == (would.added, would.unknown, 1)
+
+
+def test_an_export_holds_everything_and_what_was_spent_adds_up(handle):
+    store = handle.store
+    published(handle, 0)
+    published(handle, 1)
+    lost = np.zeros(100, np.int64)
+    lost[[3, 60]] = 250, 40
+    with store.database.transaction(durable=True):
+        store.other_charges.add("a", "moved", lost=lost)
+        store.other_charges.add("b", "restored", every=100)
+        store.unknown.keep("Nowhere", 50, lost=70, lifetime=2.0)
+    store.ledger.set_limit(70, 1.5)
+    store.profile.set_group_limit(WHOLE_LIST, 4.0)
+    handle.hide("ab" * 32)
+    handle.pause()
+    told = handle.export()
+    epsilon = told["epsilon_per_epoch"]
+    otherwise = {row["item"]: row["loss"] for row in told["charged_otherwise"]}
+    assert otherwise == pytest.approx({"i3": 2.5 * epsilon, "i60": 0.4 * epsilon})
+    every = told["charged_to_every_item"]
+    for row in told["profile"]:
+        own = sum(one["loss"] for one in told["losses"] if one["item"] == row["item"])
+        assert row["spent"] == pytest.approx(own + otherwise.get(row["item"], 0.0) + every)
+    (kept,) = told["kept_for_later"]
+    assert kept == {"name": "Nowhere", "weight": 0.5, "spent": pytest.approx(0.7 * epsilon), "limit": 2.0}
+    assert [(row["item"], row["limit"]) for row in told["limits"]] == [("i70", 1.5)]
+    assert (told["limit_of_the_whole_list"], told["group_limits"], told["mode"]) == (4.0, {}, "paused")
+    assert told["hidden"] == ["ab" * 32]
+    assert told["events"][0]["kind"] == "paused"
+    json.dumps(told)
+
+
+def test_a_title_is_no_formula_in_the_exported_table_and_is_found_again(tmp_path):
+    titles = ("=HYPERLINK(A2)", "+1", "-2", "@SUM(A1)", "'=quoted", "'Tis tea")
+    items = [CatalogueItem(place, f"={place}", title) for place, title in enumerate(titles)]
+    with NodeStore.make(tmp_path / "a.db", a_network(items=len(items)), items, default_limit=9.0) as store:
+        store.profile.set_dials(dict.fromkeys(range(len(items)), 50))
+        text = list_as_csv(store)
+        assert not [cell for row in csv.reader(text.splitlines()) for cell in row if cell[:1] in ("=", "+", "-", "@")]
+        store.profile.remove(range(len(items)))
+        assert import_list(store, text.encode()).added == len(items)
+        store.profile.remove(range(len(items)))
+        by_title = "title\n" + "".join(line.split(",")[1] + "\n" for line in text.splitlines()[1:])
+        assert import_list(store, by_title.encode()).added == len(items)

@@ -1,8 +1,6 @@
 """One node as its owner sees it: clock, neighbours, recommendations, status. All of it stays at home."""
 
-import csv
 import dataclasses
-import io
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -22,6 +20,7 @@ from hetdp.node.groups import GroupLosses
 from hetdp.node.honest import HomeTrust
 from hetdp.node.learning import ENOUGH
 from hetdp.node.neighbors import Neighbor, find_neighbors, votes
+from hetdp.node.own_data import list_as_csv, own_data
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion
 from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym
 from hetdp.node.protocol.messages import SignedSketch
@@ -32,7 +31,6 @@ from hetdp.node.recommendations import Findings, Recommendation, crowd_places
 from hetdp.node.settings import NodeSettings, read_settings
 from hetdp.node.storage.boot_clock import read_uptime
 from hetdp.node.storage.folder import IDENTITY, MODEL, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
-from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.importing import Imported, import_list
 from hetdp.node.storage.mode import Mode
 from hetdp.node.storage.model_file import CrowdModel, load_model
@@ -257,15 +255,7 @@ class NodeHandle:
 
     def list_as_csv(self) -> str:
         """Return the own list as a CSV that `import_items` takes, what the catalogue does not have at its end."""
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["item", "title", "link", "weight"])
-        for item in self.store.profile.items():
-            writer.writerow([item.item, item.title, item.link, item.dial / FULL_DIAL])
-        for unknown in self.store.unknown.all():
-            if unknown.dial is not None:
-                writer.writerow([unknown.name, "", "", unknown.dial / FULL_DIAL])
-        return text.getvalue()
+        return list_as_csv(self.store)
 
     def hide(self, key_hex: str) -> None:
         """Do not show somebody among neighbours, nor let them vote, at home. Nobody else can notice."""
@@ -451,45 +441,13 @@ class NodeHandle:
 
     def export(self) -> dict[str, Any]:
         """Return everything the node knows about its owner, for the owner, ready for JSON; keys are left out."""
-        store, group_limits = self.store, self.store.group_limits.all()
         return {
             "network": self.network.name,
             "epsilon_per_epoch": float(self.network.epsilon),
             "name": self.name,
             "key": self.identity.key.hex(),
-            "default_limit": store.ledger.default_limit(),
-            "default_limit_set_on_the_page": store.ledger.default_limit_chosen(),
-            "group_limits": {group: limit for group, limit in group_limits.items() if group != WHOLE_LIST},
-            "limit_of_the_whole_list": group_limits.get(WHOLE_LIST),
-            "profile": [
-                {
-                    "item": item.item,
-                    "title": item.title,
-                    "weight": item.dial / FULL_DIAL,
-                    "spent": item.spent,
-                    "limit": item.limit,
-                    "exhausted": item.exhausted,
-                    "retired": item.retired,
-                }
-                for item in store.profile.items()
-            ],
-            "losses": [
-                {"epoch": epoch, "item": store.catalogue.item(place).item, "loss": loss}
-                for epoch, place, loss in store.ledger.all_charges()
-            ],
-            "published": [dataclasses.asdict(publication) for publication in store.publications.all()],
-            "kept_for_later": [
-                {
-                    "name": item.name,
-                    "weight": None if item.dial is None else item.dial / FULL_DIAL,
-                    "spent": float(self.network.epsilon * item.lost / FULL_DIAL),
-                    "limit": item.lifetime,
-                }
-                for item in store.unknown.all()
-            ],
-            "charged_to_every_item": float(self.network.epsilon * store.other_charges.of_every_item() / FULL_DIAL),
-            "hidden": [key for _, key in self.hidden()],
-            "dismissed": sorted(store.catalogue.item(place).item for place in store.profile.dismissed()),
+            "mode": self.mode(),
+            **own_data(self.store),
             "neighbours": [dataclasses.asdict(neighbor) for neighbor in self.neighbors()],
         }
 

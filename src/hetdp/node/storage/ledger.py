@@ -158,10 +158,22 @@ class LossLedger:
         epochs = most_steps(self.default_limit(), self.epsilon) // FULL_DIAL
         return FULL_DIAL * min(epochs, int(self._database.one("SELECT count(*) FROM publications")))
 
+    def charged_otherwise(self) -> NDArray[np.int64]:
+        """Return what each item has lost beyond sketches of this store, in hundredths of epsilon."""
+        lost = self._database.array("lost").astype(np.int64)
+        for (raw,) in self._database.rows("SELECT dials FROM publications"):
+            dials = np.frombuffer(raw, dtype=np.uint8)
+            lost[: dials.size] -= dials  # the catalogue may have been smaller
+        return np.maximum(lost, 0)
+
     def effective_dials(self) -> dict[int, int]:
         """Return the dials that will count in the next sketch; items that weigh 0 are left out."""
         dials = self.standing().effective
         return {place: int(dials[place]) for place in np.flatnonzero(dials).tolist()}
+
+    def own_limits(self) -> dict[int, float]:
+        """Return all limits that the owner has set for items, on the list or not."""
+        return dict(self._database.rows("SELECT place, epsilon FROM limits ORDER BY place"))
 
     def limits_of(self, places: list[int]) -> dict[int, float]:
         """Return the limits that the owner has set for some items."""

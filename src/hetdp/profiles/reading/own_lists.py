@@ -16,6 +16,7 @@ from typing import Literal, cast, get_args
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.words import byte_size
 from hetdp.profiles.reading.canonical import cleaned
+from hetdp.profiles.reading.spreadsheet_cells import bare_cell
 
 __all__ = ["ListKind", "ListRow", "OwnList", "list_file", "read_own_list"]
 
@@ -154,7 +155,8 @@ def _table(text: str) -> Iterator[ListRow]:
     rows = _cells(text, separator)
     next(rows)
     for number, cells in enumerate(rows, start=1):
-        given = dict(zip(columns, map(cleaned, cells), strict=False)) if len(cells) <= len(columns) else {}
+        texts = [cleaned(bare_cell(cell)) for cell in cells]
+        given = dict(zip(columns, texts, strict=False)) if len(texts) <= len(columns) else {}
         given.pop("", None)
         yield ListRow(number, **given)
 
