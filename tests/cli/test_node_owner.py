@@ -131,6 +131,13 @@ def test_losses_are_kept_in_a_file_for_another_network(files, home):
     assert dials(files / "new") == {"i3": 50, "i5": 0}
 
 
+def test_who_has_left_with_a_file_is_told_so(files, home):
+    told = run(node, "leave", "--folder", home, "--keep", files / "me.parcel", "--yes").output
+    assert f"hetdp node leave --erase --folder {home}" in " ".join(told.split())
+    with pytest.raises(DataError, match=r"it has left its network; list and losses are in .*me\.parcel"):
+        run(node, "run", "--folder", home, "--no-page")
+
+
 def test_neighbours_are_hidden_by_key(home):
     key = "ab" * 32
     shown = json.loads(run(node, "hide", key, "--folder", home, "--json").stdout)

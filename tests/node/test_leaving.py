@@ -101,8 +101,26 @@ def test_a_node_that_does_not_stop_is_not_erased_under_its_feet(home):
     assert (home / "identity.key").exists()
     assert erase_if_wanted(home)
     assert not home.exists()
-    with pytest.raises(DataError, match="there must be a node"):
-        finish_leaving(home)
+    assert finish_leaving(home) == [], "gone is done: the node erases its folder, too"
+
+
+def test_two_may_erase_at_once(home):
+    handle = NodeHandle.open(home)
+    handle.leave(erase=True)
+    handle.close()
+    together, results = threading.Barrier(4), []
+
+    def erase():
+        together.wait(60)
+        results.append(finish_leaving(home))
+
+    threads = [threading.Thread(target=erase) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert results == [[]] * 4
+    assert not home.exists()
 
 
 def test_files_of_others_are_left_and_told(home):

@@ -18,7 +18,8 @@ __all__ = ["OWNER_COMMANDS", "imported_facts", "tell_imported"]
 
 #: Why a row was left out -> what to say about its rows.
 _WHY = {
-    "unknown": "not in the catalogue; kept until a version of it has them",
+    "unknown": "not in the catalogue; kept until a version of it has it",
+    "retired": "the network uses it no more; left out",
     "ambiguous": "several items of the catalogue fit; left out, search for the right one on the page",
     "no room": "the list is as long as this network allows; left out",
     "weight": "the weight is no number from 0 to 1; left out",
@@ -161,7 +162,8 @@ def leave(*, folder: Path, erase: bool, keep: Path | None, yes: bool, voice: Voi
     from hetdp.node.leaving import finish_leaving, leave_into_file, what_leaving_means
     from hetdp.node.storage.folder import IDENTITY, STORE
 
-    if erase and folder.is_dir() and not ((folder / STORE).exists() and (folder / IDENTITY).exists()):
+    halves = [(folder / name).exists() for name in (IDENTITY, STORE, "lock")]
+    if erase and any(halves) and not all(halves[:2]):
         _told(folder, finish_leaving(folder), voice)  # an earlier attempt was broken off
         return
     handle = _opened(folder)

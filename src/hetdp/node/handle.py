@@ -168,6 +168,8 @@ class NodeHandle:
         if self.store.mode.get() == "closed":
             passage = self.store.passage.get()
             why = "it has left its network" if passage is None else passage.words()
+            if passage is not None and self.store.events.newest("left") is not None:
+                why = f"it has left its network; list and losses are in {passage.where} (`hetdp node receive`)"
             raise DataError(f"a node must be open to take part. The one in {str(self.folder)!r} is closed: {why}.")
 
     def check_invited(self) -> None:

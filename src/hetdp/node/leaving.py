@@ -6,6 +6,7 @@ goes on where it ended. It works on a node that runs: that one sees that it is c
 
 import time
 from pathlib import Path
+from typing import Any
 
 from hetdp.core.errors import DataError
 from hetdp.core.words import counted, duration
@@ -51,14 +52,11 @@ def what_leaving_means(handle: NodeHandle) -> tuple[list[str], list[str]]:
 def finish_leaving(folder: Path, *, patience_s: float = _STOPS_WITHIN_S) -> list[str]:
     """Erase the folder of a node that was closed, once it has stopped; return the names of files that are not its own.
 
-    Goes on where an earlier attempt was broken off.
+    Goes on where an earlier attempt was broken off, and takes what is gone already for done: a node that runs erases
+    its folder, too.
     """
-    if not any((folder / name).exists() for name in (STORE, IDENTITY, "lock")):
-        raise DataError(f"there must be a node in {str(folder)!r}. Got none instead.")
-    if (folder / STORE).exists() and (folder / IDENTITY).exists():
-        with NodeStore(folder / STORE) as store:
-            if store.mode.get() != "closed":
-                raise DataError("a node must be closed before it is erased. Got one that is not instead.")
+    if (folder / IDENTITY).exists() and _fact_of(folder, "mode") not in ("closed", None):
+        raise DataError("a node must be closed before it is erased. Got one that is not instead.")
     _wait_until_stopped(folder, patience_s)
     return erase_folder(folder)
 
@@ -74,6 +72,8 @@ def leave_into_file(folder: Path, file: Path, *, now_s: float) -> None:
     _wait_until_stopped(folder, _STOPS_WITHIN_S)
     with open_origin(folder) as origin:
         move(origin, target, now_s=now_s)
+        with origin.store.database.transaction(durable=True):
+            origin.store.events.note_once("left", now_s=now_s)
 
 
 def _wait_until_stopped(folder: Path, patience_s: float) -> None:
@@ -91,10 +91,18 @@ def _wait_until_stopped(folder: Path, patience_s: float) -> None:
 
 def erase_if_wanted(folder: Path) -> bool:
     """Erase the folder of a node that has stopped, if its owner said so on the page; return whether it was."""
-    if not (folder / STORE).exists():
-        return False
-    with NodeStore(folder / STORE) as store:
-        wanted = store.mode.get() == "closed" and store.database.fact("erase") == 1
+    wanted = bool(_fact_of(folder, "mode") == "closed" and _fact_of(folder, "erase") == 1)
     if wanted:
         finish_leaving(folder)
     return wanted
+
+
+def _fact_of(folder: Path, name: str) -> Any:  # noqa: ANN401  (a cell of SQLite)
+    """Return what a store says; None if it is gone, perhaps just now: the other one erases it."""
+    try:
+        with NodeStore(folder / STORE) as store:
+            return store.mode.get() if name == "mode" else store.database.fact(name)
+    except DataError:
+        if (folder / IDENTITY).exists():  # it goes before the store does
+            raise
+        return None

@@ -45,9 +45,44 @@ def test_an_ambiguous_title_is_listed_and_not_guessed_and_a_link_tells(store):
     assert store.unknown.all() == [], "the catalogue has it: the owner chooses"
 
 
-def test_an_id_is_found_in_a_column_of_ids_and_not_among_titles(store):
+def test_an_id_is_found_in_a_column_of_ids_and_in_a_plain_list_but_not_among_titles(store):
     assert import_list(store, b"item\nI4\ni5\nJAZZ\n").added == 2
-    assert import_list(store, b"i3\n").unknown == ("i3",)
+    assert import_list(store, b"title\ni3\n").unknown == ("i3",)
+    assert import_list(store, b"i3\n").added == 1
+
+
+def test_a_title_that_is_retired_is_told_and_not_kept_for_ever(store):
+    store.grow(CatalogueVersion(2, bytes(32), (), (5,), bytes(64)), now_s=0.0)
+    imported = import_list(store, b"Tea & Toast\nnowhere\ni5\n")
+    assert (imported.names("retired"), imported.unknown) == (("Tea & Toast", "i5"), ("nowhere",))
+    assert [item.name for item in store.unknown.all()] == ["nowhere"]
+
+
+def test_what_holds_a_limit_is_not_forgotten(store):
+    with store.database.transaction(durable=True):
+        store.unknown.keep("limited", None, lifetime=2.0)
+        store.unknown.keep("other", 100)
+    store.unknown.forget(["other"])
+    assert [(item.name, item.lifetime) for item in store.unknown.all()] == [("limited", 2.0)]
+
+
+def test_undo_keeps_to_the_length_that_the_network_allows(store):
+    store.profile.set_dials(dict.fromkeys(range(4), 100))
+    store.profile.remove([0, 1])
+    dials_ = store.database.array("dials")
+    dials_[[4, 5]] = 100  # as a move does, without a step
+    with store.database.transaction(durable=True):
+        store.database.set_array("dials", dials_)
+    assert store.profile.undo()
+    assert sorted(dials(store)) == [2, 3, 4, 5]
+    dials_[:] = 100
+    with store.database.transaction(durable=True):
+        store.database.set_array("dials", dials_)
+    store.profile.set_dials({1: 0})
+    assert dials(store)[1] == 0, "what makes a list no longer is never refused"
+    store.profile.remove([1])
+    assert store.profile.undo()
+    assert len(dials(store)) == 5, "there is no room for it"
 
 
 def test_what_is_on_the_list_keeps_its_dial_and_repeated_rows_are_merged_at_the_lowest(store):
@@ -157,7 +192,7 @@ def test_retired_items_are_not_added(store):
         connection.execute("UPDATE catalogue SET retired = 2 WHERE place IN (0, 1)")
     store.profile.set_dials({1: 20})
     imported = import_list(store, b"Green Tea\nCaf\xc3\xa9 Noir\n")
-    assert (imported.added, imported.known, imported.unknown) == (0, 1, ("Green Tea",))
+    assert (imported.added, imported.known, imported.names("retired")) == (0, 1, ("Green Tea",))
 
 
 def test_nothing_is_kept_of_a_file_that_is_refused(store, monkeypatch):

@@ -19,6 +19,7 @@ _MOST_NAMES = 200
 _LEFT_OUT: dict[Why, str] = {
     "ambiguous": "fit several items of the catalogue, and nothing was guessed. Search for the right one on My items",
     "no room": "had no room: the list is as long as this network allows",
+    "retired": "are retired: the network uses them no more",
     "weight": "had a weight that is not a number from 0 to 1",
     "unreadable": "could not be read",
 }

@@ -8,7 +8,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -130,8 +130,8 @@ def default_limit(epsilon: Fraction, settings: NodeSettings) -> float:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder for one running node.
+def locked(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold the folder for one running node; with `wait`, as soon as nobody else does.
 
     Two nodes on one store would be safe (an epoch is drawn once), but they would confuse peers.
     """
@@ -140,6 +140,8 @@ def locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise DataError(f"{folder / _LOCK} must be a file that this user may write. Got: {error.strerror}.") from None
     with os.fdopen(descriptor, "r+") as file:
+        if wait:
+            fcntl.flock(file, fcntl.LOCK_EX)
         for left in reversed(range(_LOCK_TRIES)):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -170,20 +172,30 @@ def erase_folder(folder: Path) -> list[str]:
     """Erase the folder of a closed node, and return the names of what is left in it, which is not the node's.
 
     The key goes first: whatever happens then, nothing can be drawn or signed under it any more, and erasing again goes
-    on where this ended.
+    on where this ended. Two may erase at once, the node that stops and the command that closed it: gone is done.
     """
+    try:
+        return _erased(folder)
+    except (FileNotFoundError, DataError):
+        if folder.exists():
+            raise
+        return []
+
+
+def _erased(folder: Path) -> list[str]:
     log = [f"{STORE}-wal", f"{STORE}-shm", f"{STORE}-journal"]
     lock = folder / _LOCK
-    with locked(folder) if lock.exists() else nullcontext():
+    with locked(folder, wait=True) if lock.exists() else nullcontext():
         _remove(folder, IDENTITY)
         for name in (*PAGE_FILES, MODEL, STORE, *log, SETTINGS_FILE, NETWORK):
             _remove(folder, name)
         for path in folder.glob(".*.tmp"):  # of a file that was being written when the node was killed
             _remove(folder, path.name)
         _remove(folder, _LOCK)
-    left = sorted(path.name for path in folder.iterdir())
+    left = sorted(path.name for path in folder.iterdir() if path.name != _LOCK)
     if not left:
-        folder.rmdir()
+        with suppress(OSError):  # the other one is about to
+            folder.rmdir()
     return left
 
 

@@ -1,7 +1,10 @@
 """A list that the owner has becomes part of the own list: matched to the catalogue, merged, one step to undo."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
+
+import numpy as np
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import as_dial
@@ -12,7 +15,7 @@ from hetdp.profiles.reading.own_lists import ListRow, OwnList, read_own_list
 
 __all__ = ["Imported", "LeftOut", "import_list"]
 
-Why = Literal["unknown", "ambiguous", "no room", "weight", "unreadable"]
+Why = Literal["unknown", "ambiguous", "no room", "retired", "weight", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -110,9 +113,11 @@ class _Import:
         except InvalidInput:
             self._left.append(LeftOut(row.number, name, "weight"))
             return False
-        places = self._index.places_of(row)
+        places = self._places(row)
         if len(places) > 1:
             self._left.append(LeftOut(row.number, name, "ambiguous"))
+        elif not places and self._in_use_no_more(row):
+            self._left.append(LeftOut(row.number, name, "retired"))
         elif not places:
             self._left.append(LeftOut(row.number, name, "unknown"))
             first, before = self._unknown.get(canonical_text(name), (name, dial))
@@ -124,6 +129,21 @@ class _Import:
             self._rows.setdefault(place, row)
             return again
         return False
+
+    def _places(self, row: ListRow) -> set[int]:
+        """Return what a row may mean; a line that is no title may be an id."""
+        return self._index.places_of(row) or (
+            self._index.places_of(ListRow(row.number, item=row.title)) if self._own.kind == "titles" else set()
+        )
+
+    def _in_use_no_more(self, row: ListRow) -> bool:
+        """Return whether a row names what the network has retired: no version brings it back."""
+        return bool(self._retired.places_of(row) or self._retired.places_of(ListRow(row.number, item=row.title)))
+
+    @cached_property
+    def _retired(self) -> CatalogueIndex:
+        catalogue = self._store.catalogue
+        return CatalogueIndex(catalogue.items_at(np.flatnonzero(catalogue.retired()).tolist()))
 
     def _name(self, row: ListRow) -> str:
         """Return what a row is called, and looked for under when the catalogue has grown."""

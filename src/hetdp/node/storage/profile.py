@@ -220,7 +220,7 @@ class OwnProfile:
         self._edit(dict.fromkeys(places, ABSENT))
 
     def undo(self) -> bool:
-        """Take the last edit back; False if there is none."""
+        """Take the last edit back; False if there is none. What it took off comes back as far as there is room."""
         with self._database.transaction(durable=True) as connection:
             step = self._last_step()
             if not step:
@@ -228,10 +228,15 @@ class OwnProfile:
             self._group_limits.take_back(step)
             rows = connection.execute("SELECT place, dial FROM edits WHERE step = ?", (step,)).fetchall()
             dials = self._database.array("dials")
-            for place, dial in self._group_limits.fitted(dials, dict(rows)).items():
+            back = [(place, dial) for place, dial in rows if dial != ABSENT and dials[place] == ABSENT]
+            others = dict(row for row in rows if row not in back)
+            leaving = sum(dial == ABSENT and dials[place] != ABSENT for place, dial in others.items())
+            room = max(0, int(self._database.fact("most_items")) - int(np.count_nonzero(dials != ABSENT)) + leaving)
+            changes = others | dict(back[:room])
+            for place, dial in self._group_limits.fitted(dials, changes).items():
                 dials[place] = dial
             self._database.set_array("dials", dials)
-            self._undismiss_listed(place for place, dial in rows if dial != ABSENT)
+            self._undismiss_listed(place for place, dial in changes.items() if dial != ABSENT)
             connection.execute("DELETE FROM edits WHERE step = ?", (step,))
             self._database.count_edit()
         return True
@@ -309,13 +314,14 @@ class OwnProfile:
             if limit is not None:
                 changes = self._group_limits.write(*limit, step=step)
             allowed = self._group_limits.fitted(dials, changes)
+            size = int(np.count_nonzero(dials != ABSENT))
             before = [(step, place, int(dials[place])) for place in allowed]
             connection.executemany("INSERT INTO edits VALUES (?, ?, ?)", before)
             for table in ("edits", "limit_edits"):
                 connection.execute(f"DELETE FROM {table} WHERE step <= ?", (step - _UNDO_STEPS,))  # noqa: S608  (ours)
             dials[list(allowed)] = list(allowed.values())
             most = int(self._database.fact("most_items"))
-            if np.count_nonzero(dials != ABSENT) > most:
+            if np.count_nonzero(dials != ABSENT) > max(most, size):
                 raise InvalidInput(f"a profile must hold at most {most} items in this network. Got more instead.")
             self._database.set_array("dials", dials)
             gone = [(place,) for place, dial in changes.items() if dial == ABSENT]

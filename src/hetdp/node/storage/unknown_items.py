@@ -68,7 +68,7 @@ class UnknownItems:
         with self._database.transaction(durable=True) as connection:
             chosen = [item.name for item in self.all()] if names is None else list(names)
             connection.executemany("UPDATE unknown SET dial = NULL WHERE name = ?", [(name,) for name in chosen])
-            connection.execute("DELETE FROM unknown WHERE dial IS NULL AND lost = 0")
+            connection.execute("DELETE FROM unknown WHERE dial IS NULL AND lost = 0 AND lifetime IS NULL")
             self._database.count_edit()
 
     def take_over(self, new_items: Sequence[CatalogueItem]) -> int:
