@@ -69,3 +69,34 @@ def test_a_clock_that_is_set_back_does_not_silence_a_node():
     pace = a_pace(now_s=10.0**6)
     assert not pace.is_due(0.0)
     assert pace.next_s <= 1.25 * SLOWEST * PERIOD_S
+
+
+def test_a_trickle_of_news_costs_a_few_times_the_quiet_rate_and_not_one_exchange_per_period():
+    """News in every exchange and from callers in every period, for ever: quick while the budget lasts, then not."""
+    pace = a_pace()
+    exchanges(pace, 50)
+    begin_s = pace.next_s
+    started = []
+    for period in range(6000):
+        now_s = begin_s + period * PERIOD_S
+        pace.hear(now_s)
+        if pace.is_due(now_s):
+            pace.start(now_s)
+            pace.end(news=True)
+            started.append(period)
+    assert started[100] <= 110, "a burst of news is quick"
+    late = sum(period >= 3000 for period in started)
+    assert 3000 / SLOWEST < late <= 3 * 3000 / SLOWEST
+    pace.hurry(begin_s + 6000 * PERIOD_S)  # a new epoch
+    assert max(exchanges(pace, 100, news=True)) <= 1.001
+
+
+def test_the_budget_comes_back_with_time_and_not_with_a_clock_that_is_set_back():
+    pace = a_pace()
+    exchanges(pace, 2000, news=True)
+    assert pace.slow
+    pace.hear(0.0)
+    assert pace.slow
+    pace.is_due(1.0)
+    pace.hear(10.0**6)
+    assert not pace.slow

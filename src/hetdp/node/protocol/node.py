@@ -157,7 +157,7 @@ class Node:
         self._contacts = [peer for peer in (*network.bootstrap, *contacts) if peer.key != own]
         self._bootstraps = frozenset(peer.address for peer in network.bootstrap)
         self.exchanges = Exchanges(most=settings.most_exchanges, patience_s=settings.timeout_periods * network.period_s)
-        self._names = NameBook(identity.key)
+        self._names = NameBook(identity.key, held=self.shelf.key_of)
         self._record: Record | None = None
         self._news = False  # that this node brings itself: its sketch, a version of the catalogue
         self.pace = Pace(period_s=network.period_s, stream=stream, now_s=now_s)
@@ -390,7 +390,7 @@ class Node:
             raise Refused("a delivery must belong to an exchange. Got one that nobody waits for instead.", blame=0)
         with self._at_the_cost_of(joined.key, now_s):
             if self._take(message, joined.wanted, now_s, blind=not joined.alike):
-                self.pace.hurry(now_s)
+                self.pace.hear(now_s)
         sketches = self._serve(message.want, joined.offered)
         versions = self.catalogue.after(joined.catalogue)
         return [Reply(link, self._encode(Delivery(message.nonce, sketches, (), versions)))]

@@ -78,6 +78,7 @@ class SketchShelf:
         self._stream, self._place_of = stream, place_of
         self.salt = salt or stream.words(4).tobytes()
         self._held: dict[bytes, SignedSketch] = {}
+        self._by_name: dict[bytes, bytes] = {}  # keys in `_held`; of two with the same name, the first
         self._ranks: dict[bytes, bytes] = {}  # of the random half
         self._liked: dict[bytes, _Liked] = {}  # the other half
         self._once = CountedOnce(seen)  # of the other half
@@ -209,6 +210,7 @@ class SketchShelf:
                 self._liked[key].score = self._scores([sketch])[0]
         else:
             self._held[key] = sketch
+            self._by_name.setdefault(name_of(key), key)
             self._like(sketch)
         if blind:
             self._draw(key)
@@ -251,6 +253,10 @@ class SketchShelf:
     def holds(self, key: bytes) -> bool:
         """Return whether there is a sketch of another peer."""
         return key in self._held
+
+    def key_of(self, name: bytes) -> bytes | None:
+        """Return the key of another peer whose sketch is held, by its name."""
+        return self._by_name.get(name)
 
     def holds_by_chance(self, key: bytes) -> bool:
         """Return whether the sketch of another peer is in the random half."""
@@ -344,6 +350,8 @@ class SketchShelf:
     def _drop(self, key: bytes) -> None:
         self._once.remove(self._held[key])
         del self._held[key], self._liked[key]
+        if self._by_name.get(name_of(key)) == key:
+            del self._by_name[name_of(key)]
         self._news.pop(key, None)
 
     def _first_to_go(self) -> bytes:
