@@ -413,6 +413,12 @@ def test_a_catalogue_grows_and_a_node_takes_it_over(files, home):
     assert (status["catalogue_version"], status["catalogue_items"]) == (3, 53)
 
 
+def test_what_is_retired_is_not_retired_again(files):
+    grown(files, "b", retire=["i7"])
+    with pytest.raises(DataError, match="'i7', which is retired already"):
+        grown(files, "d", retire=["i7"])
+
+
 def test_only_the_maker_adds_and_only_what_is_new(files, tmp_path):
     before = (files / "net.toml").read_bytes()
     with pytest.raises(DataError, match=r"new items only\. Got 'i7'"):

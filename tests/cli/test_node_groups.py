@@ -85,7 +85,10 @@ def test_a_limit_is_shown_first_and_set_on_request(run):
         (("--limit", 3), "--group or --whole-list must be given"),
         (("--group", "health"), "--group or --whole-list must be given"),
         (("--group", "health", "--limit", 3, "--no-limit"), "--group or --whole-list must be given"),
-        (("--group", "coffee", "--limit", 3), "group must be one of the catalogue's"),
+        (("--group", "coffee", "--limit", 3), "group must be one of the catalogue's: 'health'"),
+        (("--group", "health", "--whole-list", "--limit", 3), "one of --group and --whole-list must be given"),
+        (("--set",), "--set must come with --limit"),
+        (("--group", "health", "--no-limit", "--set"), "--set must come with --limit"),
         (("--group", "health", "--limit", -3), "limit must be"),
     ],
 )

@@ -15,6 +15,7 @@ from hetdp.node import publication
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.own_data import list_as_csv
+from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
@@ -233,6 +234,17 @@ def test_a_dry_run_of_an_import_tells_the_same_and_changes_nothing(handle):
     assert (would.added, handle.store.unknown.count(), 60 in handle.store.profile.places()) == (1, 0, False)
     did = handle.import_items(raw)
     assert (did.added, did.unknown, handle.store.unknown.count()) == (would.added, would.unknown, 1)
+
+
+def test_who_is_held_is_hidden_by_name(handle):
+    meet(handle, a_swarm())
+    key = handle.store.peers.sketches()[0].key
+    handle.hide(pseudonym(key))
+    assert handle.store.hidden.all() == {key}
+    handle.unhide(pseudonym(key))
+    assert not handle.store.hidden.all()
+    with pytest.raises(InvalidInput, match="64 hexadecimal"):
+        handle.hide("nobody-of-them")
 
 
 def test_an_export_holds_everything_and_what_was_spent_adds_up(handle):

@@ -230,6 +230,10 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
     unknown = [name for name in retire if name not in places]
     if unknown:
         raise DataError(f"--retire must name items by their id, not by title. Got {unknown[0][:100]!r} instead.")
+    gone = {place for version in history.versions for place in version.retired}
+    again = next((name for name in retire if places[name] in gone), None)
+    if again is not None:
+        raise DataError(f"--retire must name items in use. Got {again[:100]!r}, which is retired already, instead.")
     added = [] if add is None else read_network_catalogue(add)[0]
     repeated = next((item.item for item in added if item.item in places), None)
     if repeated is not None:

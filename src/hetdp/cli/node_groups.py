@@ -49,6 +49,10 @@ def groups(
     from hetdp.node.storage.group_limits import WHOLE_LIST
 
     chosen = WHOLE_LIST if whole_list else group
+    if whole_list and group is not None:
+        raise InvalidInput("one of --group and --whole-list must be given. Got both instead.")
+    if store_it and limit is None:
+        raise InvalidInput("--set must come with --limit. Got none instead; --no-limit needs no --set.")
     if (limit is not None or no_limit) != (chosen is not None) or (limit is not None and no_limit):
         raise InvalidInput(
             "--group or --whole-list must be given with one of --limit and --no-limit. Got something else instead."
@@ -69,7 +73,8 @@ def groups(
     elif change:
         voice.note("Done. It takes effect in the next sketch; the page can take it back in one step.")
     elif chosen is not None:
-        voice.note("Nothing was changed. --set sets the limit and these dials.")
+        how = "Without --dry-run, the limit goes." if no_limit else "--set sets the limit and these dials."
+        voice.note(f"Nothing was changed. {how}")
 
 
 def group_facts(told: "Sequence[GroupTold]") -> list[dict[str, Any]]:

@@ -209,7 +209,7 @@ def _told(folder: Path, left: list[str], voice: Voice) -> None:
 @folder_option
 @output_options
 def hide(key: str, *, folder: Path, voice: Voice) -> None:
-    """Do not show the neighbour with this KEY, nor let it vote. Only you can notice: it is answered as ever."""
+    """Do not show the neighbour with this KEY or name, nor let it vote. Only you can notice: it is answered as ever."""
     _hidden(folder, voice, hide=key)
 
 
@@ -218,7 +218,7 @@ def hide(key: str, *, folder: Path, voice: Voice) -> None:
 @folder_option
 @output_options
 def unhide(key: str, *, folder: Path, voice: Voice) -> None:
-    """Show the neighbour with this KEY again."""
+    """Show the neighbour with this KEY or name again."""
     _hidden(folder, voice, unhide=key)
 
 

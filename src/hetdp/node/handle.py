@@ -259,13 +259,21 @@ class NodeHandle:
         """Return the own list as a CSV that `import_items` takes, what the catalogue does not have at its end."""
         return list_as_csv(self.store)
 
-    def hide(self, key_hex: str) -> None:
-        """Do not show somebody among neighbours, nor let them vote, at home. Nobody else can notice."""
-        self.store.hidden.hide(key_hex)
+    def hide(self, who: str) -> None:
+        """Do not show somebody among neighbours, nor let them vote, at home. Nobody else can notice.
 
-    def unhide(self, key_hex: str) -> None:
-        """Show somebody again."""
-        self.store.hidden.unhide(key_hex)
+        By key, or by a name that one alone has among those whose sketches are held.
+        """
+        self.store.hidden.hide(self._key_of(who, {sketch.key for sketch in self.store.peers.sketches()}))
+
+    def unhide(self, who: str) -> None:
+        """Show somebody again, by key or by name."""
+        self.store.hidden.unhide(self._key_of(who, self.store.hidden.all()))
+
+    def _key_of(self, who: str, keys: Iterable[bytes]) -> str:
+        """Return the only key with a name; what is no such name is left as it is."""
+        named = [key.hex() for key in keys if pseudonym(key) == who]
+        return named[0] if len(named) == 1 else who
 
     def hidden(self) -> tuple[tuple[str, str], ...]:
         """Return (name, key) of everybody who is hidden, by name."""

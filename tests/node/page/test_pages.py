@@ -885,3 +885,13 @@ def test_every_field_has_a_name_for_those_who_cannot_see(open_page, nodes):
         assert '<a class="skip" href="#page">' in html
         for button in re.findall(r"<button\b[^>]*>(.*?)</button>", html):
             assert text_of(button)
+
+
+def test_a_damaged_store_is_told_in_words(open_page, nodes):
+    node = nodes.new()
+    page = open_page(node)
+    with node.store.database.transaction(durable=True):
+        node.store.database.execute("UPDATE arrays SET value = x'00' WHERE name = 'lost'")
+    answer = page.client.get("/items")
+    assert answer.status_code == 500
+    assert "must be a sound file. Got one that is damaged" in answer.text

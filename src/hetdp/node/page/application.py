@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from hetdp.core.errors import InvalidInput
+from hetdp.core.errors import HetdpError, InvalidInput
 from hetdp.core.words import byte_size, counted, duration, short_number
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page import words
@@ -93,7 +93,7 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
         code = error.status_code if isinstance(error, HTTPException) else 404
         return await asyncio.get_running_loop().run_in_executor(worker, frame.missing, code)
 
-    return Starlette(routes=routes, exception_handlers={404: missing, 405: missing})
+    return Starlette(routes=routes, exception_handlers={404: missing, 405: missing, HetdpError: frame.damaged})
 
 
 class Frame:
@@ -142,6 +142,11 @@ class Frame:
     def missing(self, code: int) -> HTMLResponse:
         """Return what is shown where there is no page."""
         return self._filled("missing.html", {"alerts": []}, address="", title="Not here", watch="", code=code)
+
+    def damaged(self, _request: Request, error: Exception) -> HTMLResponse:
+        """Return what is shown where the store cannot be read: nothing of it is needed."""
+        html = self._environment.get_template("damaged.html").render(error=str(error))
+        return HTMLResponse(html, status_code=500)
 
     def goodbye(self) -> HTMLResponse:
         """Return the last page of a node that stops."""

@@ -42,5 +42,8 @@ def _key(key_hex: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) != _KEY_BYTES:
-        raise InvalidInput("key must be 64 hexadecimal digits, see hetdp node export. Got something else instead.")
+        raise InvalidInput(
+            "key must be 64 hexadecimal digits (see hetdp node export), or the name of one neighbour alone. Got "
+            "something else instead."
+        )
     return key
