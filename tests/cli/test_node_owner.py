@@ -129,6 +129,8 @@ def test_losses_are_kept_in_a_file_for_another_network(files, home):
     run(network, "create", files / "two.toml", "--catalogue", files / "items.csv", "--epsilon", "1", "-q")
     run(node, "receive", parcel, "--network", files / "two.toml", "--folder", files / "new", "-q")
     assert dials(files / "new") == {"i3": 50, "i5": 0}
+    moved = run(node, "move", "--folder", files / "new", "--to", files / "last", "--json", "-q").stdout
+    assert json.loads(moved)["private"] == {"kept_for_later": 1}
 
 
 def test_who_has_left_with_a_file_is_told_so(files, home):

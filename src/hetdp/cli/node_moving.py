@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hetdp.cli.output import Voice, output_options, print_facts, print_json
+from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_private
 
 __all__ = ["backup", "folder_option", "move", "receive", "restore"]
 
@@ -81,7 +81,8 @@ def move(
             end.check(origin)
         else:
             move_node(origin, end, now_s=time.time())
-    _show(voice, {"from": str(folder), "to": str(file or target), "moved": not voice.dry_run})
+    kept = _only_kept(target, voice)
+    _show(voice, {"from": str(folder), "to": str(file or target), "moved": not voice.dry_run}, kept)
     if voice.dry_run:
         voice.note(f"--dry-run: would close {folder} and move it to {file or target}.")
         return
@@ -127,7 +128,7 @@ def receive(
             end.check(origin)
         else:
             move_node(origin, end, now_s=time.time())
-    _show(voice, {"from": str(file), "to": str(folder), "moved": not voice.dry_run})
+    _show(voice, {"from": str(file), "to": str(folder), "moved": not voice.dry_run}, _only_kept(folder, voice))
     if voice.dry_run:
         voice.note(f"--dry-run: would open {file} in {folder}.")
         return
@@ -194,8 +195,21 @@ def _settings(listen: str | None, advertise: str | None) -> dict[str, str]:
     return {name: text for name, text in given.items() if text is not None}
 
 
-def _show(voice: Voice, facts: dict[str, Any]) -> None:
+def _only_kept(folder: Path | None, voice: Voice) -> dict[str, Any]:
+    """Return how much the catalogue at the other end does not have: for the owner's eyes."""
+    from hetdp.node.storage.folder import STORE
+    from hetdp.node.storage.store import NodeStore
+
+    if folder is None or voice.dry_run:
+        return {}
+    with NodeStore(folder / STORE) as store:
+        return {"kept_for_later": store.unknown.count()}
+
+
+def _show(voice: Voice, facts: dict[str, Any], private: dict[str, Any] | None = None) -> None:
     if voice.as_json:
-        print_json(facts)
+        print_json(facts, private=private or {})
     else:
         print_facts("", {name.replace("_", " "): fact for name, fact in facts.items()})
+        if private:
+            print_private({name.replace("_", " "): fact for name, fact in private.items()})
