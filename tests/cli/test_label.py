@@ -10,7 +10,7 @@ from hetdp import Guarantee, Ledger, PrivateRecommender, Profiles
 from hetdp.cli.network import network
 from hetdp.cli.node import node
 from hetdp.node.handle import NodeHandle
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 
 MEAN = ("ages.csv", "--column", "age", "--query", "mean", "--lower", 20, "--upper", 80, "--weight-column", "dial")

@@ -18,8 +18,8 @@ from hetdp.cli.node import node
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.refusal import Refused
-from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import SETTINGS, NodeSettings, read_settings, settings_toml

@@ -36,7 +36,7 @@ from hetdp.neighbors import estimator
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Fitted
 from hetdp.node import publication
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem

@@ -8,7 +8,7 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.addresses import host_of
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.wire.transport import Flooded
 

@@ -13,7 +13,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.dials import draw_bits, weight_of
 from hetdp.node.groups import GroupLosses, right_words
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.store import NodeStore

@@ -15,8 +15,8 @@ from hetdp.node import publication
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.own_data import list_as_csv
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.identity import pseudonym
-from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import MODEL, init_node

@@ -16,7 +16,7 @@ from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.leaving import erase_if_wanted, finish_leaving, leave_into_file, what_leaving_means
 from hetdp.node.moving import move, target_of
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node, is_running, locked

@@ -17,15 +17,15 @@ from hetdp.core.errors import DataError, InvalidInput
 from hetdp.node import moving
 from hetdp.node.handle import NodeHandle
 from hetdp.node.moving import IntoNode, NewNode, ParcelFile, cancel, move, target_of
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
-from hetdp.node.storage import other_charges, parcels, passage, taking_over
+from hetdp.node.storage import bringing_along, other_charges, parcels, passage
 from hetdp.node.storage.folder import init_node, locked
 from hetdp.node.storage.network_file import new_network
 from hetdp.node.storage.parcels import open_origin
 
-STEPS = [moving, parcels, passage, taking_over, other_charges, whole_files]
+STEPS = [moving, parcels, passage, bringing_along, other_charges, whole_files]
 NOW = 2_000_000_000.0
 LISTEN = NodeSettings(listen="tcp://127.0.0.1:7470")
 

@@ -16,7 +16,7 @@ from hetdp.core.errors import DataError
 from hetdp.node import restoring
 from hetdp.node.handle import NodeHandle
 from hetdp.node.moving import IntoNode, NewNode, begin_move, move
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.restoring import Restored, back_up, restore
 from hetdp.node.settings import NodeSettings

@@ -9,7 +9,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.happenings import happening
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings

@@ -270,7 +270,7 @@ def _moment(moment_s: float | None) -> str:
 
 def _why_words(why: str, when: str) -> str:
     """Say why the node does or does not draw a sketch now, and when it will."""
-    from hetdp.node.protocol.schedule import REASONS
+    from hetdp.node.protocol.draw_schedule import REASONS
 
     return REASONS[why] + (
         "" if why == "due" or when == "none" else f" The next sketch: {when}, if the node runs then."

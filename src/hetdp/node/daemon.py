@@ -19,10 +19,10 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import Learner
 from hetdp.node.protocol.addresses import near_host
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion
+from hetdp.node.protocol.draw_schedule import next_turn
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.node import Action, Node, Traffic
 from hetdp.node.protocol.refusal import Refused
-from hetdp.node.protocol.schedule import next_turn
 from hetdp.node.protocol.who_counts import CrowdNews
 from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked

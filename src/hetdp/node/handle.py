@@ -22,11 +22,11 @@ from hetdp.node.learning import ENOUGH
 from hetdp.node.neighbors import Neighbor, find_neighbors, votes
 from hetdp.node.own_data import list_as_csv, own_data
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion
+from hetdp.node.protocol.draw_schedule import REASONS, Uptime
 from hetdp.node.protocol.identity import Identity, check_invitation, pseudonym
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Traffic
-from hetdp.node.protocol.schedule import REASONS, Uptime
 from hetdp.node.recommendations import Findings, Recommendation, crowd_places
 from hetdp.node.settings import NodeSettings, read_settings
 from hetdp.node.storage.boot_clock import read_uptime

@@ -17,12 +17,12 @@ import msgspec
 from hetdp.core.errors import DataError
 from hetdp.node.handle import NodeHandle
 from hetdp.node.settings import NodeSettings
+from hetdp.node.storage.bringing_along import take_over
 from hetdp.node.storage.folder import IDENTITY, STORE, default_limit, init_node, locked
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.parcels import Origin, changed_settings, open_origin, settle, unpack, write_parcel
 from hetdp.node.storage.passage import Passage
 from hetdp.node.storage.store import NodeStore
-from hetdp.node.storage.taking_over import take_over
 
 __all__ = ["IntoNode", "MoveTarget", "NewNode", "ParcelFile", "begin_move", "cancel", "move", "target_of"]
 

@@ -11,10 +11,10 @@ items that count cost the same, so the time of a draw does not tell how many the
 from hetdp.core.errors import SimulatedResult
 from hetdp.core.randomness import Stream, secure_stream
 from hetdp.node.dials import FULL_DIAL, draw_bits
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
-from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.storage.other_charges import RESTORED_THROUGH
 from hetdp.node.storage.store import NodeStore
@@ -35,8 +35,8 @@ def publish(
 ) -> SignedSketch | None:
     """Return the sketch to show to the network now: drawn if one is due, the last drawn one otherwise.
 
-    None before the first. `protocol.schedule` says when one is due, from the clock on the wall, `now_s`, and the one
-    that nobody sets, `uptime`. A seeded stream is refused unless `simulation` says that nobody's privacy is at stake.
+    None before the first. `protocol.draw_schedule` says when one is due, from the clock on the wall, `now_s`, and the
+    one that nobody sets, `uptime`. A seeded stream is refused unless `simulation` says that nobody's privacy is at stake.
 
     Privacy
     -------

@@ -13,11 +13,11 @@ import numpy as np
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.honest import HomeTrust
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.node import Traffic
-from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node, locked

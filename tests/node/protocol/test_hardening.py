@@ -11,13 +11,13 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.addresses import address_kind, near_host
 from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.exchanges import Exchanges
+from hetdp.node.protocol.host_shares import HostShares
 from hetdp.node.protocol.identity import check_signature
 from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, decode, encode, name_of
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Call, HangUp, Node, Reply
 from hetdp.node.protocol.peer_view import PeerView
 from hetdp.node.protocol.refusal import Refused
-from hetdp.node.protocol.shares import HostShares
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.settings import NodeSettings

@@ -3,7 +3,7 @@
 import pytest
 from swarm import FAKE, Crowd, Swarm, address_of, identity_of
 
-from hetdp.node.protocol.pace import SLOWEST
+from hetdp.node.protocol.exchange_pace import SLOWEST
 from hetdp.node.protocol.sketches import shortened
 from hetdp.sketching.coding import sketch_code
 

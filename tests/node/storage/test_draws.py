@@ -10,7 +10,7 @@ from swarm import a_network, identity_of
 
 from hetdp.node.handle import NodeHandle
 from hetdp.node.happenings import happening
-from hetdp.node.protocol.schedule import REASONS, Uptime
+from hetdp.node.protocol.draw_schedule import REASONS, Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage import boot_clock

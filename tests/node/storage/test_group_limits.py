@@ -8,7 +8,7 @@ from swarm import a_network, identity_of
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.store import NodeStore

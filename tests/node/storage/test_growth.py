@@ -17,8 +17,8 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.happenings import happening
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, NewItem, sign_versions
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.protocol.sketches import check_sketch
 from hetdp.node.protocol.who_counts import Counted
 from hetdp.node.publication import publish

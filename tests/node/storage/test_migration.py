@@ -18,7 +18,7 @@ import pytest
 from hetdp.core.errors import DataError
 from hetdp.core.sqlite import Format
 from hetdp.node.handle import NodeHandle
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.who_counts import Counted
 from hetdp.node.publication import publish
 from hetdp.node.storage.database import FORMAT, Database

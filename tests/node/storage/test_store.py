@@ -18,9 +18,9 @@ from swarm import START, a_network, identity_of
 from hetdp.core.errors import DataError, InvalidInput, SimulatedResult
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol.draw_schedule import DrawRecord, Uptime
 from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.node import Traffic
-from hetdp.node.protocol.schedule import DrawRecord, Uptime
 from hetdp.node.protocol.sketches import check_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings

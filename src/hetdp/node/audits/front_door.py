@@ -18,9 +18,9 @@ from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.node import publication
 from hetdp.node.audits.bits import DIALS, pairs
 from hetdp.node.dials import FULL_DIAL
+from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import NetworkParameters
-from hetdp.node.protocol.schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.store import NodeStore

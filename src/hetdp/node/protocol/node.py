@@ -12,6 +12,7 @@ from hetdp.core.randomness import Stream
 from hetdp.node.protocol.addresses import host_of, most_at_host
 from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion
+from hetdp.node.protocol.exchange_pace import SLOWEST, Pace
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.like_view import LikeView
@@ -30,7 +31,6 @@ from hetdp.node.protocol.messages import (
 from hetdp.node.protocol.names import NameBook, short
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.own_key import OwnKeyWatch
-from hetdp.node.protocol.pace import SLOWEST, Pace
 from hetdp.node.protocol.peer_view import PeerView
 from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketch_shelf import Place, SketchShelf

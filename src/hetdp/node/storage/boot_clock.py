@@ -4,7 +4,7 @@ import secrets
 import time
 from pathlib import Path
 
-from hetdp.node.protocol.schedule import Uptime
+from hetdp.node.protocol.draw_schedule import Uptime
 
 __all__ = ["read_uptime"]
 

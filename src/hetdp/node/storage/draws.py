@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from hetdp.node.protocol.draw_schedule import DrawRecord, LastDraw, Turn, Uptime, next_turn
 from hetdp.node.protocol.network import NetworkParameters
-from hetdp.node.protocol.schedule import DrawRecord, LastDraw, Turn, Uptime, next_turn
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.events import Events
 

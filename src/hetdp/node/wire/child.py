@@ -24,7 +24,7 @@ from typing import Any
 
 import zmq
 
-from hetdp.node.protocol.shares import HostShares
+from hetdp.node.protocol.host_shares import HostShares
 from hetdp.node.wire.connection_guard import READ, WRITE, ConnectionGuard
 from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
 from hetdp.node.wire.outgoing import OVERHEAD, OutgoingCalls, bound, put

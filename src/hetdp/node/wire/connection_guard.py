@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
-from hetdp.node.protocol.shares import HostShares
+from hetdp.node.protocol.host_shares import HostShares
 
 __all__ = ["READ", "WRITE", "ConnectionGuard", "Relay", "Watch", "nothing"]
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.protocol.pace import SLOWEST, Pace
+from hetdp.node.protocol.exchange_pace import SLOWEST, Pace
 
 PERIOD_S = 10.0
 

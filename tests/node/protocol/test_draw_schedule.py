@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from swarm import a_network
 
-from hetdp.node.protocol.schedule import REASONS, DrawRecord, LastDraw, Uptime, next_turn
+from hetdp.node.protocol.draw_schedule import REASONS, DrawRecord, LastDraw, Uptime, next_turn
 
 LENGTH_S = 1000
 NETWORK = a_network(items=8, epoch_length_s=LENGTH_S)
