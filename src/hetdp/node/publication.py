@@ -36,7 +36,8 @@ def publish(
     """Return the sketch to show to the network now: drawn if one is due, the last drawn one otherwise.
 
     None before the first. `protocol.draw_schedule` says when one is due, from the clock on the wall, `now_s`, and the
-    one that nobody sets, `uptime`. A seeded stream is refused unless `simulation` says that nobody's privacy is at stake.
+    one that nobody sets, `uptime`. A seeded stream is refused unless `simulation` says that nobody's privacy is at
+    stake.
 
     Privacy
     -------
