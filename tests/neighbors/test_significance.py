@@ -23,7 +23,7 @@ def test_library_and_node_say_the_same(shown, verdict):
     bits = np.zeros((1000, 400), dtype=bool)
     bits[0, :shown] = True
     sketches = [SignedSketch(number.to_bytes(32), 0, pack(row), b"", b"") for number, row in enumerate(bits)]
-    best = find_neighbors(sketches, range(50), epsilon=Fraction(3), size=400, count=1)[0]
+    best = find_neighbors(sketches, range(50), epsilon=Fraction(3), sizes={b"": 400}, count=1)[0]
     assert best.shared == pytest.approx(overlaps[0, 0])
     assert of_library == pytest.approx(1 - best.by_chance)
     assert (of_library >= SIGNIFICANT) == (best.by_chance < RARE) == (verdict == "significant")
