@@ -60,7 +60,7 @@ def test_what_a_lost_node_had_published_is_found_by_the_restored_one():
     swarm.leave(3)
     swarm.join(3)
     restored = swarm.nodes[3]
-    restored.shelf.own = None
+    restored.shelf._own = None
     swarm.cycles(10)
     assert restored.own_key.take_found() == [lost]
 
