@@ -400,10 +400,10 @@ def drop_copies(monkeypatch, items):
     own = OwnDraw(0, pack(SHOWN), dials_of({int(place): 100 for place in items}, 600))
     usual = SketchShelf.keep
 
-    def keep(shelf, sketch):
+    def keep(shelf, sketch, **how):
         if shelf._own_key == VICTIM.key and copies_of_own([sketch.bits], [own], epsilon=BIG.epsilon)[0]:
             return False
-        return usual(shelf, sketch)
+        return usual(shelf, sketch, **how)
 
     monkeypatch.setattr(SketchShelf, "keep", keep)
 
@@ -413,7 +413,7 @@ def guessed_noise(said):
 
     A peer announces what it holds, half of it by chance: what it never announces, it does not hold.
     """
-    from hetdp.node.protocol.messages import decode
+    from hetdp.node.protocol.messages import decode, name_of
 
     announced = set()
     for _, action in said:
@@ -421,7 +421,7 @@ def guessed_noise(said):
         message = None if raw is None else decode(BIG.id, raw, largest=BIG.largest_message)
         announced |= {slip.key for slip in getattr(message, "have", ())}
     inside = np.stack([unpack(probe.bits, 600)[ONES] for probe in PROBES])
-    passed = np.array([probe.key in announced for probe in PROBES])
+    passed = np.array([name_of(probe.key) in announced for probe in PROBES])
     drawback = inside[~passed].mean(axis=0) - inside[passed].mean(axis=0) if (~passed).any() else np.zeros(ONES.size)
     order = np.argsort(-drawback, kind="stable")
     return set(ONES[order[: ONES.size // 2]].tolist())

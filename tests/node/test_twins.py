@@ -61,7 +61,7 @@ def test_a_sketch_of_a_later_epoch_is_paid_for_up_to_it_and_stops_the_node(store
     assert lost(store) == [600, 900, 750]
     (event,) = store.events.all()
     assert "epoch 5" in happening(event)
-    assert "paid for 6 epochs more" in happening(event)
+    assert "paid for 6 more epochs" in happening(event)
     assert not meet(store, [drawn_elsewhere(5), drawn_elsewhere(4), drawn_elsewhere(5, seed=2)], now_s=2.0)
     assert lost(store) == [600, 900, 750], "what was paid for is not paid again"
 

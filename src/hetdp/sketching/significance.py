@@ -35,7 +35,8 @@ def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> NDArra
 def _tails(trials: int, chance: float) -> NDArray[np.float64]:
     """Return P[at least c] for c = 0, ..., trials + 1. Without scipy, which would take a node 25 MB and a moment."""
     done = np.arange(trials)
-    chance = max(chance, sys.float_info.min)  # as good as the 0 that a huge epsilon leaves of it
+    # As good as the 0 that a huge epsilon leaves of it, or as the 1 of what everybody shows.
+    chance = min(max(chance, sys.float_info.min), 1.0 - sys.float_info.epsilon)
     # Each probability from the one before it, in logarithms, which do not underflow.
     steps = np.log((trials - done) / (done + 1)) + (math.log(chance) - math.log1p(-chance))
     law = np.exp(trials * math.log1p(-chance) + np.concatenate([[0.0], np.cumsum(steps)]))
