@@ -96,7 +96,7 @@ def test_from_an_empty_list_to_a_recommendation(folders):
         page.locator("#people li").nth(1).wait_for(timeout=60_000)
         page.locator("#add-11").wait_for(timeout=60_000)
         advice = page.locator("#advice").inner_text()
-        assert "Both of your neighbours seem to have it; hardly by chance." in advice
+        assert "Both people like you seem to have it." in advice
         assert "shares about 3 of your 3" in page.locator("#people").inner_text()
         assert page.locator("#add-0").count() == 0, "what is on the list is not recommended"
 
