@@ -1,4 +1,4 @@
-"""Draw docs/architecture.svg from the packages and their docstrings, in the order of their layers; a test checks it."""
+"""Draw docs/pictures/architecture.svg from the packages and their docstrings, by layers; a test checks it."""
 
 import ast
 import tomllib
@@ -65,4 +65,4 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "architecture.svg").write_text(render(), encoding="utf-8")
+    (ROOT / "docs" / "pictures" / "architecture.svg").write_text(render(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write the --help pages of every command into docs/cli.md, which a test keeps true."""
+"""Write the --help pages of every command into docs/reference/cli.md, which a test keeps true."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,8 @@ INTRODUCTION = """# Command line
 
 Data goes to standard output, everything else to standard error. Every command takes `--json`, `--quiet` and
 `--dry-run` (except `completion`, which prints a script). Exit codes: 0 done, 1 an audit found a violation, 2 usage,
-3 bad data, 4 budget exhausted, 5 ledger unusable, 6 output could not be written, 130 interrupted.
+3 bad data, 4 budget exhausted, 5 ledger unusable, 6 output could not be written, 130 interrupted, 143 terminated
+([what to do](exit_codes.md)).
 
 Written by `docs/update_cli.py`; a test fails when it is behind.
 """
@@ -27,7 +28,7 @@ def names_in(group: click.Group) -> Iterator[tuple[str, ...]]:
 
 
 def render() -> str:
-    """Return what docs/cli.md should hold."""
+    """Return what docs/reference/cli.md should hold."""
     pages = [INTRODUCTION]
     for command in ((), *names_in(cli)):
         result = CliRunner().invoke(cli, [*command, "--help"], prog_name="hetdp", terminal_width=100)
@@ -36,4 +37,4 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parent / "cli.md").write_text(render())
+    (Path(__file__).parent / "reference" / "cli.md").write_text(render())

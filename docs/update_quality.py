@@ -1,4 +1,4 @@
-"""Draw docs/quality.svg, quality against total loss, from docs/quality.csv (`benchmarks/quality.py`); a test checks."""
+"""Draw docs/pictures/quality.svg from quality.csv beside it (`benchmarks/quality.py`); a test checks."""
 
 import csv
 import math
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-HERE = Path(__file__).parent
+PICTURES = Path(__file__).parent / "pictures"
 WIDTH, HEIGHT, TOP, BOTTOM, LEFT, PANEL = 900, 300, 62, 252, 56, 330
 STEP = 446  # from one panel to the next
 TITLE = "How good are ten recommendations, and at what total loss?"
@@ -37,7 +37,7 @@ Row = dict[str, str]
 
 def read() -> list[Row]:
     """Return what was measured."""
-    with (HERE / "quality.csv").open(encoding="utf-8", newline="") as file:
+    with (PICTURES / "quality.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -108,4 +108,4 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    (HERE / "quality.svg").write_text(render(), encoding="utf-8")
+    (PICTURES / "quality.svg").write_text(render(), encoding="utf-8")
