@@ -1,10 +1,29 @@
 """Every test runs the same."""
 
+import signal
+import sys
+
 import pytest
 from hypothesis import settings
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start what runs in the background deaf to interrupts, and commands that tests start would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def hide(monkeypatch):
+    """Make packages of pictures look as if they were not installed."""
+
+    def hide_packages(*packages):
+        for package in packages:
+            monkeypatch.setitem(sys.modules, package, None)
+        monkeypatch.delitem(sys.modules, "hetdp.pictures.chart", raising=False)
+
+    return hide_packages
 
 
 @pytest.fixture

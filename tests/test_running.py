@@ -1,4 +1,4 @@
-"""docs/running.md: every command in it exists, with these options, and the unit runs one of them."""
+"""docs/guide/running.md: every command in it exists, with these options, and the unit runs one of them."""
 
 import re
 import shlex
@@ -7,26 +7,14 @@ from pathlib import Path
 import click
 import pytest
 
-from hetdp.cli.main import cli
+from command_words import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guide" / "running.md").read_text(encoding="utf-8")
 UNIT = (ROOT / "packaging" / "hetdp-node.service").read_text(encoding="utf-8")
 BLOCKS = "\n".join(re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL))
 COMMANDS = re.findall(r"(?:^|\s|/)hetdp ((?:node|network) .*)$", BLOCKS, flags=re.MULTILINE)
 STARTED = re.findall(r"^ExecStart=/opt/hetdp/bin/hetdp (.*)$", UNIT, flags=re.MULTILINE)
-
-
-def parsed(words):
-    """Let click read the words of a command, and return the command; nothing is run."""
-    command, context = cli, click.Context(cli, info_name="hetdp")
-    while isinstance(command, click.Group):
-        name, *words = words
-        found = command.get_command(context, name)
-        assert found is not None, f"there is no command {name}"
-        command, context = found, click.Context(found, info_name=name, parent=context)
-    command.parse_args(context, list(words))
-    return command
 
 
 @pytest.mark.parametrize("line", [*COMMANDS, *STARTED])

@@ -19,3 +19,7 @@ __all__ = [
 
 #: `Profiles.read` under the name that goes with data sets.
 load = Profiles.read
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

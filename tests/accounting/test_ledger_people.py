@@ -133,12 +133,18 @@ def test_a_limit_lasts_for_as_many_charges_as_it_should(charges, dial, unit):
         ledger.charge_people([(["ann"], [dial])], amount=1e-6, unit=unit)
 
 
+def test_a_ledger_of_people_speaks_of_people():
+    ledger = ledger_of({"ann": 1.0, "bob": 0.5})
+    assert repr(ledger) == "Ledger(unit epsilon, 1 charge, in memory; private: 2 people)"
+    assert '<th scope="row">private</th><td>2 people</td>' in ledger._repr_html_()
+
+
 def test_twelve_months_fit_into_a_year():
     ledger = ledger_of({"ann": 1.0})
     for _ in range(12):
         ledger.charge_people([(["ann"], [1.0])], amount=1 / 12)
     assert (ledger.spent.tolist(), ledger.total) == ([1.0], 1.0)
-    with pytest.raises(BudgetExhausted, match=r"1 item .*Requested: 1e-09\. Remaining: 0\."):
+    with pytest.raises(BudgetExhausted, match=r"1 person .*Requested: 1e-09\. Remaining: 0\."):
         ledger.charge_people([(["ann"], [1.0])], amount=1e-9)
 
 
@@ -209,7 +215,7 @@ def test_who_cannot_pay_is_dropped_for_good_or_stops_the_release():
     people = {1: 1.0, 2: 0.5, 3: 0.0}
     table = [(np.array([1, 2, 3]), np.array([1.0, 0.5, 0.0]))]
     strict, dropping = ledger_of(people), ledger_of(people, on_exhausted="drop")
-    with pytest.raises(BudgetExhausted, match="1 item") as caught:
+    with pytest.raises(BudgetExhausted, match=r"1 person .*For the person with .*drop the spent people") as caught:
         strict.charge_people(table, amount=1.5)
     assert (caught.value.requested, caught.value.remaining, caught.value.items) == (1.5, 1.0, 1)
     assert (strict.total, strict.spent.tolist(), len(strict.history)) == (0.0, [0.0, 0.0, 0.0], 1)
@@ -491,7 +497,7 @@ def test_a_ledger_says_whose_losses_it_counts(path):
 def test_an_empty_ledger_of_people_is_made_lazily_and_must_match(path):
     with Ledger.of_people(path, limit=2, weights_limit=3, delta_limit=1e-6, lazy=True) as ledger:
         assert (ledger.size, ledger.spent.tolist(), ledger.items, path.exists()) == (0, [], (), False)
-        assert repr(ledger) == "Ledger(unit epsilon, no charges, file ledger.db; private: no items)"
+        assert repr(ledger) == "Ledger(unit epsilon, no charges, file ledger.db; private: no people)"
         with pytest.raises(BudgetExhausted):
             ledger.charge_people([(["ann"], [1.0])], amount=3)
         assert not path.exists()

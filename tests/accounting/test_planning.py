@@ -108,6 +108,7 @@ def test_a_batch_is_known_before_its_first_release():
     batch += [hetdp.mechanisms.median(box, dials)]
     together = hetdp.plan(batch, epsilon=0.1)
     assert repr(together) == "Plans(3 releases, epsilon = 0.3)"
+    assert repr(together.plans[0]) == "StretchedPlan(mean, epsilon = 0.1)"
     assert together.weights_amount == pytest.approx(0.4)  # the mean has a denominator
     ledger = hetdp.Ledger(limits=[9.0] * 3)
     for mechanism in batch:

@@ -1,4 +1,4 @@
-"""`hetdp audit`, through its real entry point; and the example in docs/auditing.md, exactly as printed there."""
+"""`hetdp audit`, through its real entry point; and the example in docs/guide/auditing.md, exactly as printed there."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from hetdp.auditing.mutants.base import Attack, Mutant
 from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
 
-PAGE = Path(__file__).parents[2] / "docs" / "auditing.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "auditing.md"
 ADJACENT = "[[[0, 1], [1, 1]]]"
 
 

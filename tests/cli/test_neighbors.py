@@ -378,7 +378,10 @@ class TestBadInput:
             ("", (), 3, "at least one pair"),
             ("user,item\n", (), 3, "at least one pair"),
             ("user,thing\na,b\n", (), 3, "must have a column 'item'"),
+            ("person,film\nsecret,b\n", (), 3, "user=... (--user-column) and item=... (--item-column)"),
             ("user,item\na,b\n", ("--weight-column", "v"), 3, "must have a column 'v'"),
+            ("user,item\na,b\n", ("--rating-column", "v"), 2, "--rating-column must come with --min-rating"),
+            ("user,item,v\na,b,5\n", ("--min-rating", 1), 3, "rating=... (--rating-column)"),
             ("user,item,weight\nann,secret,1.5\nbob,b,1\n", (), 3, "weights must lie in [0, 1]"),
             ("user,item,weight\nann,secret,often\nbob,b,1\n", (), 3, "weights must be numbers"),
             ("user,item\nann,secret\nbob\n", (), 3, "must be a readable .csv file"),
@@ -455,7 +458,7 @@ class TestMemory:
             code, out, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv")
         assert (code, out) == (3, "")
         assert "likes.csv must fit in the memory available (1 MiB)" in err
-        assert "docs/neighbors.md" in err
+        assert "docs/guide/neighbors.md" in err
         code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv", "--no-memory-check")
         assert code == 0
         assert "Going on as told" in err

@@ -3,6 +3,7 @@
 import json
 import re
 import stat
+import sys
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +16,7 @@ from swarm import a_network, draw_bits, identity_of
 
 from hetdp.cli.network import network
 from hetdp.cli.node import node
-from hetdp.core.errors import DataError, HetdpError, InvalidInput
+from hetdp.core.errors import DataError, HetdpError, InvalidInput, MissingExtra
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.draw_schedule import Uptime
@@ -28,7 +29,7 @@ from hetdp.node.storage.model_file import CrowdModel, save_model
 from hetdp.node.storage.network_file import read_network, usual_most_items
 from hetdp.recommender.model import ItemModel
 
-DOCUMENTED = Path(__file__).parents[2] / "docs" / "node.md"
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "guide" / "node.md"
 
 
 def run(group, *arguments, code=0):
@@ -371,9 +372,20 @@ def test_a_page_that_cannot_start_is_told_in_one_sentence(home, monkeypatch):
 
 
 def test_a_missing_extra_is_named(files, monkeypatch):
-    monkeypatch.setattr("hetdp.cli.network.find_spec", lambda _name: None)
+    monkeypatch.setitem(sys.modules, "zmq", None)
     for group, arguments in ((node, ("status",)), (network, ("invite", files / "net.toml"))):
-        assert "pip install 'hetdp[node]'" in run(group, *arguments, code=2).output
+        with pytest.raises(MissingExtra, match=r"pip install 'hetdp\[node\]'"):
+            run(group, *arguments)
+
+
+def test_a_node_without_the_packages_of_its_page_goes_on(home, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("hetdp.node.page")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setattr(NodeHandle, "alone", lambda handle: bool(handle.stopping.set()))  # asked once it is running
+    output = run(node, "run", "--folder", home, "--page").output
+    assert "The page needs uvicorn, which is not installed." in output
+    assert "pip install 'hetdp[node]'. The node goes on without." in " ".join(output.split())
 
 
 def test_settings_survive_their_file(tmp_path):

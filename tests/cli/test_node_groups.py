@@ -60,6 +60,14 @@ def test_groups_are_shown_under_private_only(run):
 
 
 @pytest.mark.usefixtures("made")
+def test_a_group_fits_into_one_line_of_a_terminal(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = run("node", "groups", *FOLDER)
+    (tea,) = (line.split() for line in out.splitlines() if line.split()[:1] == ["tea"])
+    assert " ".join(tea) == "tea 96 in 100 96 in 100 3 0"
+
+
+@pytest.mark.usefixtures("made")
 def test_a_limit_is_shown_first_and_set_on_request(run):
     asked = ("node", "groups", *FOLDER, "--group", "health", "--limit", 3)
     for only_shown in (asked, (*asked, "--set", "--dry-run")):

@@ -30,7 +30,7 @@ def test_every_option_of_a_release_is_in_one_section():
     names = [name for names in release.sections.values() for name in names]
     options = {option.name for option in release.params if isinstance(option, click.Option)}
     assert set(names) <= options
-    assert options - set(names) == {"output", "as_json", "quiet", "dry_run"}
+    assert options - set(names) == {"output", "plot", "as_json", "quiet", "dry_run"}
     assert isinstance(release, Sectioned)
 
 

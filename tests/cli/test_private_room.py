@@ -41,14 +41,14 @@ MAKE = ("node", "init", "--network", "net.toml", "--profile", "me.csv", "--liste
 #: By command, what is carried out, one after the other in one folder.
 WALKS = {
     "release": [
-        ("release", *MEAN, "--epsilon", 1, "-o", "mean.json"),
+        ("release", *MEAN, "--epsilon", 1, "-o", "mean.json", "--plot", "mean.svg"),
         ("release", *MEAN, "--epsilon", 1, "--ledger", "rows.db", "--json"),
         ("release", *MEAN, "--epsilon", 1, "--ledger", "ids.db", "--id-column", "id"),
         ("release", *MEAN, "--epsilon", 1, "--ledger", "ids.db", "--id-column", "id", "--dry-run", "--json"),
         ("release", *MEAN, "--epsilon", 1, "--dry-run"),
         ("release", *MEAN, "--epsilon", 1, "--by-dial", "--json"),
         ("release", *MEAN, "--within", 5),
-        ("release", *PEOPLE, "--epsilon", 1, "-o", "wards.csv"),
+        ("release", *PEOPLE, "--epsilon", 1, "-o", "wards.csv", "--plot", "wards.svg"),
         ("release", *PEOPLE, "--epsilon", 1, "--ledger", "people.db", "--json"),
         ("release", *PEOPLE, "--epsilon", 1, "--ledger", "people.db", "-o", "wards.parquet"),
         ("release", *PEOPLE, "--epsilon", 1, "--dry-run"),
@@ -91,7 +91,12 @@ WALKS = {
         ("learn", *LIKES, *GIVEN, "-o", "kept.hetdp"),
         ("recommend", "--model", "kept.hetdp", "--profile", "likes.csv", "-o", "home.csv"),
     ],
-    "evaluate": [EVALUATE, (*EVALUATE, "--json"), (*EVALUATE, "-o", "found.json"), (*EVALUATE, "--dry-run")],
+    "evaluate": [
+        EVALUATE,
+        (*EVALUATE, "--json"),
+        (*EVALUATE, "-o", "found.json", "--plot", "quality.svg"),
+        (*EVALUATE, "--dry-run"),
+    ],
     "datasets": [("datasets", "likes.csv"), ("datasets", "likes.csv", "--json"), ("datasets",)],
     "label": [
         ("release", *MEAN, "--epsilon", 1, "--ledger", "rows.db", "-o", "mean.json"),
@@ -154,6 +159,7 @@ for more in (
         ("node", "groups", "--whole-list", "--limit", 1, "--set"),
         ("node", "groups", "--whole-list", "--no-limit"),
     ],
+    [("node", "neighbors"), ("node", "neighbors", "--dry-run")],
     [("node", "pause"), ("node", "pause", "--dry-run")],
     [("node", "pause"), ("node", "resume")],
     [("node", "hide", SOMEBODY)],
@@ -179,9 +185,10 @@ UNTOUCHED = {
     "node catalogue": "takes over a public file",
     "node demo": "invents people",
     "node page": "prints an address",
+    "warm-up": "compiles, on invented people",
 }
 #: Files that are the owner's own: data, ledgers, a node's folder, and what a command says is as private as the data.
-OWN = re.compile(r"likes\.csv|people\.csv|more\.csv|me\.(csv|json)|.*\.db(-\w+)?|home/.*|out/.*|.*\.key")
+OWN = re.compile(r"likes\.csv|quality\.svg|people\.csv|more\.csv|me\.(csv|json)|.*\.db(-\w+)?|home/.*|out/.*|.*\.key")
 
 
 def commands(group=cli, path=()):

@@ -74,9 +74,35 @@ def test_where_and_unknown_keys(visits, run):
     assert answer["delta"] == 1e-6
 
 
+def test_text_is_refused_by_type_and_remarked_on_where_there_is_none(visits, run):
+    table = pa.table({"hours": ["30", "n/a"]})
+    pyarrow.parquet.write_table(table, visits / "typed.parquet")
+    asked_for = ("--aggregate", "mean:hours:0:80", "--epsilon", "1")
+    code, out, err = run("release", visits / "typed.parquet", *asked_for)
+    assert (code, out) == (3, "")
+    assert "--aggregate must be about a column of numbers. Got 'mean of hours' instead" in " ".join(err.split())
+    pyarrow.csv.write_csv(table, visits / "text.csv")
+    code, _, err = run("release", visits / "text.csv", *asked_for)
+    assert code == 0
+    assert 'hours as 40. Leave them out with --where "hours is not null".' in " ".join(err.split())
+
+
 def test_population_scales_counts_up(visits, run):
     answer = released(run, visits / "visits.csv", *asked(visits, "--weight-column", "privacy", "--population", "4000"))
     assert answer["rows"][0]["estimate"] == pytest.approx(2000, rel=0.05)
+
+
+def test_counts_that_will_have_no_estimate_are_known_before(visits, run):
+    own = asked(visits, "--unit", "person_id", "--dry-run")
+    code, out, _ = run("release", "nowhere.parquet", *own)
+    assert code == 0
+    assert "Counts and totals will have no estimate: Somebody in several groups" in " ".join(out.split())
+    assert "reason" in json.loads(run("release", "nowhere.parquet", *own, "--json")[1])
+    for more in (("--max-groups", "1"), ("--max-groups", "1", "--population", "9")):
+        assert "no estimate" not in run("release", "nowhere.parquet", *own, *more)[1]
+    code, out, err = run("release", "nowhere.parquet", *own, "--population", "9")
+    assert (code, out) == (2, "")
+    assert "--population must come with max_groups (--max-groups)" in " ".join(err.split())
 
 
 def test_a_dry_run_reads_nothing(visits, run):

@@ -6,6 +6,7 @@ import pytest
 import hetdp
 from hetdp import PrivateNeighbors, Profiles, policies
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.evaluation import Evaluation
 from hetdp.evaluation.evaluating import popularity_thirds
 from hetdp.evaluation.metrics import judge
 from hetdp.neighbors import split_epsilon
@@ -149,3 +150,9 @@ def test_frames_have_the_fields_of_rows_also_without_any(groups):
     assert list(found.to_frame("neighbors").columns)[:3] == ["method", "epsilon", "weights"]
     with pytest.raises(InvalidInput, match="table must be one of"):
         found.to_frame("both")
+
+
+def test_an_evaluation_says_how_much_it_holds_and_shows_no_figure():
+    assert repr(Evaluation((), ())) == (
+        "Evaluation(neighbors: no rows, items: no rows; private: to_frame() and plot() show them)"
+    )

@@ -227,7 +227,7 @@ def test_public_sets_say_where_and_on_which_terms():
         assert one.address.startswith("https://")
         assert one.terms
         assert one.file
-    text = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "guide" / "datasets.md").read_text(encoding="utf-8")
     assert all(one.address in text for one in datasets.PUBLIC)
 
 

@@ -15,13 +15,14 @@ import pytest
 from hetdp.experiments.evaluation import Outcome, Point
 from hetdp.experiments.figure_points import BY_OVERLAP, SAME, TAKING_PART, FigurePoint, figure_points
 from hetdp.experiments.measurements import GapClosed, Measurements
-from hetdp.experiments.report.charts import panel_chart, styled
+from hetdp.experiments.report.charts import panel_chart
 from hetdp.experiments.report.contents import answer, lead, numbers_csv, summary
 from hetdp.experiments.report.figures import FIGURES, Series, present_series, remarks
 from hetdp.experiments.reproduction import reproduce
 from hetdp.experiments.rivals import beside_rivals
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.experiments.weight_rules import GROUPS
+from hetdp.pictures.style import styled
 from hetdp.profiles import Profiles
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -358,10 +358,25 @@ def test_new_recipients_get_lists_of_their_own(groups):
     _, indices = model.kneighbors(visitor)
     assert (indices % 3 == 1).all()
     assert fitted(groups, score="cosine").kneighbors(visitor)[0].shape == (1, 5)
-    with pytest.raises(InvalidInput, match="X must be None unless engine='exact'"):
-        fitted(groups, "sketch").kneighbors(visitor)
+    with pytest.raises(InvalidInput, match="X must be None with engine='gossip'"):
+        fitted(groups, "gossip").kneighbors(visitor)
     with pytest.raises(InvalidInput, match="X must have items that were fitted"):
         model.kneighbors(Profiles.from_pairs(["new"], ["other"]))
+
+
+def test_new_recipients_read_sketches_for_nothing(groups):
+    model = fitted(groups, "sketch", random_state=None)
+    before = model.guarantee_
+    visitor = Profiles.from_pairs(["new"] * 12, [f"i1-{item}" for item in range(12)], item_ids=groups.item_ids)
+    scores, indices = model.kneighbors(visitor)
+    assert (indices % 3 == 1).all()
+    assert (np.diff(scores) <= 0).all()
+    assert model.guarantee_ == before
+    assert (model.kneighbors(visitor)[0] == scores).all()
+    twin = groups[[4]]  # somebody who was fitted may be found by others with the same items
+    assert 4 in model.kneighbors(twin)[1]
+    sure = fitted(groups, "sketch", significant_only=True).kneighbors(visitor)[1]
+    assert (np.diff((sure >= 0).astype(int), axis=1) <= 0).all()
 
 
 @every_engine
@@ -436,8 +451,6 @@ def test_it_follows_scikit_learn():
 
 #: What scikit-learn's own contract asks for and we refuse, each with its reason.
 EXCEPTIONS = {
-    "check_n_features_in_after_fitting": "tries `score` as a method; it is a parameter, named so by the specification",
-    "check_fit_score_takes_y": "same",
     "check_estimators_pickle": "a pickled model would hold the key of the noise; keep the frames instead",
 }
 

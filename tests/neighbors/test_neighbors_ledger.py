@@ -88,14 +88,21 @@ def test_gossip_is_charged_for_comparisons_with_everybody():
     assert ledger.total == 0
 
 
-@pytest.mark.parametrize("engine", ["gossip", "sketch"])
-def test_recipients_that_an_engine_cannot_serve_cost_nothing(engine):
+def test_recipients_that_an_engine_cannot_serve_cost_nothing():
     ledger = Ledger.of_profiles()
-    neighbors = model(engine=engine, ledger=ledger).fit(PROFILES)
+    neighbors = model(engine="gossip", ledger=ledger).fit(PROFILES)
     before = ledger.total
-    with pytest.raises(InvalidInput, match="X must be None unless engine='exact'"):
+    with pytest.raises(InvalidInput, match="X must be None with engine='gossip'"):
         neighbors.kneighbors(VISITORS)
     assert ledger.total == before
+
+
+def test_recipients_who_read_what_was_published_cost_nothing():
+    ledger = Ledger.of_profiles(limit=1)
+    neighbors = model(engine="sketch", ledger=ledger).fit(PROFILES)
+    assert neighbors.kneighbors(VISITORS)[1].shape == (2, 3)
+    assert ledger.total == neighbors.guarantee_.against(5) == 1
+    assert len(ledger.history) == 1
 
 
 def test_copies_share_the_ledger_and_what_was_released():

@@ -12,7 +12,7 @@ from scipy import stats
 
 from hetdp import errors
 from hetdp.core.randomness import seeded_stream
-from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
+from hetdp.neighbors.engines.sketch.engine import read_sketches, sketch_neighbors
 from hetdp.profiles.coded import code_profiles
 from hetdp.profiles.holdings import Holdings
 from hetdp.sketching.estimate import bit_values, item_owners
@@ -70,6 +70,25 @@ def test_lists_are_those_of_a_dense_product(n_users, n_items, per_user, k):
             sure = counts[user] > least[user]  # of those with as many as the last, chance decided who is in
             assert result.lists.scores[user, -1] >= np.sort(worth[sure])[-k:][0] - 1e-9 or sure.sum() < k
         assert all(len(set(row)) == k for row in result.lists.indices.tolist())
+
+
+@pytest.mark.parametrize("memory_bytes", [1, 2**29], ids=["in blocks", "at once"])
+def test_others_who_read_the_sketches_find_what_a_dense_product_says_themselves_excluded_nowhere(memory_bytes):
+    """All 700 as neighbours of strangers: every one is listed, and all are worth what their bits say."""
+    coded = code_profiles(random_profiles(700, 60, 20))
+    sketches = sketch_neighbors(coded, k=1, epsilon=Fraction(1), stream=seeded_stream(1)).sketches
+    mine = np.array([[3, 14, 15, 59], [0, 1, 2, 3]], dtype=np.int32)
+    own = Holdings(np.array([0, 4, 8]), mine.ravel())
+    found = read_sketches(
+        sketches, own, k=700, stream=seeded_stream(2), members=False, memory_bytes=memory_bytes, threads=2
+    )
+    assert [sorted(row) for row in found.lists.indices.tolist()] == [list(range(700))] * 2
+    bits, chance = dense_bits(sketches), chance_of_one(1)
+    values = bit_values(item_owners(bits.sum(axis=0, dtype=np.int64), 700, 1), 700, 1)
+    for items, places, scores in zip(mine, found.lists.indices, found.lists.scores, strict=True):
+        worth = (bits[:, items] @ (values[items] / values[items].mean()) - chance * 4) / sketches.contrast
+        np.testing.assert_allclose(scores, worth[places])
+        assert (np.diff(scores) <= 1e-9).all()
 
 
 def test_only_sketches_tell_what_a_bit_is_worth():

@@ -1,4 +1,4 @@
-"""The paper's split into training and test items."""
+"""Splits into training and test items: the paper's, and a share of each profile."""
 
 from pathlib import Path
 
@@ -65,6 +65,26 @@ def test_the_share_is_right():
         assert abs(test.n_pairs - share * testable) < 5 * (testable * share * (1 - share)) ** 0.5
 
 
+@given(sizes=st.lists(st.integers(0, 12), min_size=1, max_size=8), share=st.floats(0.01, 0.99))
+def test_each_gives_up_a_share_of_the_own_items_at_least_one_and_never_all(sizes, share):
+    users = np.repeat(np.arange(len(sizes)), sizes)
+    items = np.concatenate([np.arange(size) for size in sizes])
+    profiles = Profiles.from_pairs(users, items, user_ids=range(len(sizes)))
+    train, test = split(profiles, protocol="each", share=share)
+    assert pairs_of(train) | pairs_of(test) == pairs_of(profiles)
+    assert not pairs_of(train) & pairs_of(test)
+    expected = [min(max(1, round(share * size)), size - 1) if size else 0 for size in sizes]
+    assert test.sizes.tolist() == expected
+
+
+def test_which_items_are_hidden_of_each_is_chance():
+    """Of 2,000 people with ten items each, every place is hidden by about a fifth; five standard deviations."""
+    profiles = Profiles.from_pairs(np.repeat(np.arange(2000), 10), np.tile(np.arange(10), 2000))
+    _, test = split(profiles, protocol="each", share=0.2)
+    assert (abs(test.popularity - 400) < 5 * (2000 * 0.2 * 0.8) ** 0.5).all()
+    assert test == split(profiles, protocol="each", share=0.2)[1]
+
+
 def test_the_same_seed_gives_the_same_split():
     profiles = crowd()
     assert (
@@ -88,7 +108,7 @@ def test_a_policy_with_the_same_seed_is_independent():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"protocol": "leave-one-out"}, "protocol must be one of 'paper'. Got 'leave-one-out' instead"),
+        ({"protocol": "leave-one-out"}, "protocol must be one of 'paper', 'each'. Got 'leave-one-out' instead"),
         ({"share": 0}, "share must be above 0 and below 1. Got 0 instead"),
         ({"share": 1.0}, "share must be above 0 and below 1. Got 1.0 instead"),
         ({"share": float("nan")}, "share must be a finite number"),

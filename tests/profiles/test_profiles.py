@@ -222,6 +222,22 @@ def test_nothing_secret_is_shown_and_nothing_can_be_changed():
     assert kept.profile(1) == {1: 0.5}
 
 
+@given(pairs=some_pairs, data=st.data())
+def test_rows_are_people_with_all_they_have(pairs, data):
+    profiles = built(pairs)
+    assert profiles.shape == (profiles.n_users, profiles.n_items)
+    places = data.draw(st.lists(st.integers(0, profiles.n_users - 1), unique=True))
+    for rows in (np.array(places, dtype=np.int64), (np.array(places, dtype=np.int64), Ellipsis)):
+        some = profiles[rows]
+        assert some.user_ids.tolist() == profiles.user_ids[places].tolist()
+        assert some.item_ids.tolist() == profiles.item_ids.tolist()
+        assert [some.profile(user) for user in some.user_ids] == [profiles.profile(user) for user in some.user_ids]
+    assert profiles[:] == profiles[np.ones(profiles.n_users, dtype=bool)] == profiles
+    assert profiles[0].user_ids.tolist() == profiles.user_ids[:1].tolist()
+    with pytest.raises(IndexError):
+        _ = profiles[profiles.n_users]
+
+
 def test_profiles_compare_by_value():
     one = Profiles.from_pairs([1, 2], ["a", "b"])
     assert one == Profiles.from_pairs([2, 1], ["b", "a"], weights=1.0)
@@ -408,7 +424,8 @@ def test_a_dims_line_declares_users_and_items(tmp_path, line, pairs, first):
         ("x.csv", "user,item\n", "x.csv must hold at least one pair. Got none instead"),
         ("x.txt", "dims 3 4\n", "x.txt must hold at least one pair. Got none instead"),
         ("x.csv", "user,film\nann,chai\n", "x.csv must have a column 'item'. Got the columns 'user', 'film' instead"),
-        ("x.csv", "user;item\nann;chai\n", "Is its separator a semicolon"),
+        ("x.csv", "user;item\nann;chai\n", r'separator a semicolon\? Save it with commas.*pd.read_csv\(..., sep=";"\)'),
+        ("x.csv", "user\titem\nann\tchai\n", r'separator a tab\? Save it with commas.*pd.read_csv\(..., sep="\\t"\)'),
         ("x.csv", "user,user,item\nann,bob,chai\n", "x.csv must have one column 'user'. Got 2 instead"),
         ("x.csv", "user,item\nann,chai\nann\n", r"x.csv must be a readable .csv file \(UTF-8, rows as long as"),
         (

@@ -1,9 +1,11 @@
 """Tables through the front door: what is released, what it promises, and what is refused."""
 
+import datetime as dt
 import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 import pytest
@@ -208,7 +210,7 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
         ({"by": {"ward": ["\ud800"]}}, "keys of 'ward' must be texts"),
         ({"by": {"ward": hetdp.unknown_keys()}, "population": 9}, "population must not be given with unknown keys"),
         ({"by": {"value": ["1"]}}, "by must name columns other than those of the answer"),
-        ({"by": {"nowhere": ["a"]}}, "Got none called 'nowhere' instead"),
+        ({"by": {"nowhere": ["a"]}}, "must have a column 'nowhere'.* Tell which it is by by=... \\(--by\\)"),
         ({"epsilon": 0}, "epsilon must be a finite number > 0"),
         ({"epsilon": 1e-6}, "epsilon must be above"),
         ({"where": "age >="}, "a value"),
@@ -217,6 +219,10 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
         ({"weights": "age"}, "weights must be numbers in .0, 1. in every row of column 'age'"),
         ({"unit": None, "max_groups": 1, "ledger": hetdp.Ledger([1.0])}, "unit must be given with a ledger"),
         ({"ledger": "ledger.db"}, "ledger must be a hetdp.Ledger"),
+        (
+            {"population": 9, "max_groups": None},
+            "population must come with max_groups .--max-groups. where unit and by",
+        ),
         ({"population": -1}, "population must be a finite number > 0"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
     ],
@@ -226,10 +232,51 @@ def test_bad_input_is_refused(change, message):
         hetdp.release_table(visits(), AGGREGATES, **(EVERYTHING | change))
 
 
+def test_a_column_whose_type_holds_no_numbers_is_refused_before_anything_is_charged(engine, engine_table):
+    table = engine_table(engine, pa.table({"person": [1, 2], "age": ["30", "40"]}))
+    ledger = hetdp.Ledger.of_people(limit=3.0)
+    told = r"Got 'mean age' instead, about 'age', which is of type String\. Cast it"
+    with pytest.raises(errors.DataError, match=told):
+        hetdp.release_table(
+            table,
+            {"people": hetdp.count(), "mean age": hetdp.mean("age", lower=18, upper=70)},
+            epsilon=1.0,
+            unit="person",
+            ledger=ledger,
+        )
+    assert ledger.size == 0
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([dt.date(2026, 1, 1)]),
+        pa.array([dt.datetime(2026, 1, 1, tzinfo=dt.UTC)]),
+        pa.array(["1"]).dictionary_encode(),
+    ],
+)
+def test_dates_and_categories_are_no_numbers(cells):
+    table = pa.table({"begun": cells})
+    with pytest.raises(errors.DataError, match=r"an aggregate must be about a column of numbers.* Nothing was charged"):
+        hetdp.release_table(table, {"t": hetdp.total("begun", lower=0, upper=9)}, epsilon=1.0)
+
+
+@pytest.mark.parametrize("cells", [["x", "y"], ["x", 3], [1, 2]])
+def test_whether_objects_of_pandas_are_refused_does_not_depend_on_cells(cells):
+    table = pd.DataFrame({"hours": pd.Series(cells, dtype="object")})
+    answer = hetdp.release_table(table, {"hours": HOURS, "n": hetdp.count()}, epsilon=1.0)
+    (remark,) = answer.remarks
+    assert "the middle of the range, in a total as 0: hours as 49.5." in remark
+    assert 'where="hours is not null"' in remark
+    assert not hetdp.release_table(table, {"hours": HOURS}, epsilon=1.0, where="hours is not null").remarks
+    assert not hetdp.release_table(table, {"n": hetdp.count()}, epsilon=1.0).remarks
+
+
 @pytest.mark.parametrize("cell", [None, math.nan, -0.5, 1.5, math.inf])
 def test_a_bad_dial_is_refused_before_anything_is_charged_and_not_quoted(cell):
     table = pa.table({"hours": [1.0, 2.0], "privacy": [0.5, cell]})
-    with pytest.raises(errors.DataError, match="Nothing was charged") as caught:
+    told = "an empty one is no dial, either. Give every row a dial.* Nothing was charged"
+    with pytest.raises(errors.DataError, match=told) as caught:
         hetdp.release_table(table, {"hours": HOURS}, weights="privacy", epsilon=1.0)
     assert "1.5" not in str(caught.value)
 
@@ -249,6 +296,20 @@ def test_the_epsilon_of_an_accuracy_gives_it(weights):
         hetdp.plan_table(asked, within=1.0)
     with pytest.raises(errors.InvalidInput, match="epsilon or within must be given"):
         hetdp.plan_table(asked)
+    if weights is not None:
+        with pytest.raises(errors.InvalidInput, match="What helps: more people in a group"):
+            hetdp.plan_table({"hours": HOURS}, within=0.01, people=2000, weights=weights)
+
+
+def test_an_accuracy_out_of_reach_is_told_of_the_aggregates_that_it_is_out_of_reach_for():
+    asked = {"age": hetdp.mean("age", lower=18, upper=70), "pay": hetdp.mean("pay", lower=0, upper=9000)}
+    own = {"people": 60, "weights": "privacy"}
+    told = r'at least 1,050 for pay: .* Got 8 instead\. .* within={"age": 8, "pay": \.\.\.}'
+    with pytest.raises(errors.InvalidInput, match=told):
+        hetdp.plan_table(asked, within=8, **own)
+    assert hetdp.plan_table(asked, within={"age": 8, "pay": 1050}, **own).epsilon > 0
+    with pytest.raises(errors.InvalidInput, match="at least 1,050 for pay"):
+        hetdp.plan_table(asked, within={"age": 8, "pay": 1030}, **own)
 
 
 def test_a_simulated_table_is_not_published():
@@ -473,3 +534,25 @@ def test_a_mistyped_address_is_not_shown(address):
     with pytest.raises(errors.InvalidInput) as caught:
         hetdp.release_table(address, {"n": hetdp.count()}, epsilon=1.0, table_name="visits")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.network
+def test_a_role_that_may_only_read_is_told_what_a_ledger_needs_before_anything_is_charged(filled_postgres):
+    import psycopg
+
+    address, name = filled_postgres(pa.table({"person": [1, 2, 3], "hours": [30.0, 40.0, 50.0]}))
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS reader")
+        connection.execute("CREATE ROLE reader LOGIN")
+        connection.execute(f'GRANT SELECT ON "{name}" TO reader')
+        connection.execute("ALTER ROLE reader SET default_transaction_read_only = on")
+    asked = {"hours": HOURS}
+    reader = address.replace("hetdp:no-secret@", "reader@")
+    ledger = hetdp.Ledger.of_people(limit=3.0)
+    with pytest.raises(errors.DataError, match="must let you make temporary tables"):
+        hetdp.release_table(reader, asked, unit="person", epsilon=1.0, ledger=ledger, table_name=name)
+    assert ledger.total == 0
+    assert len(hetdp.release_table(reader, asked, unit="person", epsilon=1.0, table_name=name).rows) == 1
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("DROP OWNED BY reader")
+        connection.execute("DROP ROLE reader")

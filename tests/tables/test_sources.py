@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from hetdp.core.errors import DataError, HetdpError, InvalidInput
+from hetdp.core.errors import DataError, HetdpError, InvalidInput, MissingExtra
 from hetdp.tables.sources import HALF, open_source, scrubbed
 
 SECRET = "Rumpelstilzchen"  # noqa: S105  (the cell that nobody may see)
@@ -286,12 +286,12 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
         open_source(tmp_path / "4.xlsx").__enter__()
 
 
-@pytest.mark.parametrize(("module", "extra"), [("duckdb", "duckdb"), ("ibis", "sql")])
+@pytest.mark.parametrize(("module", "extra"), [("duckdb", "duckdb"), ("ibis", "sql"), ("psycopg", "sql")])
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, module, extra):
     parquet.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
     monkeypatch.setitem(sys.modules, module, None)
     given = tmp_path / "a.parquet" if module == "duckdb" else "postgresql://localhost/clinic"
-    with pytest.raises(DataError, match=rf"needs {module}. Got none; `pip install 'hetdp\[{extra}\]'` brings it"):
+    with pytest.raises(MissingExtra, match=rf"needs {module}, which is not.*: pip install 'hetdp\[{extra}\]'"):
         open_source(given, name="visits").__enter__()
 
 

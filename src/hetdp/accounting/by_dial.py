@@ -74,6 +74,18 @@ class ByDial:
             "promise": self.guarantee.facts(),
         }
 
+    def plot(self, *, column: str = "") -> Any:  # noqa: ANN401  (altair is optional)
+        """Return a chart of altair: the answer and its interval for each level of dials; see `Release.plot`.
+
+        Parameters
+        ----------
+        column
+            What the values are, for the title.
+        """
+        from hetdp.accounting.pictures import plot_by_dial
+
+        return plot_by_dial(self, column)
+
     def label(self, **options: Unpack[LabelOptions]) -> Label:
         """Return a card that says what publishing all of it means to people; see `Guarantee.label`."""
         first = self.answers[0]

@@ -37,6 +37,19 @@ _OF_FLOATS = Fraction(1, 10**12)
 class Recipients:
     """How a promise adds up where each recipient gets a list of its own.
 
+    Attributes
+    ----------
+    each
+        Level of what one recipient gets; with `together`, of each thing that happened (a comparison of two peers).
+    shared
+        Level of what all recipients see alike: noisy sizes, the popularity of items, sketches.
+    most
+        How many lists there are that an item has a part in.
+    together
+        Whether every recipient may learn what all of them do, so that it does not matter how many collude.
+    others
+        Lists that were given out besides: the level of each, and how many there are, by that number.
+
     Examples
     --------
     >>> lists = Recipients(each=Fraction(1), shared=Fraction(0), most=119)
@@ -45,19 +58,14 @@ class Recipients:
     [3, 4, 121]
     """
 
-    #: Level of what one recipient gets; with `together`, of each thing that happened (a comparison of two peers).
     each: Fraction
-    #: Level of what all recipients see alike: noisy sizes, the popularity of items, sketches.
     shared: Fraction
-    #: How many lists there are that an item has a part in.
     most: int
-    #: Whether every recipient may learn what all of them do, so that it does not matter how many collude.
     together: bool = False
-    #: Lists that were given out besides: the level of each, and how many there are, by that number.
     others: tuple[tuple[Fraction, int], ...] = ()
 
     def against(self, colluders: int) -> Fraction:
-        """Return the level against so many recipients who share what they have."""
+        """Return the level against so many `colluders`: recipients who share what they have."""
         besides = sum((each * min(colluders, most) for each, most in self.others), Fraction(0))
         return self.shared + self.each * (self.most if self.together else min(colluders, self.most)) + besides
 
@@ -72,7 +80,7 @@ class Recipients:
         return max(self.most, *(most for _, most in self.others), 1)
 
     def more(self, each: Fraction, most: int) -> "Recipients":
-        """Return the same with more lists, one for each of so many recipients, who may all have others before."""
+        """Return the same with more lists of level `each`, for `most` recipients, who may all have others before."""
         if most == self.most and not self.together:
             return replace(self, each=self.each + each)
         levels = {number: level for level, number in self.others}
@@ -164,6 +172,17 @@ class Guarantee:
         cls, recipients: Recipients, *, adjacent: str, adversary: str, factor: str = "v_i", remarks: Sequence[str] = ()
     ) -> "Guarantee":
         """Return the promise, in epsilon, of lists that each go to a recipient of their own.
+
+        Parameters
+        ----------
+        recipients
+            How losses add up over recipients.
+        adjacent, adversary
+            What two adjacent data sets differ in, and against whom it holds, in words.
+        factor
+            What a level is multiplied by, in words.
+        remarks
+            Sentences that belong to the promise.
 
         Examples
         --------
@@ -285,10 +304,20 @@ class Guarantee:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        from hetdp.accounting.cards import guarantee_card
+
+        return guarantee_card(self).html()
+
     def against(self, colluders: int) -> float:
         """Return the amount against so many recipients who share what they have.
 
         Losses against different recipients add up; what all see alike counts once.
+
+        Parameters
+        ----------
+        colluders
+            How many recipients.
 
         Examples
         --------
@@ -442,7 +471,7 @@ class Guarantee:
         return replace(self, recipients=recipients, amount=_shown_up(recipients.against(1)))
 
     def level(self, colluders: int = 1) -> Fraction:
-        """Return what `against` shows, exactly: what a ledger counts."""
+        """Return what `against` shows for so many `colluders`, exactly: what a ledger counts."""
         if self.recipients is None:
             return _read_as_shown(self.amount)
         return self.recipients.against(whole("colluders", colluders, minimum=1))

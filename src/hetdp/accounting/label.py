@@ -150,6 +150,8 @@ class Label:
         How it was made, in words.
     date
         Of the release, if given.
+    version
+        Of hetdp.
 
     Privacy
     -------
@@ -209,7 +211,7 @@ class Label:
 
     @classmethod
     def of_ledger(cls, account: "Ledger", /, **options: Unpack[LabelOptions]) -> Self:
-        """Return the card of everything charged to a ledger; before the first charge, of all that its limit allows."""
+        """Return the card of everything charged to an account; before the first charge, of what its limit allows."""
         from hetdp.accounting.guarantee import Guarantee  # which knows labels
 
         spending = Spending.of(account)
@@ -378,7 +380,7 @@ class Label:
         return as_svg(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the card in the form of a registry of deployments; see docs/label.md for its keys.
+        """Return the card in the form of a registry of deployments; see docs/guide/label.md for its keys.
 
         Examples
         --------
@@ -411,8 +413,9 @@ _QUESTIONS: Mapping[tuple[str, str], str] = {
 def posterior(before: float, epsilon: float, delta: float = 0.0) -> Decimal:
     """Return how many of 100 a reader may be sure of who expected `before` of 100, rounded up to hundredths.
 
-    p e^epsilon / (1 + p (e^epsilon - 1)) by the theorem of Bayes, and delta on top: a promise with a delta is kept by a
-    mechanism that tells everything with a chance of delta, and else keeps the promise without one (docs/label.md).
+    p e^epsilon / (1 + p (e^epsilon - 1)) by the theorem of Bayes, and delta on top: a promise with a delta is kept by
+    a mechanism that tells everything with a chance of delta, and else keeps the promise without one
+    (docs/guide/label.md).
 
     Examples
     --------

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.label import SCHEMA, SCHEMA_VERSION, Label, Odds, Spending, posterior
 from hetdp.core.checks import float_up
+from hetdp.core.words import printable, several
 
 if TYPE_CHECKING:
     from hetdp.accounting.guarantee import Guarantee
@@ -19,7 +20,6 @@ __all__ = ["as_html", "as_record", "as_svg", "as_text"]
 
 _COLUMNS = 80
 _SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)
-_SEVERAL = {"item": "items", "row": "rows", "person": "people"}
 #: Foreground, quieter text, lines, background; people before, those on top, the rest.
 _LIGHT = {
     "ink": "#1a1c1e",
@@ -67,7 +67,7 @@ def _row_name(label: Label, odds: Odds) -> str:
     return (
         f"{odds.before}"
         if odds.items == 1
-        else f"{odds.before}, {odds.items:,} {_SEVERAL[label.guarantee.protected]} at once"
+        else f"{odds.before}, {odds.items:,} {several(label.guarantee.protected)} at once"
     )
 
 
@@ -178,7 +178,7 @@ def _level(label: Label) -> str:
 
 def as_text(label: Label) -> str:
     """Return a label as text of at most 80 columns."""
-    lines = [*_filled(f"Privacy label: {_printable(label.title)}"), ""]
+    lines = [*_filled(f"Privacy label: {printable(label.title)}"), ""]
     lines[-1] = "=" * max(map(len, lines))
     lines += ["", *_filled(label.headline)]
     if not label.guarantee.simulated:
@@ -195,7 +195,7 @@ def as_text(label: Label) -> str:
             lines += _filled(sentence, 2)
     lines += ["", "Small print"]
     for name, fact in _small_print(label):
-        lines += _filled(f"{name}: {_printable(fact)}", 2, hanging=4)
+        lines += _filled(f"{name}: {printable(fact)}", 2, hanging=4)
     return "\n".join(lines) + "\n"
 
 
@@ -218,17 +218,12 @@ def _filled(text: str, indent: int = 0, hanging: int | None = None) -> list[str]
     ) or [""]
 
 
-def _printable(text: str) -> str:
-    """Return text without what moves the cursor of a terminal."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-
-
 # -- HTML -------------------------------------------------------------------------------------------------------------
 
 
 def as_html(label: Label, *, page: bool) -> str:
     """Return a label as a page of its own, or as a part of one."""
-    title = escape(_printable(label.title))
+    title = escape(printable(label.title))
     parts = [
         f'<article class="hetdp-label" lang="en" aria-label="Privacy label: {title}">',
         f"<style>{_style()}</style>",
@@ -246,8 +241,8 @@ def as_html(label: Label, *, page: bool) -> str:
         ]
     for heading, sentences in _sections(label):
         parts.append(f"<h2>{escape(heading)}</h2>")
-        parts += [f"<p>{escape(_printable(sentence))}</p>" for sentence in sentences]
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(_printable(fact))}</dd>" for name, fact in _small_print(label))
+        parts += [f"<p>{escape(printable(sentence))}</p>" for sentence in sentences]
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(printable(fact))}</dd>" for name, fact in _small_print(label))
     parts += [f"<h2>Small print</h2><dl>{rows}</dl>", "</article>"]
     body = "\n".join(parts)
     if not page:
@@ -280,7 +275,8 @@ def _style() -> str:
         " .quiet": "color:var(--quiet);font-size:.875rem",
         " figure": "display:flex;flex-wrap:wrap;gap:.5rem 1.25rem;align-items:center;margin:1rem 0",
         " figure svg": "flex:none",
-        " figcaption": "flex:1 1 14rem",
+        # Pages of notebooks have a style of their own for captions.
+        " figcaption": "flex:1 1 14rem;margin:0;color:inherit;font:inherit;text-align:left",
         " .key": "display:inline-block;width:.8em;height:.8em;margin-right:.4em;border-radius:50%;"
         "border:1px solid transparent",
         " .before": "background:var(--before);fill:var(--before)",
@@ -359,7 +355,7 @@ class _Canvas:
             self.y += size * 1.4
             kind = f' class="{style}"' if style else ""
             self.parts.append(
-                f'<text x="{left:g}" y="{self.y:g}" font-size="{size}"{kind}>{escape(_printable(line))}</text>'
+                f'<text x="{left:g}" y="{self.y:g}" font-size="{size}"{kind}>{escape(printable(line))}</text>'
             )
 
     def rule(self) -> None:
@@ -400,7 +396,7 @@ def as_svg(label: Label) -> str:
         ".strong{font-weight:600}line{stroke:var(--line)}.before{fill:var(--before)}.more{fill:var(--more)}"
         ".rest{fill:none;stroke:var(--quiet)}.paper{fill:var(--paper);stroke:var(--line)}.end{text-anchor:end}"
     )
-    title = escape(f"Privacy label: {_printable(label.title)}")
+    title = escape(f"Privacy label: {printable(label.title)}")
     paper = f'<rect class="paper" x=".5" y=".5" width="{canvas.width - 1}" height="{height - 1}" rx="8"/>'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{canvas.width}" height="{height}" '

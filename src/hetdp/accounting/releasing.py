@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from typing import Any, Unpack
 
 import numpy as np
@@ -60,6 +59,12 @@ class Release:
         True if made with a seed; then nothing publishes it.
     losses
         What each item paid; calculated when it is read. The owner's: not shown, not in `public()`.
+    query, noise
+        What was asked, and what kind of randomness was added, in words.
+    paid
+        The plan that `losses` are calculated from; the owner's, and not shown.
+    version
+        Of hetdp.
 
     Privacy
     -------
@@ -164,15 +169,37 @@ class Release:
         titled: LabelOptions = {"title": f"A released {self.query}", **options}
         return Label.of(self.guarantee, mechanism=f"{self.query}, noise: {self.noise}", **titled)
 
+    def plot(self, *, column: str = "") -> Any:  # noqa: ANN401  (altair is optional)
+        """Return a chart of altair: the answer with its interval; bars for a histogram.
+
+        Needs the extra `plot`. Notebooks show it as an image; `hetdp.pictures.save` writes it to a file.
+
+        Parameters
+        ----------
+        column
+            What the values are, for the title and the axis.
+
+        Privacy
+        -------
+        It shows what `public()` does, and says so if the answer is simulated and must not be published.
+
+        Examples
+        --------
+        >>> from hetdp.mechanisms import queries, stretching
+        >>> from hetdp.profiles import Box
+        >>> ages = stretching.stretch(queries.mean(Box.uniform(0, 100, size=1000)), [0.5, 1.0] * 500)
+        >>> chart = release(ages, [30.0] * 1000, epsilon=1.0).plot(column="age")
+        >>> chart.title["text"]
+        'A released mean of age'
+        """
+        from hetdp.accounting.pictures import plot_release
+
+        return plot_release(self, column)
+
     def _repr_html_(self) -> str:
-        shown = {**self._shown(), "promise": None, **({"simulated": "yes: do not publish"} if self.simulated else {})}
-        left = "text-align:left"
-        rows = "".join(
-            f"<tr><th style='{left}'>{escape(name)}</th><td style='{left}'>{escape(str(value))}</td></tr>"
-            for name, value in shown.items()
-            if value is not None
-        )
-        return f"<table>{rows}</table>"
+        from hetdp.accounting.cards import release_card
+
+        return release_card(self).html()
 
 
 def release(
@@ -367,7 +394,7 @@ def release_distortion_bound(
     ledger: Chargeable | None = None,
     random_state: RandomState = None,
 ) -> Release:
-    """Release an upper bound on the distortion |f(d) - R(d)| that stretching can have caused.
+    """Release an upper bound on the distortion `|f(d) - R(d)|` that stretching can have caused.
 
     The bound is the worst case over all values, so it depends on the weights only, plus noise and a public margin that
     makes it hold with the given confidence. Rounding to the grid is part of the distortion, and so are items that a

@@ -1,15 +1,21 @@
 """Audits: attempts to break every promise. They can refute a promise; nothing here can prove one."""
 
-from hetdp.auditing.adjacency import worst_pair
-from hetdp.auditing.bounds import plan_samples
-from hetdp.auditing.floating_point import floating_point_audit
-from hetdp.auditing.registry import BatteryReport, all_mutants, battery, catch_all, run_battery, run_cases
-from hetdp.auditing.replay import replay_audit
-from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow, Finding
-from hetdp.auditing.samplers import sampler_audit
-from hetdp.auditing.scales import Reached, scale_audit
-from hetdp.auditing.statistical import AuditPlan, audit, plan_audit
-from hetdp.auditing.timing import timing_audit
+from typing import TYPE_CHECKING
+
+from hetdp.core.lazy import attach
+
+if TYPE_CHECKING:
+    from hetdp.auditing.adjacency import worst_pair
+    from hetdp.auditing.bounds import SampleSize, plan_samples
+    from hetdp.auditing.floating_point import floating_point_audit
+    from hetdp.auditing.mutants.base import Mutant
+    from hetdp.auditing.registry import BatteryReport, Case, all_mutants, battery, catch_all, run_battery, run_cases
+    from hetdp.auditing.replay import replay_audit
+    from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow, Finding
+    from hetdp.auditing.samplers import sampler_audit
+    from hetdp.auditing.scales import Reached, scale_audit
+    from hetdp.auditing.statistical import AuditPlan, PlannedPair, audit, plan_audit
+    from hetdp.auditing.timing import timing_audit
 
 __all__ = [
     "AuditInterrupted",
@@ -17,8 +23,12 @@ __all__ = [
     "AuditReport",
     "AuditRow",
     "BatteryReport",
+    "Case",
     "Finding",
+    "Mutant",
+    "PlannedPair",
     "Reached",
+    "SampleSize",
     "all_mutants",
     "audit",
     "battery",
@@ -34,3 +44,20 @@ __all__ = [
     "timing_audit",
     "worst_pair",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "adjacency": ("worst_pair",),
+        "bounds": ("SampleSize", "plan_samples"),
+        "floating_point": ("floating_point_audit",),
+        "mutants.base": ("Mutant",),
+        "registry": ("BatteryReport", "Case", "all_mutants", "battery", "catch_all", "run_battery", "run_cases"),
+        "replay": ("replay_audit",),
+        "report": ("AuditInterrupted", "AuditReport", "AuditRow", "Finding"),
+        "samplers": ("sampler_audit",),
+        "scales": ("Reached", "scale_audit"),
+        "statistical": ("AuditPlan", "PlannedPair", "audit", "plan_audit"),
+        "timing": ("timing_audit",),
+    },
+)

@@ -28,11 +28,18 @@ SAMPLES_AT_ZERO = 100_000
 
 @dataclass(frozen=True)
 class SampleSize:
-    """How many runs per side, and the smallest true loss that they find with the power asked for."""
+    """How many runs per side, and the smallest true loss that they find with the power asked for.
+
+    Attributes
+    ----------
+    samples, detectable
+        The runs, and that loss.
+    capped
+        Whether fewer runs were planned than the factor asked for takes.
+    """
 
     samples: int
     detectable: float
-    #: Whether fewer runs were planned than the factor asked for takes.
     capped: bool
 
 

@@ -11,7 +11,6 @@ the whole battery does so less than once in a million runs. Replays are exact.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +22,7 @@ from hetdp.auditing.scales import FrontDoor, scale_audit
 from hetdp.auditing.statistical import audit
 from hetdp.auditing.subjects import Claims, fresh_seed
 from hetdp.core.checks import one_of
+from hetdp.core.extras import require
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.noise import discrete_laplace
 
@@ -58,7 +58,17 @@ _REFERENCE_PILOT_S = 0.003
 
 @dataclass(frozen=True)
 class Case:
-    """One audit, by name, of one subject; `run` takes a seed."""
+    """One audit of one subject, to be run in a battery.
+
+    Attributes
+    ----------
+    name
+        What is audited.
+    audit
+        Which audit it is.
+    run
+        From a seed to what the audit found.
+    """
 
     name: str
     audit: str
@@ -109,11 +119,17 @@ def scale_case(name: str, front_door: FrontDoor) -> Case:
 
 
 def _providers() -> Iterator[ModuleType]:
-    return map(import_module, PROVIDERS)
+    # All of them or none: a battery without the node's would not be one of everything.
+    return (require(name, extra="node", purpose="An audit of everything") for name in PROVIDERS)
 
 
 def battery(size: str = "full") -> list[Case]:
     """Return the cases of the full or the quick battery: all that the package ships.
+
+    Parameters
+    ----------
+    size
+        "full" or "quick".
 
     Examples
     --------
@@ -138,6 +154,13 @@ def all_mutants() -> tuple[Mutant, ...]:
 def run_cases(cases: Sequence[Case], *, random_state: RandomState = None) -> Iterator[Finding]:
     """Run cases one after the other; what has been yielded is known even if the rest is interrupted.
 
+    Parameters
+    ----------
+    cases
+        What `battery` returns, or some of it.
+    random_state
+        A seed, or None for a fresh one.
+
     Examples
     --------
     >>> [finding.verdict for finding in run_cases(battery("quick")[:2], random_state=1)]
@@ -155,6 +178,15 @@ def catch_all(
     progress: Callable[[Mutant, Finding], None] | None = None,
 ) -> dict[str, str | None]:
     """Return which audit caught each mutant; None for one that got away: then the audits cannot be relied on.
+
+    Parameters
+    ----------
+    chosen
+        Some of `all_mutants()`; default: all.
+    random_state
+        A seed, or None for a fresh one.
+    progress
+        Called with each mutant, and with what its audit found.
 
     Examples
     --------

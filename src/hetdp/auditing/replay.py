@@ -200,9 +200,9 @@ def _read(raw: object) -> tuple[Outputs | None, str | None]:
 def _side_fault(one: _SeenRun, two: _SeenRun, *, same_draws: bool) -> str | None:
     """Return what tells the two apart without a look at the numbers, in words."""
     if one.raised != two.raised:
-        return f"one profile {one.raised or two.raised}, its neighbour does not"
+        return f"one profile {one.raised or two.raised}, the adjacent one does not"
     if one.warned != two.warned:
-        return "one profile warns, its neighbour does not"
+        return "one profile warns, the adjacent one does not"
     if same_draws and one.drawn != two.drawn:
         return "the number of random words depends on the value"
     if one.output is None or two.output is None:

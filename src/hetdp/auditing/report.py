@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from html import escape
 from typing import Any
 
 __all__ = ["NOTHING", "REPORTED", "VIOLATED", "AuditInterrupted", "AuditReport", "AuditRow", "Finding"]
@@ -146,12 +145,29 @@ class AuditReport:
             lines.append(f"Interrupted after {len(self.rows)} of {self.planned_rows} pairs.")
         return "\n".join(lines)
 
+    def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
+        """Return a chart of altair: for each item the certified loss beside the claim. The owner's, as the report is.
+
+        Needs the extra `plot`. Notebooks show it as an image; `hetdp.pictures.save` writes it to a file.
+        """
+        from hetdp.auditing.pictures import plot_audit
+
+        return plot_audit(self)
+
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        from hetdp.auditing.pictures import audit_card
+
+        return audit_card(self).html()
 
 
 class AuditInterrupted(KeyboardInterrupt):
-    """Ctrl-C during an audit; `report` holds the rows that were complete by then."""
+    """Ctrl-C during an audit.
+
+    Attributes
+    ----------
+    report
+        The rows that were complete by then.
+    """
 
     def __init__(self, report: AuditReport) -> None:
         super().__init__("audit interrupted")

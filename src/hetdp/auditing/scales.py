@@ -53,7 +53,13 @@ class Reached:
     symmetric: bool = True
 
     def interval(self, false_alarm: float) -> tuple[float, float, float]:
-        """Return how wide it is, 1 as implied, and the ends of where that lies but for a false alarm."""
+        """Return how wide it is, 1 as implied, and the ends of where that lies but for a false alarm.
+
+        Parameters
+        ----------
+        false_alarm
+            The chance of one.
+        """
         from scipy import stats
 
         size, tail = self.values.size, false_alarm / 2
@@ -76,7 +82,13 @@ class Reached:
         return found, low * (1 - self.slack), high * (1 + self.slack)
 
     def sided(self, false_alarm: float) -> bool:
-        """Return whether it lies on both sides of the exact answer as often as symmetric noise does, if it is that."""
+        """Return whether it lies on both sides of the exact answer as often as symmetric noise does, if it is that.
+
+        Parameters
+        ----------
+        false_alarm
+            The chance that it says no although the noise is symmetric.
+        """
         from scipy import stats
 
         if not self.symmetric or self.law in ("coins", "exponential"):

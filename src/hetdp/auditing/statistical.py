@@ -33,13 +33,24 @@ _TWO_MINUTES_S = 120
 
 @dataclass(frozen=True)
 class PlannedPair:
-    """Two adjacent profiles, the claim about the item in which they differ, and how many runs will test it."""
+    """Two adjacent profiles, the claim about the item in which they differ, and how many runs will test it.
+
+    Attributes
+    ----------
+    item, pair
+        The item, and the profiles.
+    claimed
+        The loss that is claimed for it.
+    size
+        How many runs there will be.
+    delta
+        What the claim leaves out: the loss is that of chances less delta.
+    """
 
     item: Hashable
     pair: Pair
     claimed: float
     size: SampleSize
-    #: What the claim leaves out: the loss is that of chances less delta.
     delta: float = 0.0
 
     @property
@@ -62,6 +73,8 @@ class AuditPlan:
         Chance that all bounds hold together.
     run_s
         Seconds per run, from a pilot.
+    features
+        What is read off the outputs; None to learn it from them.
     """
 
     subject: Subject
@@ -251,6 +264,11 @@ def plan_audit(
     features: Sequence[Feature] | None = None,
 ) -> AuditPlan:
     """Return what `audit` with the same arguments would do and how long it would take, from a few runs.
+
+    Parameters
+    ----------
+    mechanism, adjacent, claimed, delta, samples, confidence, epsilon, items, features
+        As for `audit`.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.output import Voice, check_writable, output_options, print_json, print_rows
+from hetdp.cli.plotting import check_plot, plot_option, write_plot
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 
@@ -37,6 +38,7 @@ VIOLATION, INTERRUPTED = 1, 130
 @click.option("--confidence", type=float, default=0.999, show_default=True, help="Of the audit of FUNCTION.")
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the audit reproducible.  [default: a fresh one]")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the report to a JSON file.")
+@plot_option("what is certified beside what was claimed of FUNCTION, item by item,")
 @output_options
 def audit(
     target: str | None,
@@ -46,6 +48,7 @@ def audit(
     mutants_only: bool,
     list_only: bool,
     output: Path | None,
+    plot: Path | None,
     seed: int | None,
     voice: Voice,
     **options: Any,  # noqa: ANN401
@@ -58,11 +61,15 @@ def audit(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     if output is not None:
         check_writable(output)
+    if plot is not None:
+        check_plot(plot, output=output)
     chosen = everything or quick or mutants_only or list_only
     if (target is None) == (not chosen):
         raise click.UsageError("Give either FILE.py:FUNCTION or one of --all, --quick, --mutants and --list.")
     if target is not None:
-        return _audit_function(target, seed, output, voice, **options)
+        return _audit_function(target, seed, output, plot, voice, **options)
+    if plot is not None:
+        raise click.UsageError("--plot must be given with FILE.py:FUNCTION, for the report of one audit.")
     return _audit_package(seed, output, voice, quick=quick, mutants_only=mutants_only, list_only=list_only)
 
 
@@ -81,6 +88,7 @@ def _audit_function(
     target: str,
     seed: int | None,
     output: Path | None,
+    plot: Path | None,
     voice: Voice,
     *,
     claimed: str | None,
@@ -105,6 +113,8 @@ def _audit_function(
     except AuditInterrupted as interrupted:
         report, code = interrupted.report, INTERRUPTED
     _hand_over(report.to_dict(), lambda: _show_report(report), output, voice)
+    if plot is not None and report.rows:
+        write_plot(plot, report.plot, voice)
     return code or (VIOLATION if report.verdict == "violated" else 0)
 
 

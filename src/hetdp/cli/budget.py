@@ -17,9 +17,8 @@ from hetdp.cli.output import (
     print_private,
     print_rows,
     rounded,
-    several,
 )
-from hetdp.core.words import counted
+from hetdp.core.words import counted, several
 
 if TYPE_CHECKING:
     from hetdp.accounting import Ledger

@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from hetdp.cli.output import Voice, check_writable, output_options, print_json, print_rows, westin_option
+from hetdp.cli.plotting import check_plot, plot_option, write_plot
 from hetdp.core.errors import HetdpError
 from hetdp.core.files import write_whole
-from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES
+from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES, Comparison
 from hetdp.mechanisms.comparison import compare as simulate
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import PrivacyWeights, WeightPrior
@@ -40,7 +41,10 @@ _IN_WORDS = f"A contender is a function in a file such as mine.py that makes a m
     "Repeatable.",
 )
 @click.option("--runs", type=click.IntRange(min=2), default=1000, show_default=True, help="Simulated crowds.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the chart to an SVG file.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="The same as an SVG image, which needs nothing installed."
+)
+@plot_option("the errors")
 @output_options
 def compare(
     *,
@@ -53,6 +57,7 @@ def compare(
     contenders: tuple[str, ...],
     runs: int,
     output: Path | None,
+    plot: Path | None,
     voice: Voice,
 ) -> None:
     """Simulate every mechanism that can answer a question and recommend the best.
@@ -79,6 +84,8 @@ def compare(
     own = dict(_contender(text) for text in contenders)
     if output is not None:
         check_writable(output)
+    if plot is not None:
+        check_plot(plot, output=output)
     if voice.dry_run:
         voice.note(f"--dry-run: would simulate {runs} crowds of {items} items; a comparison never spends anything.")
         return
@@ -89,9 +96,16 @@ def compare(
     if output is not None:
         write_whole(output, result.svg())
         voice.note(f"Wrote {output}.")
+    if plot is not None:
+        write_plot(plot, result.plot, voice)
     if voice.as_json:
         print_json(result.to_dict())
         return
+    _show(result, runs)
+
+
+def _show(result: Comparison, runs: int) -> None:
+    """Print errors and bars, what is recommended, and how to release with it."""
     limit = _LONGEST * result.contenders[0].rmse
     end = min(limit, result.contenders[-1].rmse) or 1.0
     width = max(4, min(16, _ROOM - max(len(found.name) for found in result.contenders)))

@@ -38,11 +38,10 @@ def demo(*, mean: bool, save: Path | None, output: Path, voice: Voice) -> None:
     if mean or save is not None:
         _show_mean(save, voice)
         return
-    try:
-        from hetdp.experiments.demo import demo_report
-        from hetdp.experiments.report import rendering as _  # noqa: F401  (so that a missing extra is found at once)
-    except ImportError:
-        raise click.UsageError("this command needs the extra: pip install 'hetdp[report]'") from None
+    from hetdp.experiments.demo import demo_report
+    from hetdp.experiments.reproduction import require_packages
+
+    require_packages()
     check_writable(output)
     voice.note("Three engines and a model on generated people (the first run compiles them, once) ...")
     with voice.progress("Demonstration") as advance:
@@ -113,7 +112,11 @@ def _show_mean(save: Path | None, voice: Voice) -> None:
     print_private({"true mean": shown.truth})
     left = [(name, str(loss.size), f"{loss.max():.3f}", f"{LIMIT - loss.max():.3f}") for name, loss in paid.items()]
     print_rows("Ledger after one release at epsilon = 1", ("dial", "people", "paid", f"left of {LIMIT:g}"), left)
-    voice.note("Next: hetdp release --help, or the thirty-second example in README.md.")
+    voice.note(
+        "Nobody pays more than epsilon times the dial. This release costs less than that: it lets strict people count "
+        "for more, and widens the noise for it."
+    )
+    voice.note("Next: hetdp release --help, or the tutorials of the documentation.")
 
 
 def _number(value: float | None, form: str) -> str:

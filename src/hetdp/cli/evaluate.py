@@ -31,7 +31,8 @@ from hetdp.cli.output import (
     threads_option,
     with_private,
 )
-from hetdp.cli.source import Source, data_options
+from hetdp.cli.plotting import check_plot, plot_option, write_plot
+from hetdp.cli.source import COLUMN_OPTIONS, Source, data_options
 from hetdp.core.checks import fraction
 from hetdp.core.files import write_whole
 from hetdp.core.words import rough_duration
@@ -51,10 +52,7 @@ _SECTIONS = {
     "What is compared": ("epsilon", "what", "items", "engine", "runs", "share", "seed"),
     "Neighbours": ("neighbors", "score", "sizes", "cycles", "combine"),
     "Weights": ("westin", "slices", "per"),
-    "Data": (
-        *("user_column", "item_column", "weight_column", "no_weights", "default_weight", "min_rating"),
-        *("catalogue", "no_memory_check"),
-    ),
+    "Data": (*COLUMN_OPTIONS, "catalogue"),
 }
 
 
@@ -98,6 +96,7 @@ _SECTIONS = {
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same table.")
 @threads_option
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write the tables to a .csv or .json file.")
+@plot_option("quality against total loss")
 @output_options
 @ending_on_signals()
 def evaluate(
@@ -115,6 +114,7 @@ def evaluate(
     slices: tuple[str, ...],
     per: Literal["item", "user"] | None,
     output: Path | None,
+    plot: Path | None,
     voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
@@ -154,6 +154,8 @@ def evaluate(
     if output is not None:
         check_writable(output, keep=(data, source.catalogue))
         check_ending(output, _ENDINGS)
+    if plot is not None:
+        check_plot(plot, keep=(data, source.catalogue), output=output)
     drawn = ", ".join(map(str, policies))
     read = source.read(drawn=f"weights drawn: {drawn} per {plan.per}" if policies else None)
     profiles = read.profiles
@@ -166,9 +168,9 @@ def evaluate(
         )
     unknowing = () if engine else (one for name, one in ENGINES.items() if name not in plan.engines)
     left_out = "".join(f" {one.limits}: left out." for one in unknowing)
-    seconds = rough_duration(plan.seconds(profiles))
     voice.note(f"{plan.searches} searches.{left_out} The tables are exact, and as private as {data.name}.")
-    voice.private(f"about {seconds} (rough).")
+    voice.compiling(*plan.engines, *(["model"] if "items" in plan.what else []))
+    voice.private(f"about {rough_duration(plan.seconds(profiles))} (rough).")
     facts: dict[str, Any] = {
         "k": plan.neighbors,
         "n": plan.items,
@@ -198,6 +200,9 @@ def evaluate(
         as_text = json.dumps(shown, indent=2) + "\n" if output.name.lower().endswith(".json") else _as_csv(tables)
         write_whole(output, as_text)
         voice.note(f"Wrote {output}. It is as private as {data.name}.")
+    if plot is not None:
+        write_plot(plot, found.plot, voice)
+        voice.note(f"It is as private as {data.name}.")
     if voice.as_json:
         print_json(shown)
         return

@@ -48,10 +48,15 @@ def ending_on_signals() -> Iterator[None]:
 
 
 def _stop(number: int, _: object) -> None:
+    threading.excepthook = _say_nothing  # threads of libraries lose their workers now, and would say so in tracebacks
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     sys.stderr.write("Terminated. No file was half written; the same command goes on from what is kept.\n")
     raise SystemExit(TERMINATED)
+
+
+def _say_nothing(_: threading.ExceptHookArgs) -> None:
+    """Let a thread end without a word."""
 
 
 def _watch(inside: socket.socket) -> None:

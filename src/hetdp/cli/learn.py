@@ -27,10 +27,18 @@ from hetdp.cli.output import (
 )
 from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, ledger_options
 from hetdp.cli.profile_ledger import in_words as ledger_in_words
-from hetdp.cli.source import DEFAULT_DELTA, Source, catalogue_option, check_names, column_options, names_option
+from hetdp.cli.source import (
+    COLUMN_OPTIONS,
+    DEFAULT_DELTA,
+    Source,
+    catalogue_option,
+    check_names,
+    column_options,
+    names_option,
+)
 from hetdp.core.checks import fraction
 from hetdp.core.errors import DataError
-from hetdp.core.words import counted
+from hetdp.core.words import agreeing, counted
 
 if TYPE_CHECKING:
     from hetdp.profiles import Profiles
@@ -43,13 +51,10 @@ DEFAULT_HEAD = 4096
 
 #: Options of a command that learns, by heading.
 MODEL_SECTIONS = {
-    "Data": (
-        "user_column", "item_column", "weight_column", "no_weights", "default_weight", "min_rating", "no_memory_check",
-        "catalogue", "names",
-    ),
+    "Data": (*COLUMN_OPTIONS, "catalogue", "names"),
     "Privacy": ("epsilon", "delta", "release", "unit", "user_weights"),
     "Ledger": LEDGER_OPTIONS,
-}  # fmt: skip
+}
 
 #: Parameters that only models have.
 OF_MODELS = ("release", "unit", "user_weights", "n_head")
@@ -237,6 +242,7 @@ class LearnCommand:
             self.voice.note(
                 f"An item is named if about {people} count it in full; --catalogue lists what all may know."
             )
+        self.voice.compiling("model")
         with self.ledger.opened(promised) as ledger:
             if ledger is not None:
                 ledger.preview_profiles(promised)  # refused before anything is read
@@ -315,7 +321,7 @@ class LearnCommand:
             print_json({**facts, "guarantee": guarantee_facts(model.guarantee_)}, private=spent)
             return
         items = counted(model.n_features_in_, "item")
-        named = f", named because enough people have {'it' if model.n_features_in_ == 1 else 'them'}"
+        named = f", named because enough people have {agreeing(model.n_features_in_, 'it', 'them')}"
         hint = " (--catalogue lists others)" if model.n_features_in_ < _FEW_ITEMS else ""
         what = f"{items}{named if self.catalogue == 'private' else ''}{hint if self.catalogue == 'private' else ''}"
         print_facts(
@@ -328,4 +334,6 @@ def in_words(model: "PrivateRecommender") -> str:
     """Return whether a model has seen what people like together."""
     if model.taste_ == 0:
         return "none rises above the noise; everybody is recommended what is popular. More people or epsilon help"
-    return "seen" if model.taste_ > _WELL_SEEN else f"seen a little; {1 - model.taste_:.0%} of a score is popularity"
+    if model.taste_ > _WELL_SEEN:
+        return "seen"
+    return f"seen in part: {model.taste_:.0%} of a score is taste, the rest popularity"

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import click
 
-from hetdp._version import __version__
 from hetdp.cli.audit import audit
 from hetdp.cli.budget import budget
 from hetdp.cli.compare import compare
@@ -28,6 +27,8 @@ from hetdp.cli.output import wrapped
 from hetdp.cli.recommend import recommend
 from hetdp.cli.release import release
 from hetdp.cli.reproduce import reproduce
+from hetdp.cli.version import print_version
+from hetdp.cli.warm_up import warm_up
 from hetdp.core.errors import BudgetExhausted, DataError, HetdpError, LedgerError
 
 __all__ = ["cli", "main"]
@@ -35,10 +36,21 @@ __all__ = ["cli", "main"]
 USAGE, BAD_DATA, EXHAUSTED, LEDGER, UNWRITTEN = 2, 3, 4, 5, 6
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="hetdp")
-def cli() -> None:
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+    no_args_is_help=True,
+)
+@click.option("--version", is_flag=True, help="Show the version and exit.")
+@click.option("--json", "as_json", is_flag=True, help="With --version: also of what it runs on, for a bug report.")
+@click.pass_context
+def cli(context: click.Context, *, version: bool, as_json: bool) -> None:
     """Heterogeneous differential privacy: a privacy dial for every item."""
+    if version:
+        print_version(as_json=as_json)
+        context.exit()
+    if as_json:
+        raise click.UsageError("--json must come with --version, or after the name of a command.")
 
 
 for command in (
@@ -56,6 +68,7 @@ for command in (
     node,
     audit,
     demo,
+    warm_up,
 ):
     cli.add_command(command)
 cli.add_command(completion)
@@ -79,9 +92,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except HetdpError as error:
         click.echo(wrapped(f"Error: {error}"), err=True)
         sys.exit(exit_code(error))
-    except OSError as error:  # a full disk or a closed pipe behind standard output
+    except OSError as error:  # a full disk behind standard output
         click.echo(f"Error: the output could not be written: {error.strerror}.", err=True)
         sys.exit(UNWRITTEN)
+    except SystemExit as error:  # by a signal; or by click, with 1, where nobody reads standard output any more
+        sys.exit(UNWRITTEN if error.code == 1 else error.code)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -334,6 +334,7 @@ class SearchCommand:
     def _announce(self, n_users: int, rough: "Effort", needed: float | dict[str, float]) -> None:
         """Say what it will take, how many common items a neighbour needs, and what else is to be expected."""
         threads = self.threads or available_processors()
+        self.voice.compiling(self.engine)
         self.voice.private(
             f"engine {self.engine}: about {rough_duration(rough.seconds)} and {byte_size(rough.memory_bytes)} of "
             f"memory with {counted(threads, 'thread')} (rough)."

@@ -3,7 +3,6 @@
 import re
 import stat
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 
 from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, tuning_option
 from hetdp.core.errors import DataError
+from hetdp.core.extras import require_all
 from hetdp.core.files import write_whole
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ def network() -> None:
 
 def need_extra() -> None:
     """Say what to install where the extra is missing."""
-    if any(find_spec(name) is None for name in ("msgspec", "zmq")):
-        raise click.UsageError("this command needs the extra: pip install 'hetdp[node]'")
+    require_all(("msgspec", "zmq"), extra="node", purpose="A node")
 
 
 @network.command(short_help="Make a new network.")

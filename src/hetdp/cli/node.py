@@ -15,11 +15,12 @@ from hetdp.cli.network import need_extra
 from hetdp.cli.node_demo import demo
 from hetdp.cli.node_groups import group_facts, groups, tell_groups
 from hetdp.cli.node_moving import backup, folder_option, move, receive, restore
+from hetdp.cli.node_neighbors import neighbors
 from hetdp.cli.node_owner import OWNER_COMMANDS, imported_facts, tell_imported
 from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, print_private, with_private
-from hetdp.core.errors import DataError, HetdpError
+from hetdp.core.errors import DataError, HetdpError, MissingExtra
 from hetdp.core.files import write_whole
-from hetdp.core.words import duration
+from hetdp.core.words import counted, duration
 
 if TYPE_CHECKING:
     from hetdp.node.handle import NodeHandle
@@ -36,7 +37,7 @@ def node() -> None:
     need_extra()
 
 
-for other in (demo, groups, move, receive, backup, restore, *OWNER_COMMANDS):
+for other in (demo, groups, neighbors, move, receive, backup, restore, *OWNER_COMMANDS):
     node.add_command(other)
 
 
@@ -277,14 +278,14 @@ def _why_words(why: str, when: str) -> str:
     )
 
 
-def _source_words(counted: int, learned_from: int, taste: float) -> str:
+def _source_words(held: int, learned_from: int, taste: float) -> str:
     """Say where recommendations come from; the same words whatever the profile."""
     from hetdp.node.learning import ENOUGH
 
     if learned_from:
         what = "" if taste else ", in which no taste rises above the noise yet: what most people have"
-        return f"learned from a crowd of {learned_from:,} sketches{what}"
-    return f"votes of neighbours ({counted:,} of {ENOUGH} sketches to learn from a crowd)"
+        return f"learned from a crowd of {counted(learned_from, 'sketch', 'sketches')}{what}"
+    return f"votes of neighbours ({held:,} of {ENOUGH} sketches to learn from a crowd)"
 
 
 def _say_if_alone(handle: "NodeHandle", voice: Voice) -> None:
@@ -300,12 +301,12 @@ def _say_if_alone(handle: "NodeHandle", voice: Voice) -> None:
 
 
 def _start_page(handle: "NodeHandle", voice: Voice) -> threading.Thread | None:
-    from importlib import import_module
+    from hetdp.core.extras import require
 
     try:
-        serve = import_module("hetdp.node.page").serve
-    except ImportError:
-        voice.note("No page: it needs the extra, pip install 'hetdp[node]'.")
+        serve = require("hetdp.node.page", extra="node", purpose="The page").serve
+    except MissingExtra as error:
+        voice.note(f"{error} The node goes on without.")
         return None
 
     def announce(address: str) -> None:
@@ -355,7 +356,9 @@ def _warn_of(costs: dict[str, Any], voice: Voice) -> None:
 
 def _cost_words(costs: dict[str, Any]) -> dict[str, Any]:
     epochs = costs["epochs_at_full_weight"]
-    after = f"{duration(costs['limit_spent_after_s'])} ({epochs} epochs)" if epochs else "less than one epoch"
+    after = (
+        f"{duration(costs['limit_spent_after_s'])} ({counted(epochs, 'epoch')})" if epochs else "less than one epoch"
+    )
     return {
         "epsilon per epoch": costs["epsilon_per_epoch"],
         "epoch length": duration(costs["epoch_length_s"]),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_rows
+from hetdp.core.words import duration
 
 if TYPE_CHECKING:
     from hetdp.node.demo.larger import LargerNetwork
@@ -114,7 +115,7 @@ def _print(report: "DemoReport", larger: "LargerNetwork") -> None:
     _print_hits(report, larger, enough=ENOUGH)
     facts = {
         "nodes": report.nodes,
-        "converged after": f"{report.converged_s:.1f} s",
+        "converged after": duration(report.converged_s),
         "nodes with something to recommend": f"{report.recommended} of {report.nodes}, probably not by chance",
         "sketches that count for a model": f"at least {report.least_counted}; nodes learn from {ENOUGH} on",
     }

@@ -87,8 +87,6 @@ def tell_groups(told: "Sequence[GroupTold]", voice: Voice) -> None:
     if not told:
         voice.private("Your list is empty: a sketch tells nothing.")
         return
-    from hetdp.node.groups import right_words
-
     print_private(
         {
             "right": "how often a peer who knows your list tells it from your list without the group: from the next "
@@ -100,8 +98,8 @@ def tell_groups(told: "Sequence[GroupTold]", voice: Voice) -> None:
     rows = [
         (
             one.name,
-            right_words(one.next_accuracy),
-            right_words(one.all_accuracy),
+            _in_short(one.next_accuracy),
+            _in_short(one.all_accuracy),
             short_number(one.next_loss),
             short_number(one.lost),
             "" if one.limit is None else short_number(one.limit),
@@ -109,6 +107,13 @@ def tell_groups(told: "Sequence[GroupTold]", voice: Voice) -> None:
         for one in told
     ]
     print_rows("", header, rows)
+
+
+def _in_short(accuracy: float) -> str:
+    """Return how often a guess is right as a cell of a table, which must fit into 80 columns with the others."""
+    from hetdp.node.groups import right_words
+
+    return right_words(accuracy).replace(" times ", " ").replace(" time ", " ")
 
 
 def _show(told: "Sequence[GroupTold]", proposal: "GroupProposal | None", voice: Voice) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_private
+from hetdp.core.words import counted
 
 __all__ = ["backup", "folder_option", "move", "receive", "restore"]
 
@@ -182,9 +183,10 @@ def restore(*, source: Path, folder: Path, listen: str | None, advertise: str | 
         "restored": not voice.dry_run,
     }
     _show(voice, facts)
+    pays = "would pay" if voice.dry_run else "has paid"
     voice.note(
-        f"Every item {'would pay' if voice.dry_run else 'has paid'} for {found.charged:,} epochs at full weight, since "
-        "the lost node may have published in each. The node draws its next sketch in the epoch after this one."
+        f"Every item {pays} for {counted(found.charged, 'epoch')} at full weight, since the lost node may have "
+        "published in each. The node draws its next sketch in the epoch after this one."
     )
     if not voice.dry_run:
         voice.note(f"The old one must never run again. Next: hetdp node run --folder {folder}")

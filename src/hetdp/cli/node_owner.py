@@ -9,6 +9,7 @@ import click
 from hetdp.cli.node_moving import folder_option
 from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_private
 from hetdp.core.errors import DataError
+from hetdp.core.words import agreeing, counted
 
 if TYPE_CHECKING:
     from hetdp.node.handle import NodeHandle
@@ -65,7 +66,7 @@ def tell_imported(imported: "Imported", voice: Voice) -> None:
     counts = {
         "rows": imported.rows,
         "added to your list": imported.added,
-        "on it already": imported.known,
+        "on it already, dials kept": imported.known,
         "named again": imported.repeated,
     }
     print_private(counts)
@@ -93,7 +94,7 @@ def _lines(imported: "Imported") -> list[str]:
         if numbers:
             shown = ", ".join(map(str, numbers[:_SHOWN_ROWS]))
             more = f" and {len(numbers) - _SHOWN_ROWS:,} more" if len(numbers) > _SHOWN_ROWS else ""
-            found.append(f"{'Row' if len(numbers) == 1 else 'Rows'} {shown}{more}: {words}.")
+            found.append(f"{agreeing(len(numbers), 'Row')} {shown}{more}: {words}.")
     return found
 
 
@@ -141,7 +142,7 @@ def _switched(folder: Path, voice: Voice, *, to: str, already: str, copy_is_gone
         print_facts("", facts)
     if mode == "paused":
         voice.note(
-            f"Others keep the last sketch for {epochs} epochs, and see that no new one comes. "
+            f"Others keep the last sketch for {counted(epochs, 'epoch')}, and see that no new one comes. "
             "`hetdp node resume` lets it go on."
         )
 

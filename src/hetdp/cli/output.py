@@ -25,8 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp._version import __version__
+from hetdp.core.compiling import words_about_compiling
 from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
 from hetdp.core.files import whole_file
+from hetdp.core.words import agreeing, printable, several
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger
@@ -54,7 +56,6 @@ __all__ = [
     "refuse_profiles",
     "rounded",
     "say_ledger",
-    "several",
     "threads_option",
     "tuning_option",
     "westin_option",
@@ -99,6 +100,12 @@ class Voice:
     def private(self, message: str) -> None:
         """Say something exact, for the owner of the data alone: a line of its own, which says so."""
         self.note(f"{_ROOM_OF_ITS_OWN}: {message}")
+
+    def compiling(self, *parts: str) -> None:
+        """Say what has to be compiled before the work can begin, and about how long that takes; nothing if nothing."""
+        told = words_about_compiling(parts)
+        if told:
+            self.note(told)
 
     @contextmanager
     def remarks(self, *, exact: bool = False) -> Iterator[None]:
@@ -351,17 +358,6 @@ def refuse_profiles(ledger: "Ledger") -> None:
         )
 
 
-def several(protects: str) -> str:
-    """Return the plural of what a ledger protects.
-
-    Examples
-    --------
-    >>> several("person"), several("row")
-    ('people', 'rows')
-    """
-    return {"person": "people"}.get(protects, f"{protects}s")
-
-
 def write_paid(output: Path | None, write: Callable[[Path], object], voice: Voice) -> OSError | None:
     """Write an answer, if it is to be; return what went wrong, so that it is still shown: it has been paid for."""
     if output is None:
@@ -422,7 +418,7 @@ def say_ledger(
         voice.note(f"Made {path.name}: every {protects}{whose} may lose {made} in total.{hint}")
         return
     if new:
-        voice.private(f"added {new:,} new {protects if new == 1 else several(protects)} to {path.name}.")
+        voice.private(f"added {new:,} new {agreeing(new, protects, several(protects))} to {path.name}.")
     elif options["limit"] is not None:
         who = several(protects)
         voice.private(f"--limit is for {who} new to the ledger: there are none, and limits stay as they are.")
@@ -557,4 +553,4 @@ def _cell(value: object) -> str:
     """Return a value in words; an id may hold what moves the cursor of a terminal, which is not printed."""
     if isinstance(value, float):
         return f"{value:.3f}"
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(value))
+    return printable(str(value))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
-from hetdp.cli.output import DEFAULT_LIMITS, rounded, several
+from hetdp.cli.output import DEFAULT_LIMITS, rounded
 from hetdp.core.errors import BudgetExhausted, DataError
+from hetdp.core.words import several
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger

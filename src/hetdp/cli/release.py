@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from hetdp.cli.output import DEFAULT_LIMITS, Sectioned, Voice, in_options, output_options, westin_option
+from hetdp.cli.plotting import plot_option
 from hetdp.cli.release_query import release_from_query
 from hetdp.cli.release_table import TABLE_OPTIONS, release_from_table, table_options
 from hetdp.mechanisms.named import MECHANISMS, QUERIES
@@ -86,7 +87,11 @@ _question_options = _together(
     ),
 )
 _dial_options = _together(
-    click.option("--weight-column", help="Column of privacy weights in [0, 1]; empty cells take --default-weight."),
+    click.option(
+        "--weight-column",
+        help="Column of privacy weights in [0, 1]; empty cells take --default-weight (--query) or are refused "
+        "(--aggregate).",
+    ),
     click.option(
         "--default-weight", type=float, default=1.0, show_default=True, help="Weight where none is set (--query)."
     ),
@@ -170,6 +175,7 @@ _ledger_options = _together(
     type=click.Path(path_type=Path),
     help="Also write the public answer to a file: .json; with --aggregate .csv and .parquet, too.",
 )
+@plot_option("what is released")
 @output_options
 @in_options(_CALLED)
 def release(data: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  # noqa: ANN401

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from hetdp.cli.output import (
     Voice,
     check_ending,
     check_writable,
+    in_options,
     print_facts,
     print_json,
     print_private,
@@ -31,8 +33,10 @@ from hetdp.cli.output import (
     say_ledger,
     write_paid,
 )
+from hetdp.cli.plotting import check_plot, write_plot
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.vectors import constant
+from hetdp.core.words import counted
 from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
 from hetdp.mechanisms.plan import Mechanism
@@ -68,12 +72,14 @@ def release_from_query(
     """Release one answer about all rows of a file."""
     _check(query, default_weight, options)
     _check_estimate(query, options, weighted=weight_column is not None)
-    output, names = options["output"], (column, weight_column, options["id_column"])
-    table = read_table(data, list(dict.fromkeys(name for name in names if name is not None)))
+    output = options["output"]
+    names = {column: "--column", weight_column: "--weight-column", options["id_column"]: "--id-column"}
+    table = read_table(data, {name: option for name, option in names.items() if name is not None})
     if weight_column is not None and table.missing(weight_column):
-        empty = f"{table.missing(weight_column)} rows set no weight and take --default-weight {default_weight:g}."
-        voice.private(empty)
-    weights = table.weights(weight_column, default=default_weight)
+        empty = counted(table.missing(weight_column), "row sets no weight and takes", "rows set no weight and take")
+        voice.private(f"{empty} --default-weight {default_weight:g}.")
+    with in_options({"column": "--weight-column"}):
+        weights = table.weights(weight_column, default=default_weight)
     categories = _categories(options["categories"], options["categories_file"])
     asked = {name: options[name] for name in _ASKED if options[name] is not None}
     with voice.remarks():
@@ -85,8 +91,7 @@ def release_from_query(
     if options["within"] is not None:
         _show_level(mechanism, options, table.rows, voice)
         return
-    if output is not None:
-        check_writable(output, keep=(data, options["ledger_path"]))
+    _check_files(data, options)
     values = _values(table, column, {**options, "query": query}, categories, weights.values > 0)
     with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
         if voice.dry_run:
@@ -115,6 +120,8 @@ def release_from_query(
         voice.note(remark)
     if ledger is None:
         voice.note("No --ledger was given: nobody keeps count of what these people have lost so far.")
+    if options["plot"] is not None:
+        write_plot(options["plot"], partial(answer.plot, column=column), voice)
 
 
 def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
@@ -144,6 +151,15 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
         raise click.UsageError("--multiplier best needs --westin and --epsilon.")
     if not 0 <= default_weight <= 1:
         raise click.UsageError(f"--default-weight must lie in [0, 1], not {default_weight:g}.")
+
+
+def _check_files(data: Path, options: dict[str, Any]) -> None:
+    """Refuse files that could not be written, before anything is spent."""
+    keep = (data, options["ledger_path"])
+    if options["output"] is not None:
+        check_writable(options["output"], keep=keep)
+    if options["plot"] is not None:
+        check_plot(options["plot"], keep=keep, output=options["output"])
 
 
 def _check_estimate(query: str, options: dict[str, Any], *, weighted: bool) -> None:
@@ -178,6 +194,7 @@ def _check_question(query: str, options: dict[str, Any]) -> None:
         ("bins", query == "histogram"),
         ("center", query != "count"),
         ("step", query in SELECTED and query != "mode"),
+        ("plot", query != "mode"),  # a category is no number to draw
     ):
         if options[name] is not None and not of_use:
             raise click.UsageError(f"--{name} must not be given for --query {query}.")

@@ -26,7 +26,8 @@ from hetdp.cli.output import (
     wrapped,
     write_paid,
 )
-from hetdp.core.words import counted
+from hetdp.cli.plotting import check_plot, write_plot
+from hetdp.core.words import as_precise, counted
 from hetdp.mechanisms.plan import float_up
 
 if TYPE_CHECKING:
@@ -53,7 +54,10 @@ _OPTIONS = (
     click.option("--delta", type=float, help="With --unknown-keys.  [default: 1e-9]"),
     click.option("--unit", help="Column that says whose a row is; protects all rows of a person together."),
     click.option(
-        "--max-groups", type=click.IntRange(min=1), help="Groups that a person counts fully in.  [default: 1]"
+        "--max-groups",
+        type=click.IntRange(min=1),
+        help="Groups that a person counts fully in. With --unit and --by, counts and totals have estimates only if it "
+        "is said.  [default: 1]",
     ),
     click.option("--where", help="Rows that count, as in SQL: \"age >= 18 and ward in ('er', 'icu')\"."),
     click.option(
@@ -107,6 +111,7 @@ def _in_options(text: str) -> str:
         ("max_groups=", "--max-groups "),
         ("max_groups", "--max-groups"),
         ("Give population", "Give --population"),
+        ('where="', '--where "'),
     ):
         text = text.replace(name, option)
     return text
@@ -134,6 +139,8 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
     if output is not None:
         check_ending(output, (".csv", ".json", ".parquet"))
         check_writable(output, keep=(*map(Path, data), options["ledger_path"]))
+    if options["plot"] is not None:
+        check_plot(options["plot"], keep=(*map(Path, data), options["ledger_path"]), output=output)
     if voice.dry_run or options["within"] is not None:
         _show_plan(plan, voice)
         return
@@ -160,6 +167,8 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
         voice.note(_in_options(remark))
     if ledger is None:
         voice.note("No --ledger was given: nobody keeps count of what these people have lost so far.")
+    if options["plot"] is not None:
+        write_plot(options["plot"], answer.plot, voice)
 
 
 def _check(aggregates: Mapping[str, Any], options: Mapping[str, Any]) -> None:
@@ -256,9 +265,9 @@ def _show(answer: "TableAnswer") -> None:
     header = (*answer.keys, "", "estimate", "from", "to", *(["as dials leave it"] if answer.dialled else []))
     rows = []
     for row in answer.rows:
-        numbers = _as_precise(row.estimate, row.low, row.high)
+        numbers = as_precise(row.estimate, row.low, row.high)
         same = row.estimate is not None and math.isclose(row.value, row.estimate)  # a ratio, in which dials cancel
-        own = ([""] if same else _as_precise(row.value)) if answer.dialled else []
+        own = ([""] if same else as_precise(row.value)) if answer.dialled else []
         rows.append((*map(str, row.key), row.aggregate, *numbers, *own))
     print_rows("", header, rows)
     if any(row.low is not None for row in answer.rows):
@@ -268,18 +277,10 @@ def _show(answer: "TableAnswer") -> None:
     print_promise(answer.guarantee)
 
 
-def _as_precise(*numbers: float | None) -> list[str]:
-    """Return an estimate and its interval, as precise as the interval is narrow; a number alone in six digits."""
-    known = [number for number in numbers if number is not None]
-    reach = max(known) - min(known) if len(known) > 1 else 0.0
-    places = max(0, 1 - math.floor(math.log10(reach))) if reach else None
-    return [
-        "" if number is None else f"{number:,.6g}" if places is None else f"{number:,.{places}f}" for number in numbers
-    ]
-
-
 def _show_plan(plan: "TablePlan", voice: Voice) -> None:
     """Say what a release would cost, from public numbers alone."""
+    growing = any(aggregate.grows for aggregate in plan.aggregates.values())
+    reason = plan.obstacle(dialled=plan.question.weights is not None) if growing else None
     facts = {
         "dry_run": True,
         "epsilon": float_up(plan.epsilon),
@@ -288,6 +289,7 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
         "noise_scale": plan.scales,
         "groups": "chosen from the data" if plan.unknown else plan.n_groups,
         **({"people_for_a_key": round(plan.people_for_a_key, 1)} if plan.unknown else {}),
+        **({} if reason is None else {"reason": reason}),
         "guarantee": plan.guarantee(simulated=False).text,
     }
     if voice.as_json:
@@ -304,4 +306,6 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
     )
     shown = {"groups": facts["groups"], "people of dial 1 for a key": facts.get("people_for_a_key")}
     print_facts("", shown)
+    if reason is not None:
+        click.echo(wrapped(f"Counts and totals will have no estimate: {_in_options(reason)}", to=sys.stdout))
     print_promise(plan.guarantee(simulated=False))

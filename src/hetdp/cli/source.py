@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hetdp.profiles.reading.pairs import PairFile
 
 __all__ = [
+    "COLUMN_OPTIONS",
     "Data",
     "Source",
     "catalogue_option",
@@ -32,6 +33,11 @@ __all__ = [
 ]
 
 DEFAULT_DELTA = 1e-6
+#: The options that tell what is in a file of pairs, in the order of the help.
+COLUMN_OPTIONS = (
+    *("user_column", "item_column", "weight_column", "no_weights", "default_weight", "rating_column", "min_rating"),
+    "no_memory_check",
+)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -41,6 +47,7 @@ def column_options(function: Command) -> Command:
     for option in (
         click.option("--no-memory-check", is_flag=True, help="Go on even if it seems not to fit in memory."),
         click.option("--min-rating", type=float, help="Smallest rating that counts, in a file of ratings."),
+        click.option("--rating-column", help="Column of ratings, for --min-rating.  [default: rating, or as above]"),
         click.option(
             "--default-weight", type=click.FloatRange(0, 1), help="Weight of pairs without one (empty cells)."
         ),
@@ -108,6 +115,7 @@ class Source:
     weight_column: str | None = None
     no_weights: bool = False
     default_weight: float | None = None
+    rating_column: str | None = None
     min_rating: float | None = None
     catalogue: Path | None = None
     no_memory_check: bool = False
@@ -121,6 +129,8 @@ class Source:
             raise click.UsageError("--no-weights and --weight-column exclude each other.")
         if source.no_weights and source.default_weight is not None:
             raise click.UsageError("--no-weights and --default-weight exclude each other.")
+        if source.rating_column is not None and source.min_rating is None:
+            raise click.UsageError("--rating-column must come with --min-rating: ratings count in no other way.")
         if source.min_rating is not None:
             finite("--min-rating", source.min_rating)
         return source
@@ -150,8 +160,10 @@ class Source:
         if self.catalogue is not None and items is not None:
             profiles = on_catalogue(profiles, items, self.catalogue.name)
         weights = drawn or self._weights(pairs.weights)
-        counts = f"{profiles.n_users:,} users, {profiles.n_items:,} items, {profiles.n_pairs:,} pairs"
-        self.voice.private(f"read {pairs.name}: {counts}; {weights}.")
+        if not self.voice.quiet:
+            sizes = {"user": profiles.n_users, "item": profiles.n_items, "pair": profiles.n_pairs}
+            counts = ", ".join(counted(size, noun) for noun, size in sizes.items())
+            self.voice.private(f"read {pairs.name}: {counts}; {weights}.")
         return Data(profiles, weights)
 
     def weights_in(self) -> str:
@@ -169,6 +181,7 @@ class Source:
             item=self.item_column,
             weight=weight,
             default_weight=self.default_weight,
+            rating=self.rating_column,
             min_rating=self.min_rating,
         )
 
@@ -211,6 +224,6 @@ def require_memory(what: str, needed: int, *, check: bool, way_through: str) -> 
     text = f"{what} must fit in the memory available ({byte_size(available)}). Got about {byte_size(needed)} instead."
     if check:
         raise DataError(
-            f"{text} {way_through} --no-memory-check goes on all the same. See docs/neighbors.md, Large data."
+            f"{text} {way_through} --no-memory-check goes on all the same. See docs/guide/neighbors.md, Large data."
         )
     click.echo(f"Going on as told: {text}", err=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from hetdp.core.errors import InvalidInput
+from hetdp.core.extras import require
 
 __all__ = ["connect_dask", "within"]
 
@@ -20,11 +21,7 @@ def connect_dask(address: str, *, timeout_s: float = 5.0) -> Any:  # noqa: ANN40
     away. So the scheduler is first asked who it is, over a bare connection, and only then a client is made; both on a
     thread that nobody waits for beyond the deadline.
     """
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise InvalidInput("--dask needs the package dask[distributed]: pip install 'hetdp[dask]'.") from error
-    make: Any = Client
+    make: Any = require("distributed", extra="dask", purpose="--dask").Client
     deadline = time.monotonic() + timeout_s
     try:
         identity = within(deadline, lambda: asyncio.run(_identity(address, timeout_s)))

@@ -7,6 +7,7 @@
     │   └── DataError                 a file, a column or a table is not what it should be
     ├── BudgetExhausted               a ledger refuses a charge; nothing was spent
     ├── LedgerError                   a ledger file is damaged, foreign, locked or read-only
+    ├── MissingExtra (ImportError)    a package that only this needs is not installed; the message says how
     └── SimulatedResult               a seeded result was about to be published
 
     HetdpWarning (UserWarning)
@@ -15,7 +16,7 @@
 No message ever holds a private value, a weight, a shrinkage factor or a true answer.
 """
 
-from hetdp.core.words import counted
+from hetdp.core.words import counted, several
 
 __all__ = [
     "BudgetExhausted",
@@ -24,6 +25,7 @@ __all__ = [
     "HetdpWarning",
     "InvalidInput",
     "LedgerError",
+    "MissingExtra",
     "SimulatedResult",
     "StretchingWarning",
 ]
@@ -44,8 +46,9 @@ class DataError(InvalidInput):
 class BudgetExhausted(HetdpError):
     """A charge does not fit into the limits of a ledger; nothing was spent.
 
-    The numbers are those of the item with the largest shortfall. They tell its owner's remaining budget, so treat the
-    message as the owner's, not as something to publish. The item itself is not named.
+    The numbers are those of the item with the largest shortfall (or row, or person: what the ledger protects). They
+    tell its owner's remaining budget, so treat the message as the owner's, not as something to publish. The item itself
+    is not named.
 
     Attributes
     ----------
@@ -56,7 +59,14 @@ class BudgetExhausted(HetdpError):
     """
 
     def __init__(
-        self, *, requested: float, remaining: float, items: int, unit: str, account: str | None = None
+        self,
+        *,
+        requested: float,
+        remaining: float,
+        items: int,
+        unit: str,
+        account: str | None = None,
+        protected: str = "item",
     ) -> None:
         self.requested = requested
         self.remaining = remaining
@@ -69,15 +79,30 @@ class BudgetExhausted(HetdpError):
             )
             return
         super().__init__(
-            f"The privacy budget of {counted(items, 'item')} is exhausted; nothing was spent. "
-            f"For the item with the largest shortfall ({unit}): "
+            f"The privacy budget of {counted(items, protected, several(protected))} is exhausted; nothing was spent. "
+            f"For the {protected} with the largest shortfall ({unit}): "
             f"Requested: {requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}. "
-            "Use a smaller epsilon, or drop the spent items for good: on_exhausted='drop' (--on-exhausted drop)."
+            f"Use a smaller epsilon, or drop the spent {several(protected)} for good: on_exhausted='drop' "
+            "(--on-exhausted drop)."
         )
 
 
 class LedgerError(HetdpError):
     """A ledger file cannot be used as it is; it was left untouched."""
+
+
+class MissingExtra(HetdpError, ImportError):
+    """A package that only some of hetdp needs is not installed; the message says how to install it.
+
+    Attributes
+    ----------
+    extra
+        The extra that brings it, as in ``pip install 'hetdp[extra]'``.
+    """
+
+    def __init__(self, message: str, *, extra: str = "", name: str | None = None) -> None:
+        super().__init__(message, name=name)
+        self.extra = extra
 
 
 class SimulatedResult(HetdpError):

@@ -3,15 +3,16 @@
 import inspect
 import os
 import reprlib
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
 
 from hetdp.core.checks import whole
-from hetdp.core.errors import HetdpError, InvalidInput
+from hetdp.core.errors import HetdpError, HetdpWarning, InvalidInput
 
-__all__ = ["Estimator", "NotFitted"]
+__all__ = ["Estimator", "NotFitted", "shown_params"]
 
 
 #: A catalogue may have a million items.
@@ -33,26 +34,26 @@ class Estimator(ABC):
     def _names(cls) -> list[str]:
         return [name for name in inspect.signature(cls).parameters if name != "self"]
 
+    @classmethod
+    def _attribute(cls, name: str) -> str:
+        """Return where a parameter is kept: under its own name, or behind an underscore where a method has that."""
+        return f"_{name}" if callable(getattr(cls, name, None)) else name
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002, FBT001, FBT002  (of scikit-learn)
         """Return the parameters by name."""
-        return {name: getattr(self, name) for name in self._names()}
+        return {name: getattr(self, self._attribute(name)) for name in self._names()}
 
     def set_params(self, **params: object) -> Self:
         """Set parameters by name, for the next fit."""
         for name, value in params.items():
             if name not in self._names():
                 raise InvalidInput(f"parameters must be among {', '.join(self._names())}. Got {name!r} instead.")
-            setattr(self, name, value)
+            setattr(self, self._attribute(name), value)
         return self
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
-        shown = [
-            f"{name}={_BRIEFLY.repr(value)}"
-            for name, value in self.get_params().items()
-            if not (value is defaults[name].default or np.array_equal(value, defaults[name].default))
-        ]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        chosen, _ = shown_params(self)
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in chosen.items())})"
 
     @abstractmethod
     def __sklearn_is_fitted__(self) -> bool:
@@ -78,6 +79,15 @@ class Estimator(ABC):
                 raise NotFitted(message) from None
             raise NotFittedError(message)
 
+    def _warn_uncounted(self) -> None:
+        """Say that nobody adds up what a search for parameters releases; to be called by `score`."""
+        warnings.warn(
+            "without a ledger nobody adds up what a search for parameters fits and scores: guarantee_ counts this "
+            "object alone. Give one: ledger=Ledger.of_profiles(limit=...). The score itself is exact: keep it.",
+            HetdpWarning,
+            stacklevel=3,
+        )
+
     @property
     def _threads(self) -> int:
         if self.n_jobs is None:
@@ -85,3 +95,14 @@ class Estimator(ABC):
         if self.n_jobs == -1:
             return os.cpu_count() or 1
         return whole("n_jobs", self.n_jobs, minimum=1)
+
+
+def shown_params(model: Estimator) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the parameters of a model as short texts: those that were chosen, and those that are as by default."""
+    chosen, usual = dict[str, str](), dict[str, str]()
+    defaults = inspect.signature(type(model)).parameters
+    for name, value in model.get_params().items():
+        default = defaults[name].default
+        as_usual = value is default or np.array_equal(value, default)
+        (usual if as_usual else chosen)[name] = _BRIEFLY.repr(value)
+    return chosen, usual

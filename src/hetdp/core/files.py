@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["as_frame", "whole_file", "write_whole"]
+__all__ = ["as_frame", "settle", "whole_file", "write_whole"]
 
 
 @contextmanager
@@ -19,12 +19,20 @@ def whole_file(path: Path, *, mode: int = 0o600) -> Iterator[Path]:
         os.fchmod(handle, mode)
         os.close(handle)
         yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
+        settle(temporary)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def settle(path: Path) -> None:
+    """Return when a file, or the names in a folder, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_whole(path: Path, contents: str | bytes, *, mode: int = 0o600) -> None:

@@ -1,23 +1,83 @@
-"""Numbers in words, said the same way everywhere: counts, lists, durations, sizes."""
+"""Numbers in words, said the same way everywhere: counts, lists, durations, sizes, estimates; and texts fit to show."""
 
 import math
 from collections.abc import Sequence
 
-__all__ = ["byte_size", "counted", "duration", "listed", "rough_duration", "short_number"]
+__all__ = [
+    "agreeing",
+    "as_precise",
+    "byte_size",
+    "counted",
+    "duration",
+    "listed",
+    "printable",
+    "rough_duration",
+    "several",
+    "short_number",
+]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _BILLION = 1_000_000_000
 
 
+def agreeing(number: int, one: str, many: str = "") -> str:
+    """Return the word that goes with a number; `many` is for a plural that does not just end in s.
+
+    Examples
+    --------
+    >>> agreeing(1, "seems", "seem"), agreeing(2, "row"), agreeing(0, "row")
+    ('seems', 'rows', 'rows')
+    """
+    return one if number == 1 else many or one + "s"
+
+
 def counted(number: int, one: str, many: str = "") -> str:
     """Return so many of something; `many` is for a plural that does not just end in s."""
-    noun = one if number == 1 else many or one + "s"
+    noun = agreeing(number, one, many)
     return f"{number:,} {noun}" if number else f"no {noun}"
 
 
 def listed(parts: Sequence[str]) -> str:
     """Return parts as a list in a sentence: tea, milk and rum."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def several(protected: str) -> str:
+    """Return the plural of what is protected.
+
+    Examples
+    --------
+    >>> several("person"), several("row")
+    ('people', 'rows')
+    """
+    return {"person": "people"}.get(protected, f"{protected}s")
+
+
+def printable(text: str) -> str:
+    """Return a text without what moves the cursor of a terminal, or has no place in a document.
+
+    Examples
+    --------
+    >>> printable(f"tea{chr(27)}[2J").isprintable()
+    True
+    """
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def as_precise(*numbers: float | None) -> list[str]:
+    """Return an estimate and its interval, as precise as the interval is narrow; a number alone in six digits.
+
+    Examples
+    --------
+    >>> as_precise(34.23456, 31.9, 36.5), as_precise(1234.5678), as_precise(None, None)
+    (['34.2', '31.9', '36.5'], ['1,234.57'], ['', ''])
+    """
+    known = [number for number in numbers if number is not None]
+    reach = max(known) - min(known) if len(known) > 1 else 0.0
+    places = max(0, 1 - math.floor(math.log10(reach))) if reach else None
+    return [
+        "" if number is None else f"{number:,.6g}" if places is None else f"{number:,.{places}f}" for number in numbers
+    ]
 
 
 def short_number(number: float) -> str:

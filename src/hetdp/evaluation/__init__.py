@@ -9,13 +9,32 @@ from hetdp.core.lazy import attach
 
 if TYPE_CHECKING:
     from hetdp.evaluation.evaluating import evaluate
-    from hetdp.evaluation.item_baselines import ease, popularity, private_popularity
-    from hetdp.evaluation.metrics import coverage, judge, judge_per_user, ndcg, precision, recall, recall_per_user
+    from hetdp.evaluation.item_baselines import ScoredItems, ease, popularity, private_popularity
+    from hetdp.evaluation.metrics import (
+        HasNeighbors,
+        Judged,
+        Ranking,
+        Recommends,
+        coverage,
+        judge,
+        judge_per_user,
+        ndcg,
+        precision,
+        recall,
+        recall_per_user,
+    )
     from hetdp.evaluation.neighbor_baselines import random_neighbors, same_neighbors, true_neighbors
-    from hetdp.evaluation.results import Evaluation
+    from hetdp.evaluation.results import Evaluation, ItemRow, NeighborRow
 
 __all__ = [
     "Evaluation",
+    "HasNeighbors",
+    "ItemRow",
+    "Judged",
+    "NeighborRow",
+    "Ranking",
+    "Recommends",
+    "ScoredItems",
     "coverage",
     "ease",
     "evaluate",
@@ -36,9 +55,21 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "evaluating": ("evaluate",),
-        "item_baselines": ("ease", "popularity", "private_popularity"),
-        "metrics": ("coverage", "judge", "judge_per_user", "ndcg", "precision", "recall", "recall_per_user"),
+        "item_baselines": ("ScoredItems", "ease", "popularity", "private_popularity"),
+        "metrics": (
+            "HasNeighbors",
+            "Judged",
+            "Ranking",
+            "Recommends",
+            "coverage",
+            "judge",
+            "judge_per_user",
+            "ndcg",
+            "precision",
+            "recall",
+            "recall_per_user",
+        ),
         "neighbor_baselines": ("random_neighbors", "same_neighbors", "true_neighbors"),
-        "results": ("Evaluation",),
+        "results": ("Evaluation", "ItemRow", "NeighborRow"),
     },
 )

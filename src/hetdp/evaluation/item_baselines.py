@@ -24,7 +24,7 @@ Scores = NDArray[np.float64]
 #: The most cells of a block of scores, or of published bits in words.
 _CELLS = 1 << 22
 #: The ridge of EASE, in mean popularities of an item. From 2 to 20 NDCG@10 hardly changes, and 5 is within 2 % of the
-#: best on MovieLens-100k and on the built-in sets (docs/evaluation.md).
+#: best on MovieLens-100k and on the built-in sets (docs/guide/evaluation.md).
 _RIDGE = 5.0
 
 
@@ -76,6 +76,11 @@ def _first(scores: Scores, n: int) -> NDArray[np.int64]:
 
 def popularity(train: Profiles) -> ScoredItems:
     """Return who recommends everybody what most people have. NOT PRIVATE.
+
+    Parameters
+    ----------
+    train
+        Who has what, of any weight: they are asked for their lists, too.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
+from hetdp.core.ranking import ndcg_per_user
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.frames import frame_columns
 from hetdp.profiles.reading.identifiers import IdEncoder, Ids, positions
@@ -117,9 +118,14 @@ def recall_per_user(
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How good lists of recommendations are, over the users who have test items; see `precision`, `ndcg`, `coverage`.
+    """How good lists of recommendations are, over the users who have test items.
 
-    `recall` is the share of a user's test items that are on the list.
+    Attributes
+    ----------
+    precision, ndcg, coverage
+        As the functions of these names have it.
+    recall
+        The share of a user's test items that are on the list.
     """
 
     precision: float
@@ -229,10 +235,8 @@ def judge_per_user(model: Recommends, profiles: Profiles, test: Profiles, n: int
     if np.unique(given).size != given.size:
         raise InvalidInput("model must recommend an item to a user at most once. Got some item twice instead.")
     hit = np.isin(given, wanted, assume_unique=True)
-    worth = 1.0 / np.log2(np.arange(2.0, n + 2.0))
-    gained = np.bincount(users[hit], weights=worth[ranks[hit]], minlength=test.n_users)
-    possible = np.cumsum(worth)[np.clip(test.sizes, 1, n) - 1]
-    return Judged(n, test.sizes, gained / possible, users[hit], items[hit], np.unique(items))
+    gains = ndcg_per_user(users[hit], ranks[hit], test.sizes, n)
+    return Judged(n, test.sizes, gains, users[hit], items[hit], np.unique(items))
 
 
 def precision(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> float:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import one_of
 from hetdp.core.files import as_frame
+from hetdp.core.words import counted
 from hetdp.evaluation.intervals import interval, ratio_interval
 
 __all__ = [
@@ -97,8 +98,9 @@ class ItemRow:
         chosen; "private popularity" and "holder's popularity"; or what knows no privacy: "popularity" and "EASE, no
         privacy".
     precision, recall, ndcg
-        Of the first n recommendations, over the users from whom something was hidden; each with half the width of its
-        95 % interval.
+        Of the first n recommendations, over the users from whom something was hidden.
+    precision_half_width, recall_half_width, ndcg_half_width, head_half_width, middle_half_width, tail_half_width
+        Half the widths of their 95 % intervals.
     head, middle, tail
         The share of hidden items that were recommended, of items by popularity in training: each third of all pairs.
         None if nothing of that third was hidden.
@@ -132,12 +134,23 @@ class ItemRow:
     against_all: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
-    """What was measured, one row per method, epsilon and choice of weights; a table that was not asked for is empty."""
+    """What was measured, one row per method, epsilon and choice of weights; a table that was not asked for is empty.
+
+    Attributes
+    ----------
+    neighbors, items
+        How good neighbours are, and recommendations.
+    """
 
     neighbors: tuple[NeighborRow, ...]
     items: tuple[ItemRow, ...]
+
+    def __repr__(self) -> str:
+        tables = {"neighbors": self.neighbors, "items": self.items}
+        found = [f"{name}: {counted(len(rows), 'row')}" for name, rows in tables.items()]
+        return f"Evaluation({', '.join(found)}; private: to_frame() and plot() show them)"
 
     def to_frame(self, table: str = "items") -> Any:  # noqa: ANN401  (pandas is optional)
         """Return the table "items" or "neighbors" as a data frame, of pandas if it is installed, else of arrow."""
@@ -147,6 +160,27 @@ class Evaluation:
         return as_frame(
             {field.name: [getattr(row, field.name) for row in chosen] for field in dataclasses.fields(kind)}
         )
+
+    def plot(self, table: str | None = None, *, measure: str = "ndcg") -> Any:  # noqa: ANN401  (altair is optional)
+        """Return a chart of altair: quality against total loss, beside popularity and no privacy.
+
+        Needs the extra `plot`. Notebooks show it as an image; `hetdp.pictures.save` writes it to a file.
+
+        Parameters
+        ----------
+        table
+            "items" or "neighbors"; both that were measured by default, below each other, a panel for each choice of
+            weights.
+        measure
+            What recommendations are judged by: "ndcg", "recall" or "precision".
+
+        Privacy
+        -------
+        Exact, as the tables are: computed from the data without noise, for whoever may see them. The picture says so.
+        """
+        from hetdp.evaluation.pictures import plot_evaluation
+
+        return plot_evaluation(self, table, measure)
 
 
 def neighbor_row(

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hetdp.core.words import agreeing
 from hetdp.experiments.configurations import Configuration
 from hetdp.experiments.datasets.prepared import DataSet
 from hetdp.experiments.measurements import Measurements, Values
@@ -43,7 +44,7 @@ class Mixes:
     def text(self) -> str:
         """Both counts in words."""
         said = "" if self.published is None else f", the published points in {self.published}"
-        return f"ours in {self.ours} of {self.of} mix{'es' if self.of != 1 else ''}{said}"
+        return f"ours in {self.ours} of {self.of} {agreeing(self.of, 'mix', 'mixes')}{said}"
 
 
 @dataclass(frozen=True)

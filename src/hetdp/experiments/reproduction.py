@@ -1,7 +1,6 @@
 """The whole evaluation, from data sets to files: what `hetdp reproduce` does."""
 
 import csv
-import importlib.util
 import io
 import itertools
 import os
@@ -10,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.errors import DataError
+from hetdp.core.extras import require_all
 from hetdp.core.files import write_whole
 from hetdp.evaluation.results import Evaluation
 from hetdp.experiments.configurations import Task
@@ -137,11 +137,7 @@ def check_folder(folder: Path) -> None:
 
 def require_packages() -> None:
     """Refuse to start without the packages that the report will need at the end."""
-    missing = [name for name in ("jinja2", "joblib", "vl_convert") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InvalidInput(
-            f"Reports need the packages of hetdp[report]: pip install 'hetdp[report]'. Missing: {missing}."
-        )
+    require_all(("jinja2", "joblib", "vl_convert"), extra="report", purpose="A report")
 
 
 def evaluate(

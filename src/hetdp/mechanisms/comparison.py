@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -72,7 +71,15 @@ class Contender:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Contenders, smallest error first."""
+    """Contenders, smallest error first.
+
+    Attributes
+    ----------
+    query, epsilon, items
+        What was asked, at which level, about how many items.
+    contenders
+        The mechanisms that were compared, smallest error first.
+    """
 
     query: str
     epsilon: float
@@ -132,28 +139,30 @@ class Comparison:
             ],
         }
 
+    def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
+        """Return a chart of altair: the error of each mechanism and how sure the simulation is of it.
+
+        Needs the extra `plot`; `hetdp.pictures.save` writes it to a file, and `svg` draws the same without it.
+
+        Examples
+        --------
+        >>> compare("mean", [0, 0.5, 1], 1.0, 100, runs=5).plot().title["text"]
+        'Error of the mean of 100 items at epsilon = 1'
+        """
+        from hetdp.mechanisms.pictures import plot_comparison
+
+        return plot_comparison(self)
+
     def svg(self) -> str:
-        """Return a bar chart of the errors as a self-contained SVG image, on a logarithmic scale."""
-        errors = [max(contender.rmse, 1e-300) for contender in self.contenders]
-        low, high = math.log10(min(errors)) - 0.3, math.log10(max(errors)) + 1e-9
-        rows = []
-        for place, (contender, error) in enumerate(zip(self.contenders, errors, strict=True)):
-            width = 20 + 260 * (math.log10(error) - low) / (high - low)
-            y, color = 46 + 30 * place, "#2f7f79" if contender is self.recommended else "#9aa5b1"
-            rows.append(
-                f'<text x="250" y="{y + 14}" text-anchor="end">{escape(contender.name)}</text>'
-                f'<rect x="260" y="{y}" width="{width:.0f}" height="20" rx="3" fill="{color}"/>'
-                f'<text x="{268 + width:.0f}" y="{y + 14}">{contender.rmse:.3g}</text>'
-            )
-        title = f"Error of the {self.query} of {self.items} items at epsilon = {self.epsilon:g} (log scale)"
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {60 + 30 * len(rows)}" role="img" '
-            f'font-family="system-ui, sans-serif" font-size="13" fill="#52606d">'
-            f'<text x="12" y="24" font-size="15">{escape(title)}</text>{"".join(rows)}</svg>\n'
-        )
+        """Return the errors as an SVG image, on a logarithmic scale, without anything that must be installed."""
+        from hetdp.mechanisms.pictures import comparison_svg
+
+        return comparison_svg(self)
 
     def _repr_html_(self) -> str:
-        return f"{self.svg()}<p>{escape(self.reason)}</p><pre>{escape(self.command)}</pre>"
+        from hetdp.mechanisms.pictures import comparison_card
+
+        return comparison_card(self).html()
 
 
 def compare(

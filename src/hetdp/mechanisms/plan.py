@@ -65,6 +65,9 @@ class Plan(ABC):
     grid: float | None
     is_vector: bool = False
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.mechanism.name}, {self.unit} = {self.amount:g})"
+
     @property
     def scale(self) -> float | None:
         """Scale of the Laplace noise, or standard deviation of the Gaussian, in the unit of the answer. Public."""
@@ -84,12 +87,28 @@ class Plan(ABC):
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
         """Return the cells of `count` independent answers, one per row, each with noise.
 
-        Items that are not kept count as if their weight were 0. Each row costs as much as a release, and they add up:
-        this is for audits and simulations.
+        Each row costs as much as a release, and they add up: this is for audits and simulations.
+
+        Parameters
+        ----------
+        values
+            Private, one per item.
+        keep
+            Whether each item counts; others do as if their weight were 0.
+        stream
+            Where noise comes from.
+        count
+            How many answers.
         """
 
     def answer(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream) -> float | NDArray[np.float64]:
-        """Return one answer, at the cost of `losses`; how many random words are drawn does not depend on the values."""
+        """Return one answer, at the cost of `losses`; how many random words are drawn does not depend on the values.
+
+        Parameters
+        ----------
+        values, keep, stream
+            As for `answers`.
+        """
         (cells,) = self.answers(values, keep, stream, count=1)
         return self.finish(cells)
 
@@ -124,7 +143,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> Plan:
-        """Return what a release would do and cost; see `hetdp.plan`."""
+        """Return what a release would do and cost; `noise`, `amount` and `grid` as for `hetdp.plan`."""
 
 
 class FullPricePlan(Plan):

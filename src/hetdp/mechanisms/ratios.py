@@ -122,7 +122,7 @@ class NoisySum:
         one_of("noise", self.noise, ("laplace", "gaussian"))
 
     def plus(self, number: float) -> "NoisySum":
-        """Return the sum of so much more.
+        """Return the sum with a public `number` added.
 
         Examples
         --------
@@ -132,7 +132,7 @@ class NoisySum:
         return NoisySum(self.value + number, self.scale, self.noise)
 
     def times(self, factor: float) -> "NoisySum":
-        """Return the sum of so many times as much.
+        """Return the sum times a public `factor`, and so its noise.
 
         Examples
         --------

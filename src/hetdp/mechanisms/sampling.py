@@ -36,6 +36,15 @@ class Sampled(Mechanism):
 
     Item i is kept with probability (exp(epsilon v_i) - 1) / (exp(epsilon) - 1) and otherwise counts as if its weight
     were 0.
+
+    Attributes
+    ----------
+    base
+        The mechanism that is run.
+    weights
+        One for each item.
+    prior
+        What weights the public expects, if that is known.
     """
 
     base: Mechanism

@@ -42,14 +42,25 @@ _SELDOM = 6.0
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Selection(Mechanism):
-    """A choice among public candidates."""
+    """A choice among public candidates.
+
+    Attributes
+    ----------
+    label
+        What is chosen, in words.
+    box, weights
+        The domain of the values, and the weight of each.
+    candidates
+        What may be chosen.
+    score
+        From clamped values, weight steps and epsilon to one whole score per candidate, in steps of 2**-40. Replacing or
+        leaving out item i must not move any score by more than its weight (docs/proofs/mechanisms.md).
+    """
 
     label: str
     box: Box
     weights: PrivacyWeights
     candidates: Floats
-    #: From clamped values, weight steps and epsilon to one whole score per candidate, in steps of 2**-40. Replacing or
-    #: leaving out item i must not move any score by more than its weight (docs/proofs/mechanisms.md).
     score: Callable[[Floats, Steps, float], Steps]
 
     def __repr__(self) -> str:
@@ -128,6 +139,11 @@ def quantile(
 def median(domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike | None = None) -> Selection:
     """Choose the median, every item counting with its weight.
 
+    Parameters
+    ----------
+    domain, weights, candidates
+        As for `quantile`.
+
     Privacy
     -------
     (epsilon, v)-differentially private; see `quantile`.
@@ -148,6 +164,11 @@ def maximum(
     The largest value itself cannot be told from anything above it within one item's privacy; that of twenty can. With
     few items it is a quarter of their number. Where as many share the largest value, as in rounded data, it is found.
 
+    Parameters
+    ----------
+    domain, weights, candidates
+        As for `quantile`.
+
     Privacy
     -------
     (epsilon, v)-differentially private: the score of a candidate is minus the weight that is missing at or above it,
@@ -166,6 +187,11 @@ def minimum(
     domain: Box, weights: PrivacyWeights | ArrayLike, *, candidates: int | ArrayLike | None = None
 ) -> Selection:
     """Choose the smallest value that items of a weight of about 20 / epsilon reach together: they are at it or below.
+
+    Parameters
+    ----------
+    domain, weights, candidates
+        As for `quantile`.
 
     Privacy
     -------

@@ -23,7 +23,13 @@ _PRESENT = 0.5
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Sketch(Mechanism):
-    """One noisy bit per catalogue item; it pays epsilon * v_i once, against everybody together, however many look."""
+    """One noisy bit per catalogue item; it pays epsilon * v_i once, against everybody together, however many look.
+
+    Attributes
+    ----------
+    weights
+        One for each item of the catalogue.
+    """
 
     weights: PrivacyWeights
 

@@ -46,13 +46,23 @@ class Stretched(Mechanism):
 
     `weights`, `shrinkage`, calls and distortion bounds are for the owner's eyes; query, multiplier and prior are
     public, and `hetdp.release` makes the public answer.
+
+    Attributes
+    ----------
+    query, weights
+        What is asked, and the weight of each item.
+    multiplier
+        m: how many times as much noise there is, and how much less items shrink for it.
+    prior
+        What weights the public expects, if that is known.
+    public_weight
+        The weight of every item, where it is public because all have the same.
     """
 
     query: Query
     weights: PrivacyWeights
     multiplier: float = 1.0
     prior: WeightPrior | None = field(default=None)
-    #: The weight of every item, where it is public because all have the same.
     public_weight: float | None = None
 
     def __repr__(self) -> str:
@@ -71,7 +81,7 @@ class Stretched(Mechanism):
         return self.query.adjacent
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "StretchedPlan":
-        """Return what a release would do and cost; see `hetdp.plan`.
+        """Return what a release would do and cost; `noise`, `amount` and `grid` as for `hetdp.plan`.
 
         Examples
         --------
@@ -82,7 +92,7 @@ class Stretched(Mechanism):
         return _plan(self, noise=noise, amount=amount, grid=grid)
 
     def estimate(self, value: float) -> float | None:
-        """Return a released total, mean or count with the expected shrinkage divided out, if there is a prior.
+        """Return a released `value` (a total, mean or count) with the expected shrinkage divided out, given a prior.
 
         Examples
         --------
@@ -143,7 +153,7 @@ class Stretched(Mechanism):
         return self.query.finish(np.atleast_1d(cells))
 
     def distortion_bound(self, values: ArrayLike) -> float:
-        """Bound |f(d) - R(d)| item by item; never larger than `paper_distortion_bound`.
+        """Bound `|f(d) - R(d)|` item by item; never larger than `paper_distortion_bound`.
 
         Depends on values and weights: for the owner's eyes only. `hetdp.release_distortion_bound` publishes one.
 
@@ -156,7 +166,7 @@ class Stretched(Mechanism):
         return self.query.distortion_bound(self.query.domain.clamp(values), self.shrinkage)
 
     def paper_distortion_bound(self, values: ArrayLike) -> float:
-        """Bound |f(d) - R(d)| as the paper does: (1 - min w) ||d - c|| max ||gradient||.
+        """Bound `|f(d) - R(d)|` as the paper does: (1 - min w) ||d - c|| max ||gradient||.
 
         Depends on values and weights: for the owner's eyes only.
 

@@ -28,6 +28,13 @@ class Thresholded(Stretched):
     """A query in which items with v_i >= level count fully, others not at all; noise of scale S / (epsilon level).
 
     The level is public; the noise multiplier is its inverse.
+
+    Attributes
+    ----------
+    query, weights, multiplier, prior, public_weight
+        As for `Stretched`.
+    level
+        The smallest weight that counts.
     """
 
     level: float = 1.0
@@ -36,7 +43,7 @@ class Thresholded(Stretched):
         return f"Thresholded({self.query!r}, level={self.level:g})"
 
     def shrinkage_with(self, *, slack: float) -> Floats:
-        """Return 1 for items at or above the level (less what rounding needs), 0 for the others. The owner's."""
+        """Return 1 for items at or above the level (less the `slack` of rounding), 0 for the others. The owner's."""
         kept = np.where(self.weights.values >= self.level, super().shrinkage_with(slack=slack), 0.0)
         kept.flags.writeable = False
         return kept
@@ -46,7 +53,7 @@ class Thresholded(Stretched):
         return prior.expect((prior.weights >= self.level).astype(np.float64))
 
     def estimate(self, value: float) -> float | None:
-        """Return a released sum divided by the expected share of items that count, if there is a prior."""
+        """Return a released `value` divided by the expected share of items that count, if there is a prior."""
         if self.prior is None:
             return None
         return undo_dropping(self.query, value, kept_share=self.effective_weight(self.prior))
@@ -92,6 +99,13 @@ def uniform(query: Query, weights: PrivacyWeights | ArrayLike, *, prior: WeightP
     """Treat everyone at the smallest positive weight of a public prior.
 
     The smallest weight actually in use would be a better level and a leak: the noise scale is public.
+
+    Parameters
+    ----------
+    query, weights
+        As for `threshold`.
+    prior
+        What weights the public expects.
 
     Privacy
     -------

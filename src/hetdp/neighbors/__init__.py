@@ -9,6 +9,7 @@ from hetdp.core.lazy import attach
 
 if TYPE_CHECKING:
     from hetdp.neighbors.engines import ENGINES, estimate
+    from hetdp.neighbors.engines.base import Effort, Levels
     from hetdp.neighbors.engines.sketch.engine import sketch_items_to_stand_out
     from hetdp.neighbors.estimator import PrivateNeighbors
     from hetdp.neighbors.recommending import split_epsilon
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ENGINES",
     "SCORES",
+    "Effort",
+    "Levels",
     "PrivateNeighbors",
     "estimate",
     "items_to_stand_out",
@@ -28,9 +31,10 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "engines": ("ENGINES", "estimate"),
-        "recommending": ("split_epsilon",),
-        "estimator": ("PrivateNeighbors",),
+        "engines.base": ("Effort", "Levels"),
         "engines.sketch.engine": ("sketch_items_to_stand_out",),
+        "estimator": ("PrivateNeighbors",),
+        "recommending": ("split_epsilon",),
         "scores": ("SCORES", "items_to_stand_out"),
     },
 )

@@ -26,6 +26,7 @@ from hetdp.neighbors.releases import Account, Releases, Split
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
 from hetdp.profiles.holdings import holdings
+from hetdp.profiles.holdout import HIDDEN_SHARE, split
 from hetdp.profiles.reading.catalogues import on_catalogue
 from hetdp.profiles.reading.given import asking_profiles, column_names, given_profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
@@ -55,7 +56,7 @@ class PrivateNeighbors(Estimator):
         noisy sketch of each profile.
     score
         "overlap" (of weighted items), "cosine", or "squared-cosine" (for comparison only; warns). Sketches know
-        overlaps.
+        overlaps. `get_params` tells it: as an attribute, `score` is the method of scikit-learn.
     sizes
         Where a cosine takes sizes from: "noisy" (a tenth of epsilon) or "public" (declared so).
     significant_only
@@ -104,7 +105,7 @@ class PrivateNeighbors(Estimator):
     -------
     An item of weight 0 has no influence on anything but its owner's own list (which is made from all they have, and
     never recommends any of it), and on sizes that are declared public. See `guarantee_` for who may see what, and
-    docs/neighbors.md.
+    docs/guide/neighbors.md.
 
     Examples
     --------
@@ -138,7 +139,7 @@ class PrivateNeighbors(Estimator):
         self.n_voters = n_voters
         self.epsilon = epsilon
         self.engine = engine
-        self.score = score
+        self._score = score
         self.sizes = sizes
         self.significant_only = significant_only
         self.cycles = cycles
@@ -165,7 +166,8 @@ class PrivateNeighbors(Estimator):
         Privacy
         -------
         Draws all noise of the lists: what is asked for afterwards costs nothing more, except `recommend` with the exact
-        and gossip engines and `kneighbors` for new recipients. Fitting again is another release, and adds up.
+        and gossip engines, and `kneighbors` and `score` for new recipients with the exact one. Fitting again is another
+        release, and adds up.
         """
         engine, score, k, epsilon = self._checked()
         if score.warning is not None:
@@ -236,15 +238,15 @@ class PrivateNeighbors(Estimator):
         X
             New recipients: profiles or a table of pairs, whose items are matched by id, whether they may be named or
             not (those that were not fitted are common with nobody), or a matrix with the columns that were fitted. None
-            for the users fitted.
+            for the users fitted. Not with gossip, where only members take part.
         n_neighbors
             At most as many as were fitted; default all of them.
 
         Privacy
         -------
         Lists of the users fitted were drawn by `fit`. Lists for new recipients are releases that `guarantee_` counts:
-        those of one call go to as many recipients, but whoever asks again may be one of them. Nothing is promised to
-        new recipients about what they ask with.
+        those of one call go to as many recipients, but whoever asks again may be one of them. They cost nothing with
+        sketches, which are published. Nothing is promised to new recipients about what they ask with.
         """
         self._require_fit()
         fitted = self._releases.fitted
@@ -257,15 +259,60 @@ class PrivateNeighbors(Estimator):
             )
         scores, indices, sure = fitted.lists.scores, fitted.lists.indices, fitted.significance
         if X is not None:
-            names = getattr(self, "feature_names_in_", None)
-            asking = asking_profiles(
-                X, self.item_ids_, by_position=self._by_position, names=names, estimator=type(self).__name__
-            )
-            scores, indices, sure = self._releases.lists_for(asking, self._threads, self.ledger)
+            scores, indices, sure = self._releases.lists_for(self._asking(X), self._threads, self.ledger)
         if self.significant_only:
             chance = sure < SIGNIFICANT
             scores, indices = np.where(chance, np.nan, scores), np.where(chance, np.int32(-1), indices)
         return scores[:, :k].copy(), indices[:, :k].copy()
+
+    def _asking(self, given: object) -> Profiles:
+        """Return the profiles that new recipients ask with."""
+        names = getattr(self, "feature_names_in_", None)
+        return asking_profiles(
+            given, self.item_ids_, by_position=self._by_position, names=names, estimator=type(self).__name__
+        )
+
+    def score(self, X: object, y: object = None) -> float:  # noqa: ARG002, N803  (names of scikit-learn)
+        """Return how much of what new people have their neighbours have, too: for `GridSearchCV` and the like.
+
+        A fifth of each one's items is hidden, always the same ones, and neighbours are found with the rest. The score
+        is the share of what was hidden that at least one neighbour has, on average over the people.
+
+        Parameters
+        ----------
+        X
+            People who were not fitted, as for `kneighbors`. Whoever has a single item can hide nothing and does not
+            count.
+        y
+            Ignored.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+
+        Privacy
+        -------
+        **The score is exact: it is computed from exact profiles without noise, and nothing is promised about it, nor
+        about parameters that were chosen by it.** Keep it, and choose on data that may be published or on people who
+        are in no release. Each fit of a search is a release, and each score is one to new recipients, as
+        `kneighbors(X)` is: clones share the `ledger`, where all of them are charged; without one nobody adds them up,
+        and a `HetdpWarning` says so. Give `error_score="raise"` to a search: what a ledger refuses would else be nan.
+
+        Examples
+        --------
+        >>> people = [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]] * 20
+        >>> PrivateNeighbors(3, epsilon=20, random_state=0).fit(people).score([[1, 1, 1, 0, 0, 0]])
+        1.0
+        """
+        self._require_fit()
+        known, hidden = split(self._asking(X), protocol="each", share=HIDDEN_SHARE)
+        if not hidden.n_pairs:
+            raise InvalidInput("X must have people with at least 2 items, one of them to hide. Got none instead.")
+        if self.ledger is None and not self.simulated_:
+            self._warn_uncounted()
+        _, neighbors = self.kneighbors(known)
+        return self._releases.recall(neighbors, hidden)
 
     def recommend(self, n: int = 10, *, epsilon: Real | None = None) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns user, item and score: up to n items per user, best first.
@@ -444,12 +491,12 @@ class PrivateNeighbors(Estimator):
 
     def _checked(self) -> tuple[Engine, Score, int, Fraction]:
         engine = ENGINES[one_of("engine", self.engine, tuple(ENGINES))]
-        score = SCORES[one_of("score", self.score, tuple(SCORES))]
+        score = SCORES[one_of("score", self._score, tuple(SCORES))]
         one_of("sizes", self.sizes, SIZES)
         one_of("catalogue", self._catalogue, CATALOGUES)
         if score.name not in engine.scores:
             known = " or ".join(map(repr, engine.scores))
-            raise InvalidInput(f"score must be {known} with engine={engine.name!r}. Got {self.score!r} instead.")
+            raise InvalidInput(f"score must be {known} with engine={engine.name!r}. Got {self._score!r} instead.")
         whole("cycles", self.cycles, minimum=1)
         whole("n_voters", self.n_voters, minimum=1)
         epsilon = fraction("epsilon", self.epsilon)
@@ -473,8 +520,13 @@ class PrivateNeighbors(Estimator):
         return whole("n_voters", self.n_voters, minimum=1)
 
     def tuning(self, epsilon: Fraction) -> Fraction:
-        """Return the weight that sketches of such a level are tuned for: from what is public alone."""
+        """Return the weight that sketches at a level of `epsilon` are tuned for: from what is public alone."""
         return USUAL_TUNING if self.tuned_for is None else as_tuning(self.tuned_for, epsilon)
+
+    def _repr_html_(self) -> str:
+        from hetdp.accounting.cards import model_card
+
+        return model_card(self, self.guarantee_ if self.__sklearn_is_fitted__() else None).html()
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether `fit` has finished, for scikit-learn."""

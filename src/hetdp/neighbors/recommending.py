@@ -26,7 +26,7 @@ __all__ = ["POPULARITY_SHARE", "VOTERS", "Votes", "recommend_items", "split_epsi
 
 #: How many of the most similar users vote; ten cannot outvote the noise.
 VOTERS = 100
-#: Part of epsilon that finds neighbours: votes need more. Measured; see docs/neighbors.md.
+#: Part of epsilon that finds neighbours: votes need more. Measured; see docs/guide/neighbors.md.
 _NEIGHBORS_SHARE = Fraction(2, 5)
 #: The popularity of an item counts like so many votes at epsilon = 1, and more where votes are noisier.
 _PRIOR_VOTES = Fraction(16)

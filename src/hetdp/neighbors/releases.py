@@ -17,8 +17,9 @@ from hetdp.core.home import Home
 from hetdp.core.randomness import Stream
 from hetdp.neighbors.catalogue import Items
 from hetdp.neighbors.engines.base import Engine, Fitted, Levels, Run
+from hetdp.neighbors.recall import count_among_neighbors
 from hetdp.profiles import Profiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.holdings import Holdings, holdings
 from hetdp.profiles.reading.given import on_fitted_items
 from hetdp.profiles.reading.identifiers import Ids
 
@@ -144,7 +145,10 @@ class Releases:
     def lists_for(self, asking: Profiles, threads: int, ledger: Ledger | None) -> Lists:
         """Return the lists of new recipients; those who were served before get the same list again."""
         if not self.engine.newcomers:
-            raise InvalidInput("X must be None unless engine='exact': only members take part. Got recipients instead.")
+            raise InvalidInput(
+                "X must be None with engine='gossip', where only members take part. Got recipients instead. Use "
+                "engine='exact' or 'sketch'."
+            )
         if not asking.n_users:
             k = self.fitted.search.k
             return np.empty((0, k)), np.empty((0, k), dtype=np.int32), np.empty((0, k))
@@ -158,10 +162,7 @@ class Releases:
         with self._home.alone():
             fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
             if fresh:
-                self._home.require()
-                lists = self._account.promised(Levels(self._account.levels.pairs), most_recipients=len(fresh))
-                charge([self._ledger, ledger], lists, "lists of new recipients")
-                self._account.calls[len(fresh)] += 1
+                self._charge_lists(len(fresh), ledger)
                 places = np.array(list(fresh.values()), dtype=np.int64)
                 starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(recipients.sizes[places])])
                 new = Holdings(starts, np.concatenate([rows[place] for place in places]))
@@ -171,6 +172,26 @@ class Releases:
             served = [self._served[key] for key in keys]
         scores = np.stack([one[0] for one in served]) * self.fitted.own_scale(sizes)[:, None]
         return scores, np.stack([one[1] for one in served]), np.stack([one[2] for one in served])
+
+    def _charge_lists(self, recipients: int, ledger: Ledger | None) -> None:
+        """Charge lists of so many new recipients, unless they are made of what was published."""
+        if self.engine.free_newcomers:
+            return
+        self._home.require()
+        lists = self._account.promised(Levels(self._account.levels.pairs), most_recipients=recipients)
+        charge([self._ledger, ledger], lists, "lists of new recipients")
+        self._account.calls[recipients] += 1
+
+    def recall(self, neighbors: NDArray[np.int32], hidden: Profiles) -> float:
+        """Return which share of what new recipients hide their neighbours have, on average over those who hide any.
+
+        Privacy
+        -------
+        From exact profiles, without noise: nothing is promised about it.
+        """
+        found = count_among_neighbors(neighbors, self.fitted.own, holdings(hidden, self._items.ids))
+        hiding = hidden.sizes > 0
+        return float((found[hiding] / hidden.sizes[hiding]).mean())
 
     def recommend(
         self, n: int, epsilon: Fraction | None, *, significant_only: bool, run: Run, ledger: Ledger | None

@@ -197,6 +197,13 @@ def items_to_stand_out(*, n_users: int, epsilon: Real) -> float:
     With so many, a neighbour is significant every other time. Known before anything is fitted, from the size of the
     crowd and the level of the noise of a pair alone.
 
+    Parameters
+    ----------
+    n_users
+        How many users there are.
+    epsilon
+        The level of the noise of a pair.
+
     Examples
     --------
     >>> round(items_to_stand_out(n_users=100_000, epsilon=1.0), 1)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ENOUGH", "Learner", "learn_from_crowd"]
 
-#: From so many sketches on, what the crowd says is better than what neighbours say (docs/node.md has the figures).
+#: From so many sketches on, what the crowd says is better than what neighbours say (figures: docs/guide/node.md).
 ENOUGH = 50
 #: Learned anew when so much of what it was learned from has changed, and not before so many times the last run took.
 _NEWS, _REST = 0.1, 40.0

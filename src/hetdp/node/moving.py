@@ -15,12 +15,13 @@ from typing import Protocol
 import msgspec
 
 from hetdp.core.errors import DataError
+from hetdp.core.files import settle
 from hetdp.node.handle import NodeHandle
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.bringing_along import take_over
 from hetdp.node.storage.folder import IDENTITY, STORE, default_limit, init_node, locked
 from hetdp.node.storage.network_file import read_network
-from hetdp.node.storage.parcels import Origin, changed_settings, open_origin, settle, unpack, write_parcel
+from hetdp.node.storage.parcels import Origin, changed_settings, open_origin, unpack, write_parcel
 from hetdp.node.storage.passage import Passage
 from hetdp.node.storage.store import NodeStore
 
@@ -69,8 +70,7 @@ def begin_move(origin: Origin, target: MoveTarget, *, now_s: float) -> Passage:
     store.ledger.settings_limit = default_limit(store.ledger.epsilon, settings)  # a limit that comes along
     passage = store.passage.get()
     if passage is None or passage.kind == "parcel":
-        mode = store.mode.get()
-        if passage is None and mode == "closed":
+        if passage is None and store.mode.get() == "closed":
             raise DataError(
                 f"a node must be open to move. Got one in {origin.words} that has left its network instead."
             )
@@ -81,7 +81,7 @@ def begin_move(origin: Origin, target: MoveTarget, *, now_s: float) -> Passage:
             kind="moved",
             at_s=now_s if passage is None else passage.at_s,
             where=target.words,
-            was=mode if passage is None else passage.was,
+            was=store.passage.mode_before(),
             onward=target.is_onward(origin),
         )
         _close(store, passage)

@@ -37,6 +37,13 @@ class Neighbor:
     by_chance: float  # how likely the best of all sketches compared looks as much alike by chance alone
     epoch: int
 
+    def likely(self, counting: int) -> tuple[int, int, int]:
+        """Return how many of the owner's items that count they seem to have: likely at least, about, at most."""
+        low, middle, high = (
+            min(counting, max(0, round(self.shared + shift * self.shared_error))) for shift in (-2, 0, 2)
+        )
+        return low, middle, high
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Vote:

@@ -5,7 +5,7 @@ paid for and has no sketch, so a second draw. Here the charge is in the very tra
 are whole numbers of hundredths of epsilon, so their sums are exact.
 
 Everything is read and written as arrays as long as the catalogue. Items of dial 0, items that are not on the list and
-items that count cost the same, so the time of a draw does not tell how many there are (docs/node.md says what may).
+items that count cost the same, so the time of a draw does not tell how many there are (what may: docs/guide/node.md).
 """
 
 from hetdp.core.errors import SimulatedResult
@@ -96,7 +96,6 @@ def _pay_since_restored(store: NodeStore, epoch: int) -> None:
     through = store.database.fact(RESTORED_THROUGH)
     if through is None:
         return
-    between = range(int(through) + 1, epoch)
-    store.draws.forbid(between, "restored")
-    store.other_charges.add(f"restored-before-{epoch}", "restored", every=FULL_DIAL * len(between))
+    between = store.draws.forbid_undrawn(int(through) + 1, epoch - 1, "restored")
+    store.other_charges.add(f"restored-before-{epoch}", "restored", every=FULL_DIAL * between)
     store.database.execute("DELETE FROM facts WHERE name = ?", RESTORED_THROUGH)

@@ -18,13 +18,13 @@ from pathlib import Path
 import msgspec
 
 from hetdp.core.errors import DataError
+from hetdp.core.files import settle
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.folder import NETWORK, STORE
-from hetdp.node.storage.mode import Mode
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.other_charges import RESTORED_THROUGH
-from hetdp.node.storage.parcels import Origin, open_origin, settle, unpack, write_parcel
+from hetdp.node.storage.parcels import Origin, open_origin, unpack, write_parcel
 from hetdp.node.storage.passage import Passage
 from hetdp.node.storage.soundness import check_sound
 from hetdp.node.storage.store import NodeStore
@@ -58,7 +58,11 @@ def back_up(folder: Path, file: Path, *, now_s: float, dry_run: bool = False) ->
             raise DataError(f"a backup must be of a node that is in use. The one in {origin.words}: {before.words()}.")
         # `now_s` is from before the copy: an epoch that is drawn meanwhile is in it, or will be paid for again.
         passage = Passage(
-            id=secrets.token_hex(16), kind="backup", at_s=now_s, where=origin.words, was=_mode(origin.store)
+            id=secrets.token_hex(16),
+            kind="backup",
+            at_s=now_s,
+            where=origin.words,
+            was=origin.store.passage.mode_before(),
         )
         if not dry_run:
             write_parcel(origin, file, passage)
@@ -97,7 +101,7 @@ def restore(source: Path, folder: Path, *, settings: dict[str, str], now_s: floa
             gone = Passage(
                 id=secrets.token_hex(16), kind="moved", at_s=since_s, where=f"the folder {folder.absolute()}"
             )
-            mode = store.mode.get() if passage is None else passage.was
+            mode = origin.store.passage.mode_before()
             with store.database.transaction(durable=True):
                 store.passage.open(passage or gone, mode="open" if mode == "closed" else mode)
         if not dry_run:
@@ -145,20 +149,12 @@ def _refuse_gone(origin: Origin, passage: Passage | None) -> None:
 def _charge(store: NodeStore, first: int, last: int, *, now_s: float) -> int:
     """Charge for every epoch that may have been drawn, and mark it as drawn; return how many there are."""
     with store.database.transaction(durable=True):
-        drawn = {epoch for (epoch,) in store.database.rows("SELECT epoch FROM drawn")}
-        epochs = [epoch for epoch in range(first, last + 1) if epoch not in drawn]
-        store.draws.forbid(epochs, "restored")
+        epochs = store.draws.forbid_undrawn(first, last, "restored")
         store.database.set_fact(RESTORED_THROUGH, last)
-        store.other_charges.add(f"restored-{secrets.token_hex(8)}", "restored", every=FULL_DIAL * len(epochs))
+        store.other_charges.add(f"restored-{secrets.token_hex(8)}", "restored", every=FULL_DIAL * epochs)
         store.draws.begin_again(now_s)
-        store.events.note("restored", now_s=now_s, epochs=len(epochs))
-    return len(epochs)
-
-
-def _mode(store: NodeStore) -> Mode:
-    """Return the mode that a node of a copy should have: that of the node, also where it has closed meanwhile."""
-    passage = store.passage.get()
-    return store.mode.get() if passage is None else passage.was
+        store.events.note("restored", now_s=now_s, epochs=epochs)
+    return epochs
 
 
 @contextmanager

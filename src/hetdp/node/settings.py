@@ -1,6 +1,6 @@
 """Every setting of a node, in one table: what is in `node.toml`, its default and what it does.
 
-A test fails when a setting is missing from docs/node.md.
+A test fails when a setting is missing from docs/guide/node.md.
 """
 
 import json

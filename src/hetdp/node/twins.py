@@ -68,9 +68,8 @@ def _paid(store: NodeStore) -> int:
 def _since_the_first(store: NodeStore, epoch: int) -> int:
     """Mark all epochs up to one as met, and return how many a copy may have drawn that were not paid for."""
     database = store.database
-    drawn = {known for (known,) in database.rows("SELECT epoch FROM drawn")}
-    missed = [one for one in range(min(drawn | {epoch}), epoch + 1) if one not in drawn]
-    store.draws.forbid(missed, "met")
+    first = database.one("SELECT min(epoch) FROM drawn")
+    missed = store.draws.forbid_undrawn(epoch if first is None else min(first, epoch), epoch, "met")
     both = int(database.one("SELECT count(*) FROM publications WHERE draw > ?", _paid(store)))
     database.set_fact(_PAID, int(database.one("SELECT coalesce(max(draw), 0) FROM publications")))
-    return len(missed) + both
+    return missed + both

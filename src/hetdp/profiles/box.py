@@ -65,6 +65,15 @@ class Box:
     def uniform(cls, lower: float, upper: float, *, size: int, center: float | None = None) -> Self:
         """Return a box with the same interval for each of `size` items.
 
+        Parameters
+        ----------
+        lower, upper
+            Ends of the interval.
+        size
+            How many items there are.
+        center
+            Where values shrink to, as for the class.
+
         Examples
         --------
         >>> Box.uniform(0, 80, size=3)

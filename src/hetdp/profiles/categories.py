@@ -86,6 +86,11 @@ class Categories:
     def places(self, clamped: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the place of the category of each value of the domain, -1 for none.
 
+        Parameters
+        ----------
+        clamped
+            Values of the domain: numbers of categories, or -1.
+
         Examples
         --------
         >>> Categories(["yes", "no"]).places(np.array([1.0, -1.0]))

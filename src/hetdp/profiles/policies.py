@@ -31,7 +31,17 @@ class Policy(Protocol):
     """
 
     def draw(self, profiles: Profiles, random_state: RandomState, per: Literal["item", "user"] = "item") -> Profiles:
-        """Return the profiles with weights drawn by this policy."""
+        """Return the profiles with weights drawn by this policy.
+
+        Parameters
+        ----------
+        profiles
+            Whose weights they replace.
+        random_state
+            A seed, a stream, or None for the secure stream.
+        per
+            Whether each "item" of a user gets a weight of its own, or each "user" one for all.
+        """
         ...
 
     def prior(self) -> WeightPrior:
@@ -195,6 +205,11 @@ class Westin:
 class Constant:
     """The same weight for everything, of which 1 is ordinary differential privacy: `policies.constant`.
 
+    Attributes
+    ----------
+    value
+        The weight, in [0, 1].
+
     Examples
     --------
     >>> constant(0.5)
@@ -216,6 +231,13 @@ class Constant:
         self, profiles: Profiles, random_state: RandomState = 0, per: Literal["item", "user"] = "item"
     ) -> Profiles:
         """Return the profiles with this weight everywhere; nothing is drawn, whatever the seed.
+
+        Parameters
+        ----------
+        profiles
+            Whose weights they replace.
+        random_state, per
+            Have no part in it: every policy takes them.
 
         Examples
         --------

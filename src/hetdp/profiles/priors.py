@@ -81,6 +81,11 @@ class WeightPrior:
 
         Fundamentalists draw from {0, 0.5, 1}, pragmatists from {0.5, 0.75, 1}, the unconcerned take 1.
 
+        Parameters
+        ----------
+        fundamentalists, pragmatists, unconcerned
+            The shares.
+
         Examples
         --------
         >>> WeightPrior.westin(1, 0, 0).mean()
@@ -117,6 +122,11 @@ class WeightPrior:
 
     def expect(self, outcomes: NDArray[np.float64]) -> float:
         """Return the expectation of one outcome per weight.
+
+        Parameters
+        ----------
+        outcomes
+            One for each of `weights`.
 
         Examples
         --------

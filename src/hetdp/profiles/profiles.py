@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import HetdpWarning, InvalidInput
+from hetdp.core.words import agreeing, counted
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
 from hetdp.profiles.reading.pairs import (
     PairCollector,
@@ -91,7 +92,15 @@ class Profiles:
 
     @classmethod
     def from_rows(cls, rows: SparseRows, user_ids: Ids, item_ids: Ids, guessed: bool = False) -> Self:  # noqa: FBT001, FBT002
-        """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time."""
+        """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time.
+
+        Parameters
+        ----------
+        rows
+            Who has what, with weights, in compressed sparse rows.
+        user_ids, item_ids, guessed
+            As for the class.
+        """
         self = object.__new__(cls)
         self._set(rows.indptr, rows.indices, rows.weights, user_ids, item_ids, guessed)
         return self
@@ -101,7 +110,7 @@ class Profiles:
         """Return profiles of pairs that may have been repeated, and say so if they were."""
         if rows.merged:
             warnings.warn(
-                f"{rows.merged} repeated pair{'s were' if rows.merged != 1 else ' was'} merged; "
+                f"{counted(rows.merged, 'repeated pair was', 'repeated pairs were')} merged; "
                 "the largest weight of each was kept.",
                 HetdpWarning,
                 stacklevel=3,
@@ -217,6 +226,7 @@ class Profiles:
         item: str | None = None,
         weight: WeightColumn = None,
         default_weight: float | None = None,
+        rating: str | None = None,
         min_rating: float | None = None,
         user_ids: object = None,
         item_ids: object = None,
@@ -242,10 +252,11 @@ class Profiles:
             Names of the columns, where they are others. Then nothing is guessed. They do not matter in plain text.
         weight, default_weight
             As in `from_frame`. The "weight" in `user_artists.dat` is a number of plays, and is not taken for one.
-        min_rating
-            The smallest rating that makes an item part of a profile, in files with ratings (for `user_artists.dat`: the
-            smallest number of plays). Default: every rated item counts, whatever the rating; the paper's profiles hold
-            what people liked, so for five stars 4 is a common choice.
+        rating, min_rating
+            Name of the column of ratings, where it is another, and the smallest rating that makes an item part of a
+            profile, in files with ratings (for `user_artists.dat`: the smallest number of plays). Default: every rated
+            item counts, whatever the rating; the paper's profiles hold what people liked, so for five stars 4 is a
+            common choice.
         user_ids, item_ids
             As in `from_pairs`.
 
@@ -265,14 +276,27 @@ class Profiles:
         (Profiles(private: 2 users, 2 items, 3 pairs), Profiles(private: 2 users, 1 item, 2 pairs))
         """
         with open_pairs(
-            path, user=user, item=item, weight=weight, default_weight=default_weight, min_rating=min_rating
+            path,
+            user=user,
+            item=item,
+            weight=weight,
+            default_weight=default_weight,
+            rating=rating,
+            min_rating=min_rating,
         ) as pairs:
             return cls.from_rows(*pairs.read(user_ids, item_ids))
 
     def __repr__(self) -> str:
         counts = {"user": self.n_users, "item": self.n_items, "pair": self.n_pairs}
-        shown = [f"{count:,} {noun}" + "s" * (count != 1) for noun, count in counts.items()]
+        shown = [f"{count:,} {agreeing(count, noun)}" for noun, count in counts.items()]
         return f"Profiles(private: {', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        from hetdp.pictures.cards import Card
+
+        counts = {"users": self.n_users, "items": self.n_items, "pairs": self.n_pairs}
+        facts = {name: f"{count:,}" for name, count in counts.items()}
+        return Card("Profiles", marks=("private",), facts=facts).html()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Profiles):
@@ -288,6 +312,28 @@ class Profiles:
     @property
     def _parts(self) -> tuple[NDArray[Any], ...]:
         return (self.indptr, self.indices, self.weights, self.user_ids, self.item_ids)
+
+    def __getitem__(self, users: Any) -> Self:  # noqa: ANN401  (whatever numpy takes)
+        """Return the profiles of some users by position, as rows of a matrix: a slice, positions, or a bool for each.
+
+        Examples
+        --------
+        >>> Profiles.from_pairs(["ann", "bob", "cleo"], ["tea", "tea", "jazz"])[[2, 0]].user_ids.tolist()
+        ['cleo', 'ann']
+        """
+        rows = users[0] if isinstance(users, tuple) and users[1:] == (Ellipsis,) else users  # X[rows, ...], of sklearn
+        chosen = np.atleast_1d(np.arange(self.n_users)[rows])
+        sizes = self.sizes[chosen]
+        indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+        place = np.arange(indptr[-1]) + np.repeat(self.indptr[chosen] - indptr[:-1], sizes)
+        return type(self)(
+            indptr, self.indices[place], self.weights[place], self.user_ids[chosen], self.item_ids, self.guessed
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many users and items there are: as a matrix has it."""
+        return self.n_users, self.n_items
 
     @property
     def n_users(self) -> int:

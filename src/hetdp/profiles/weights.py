@@ -80,6 +80,11 @@ class PrivacyWeights:
     def __repr__(self) -> str:
         return f"PrivacyWeights({counted(self.size, 'item')})"
 
+    def _repr_html_(self) -> str:
+        from hetdp.pictures.cards import Card
+
+        return Card("PrivacyWeights", about=f"{counted(self.size, 'item')}; none is shown", marks=("private",)).html()
+
     def __len__(self) -> int:
         return self.size
 

@@ -68,7 +68,7 @@ class Crowd:
         self.settings = settings
         #: Ledgers that were charged for it.
         self.charged: list[Ledger | None] = []
-        self.simulated, self._by_position = stream.simulated, by_position
+        self.simulated, self.by_position = stream.simulated, by_position
         self._home = Home(simulated=stream.simulated)
         self._published: PublishedModel | None = None
         self._complete = given is not None
@@ -140,7 +140,7 @@ class Crowd:
                     counts=self._learning.counts,
                     head=self._head,
                     model=learn(self._learning.evidence()),
-                    by_position=self._by_position,
+                    by_position=self.by_position,
                     simulated=self.simulated,
                 )
             return self._published

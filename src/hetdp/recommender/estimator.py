@@ -16,15 +16,17 @@ from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimators import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
+from hetdp.core.ranking import ndcg_per_user
 from hetdp.profiles import Profiles
 from hetdp.profiles.holdings import holdings
+from hetdp.profiles.holdout import HIDDEN_SHARE, split
 from hetdp.profiles.reading.given import asking_profiles, given_profiles
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
 from hetdp.profiles.reading.pairs import SparseRows
 from hetdp.recommender.crowd import Crowd, expected_noise
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.file import load, save
-from hetdp.recommender.lists import best_items, contributions
+from hetdp.recommender.lists import best_items, contributions, places_hit
 from hetdp.recommender.model import visible_taste
 from hetdp.recommender.names import people_to_be_named
 from hetdp.recommender.parts import Parts
@@ -33,6 +35,9 @@ from hetdp.recommender.published import PublishedModel
 from hetdp.recommender.settings import ModelSettings
 
 __all__ = ["PrivateRecommender"]
+
+#: Recommendations that `score` judges.
+_JUDGED = 10
 
 Progress = Callable[[int, int], None]
 UserWeights: TypeAlias = Mapping[str, float] | Mapping[int, float] | Sequence[float] | NDArray[np.floating] | None
@@ -76,6 +81,8 @@ class PrivateRecommender(Estimator):
         The promise of everything that this object has learned, against everybody together: fits add up.
     item_ids_, n_features_in_
         The public catalogue, and how many items it has.
+    feature_names_in_
+        The names of the columns, if a matrix with names was fitted.
     taste_
         How much of a score is taste, in [0, 1]; popularity is the rest.
     simulated_
@@ -85,7 +92,7 @@ class PrivateRecommender(Estimator):
     -------
     The model is public: `save`, pickles and copies hold nothing else. A list or an explanation is made at home from the
     exact own profile, costs nothing, and is for its owner only. An item of weight 0 has no influence on the model. See
-    docs/recommender.md and docs/proofs/recommender.md.
+    docs/guide/recommender.md and docs/proofs/recommender.md.
 
     Examples
     --------
@@ -205,6 +212,12 @@ class PrivateRecommender(Estimator):
             crowd = self._begin(parts, given, dials, by_position=by_position)
         else:
             crowd = self._crowd
+            columns = next(iter(parts)).n_items if by_position else crowd.item_ids.size
+            if columns != crowd.item_ids.size:
+                raise InvalidInput(
+                    f"X has {columns} features, but {type(self).__name__} is expecting {crowd.item_ids.size} features "
+                    "as input."
+                )
             if crowd.settings not in (self._settings(), self._settings(given=True)):
                 raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
             if self.ledger not in crowd.charged:  # given since
@@ -256,6 +269,12 @@ class PrivateRecommender(Estimator):
         self._require_fit()
         return cast("PublishedModel", self._published) if self._crowd is None else self._crowd.publish()
 
+    @property
+    def _catalogued(self) -> PublishedModel | Crowd:
+        """Whoever knows the catalogue: looking at names publishes nothing."""
+        self._require_fit()
+        return cast("PublishedModel", self._published) if self._crowd is None else self._crowd
+
     def recommend(self, n: int = 10, *, profiles: object = None) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns user, item and score: up to n items per user, best first.
 
@@ -302,6 +321,97 @@ class PrivateRecommender(Estimator):
             found = np.array([str(one) for one in found.tolist()], dtype=object)
         return {"user": asking.user_ids[users], "item": found, "score": scores[there]}
 
+    def predict(self, X: object, n: int = 10) -> NDArray[Any]:  # noqa: N803  (a name of scikit-learn)
+        """Return the ids of the best n items for each row, best first: `recommend` under the name that pipelines know.
+
+        Parameters
+        ----------
+        X
+            Who asks, with their exact items: rows of a matrix with the columns that were fitted, `Profiles`, or a table
+            of pairs.
+        n
+            Items per row; at most as many as there are.
+
+        Returns
+        -------
+        array
+            A row for each row of X, of ids as in `item_ids_`: names of columns, or their numbers. Where fewer than n
+            are left to recommend, None (-1 among numbers) fills up.
+
+        Privacy
+        -------
+        As `recommend`: it costs nothing, and each row is for its owner.
+
+        Examples
+        --------
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import Binarizer
+        >>> ratings = [[5, 4, 5, 0, 1, 2], [1, 0, 2, 5, 4, 5]] * 100
+        >>> model = make_pipeline(Binarizer(threshold=3), PrivateRecommender(epsilon=4, random_state=0)).fit(ratings)
+        >>> model.predict([[5, 0, 5, 0, 0, 0]], n=1)
+        array([[1]])
+
+        Everything else is asked of the last step, with what the steps before it make of X.
+
+        >>> model[-1].recommend(1, profiles=model[:-1].transform([[5, 0, 5, 0, 0, 0]]))["item"].tolist()
+        [1]
+        """
+        n, public = whole("n", n, minimum=1), self._public
+        ids = public.item_ids
+        nothing = np.array([-1 if ids.dtype.kind == "i" else None], dtype=ids.dtype)
+        return np.append(ids, nothing)[self._best(self._rows(X), public, min(n, ids.size))]
+
+    def score(self, X: object, y: object = None) -> float:  # noqa: ARG002, N803  (names of scikit-learn)
+        """Return the NDCG of ten recommendations to people: for `GridSearchCV` and the like.
+
+        A fifth of each one's items is hidden, always the same ones, and ten items are recommended from the rest. What
+        was hidden gains 1 / log2(r + 1) at rank r; the sum is divided by that of a perfect list, and averaged over the
+        people (`hetdp.ndcg`).
+
+        Parameters
+        ----------
+        X
+            People with their exact items, as for `predict`; who were not fitted, or the model has seen what is hidden.
+            Whoever has a single item can hide nothing and does not count.
+        y
+            Ignored.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+
+        Privacy
+        -------
+        **The score is exact: it is computed from exact profiles without noise, and nothing is promised about it, nor
+        about parameters that were chosen by it.** Keep it, and choose on data that may be published or on people who
+        are in no release. Recommending costs nothing, but each fit of a search is a release: clones share the `ledger`,
+        where all of them are charged; without one nobody adds them up, and a `HetdpWarning` says so. Give
+        `error_score="raise"` to a search: what its ledger refuses would else be nan.
+
+        Examples
+        --------
+        >>> people = [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]] * 100
+        >>> PrivateRecommender(epsilon=4, random_state=0).fit(people).score([[1, 1, 1, 0, 0, 0]])
+        1.0
+        """
+        public = self._public
+        known, hidden = split(self._rows(X), protocol="each", share=HIDDEN_SHARE)
+        if not hidden.n_pairs:
+            raise InvalidInput("X must have people with at least 2 items, one of them to hide. Got none instead.")
+        if self.ledger is None and self._crowd is not None and not self.simulated_:
+            self._warn_uncounted()
+        found = self._best(known, public, min(_JUDGED, public.item_ids.size))
+        hit = places_hit(found, holdings(hidden, public.item_ids), public.item_ids.size)
+        people, ranks = np.nonzero(hit)
+        gains = ndcg_per_user(people, ranks, hidden.sizes, _JUDGED)
+        return float(gains[hidden.sizes > 0].mean())
+
+    def _best(self, asking: Profiles, public: PublishedModel, n: int) -> NDArray[np.int32]:
+        """Return the places of the best n items in the catalogue for each person; -1 where there are fewer."""
+        own = holdings(asking, public.item_ids)
+        return best_items(public.model, public.head, public.counts, own, n, progress=self.progress)[0]
+
     def explain(self, profile: object, item: str | int) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns item and contribution: what of a profile speaks for an item, most first.
 
@@ -341,7 +451,7 @@ class PrivateRecommender(Estimator):
         return as_frame({"item": names, "contribution": parts.amounts})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file: the public part, all that `load` needs.
+        """Write the model to the file `path`: the public part, all that `load` needs.
 
         Privacy
         -------
@@ -356,7 +466,7 @@ class PrivateRecommender(Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the model in a file; `recommend` then needs `profiles`."""
+        """Return the model in the file `path`; `recommend` then needs `profiles`."""
         public = load(path)
         chosen = public.settings
         model = cls(
@@ -387,12 +497,20 @@ class PrivateRecommender(Estimator):
     @property
     def item_ids_(self) -> Ids:
         """The items of the public catalogue."""
-        return self._public.item_ids
+        return self._catalogued.item_ids
 
     @property
     def n_features_in_(self) -> int:
         """How many items the catalogue has."""
         return self.item_ids_.size
+
+    @property
+    def feature_names_in_(self) -> Ids:
+        """The names of the columns, where the model was learned from a matrix that has some."""
+        known = self._catalogued
+        if not known.by_position or known.item_ids.dtype.kind != "O":
+            raise AttributeError("feature_names_in_ is there where a matrix with names of columns was fitted.")
+        return known.item_ids
 
     @property
     def simulated_(self) -> bool:
@@ -455,6 +573,11 @@ class PrivateRecommender(Estimator):
         """
         return promise(self._settings(), simulated=as_stream(self.random_state).simulated)
 
+    def _repr_html_(self) -> str:
+        from hetdp.accounting.cards import model_card
+
+        return model_card(self, self.guarantee_ if self.__sklearn_is_fitted__() else None).html()
+
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there is a model, for scikit-learn."""
         return self._crowd is not None or self._published is not None
@@ -499,9 +622,14 @@ class PrivateRecommender(Estimator):
         if hasattr(items, "__iter__") and not isinstance(items, Profiles | str) and np.ndim(items) == 1:
             own = as_ids("item", list(dict.fromkeys(items)))  # of a list, an array, or a column of a table
             return Profiles.from_pairs(np.zeros(own.size, dtype=np.int64), own, user_ids=[0])
+        return self._rows(profiles)
+
+    def _rows(self, given: object) -> Profiles:
+        """Return the profiles in whatever has a row for each person, or for each pair."""
         public = self._public
+        names = getattr(self, "feature_names_in_", None)
         return asking_profiles(
-            profiles, public.item_ids, by_position=public.by_position, names=None, estimator=type(self).__name__
+            given, public.item_ids, by_position=public.by_position, names=names, estimator=type(self).__name__
         )
 
 

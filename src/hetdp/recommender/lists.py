@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hetdp.profiles.holdings import Holdings
 from hetdp.recommender.model import ItemModel
 
-__all__ = ["Contributions", "best_items", "contributions"]
+__all__ = ["Contributions", "best_items", "contributions", "places_hit"]
 
 #: People scored together: a block of scores stays below 64 MiB or so.
 _CELLS = 1 << 23
@@ -102,6 +102,20 @@ def _fill_up(found: NDArray[np.int32], tail: NDArray[np.int32], having: NDArray[
     empty = np.flatnonzero(found < 0)
     more = tail[~np.isin(tail, having)][: empty.size]
     found[empty[: more.size]] = more
+
+
+def places_hit(found: NDArray[np.int32], wanted: Holdings, n_items: int) -> NDArray[np.bool_]:
+    """Return which places of lists, a row for each person, hold something that the person wants.
+
+    Examples
+    --------
+    >>> wanted = Holdings(np.array([0, 1, 2]), np.array([2, 0], dtype=np.int32))
+    >>> places_hit(np.array([[1, 2], [1, -1]], dtype=np.int32), wanted, 3).tolist()
+    [[False, True], [False, False]]
+    """
+    people = np.arange(wanted.n_users)
+    pairs = np.repeat(people, wanted.sizes) * n_items + wanted.items  # a person and an item as one number
+    return (found >= 0) & np.isin(people[:, None] * n_items + found, pairs)
 
 
 class Contributions(NamedTuple):

@@ -31,7 +31,7 @@ _LEAST_TASTE = 0.03
 _LEAST_SHARE = 0.02
 #: How much louder rare own items speak than popular ones: as counts to the power of minus this. From 0.2 to 0.4 it
 #: costs next to no quality anywhere, and finds up to half as much again in the middle of the catalogue
-#: (docs/evaluation.md).
+#: (docs/guide/evaluation.md).
 _RARITY = 0.25
 #: For noise that is Gaussian by itself, not the sum over some people: as if it came from very many.
 _VERY_MANY = 1e12

@@ -46,14 +46,37 @@ def ones_among(sketches: Sequence[bytes], places: Collection[int], *, size: int)
 def items_behind(
     ones: ArrayLike, bits: ArrayLike, epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_TUNING
 ) -> NDArray[np.float64]:
-    """Return how many items there seem to be behind so many ones among so many bits: unbiased if all weigh 1."""
+    """Return how many items there seem to be behind so many ones among so many bits: unbiased if all weigh 1.
+
+    Parameters
+    ----------
+    ones, bits
+        How many ones there are, among how many bits.
+    epsilon
+        The level of the sketches.
+    tuned_for
+        The public weight that they are tuned for.
+
+    Examples
+    --------
+    >>> float(items_behind(500, 1000, 1.0).round()), float(items_behind(269, 1000, 1.0).round())
+    (500.0, 0.0)
+    """
     by_chance = np.asarray(bits) * chance_of_one(epsilon, tuned_for=tuned_for)
     estimate: NDArray[np.float64] = (np.asarray(ones) - by_chance) / contrast(epsilon, tuned_for=tuned_for)
     return estimate
 
 
 def items_behind_error(bits: int, epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_TUNING) -> float:
-    """Return one standard deviation of `items_behind`."""
+    """Return one standard deviation of `items_behind` where nothing is behind the bits.
+
+    Parameters
+    ----------
+    bits
+        How many there are.
+    epsilon, tuned_for
+        As for `items_behind`.
+    """
     q = chance_of_one(epsilon, tuned_for=tuned_for)
     return math.sqrt(bits * q * (1.0 - q)) / contrast(epsilon, tuned_for=tuned_for)
 
@@ -69,6 +92,15 @@ def item_shares(
 
     The estimate of an item is moved toward the mean over all items, the more the noisier they are (Stein), and kept
     above 0. An item that its owners weigh below 1 counts for less.
+
+    Parameters
+    ----------
+    ones
+        How many sketches show each item.
+    n_users
+        How many sketches there are.
+    epsilon, tuned_for
+        As for `items_behind`.
     """
     if not ones.size:
         return np.empty(0)
@@ -93,6 +125,15 @@ def item_owners(
     Which numbers of owners are how common is learned from all items of the catalogue (the noise is deconvolved), and
     the estimate of an item is its mean given the item's ones. Where most items have few owners, a long tail, it is much
     closer than `item_shares`. Owners who weigh the item below 1 count for less.
+
+    Parameters
+    ----------
+    ones
+        How many sketches show each item.
+    n_users
+        How many sketches there are.
+    epsilon, tuned_for
+        As for `items_behind`.
 
     Examples
     --------

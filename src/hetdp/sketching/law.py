@@ -56,7 +56,24 @@ _LARGEST_EXPONENT = 700.0
 def chance_of_one(
     epsilon: Fraction | float, weight: float = 0.0, *, tuned_for: Fraction | float = USUAL_TUNING
 ) -> float:
-    """Return p(weight) as a float, for estimates; bits are drawn with the exact probability."""
+    """Return how likely the bit of an item of some weight is 1: p(weight) as a float, for estimates.
+
+    Bits are drawn with the exact probability.
+
+    Parameters
+    ----------
+    epsilon
+        The level of the sketches.
+    weight
+        In [0, 1]; 0 for an item that is not there.
+    tuned_for
+        The public weight that they are tuned for.
+
+    Examples
+    --------
+    >>> round(chance_of_one(1), 3), round(chance_of_one(1, 1.0), 3)
+    (0.269, 0.731)
+    """
     level, best = float(epsilon), float(tuned_for)
     below = 1.0 + math.exp(-level * best)
     return math.exp(-level * (best - weight)) / below if weight <= best else 1.0 - math.exp(-level * weight) / below
@@ -66,6 +83,13 @@ def contrast(epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_T
     """Return how much more likely a bit is 1 for an item of weight 1 than for an absent one: p(1) - q.
 
     That is (1 - q) (1 - exp(-epsilon)), and 1 - 2q for sketches tuned for weight 1.
+
+    Parameters
+    ----------
+    epsilon
+        The level of the sketches.
+    tuned_for
+        The public weight that they are tuned for.
     """
     return -math.expm1(-float(epsilon)) / (1.0 + math.exp(-float(epsilon) * float(tuned_for)))
 

@@ -28,11 +28,11 @@ def epsilon_within(plan: "TablePlan", within: float | Mapping[str, float], peopl
     goals = _goals(plan, within)
     weight = 0.0 if people is None else positive("people", people)
 
-    def reach(epsilon: float) -> float:
-        return max(_reach(found) / goals[name] for name, found in _expected(plan.at(epsilon), goals, weight))
+    def reach(epsilon: float, only: str | None = None) -> float:
+        own = goals if only is None else {only: goals[only]}
+        return max(_reach(found) / goals[name] for name, found in _expected(plan.at(epsilon), own, weight))
 
-    best = reach(MOST_LEVEL)
-    if best <= 1:
+    if reach(MOST_LEVEL) <= 1:
         return smallest_level(reach, 1.0)
     for _, found in _expected(plan.at(MOST_LEVEL), goals, weight):
         if found.reason is not None:
@@ -40,10 +40,16 @@ def epsilon_within(plan: "TablePlan", within: float | Mapping[str, float], peopl
             raise InvalidInput(missing if people is None and plan.obstacle(dialled=_dialled(plan)) is None else (
                 f"within must be about answers that have an estimate. Got one without instead: {found.reason}"
             ))  # fmt: skip
-    least = listed([f"{up(best * goal)} for {name}" for name, goal in goals.items()])
+    least = {name: up(goal * reach(MOST_LEVEL, name)) for name, goal in goals.items() if reach(MOST_LEVEL, name) > 1}
+    apart = ""
+    if len(goals) > 1:
+        each = ", ".join(f'"{name}": {"..." if name in least else f"{goal:g}"}' for name, goal in goals.items())
+        apart = f" Aggregates may have a number each, within={{{each}}} (or one --aggregate at a time)."
     raise InvalidInput(
-        f"within must be at least {least}: who has which dial is chance, and makes intervals of so many people that "
-        f"wide, whatever epsilon is. Got {listed([f'{goal:g}' for goal in goals.values()])} instead."
+        f"within must be at least {listed([f'{most:,f} for {name}' for name, most in least.items()])}: who has which "
+        "dial is chance, and makes intervals of so many people that wide, whatever epsilon is. Got "
+        f"{listed([f'{goals[name]:,g}' for name in least])} instead.{apart} What helps: more people in a group, or a "
+        "lower confidence."
     )
 
 

@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hetdp.core.checks import finite
 from hetdp.core.errors import InvalidInput
@@ -34,7 +35,10 @@ class Context:
 
 
 class Aggregate(ABC):
-    """One question about every group."""
+    """One question about every group; `count`, `mean`, `total` and `variance` make one."""
+
+    #: Whether the answer grows with its group, so that estimates must know how much people count for.
+    grows: ClassVar[bool] = False
 
     @abstractmethod
     def sums(self, *, scaled_up: bool = False, weighted: bool = False) -> tuple[Sum, ...]:
@@ -50,11 +54,21 @@ class Aggregate(ABC):
 
     @abstractmethod
     def estimate(self, noisy: Mapping[Sum, NoisySum], context: Context) -> Estimate:
-        """Return what the answer would be if everybody counted fully, as far as the noisy sums tell."""
+        """Return what the answer would be if everybody counted fully, as far as the noisy sums tell.
+
+        Parameters
+        ----------
+        noisy
+            What was released of the group.
+        context
+            What else is public.
+        """
 
 
 @dataclass(frozen=True)
 class _Count(Aggregate):
+    grows: ClassVar[bool] = True
+
     def sums(self, *, scaled_up: bool = False, weighted: bool = False) -> tuple[Sum, ...]:  # noqa: ARG002
         return (PEOPLE,)
 
@@ -71,6 +85,7 @@ class _Count(Aggregate):
 @dataclass(frozen=True)
 class _Total(Aggregate):
     summed: Sum
+    grows: ClassVar[bool] = True
 
     def sums(self, *, scaled_up: bool = False, weighted: bool = False) -> tuple[Sum, ...]:  # noqa: ARG002
         return (PEOPLE, self.summed) if scaled_up else (self.summed,)
@@ -152,8 +167,8 @@ def mean(column: str, *, lower: float, upper: float) -> Aggregate:
     Parameters
     ----------
     column
-        A column of numbers. Cells that are none count as the middle of the range, without a word; leave them out
-        with `where="hours is not null"`.
+        A column of a type of numbers, or one of a file of text. Cells that are none count as the middle of the range,
+        whoever has them; leave them out with `where="hours is not null"`.
     lower, upper
         Public range, to which cells are clamped.
 
@@ -212,6 +227,11 @@ AGGREGATES: dict[str, Callable[..., Aggregate]] = {"count": count, "mean": mean,
 
 def parse_aggregate(text: str) -> tuple[str, Aggregate]:
     """Return what "mean:hours:0:99" stands for, with a name for its row.
+
+    Parameters
+    ----------
+    text
+        What `hetdp release --aggregate` takes: the name of an aggregate, and what it needs, between colons.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """What comes out of a table: one row per group and aggregate, and the promise they were made under."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
@@ -29,6 +30,10 @@ class Row:
     ----------
     key
         Of the group, one part per column of `by`.
+    aggregate
+        Its name, as it was asked for.
+    guess
+        Where `estimate`, `low`, `high` and `reason` are from.
     value
         As the noisy sums have it: people count with their dials. nan where a noisy count came out as 0.
     estimate, low, high
@@ -81,6 +86,10 @@ class TableAnswer:
         Whether people may have counted with dials other than 1.
     simulated
         True if made with a seed; then nothing publishes it.
+    loose
+        Columns of values whose type does not tell whether they hold numbers, as in files of text.
+    version
+        Of hetdp.
 
     Privacy
     -------
@@ -93,6 +102,7 @@ class TableAnswer:
     guarantee: Guarantee
     dialled: bool
     simulated: bool = False
+    loose: tuple[str, ...] = ()
     version: str = __version__
 
     def __repr__(self) -> str:
@@ -153,6 +163,29 @@ class TableAnswer:
             "version": self.version,
         }
 
+    def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
+        """Return a chart of altair: estimates with their intervals by group, a panel for each aggregate.
+
+        Needs the extra `plot`. Notebooks show it as an image; `hetdp.pictures.save` writes it to a file.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import hetdp
+        >>> people = pa.table({"ward": ["er", "icu", "er"]})
+        >>> answer = hetdp.release_table(people, {"people": hetdp.count()}, by={"ward": ["er", "icu"]}, epsilon=1.0)
+        >>> answer.plot().title["text"]
+        'A released table: people by ward'
+        """
+        from hetdp.tables.pictures import plot_table
+
+        return plot_table(self)
+
+    def _repr_html_(self) -> str:
+        from hetdp.tables.pictures import table_card
+
+        return table_card(self).html()
+
     def label(self, **options: Unpack[LabelOptions]) -> Label:
         """Return a card that says what publishing the table means to people; see `Guarantee.label`."""
         titled: LabelOptions = {"title": f"A released table: {listed(list(self.plan.aggregates))}", **options}
@@ -166,7 +199,25 @@ class TableAnswer:
             f"Somebody in more than {counted(groups, 'group')} (max_groups) counts for less in each: counts and totals "
             "are right if nobody is."
         )
-        return (*([_WEIGHTED] if self.dialled else []), *([shrunk] if self.plan.shrinks_by_groups else []))
+        return (
+            *([_WEIGHTED] if self.dialled else []),
+            *([shrunk] if self.plan.shrinks_by_groups else []),
+            *self._no_numbers(),
+        )
+
+    def _no_numbers(self) -> Iterator[str]:
+        """Yield what cells that are no number count as, unless a condition decides about their column."""
+        question = self.plan.question
+        decided = question.where.columns if question.where is not None else ()
+        sums = [added for added in question.sums if added.column in self.loose and added.column not in decided]
+        counts = dict.fromkeys(f"{added.column} as {added.center:g}" for added in sums)
+        if counts:
+            column = str(sums[0].column)
+            name = column if column.isidentifier() else "..."
+            yield (
+                f"Cells that are no number count as the middle of the range, in a total as 0: {listed(list(counts))}. "
+                f'Leave them out with where="{name} is not null".'
+            )
 
 
 def _plain(part: Any) -> Any:  # noqa: ANN401  (a key)

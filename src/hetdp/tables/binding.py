@@ -2,20 +2,20 @@
 
 import datetime as dt
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 
 from hetdp.core.errors import DataError
-from hetdp.core.words import listed
+from hetdp.profiles.reading.files import check_columns
 from hetdp.tables.keys import UnknownKeys
 from hetdp.tables.plan import TablePlan
 from hetdp.tables.sources import TableSource
 from hetdp.tables.sums import KeyColumn, Question
 
-__all__ = ["Bound", "bind"]
+__all__ = ["Bound", "bind", "columns_of"]
 
 _KEY_TYPES = "texts, whole numbers, booleans or dates"
 
@@ -38,21 +38,22 @@ class Bound:
         return tuple(names.get(part, part) for names, part in zip(self.as_given, key, strict=True))
 
 
+def columns_of(question: Question) -> dict[str, str]:
+    """Return the columns that a question is about, each with what chooses it."""
+    chosen: dict[str, Sequence[str | None]] = {
+        "by=... (--by)": [key.column for key in question.by],
+        "weights=... (--weight-column)": [question.weights],
+        "unit=... (--unit)": [question.unit],
+        "the aggregates (--aggregate)": [added.column for added in question.sums],
+        "where=... (--where)": question.where.columns if question.where is not None else (),
+    }
+    return {name: way for way, names in chosen.items() for name in names if name is not None}
+
+
 def bind(plan: TablePlan, source: TableSource) -> Bound:
     """Return the question as this table can be asked it, or say which column is missing or of another type."""
     question, schema = plan.question, source.schema
-    wanted = [
-        *(key.column for key in question.by),
-        *(name for name in (question.weights, question.unit) if name is not None),
-        *(added.column for added in question.sums if added.column is not None),
-        *(question.where.columns if question.where is not None else ()),
-    ]
-    missing = [name for name in dict.fromkeys(wanted) if name not in schema]
-    if missing:
-        raise DataError(
-            f"table must have the columns that are asked for. Got none called {listed(list(map(repr, missing)))} "
-            f"instead; it has {listed(list(map(repr, schema)))}."
-        )
+    check_columns("table", schema, columns_of(question))
     if question.where is not None:
         source.condition(question.where)  # compares what cannot be compared, if so, before anything is charged
     names = [_native_keys(key, schema[key.column]) for key in question.by]

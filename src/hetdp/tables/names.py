@@ -30,7 +30,7 @@ __all__ = [
 
 #: Where names come from: noise on counts, a public list, or whatever somebody counts.
 CATALOGUES = ("private", "given", "observed")
-#: Part of epsilon that goes to names where sketches need them; measured, docs/recommender.md and docs/neighbors.md.
+#: Part of epsilon that goes to names where sketches need them; measured in docs/guide/recommender.md, neighbors.md.
 NAMES_SHARE = Fraction(1, 10)
 
 _CHOSEN = "Names of items were chosen by noise on exact counts"

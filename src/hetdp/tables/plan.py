@@ -35,6 +35,14 @@ class TablePlan:
 
     Attributes
     ----------
+    question, aggregates
+        What the engine is to add up, and what will be made of it, by name.
+    epsilon, delta
+        The level, and the chance that a key gives somebody away.
+    population
+        How many people there are, if that was given.
+    confidence
+        Chance that an interval covers the truth.
     shares
         The part of epsilon that each sum costs, exactly; free ones are not among them.
     stated_groups
@@ -101,11 +109,11 @@ class TablePlan:
         return tuple(added for added in self.question.sums if added.beside in self.shares)
 
     def spread(self, added: Sum) -> Fraction:
-        """Return the scale of the Laplace noise on a sum, in steps."""
+        """Return the scale of the Laplace noise on an `added` sum, in steps."""
         return self.question.max_groups * added.beside.most / self.shares[added.beside]
 
     def scale(self, added: Sum) -> float:
-        """Return the scale of the Laplace noise on a sum, in its own unit."""
+        """Return the scale of the Laplace noise on an `added` sum, in its own unit."""
         return float(self.spread(added)) / added.steps_per_unit
 
     @property
@@ -121,7 +129,13 @@ class TablePlan:
         return self.several_groups and (self.unknown or self.n_groups > self.question.max_groups)
 
     def obstacle(self, *, dialled: bool) -> str | None:
-        """Return why nobody can tell what counts and totals would be if everybody counted fully, if so."""
+        """Return why nobody can tell what counts and totals would be if everybody counted fully, if so.
+
+        Parameters
+        ----------
+        dialled
+            Whether people may count with dials other than 1.
+        """
         groups = self.question.max_groups
         if self.shrinks_by_groups and not self.stated_groups:
             return (
@@ -141,13 +155,21 @@ class TablePlan:
         return None
 
     def context(self, everybody: NoisySum | None, *, dialled: bool) -> Context:
-        """Return what estimates need to know beside the sums of their group."""
+        """Return what estimates need to know beside the sums of their group.
+
+        Parameters
+        ----------
+        everybody
+            The noisy sum of all groups, where there is one.
+        dialled
+            Whether people may count with dials other than 1.
+        """
         weighted = dialled or self.shrinks_by_groups
         obstacle = self.obstacle(dialled=dialled)
         return Context(everybody, self.population, dialled, weighted, obstacle, self.confidence)
 
     def guarantee(self, *, simulated: bool) -> Guarantee:
-        """Return the promise of a release made as planned."""
+        """Return the promise of a release made as planned; none, if it is `simulated`."""
         person = self.question.unit is not None
         who = "person" if person else "row"
         present = f"all rows of one person ({self.question.unit}) being" if person else "one row being"
@@ -188,6 +210,8 @@ def plan_table(
 
     Parameters
     ----------
+    aggregates, epsilon, by, weights, unit, max_groups, where, population, confidence
+        As for `release_table`.
     within
         Instead of epsilon: how far the ends of an interval may be from the estimate, for all aggregates or by name. The
         plan has the epsilon that all of them together then cost.
@@ -243,6 +267,11 @@ def plan_table(
         confidence,
         max_groups is not None,
     )
+    if everybody is not None and plan.shrinks_by_groups and max_groups is None:
+        raise InvalidInput(
+            "population must come with max_groups (--max-groups) where unit and by are given: nothing can be scaled up "
+            "unless it is said in how many groups people are at most; 1, if nobody is in two. Got it alone instead."
+        )
     if within is not None:
         from hetdp.tables.accuracy import epsilon_within
 

@@ -16,7 +16,7 @@ from hetdp.mechanisms.ratios import NoisySum
 from hetdp.noise.laplace import laplace_integers
 from hetdp.tables.aggregates import Aggregate
 from hetdp.tables.answer import Row, TableAnswer
-from hetdp.tables.binding import Bound, bind
+from hetdp.tables.binding import Bound, bind, columns_of
 from hetdp.tables.keys import choose
 from hetdp.tables.plan import Keys, TablePlan, plan_table
 from hetdp.tables.sources import TableSource, open_source, scrubbed
@@ -71,7 +71,7 @@ def release_table(
     ----------
     table
         A table of pandas, Polars (lazy too), Arrow, DuckDB, Dask, Spark or ibis; or files: a path, a pattern
-        such as "visits/*.parquet", or a list of paths; or the address of a database, "postgresql://localhost/clinic".
+        such as `visits/*.parquet`, or a list of paths; or the address of a database, "postgresql://localhost/clinic".
     aggregates
         What to release: names of your own for `hetdp.count()`, `hetdp.mean(...)`, `hetdp.total(...)`,
         `hetdp.variance(...)`.
@@ -117,7 +117,7 @@ def release_table(
     -------
     Unit: all rows of one person (one row, without `unit`) present or absent. They lose epsilon * v over keys, sums and
     denominators together, and delta * v at most where keys are chosen from the data. Exact: integer sums of which one
-    person moves at most v * 2**40 steps, and discrete Laplace noise (docs/proofs/tables.md).
+    person moves at most `v * 2**40` steps, and discrete Laplace noise (docs/proofs/tables.md).
 
     Examples
     --------
@@ -140,7 +140,7 @@ def release_table(
         raise InvalidInput("unit must be given with a ledger: it says who is charged. Got None instead.")
     told = _Told(limit, new_people, update_dials)
     try:
-        with open_source(table, numbers=_numbers(plan), name=table_name) as source:
+        with open_source(table, numbers=_numbers(plan), values=_values(plan), name=table_name) as source:
             return _released(source, plan, ledger, told, as_stream(random_state))
     except HetdpError as error:
         error.__context__ = None  # what an engine has said may quote a cell
@@ -160,15 +160,22 @@ def _released(
         allowed = _charged(source, bound.question, plan, ledger, told, dialled=dialled)
     with scrubbed(source.engine, "add up the table"):  # frames in memory compute while they are asked
         found = group_sums(source, bound.question, allowed=allowed)
-    return _answer(plan, bound, found, stream, dialled=dialled)
+    return _answer(plan, bound, found, stream, dialled=dialled, loose=source.loose)
 
 
-def _numbers(plan: TablePlan) -> list[str]:
-    """Return the columns that must be numbers, whatever a file keeps them as."""
+def _numbers(plan: TablePlan) -> dict[str, str]:
+    """Return the columns that must be numbers, whatever a file keeps them as, each with what chooses it."""
     question = plan.question
     names = [question.weights, *(added.column for added in question.sums)]
     compared = question.where.number_columns if question.where is not None else ()
-    return list(dict.fromkeys([*(name for name in names if name is not None), *compared]))
+    ways = columns_of(question)
+    return {name: ways[name] for name in (*names, *compared) if name is not None}
+
+
+def _values(plan: TablePlan) -> dict[str, str]:
+    """Return the columns of private values, each with an aggregate that is about it."""
+    asked = [(added.column, name) for name, each in plan.aggregates.items() for added in each.sums()]
+    return {column: name for column, name in reversed(asked) if column is not None}
 
 
 def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:
@@ -183,7 +190,8 @@ def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:
     if count:
         raise DataError(
             f"weights must be numbers in [0, 1] in every row of column {weights!r}. Got other cells instead, "
-            "which are not shown. Nothing was charged."
+            "which are not shown; an empty one is no dial, either. Give every row a dial: 1 counts fully, 0 not at "
+            "all. Nothing was charged."
         )
 
 
@@ -194,7 +202,8 @@ def _charged(
     with scrubbed(source.engine, "join a table of ids"):  # found out now, rather than when it has been charged
         nobody = people(source, question).head(0)
         kind = source.collect(nobody).schema.field("u").type
-        source.collect(nobody.join(source.from_arrow(_caps(pa.array([], kind), [])), on="u", how="left"))
+        none = source.from_arrow(_caps(pa.array([], kind), []))
+        source.collect(nobody.join(none, on="u", how="left"), "join a table of ids", source.joining)
 
     def batches() -> Iterator[tuple[pa.Array, pa.Array]]:
         with scrubbed(source.engine, "tell who is in the table"):
@@ -220,7 +229,9 @@ def _caps(ids: pa.Array, dials: Any) -> pa.Table:  # noqa: ANN401  (pyarrow has 
     return pa.table({"u": ids, "cap": pa.array(dials, pa.float64()) if isinstance(dials, list) else dials})
 
 
-def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, dialled: bool) -> TableAnswer:
+def _answer(
+    plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, dialled: bool, loose: tuple[str, ...]
+) -> TableAnswer:
     """Add noise to the integer sums of every group, and say what they tell."""
     keys = _chosen_keys(plan, found, stream) if plan.unknown else list(bound.keys)
     steps = noisy_sums(plan, keys, found, stream)
@@ -240,6 +251,7 @@ def _answer(plan: TablePlan, bound: Bound, found: GroupSums, stream: Stream, *, 
         guarantee=plan.guarantee(simulated=stream.simulated),
         dialled=dialled,
         simulated=stream.simulated,
+        loose=loose,
     )
 
 

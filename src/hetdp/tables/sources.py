@@ -22,6 +22,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
+from hetdp.core.extras import require, require_all
 from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
 from hetdp.tables.conditions import Condition
 
@@ -104,17 +105,22 @@ class TableSource:
         Names of its columns and their types, read without touching a row.
     numbers
         Of columns of text (and of others that need care) that are to be numbers, the helper column of `frame`.
+    loose
+        Columns of values whose type does not tell whether they hold numbers.
     """
 
     engine: str
     frame: nw.LazyFrame[Any]
     schema: Mapping[str, nw.dtypes.DType]
     numbers: Mapping[str, str]
+    loose: tuple[str, ...] = ()
 
     #: Whether text becomes numbers here, and null where it is none, without an error.
     reads_text: ClassVar[bool] = True
     #: Numbers that do not simply become doubles here, either.
     awkward: ClassVar[tuple[type[nw.dtypes.DType], ...]] = ()
+    #: What may keep a small table from being joined here, in words; no cell is looked at to find out.
+    joining: ClassVar[str] = ""
 
     def numeric(self, column: str) -> nw.Expr:
         """Return a column as doubles: null where it holds no number, and never an error.
@@ -131,6 +137,19 @@ class TableSource:
         if not kind.is_numeric():
             raise _no_numbers(column, kind)
         return self._double(column)
+
+    @classmethod
+    def untyped(cls, native: Native, column: str) -> bool:  # noqa: ARG003  (of engines whose types mean something)
+        """Return whether the type of a column says nothing about its cells. From the schema alone.
+
+        Parameters
+        ----------
+        native
+            A table of this engine.
+        column
+            One of its columns.
+        """
+        return False
 
     def key(self, column: str) -> nw.Expr:
         """Return a column to group by: as text where it is kept as categories, and null where Python has no such date.
@@ -181,9 +200,9 @@ class TableSource:
         with scrubbed(self.engine, "take a table of ids"):
             return nw.from_native(self._from_arrow(table)).lazy()  # type: ignore[no-any-return]
 
-    def collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
-        """Compute a frame: whole numbers are int64, text is text."""
-        with scrubbed(self.engine, "compute the sums"):
+    def collect(self, frame: nw.LazyFrame[Any], step: str = "compute the sums", hint: str = "") -> pa.Table:
+        """Compute a frame: whole numbers are int64, text is text. See `scrubbed` for what is said if that fails."""
+        with scrubbed(self.engine, step, hint):
             return _plain(self._collect(frame))
 
     def batches(self, frame: nw.LazyFrame[Any], size: int = _ROWS) -> Iterator[pa.RecordBatch]:
@@ -217,6 +236,10 @@ class _Unreadable(TableSource):
 
 
 class _Pandas(TableSource):
+    @classmethod
+    def untyped(cls, native: Native, column: str) -> bool:
+        return _any_object(native, column)
+
     @classmethod
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         import pandas as pd
@@ -264,6 +287,10 @@ class _Arrow(TableSource):
 
 
 class _Dask(TableSource):
+    @classmethod
+    def untyped(cls, native: Native, column: str) -> bool:
+        return _any_object(native, column)
+
     @classmethod
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         from dask import dataframe
@@ -347,6 +374,10 @@ class _DelimitedFiles(_DuckDB):
     file as a whole, and are refused.
     """
 
+    @classmethod
+    def untyped(cls, native: Native, column: str) -> bool:  # noqa: ARG003
+        return True
+
     def _collect(self, frame: nw.LazyFrame[Any]) -> pa.Table:
         found = super()._collect(frame)
         self._refuse_broken()
@@ -370,6 +401,8 @@ class _DelimitedFiles(_DuckDB):
 
 
 class _Ibis(TableSource):
+    joining: ClassVar[str] = "With a ledger, the database must let you make temporary tables. Nothing was charged."
+
     def _double(self, column: str) -> nw.Expr:
         number = nw.col(column)
         if self.schema[column].is_decimal():  # a server's may be too large for a double, and its cast raise
@@ -436,6 +469,7 @@ def open_source(
     *,
     columns: Collection[str] | None = None,
     numbers: Collection[str] = (),
+    values: Mapping[str, str] | None = None,
     name: str | None = None,
     threads: int | None = None,
     memory: str = _MEMORY,
@@ -449,7 +483,10 @@ def open_source(
     columns
         Those that are needed; others are not read. All unless given.
     numbers
-        Those of them that must be numbers, whatever they are kept as.
+        Those of them that must be numbers, whatever they are kept as; perhaps with what chooses each, for messages.
+    values
+        Those of `numbers` that must have a type of numbers, where types mean something, each with the aggregate that is
+        about it: of a column of text every cell would be none.
     name
         Which table of a database.
     threads, memory
@@ -472,7 +509,7 @@ def open_source(
             kind = _DelimitedFiles if isinstance(FORMATS[_ending(paths[0])], Delimited) else None
         else:
             native, described = table, "table"
-        yield _source(native, described, columns, numbers, kind)
+        yield _source(native, described, columns, numbers, values=values or {}, kind=kind)
 
 
 def _framed(native: Native) -> nw.LazyFrame[Any]:
@@ -491,6 +528,8 @@ def _source(
     described: str,
     columns: Collection[str] | None,
     numbers: Collection[str],
+    *,
+    values: Mapping[str, str],
     kind: type[TableSource] | None,
 ) -> TableSource:
     """Return a native table as a source, of the kind that its engine has unless another is given."""
@@ -506,13 +545,16 @@ def _source(
     if not all(isinstance(name, str) for name in names):
         raise DataError("table must have texts for names of columns. Got others instead.")
     wanted = names if columns is None else list(dict.fromkeys([*columns, *numbers]))
-    check_columns(described, names, wanted if columns is not None else list(numbers))
+    check_columns(described, names, numbers if columns is None else wanted)
     with scrubbed(engine, "choose the columns of the table"):
         frame = frame.select(wanted) if wanted else frame
         schema = dict(frame.collect_schema())
     read = {}
+    loose = tuple(column for column in values if kind.untyped(frame.to_native(), column))
     for place, column in enumerate(numbers):
         found = schema[column]
+        if column in values and column not in loose and not (found.is_numeric() or found == nw.Boolean):
+            raise _no_values(values[column], column, found)
         if not ((kind.reads_text and _is_text(found)) or found.is_numeric() or found == nw.Boolean):
             raise _no_numbers(column, found)
         if _is_text(found) or isinstance(found, kind.awkward):
@@ -520,18 +562,36 @@ def _source(
     if read:
         with scrubbed(engine, "read numbers"):
             frame = nw.from_native(kind.read_numbers(frame.to_native(), read)).lazy()
-    return kind(engine, frame, schema, read)
+    return kind(engine, frame, schema, read, loose)
 
 
 def _is_text(kind: nw.dtypes.DType) -> bool:
     return kind in {nw.String, nw.Categorical, nw.Object} or isinstance(kind, nw.Enum)
 
 
+def _any_object(native: Native, column: str) -> bool:
+    """Return whether a column of pandas holds any objects of Python; narwhals looks at cells to call it text."""
+    return str(native.dtypes[column]) == "object"
+
+
+def _no_values(aggregate: str, column: str, kind: nw.dtypes.DType) -> DataError:
+    remedy = (
+        "Cast it to a type of numbers first, in a view for instance, such that cells that are none become null."
+        if _is_text(kind)
+        else "Make a column of numbers of it first: of a date, for instance, a number of days or years."
+    )
+    return DataError(
+        f"an aggregate must be about a column of numbers. Got {aggregate!r} instead, about {column!r}, which is of "
+        f"type {kind.base_type().__name__}. {remedy} Nothing was charged."
+    )
+
+
 def _no_numbers(column: str, kind: nw.dtypes.DType) -> DataError:
     if _is_text(kind):
         return DataError(
             f"the column {column!r} must be one of numbers: this engine cannot read text as numbers without errors "
-            f"that quote a cell. Got {kind} instead. Give the column a type of numbers, in a view for instance."
+            f"that quote a cell. Got {kind.base_type().__name__} instead. Give the column a type of numbers, in a view "
+            "for instance."
         )
     return DataError(f"the column {column!r} must be one of numbers. Got {kind} instead.")
 
@@ -564,16 +624,9 @@ def _plain(table: pa.Table) -> pa.Table:
 # Files, through DuckDB.
 
 
-def _needed(module: str, extra: str, what: str) -> Any:  # noqa: ANN401  (a module)
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError:
-        raise DataError(f"{what} needs {module}. Got none; `pip install 'hetdp[{extra}]'` brings it.") from None
-
-
 def _connect(stack: contextlib.ExitStack, path: str, threads: int | None, memory: str) -> Any:  # noqa: ANN401
     """Return a connection to DuckDB of our own, which keeps large things in a folder that nobody else can read."""
-    duckdb = _needed("duckdb", "duckdb", "reading a table from files")
+    duckdb: Any = require("duckdb", extra="duckdb", purpose="Reading a table from files")
     config = {
         "memory_limit": memory,
         "temp_directory": stack.enter_context(tempfile.TemporaryDirectory(prefix="hetdp-")),
@@ -694,7 +747,8 @@ def _of_database(stack: contextlib.ExitStack, address: str, name: str | None) ->
         connection = _connect(stack, rest, None, _MEMORY)
         with scrubbed("duckdb", f"open the table {name!r}", "Is there one of that name?"):
             return connection.table(".".join(_quoted(part) for part in (space, short) if part))
-    ibis = _needed("ibis", "sql", "reading a table from a database")
+    require_all(("ibis", "psycopg"), extra="sql", purpose="Reading a table from a database")
+    ibis: Any = importlib.import_module("ibis")
     with scrubbed("postgresql", "connect", "Is the server there, and are name and password right?"):
         server = ibis.connect(address)
     stack.callback(server.disconnect)

@@ -188,8 +188,8 @@ def test_epochs_may_be_forbidden_and_counting_may_begin_again(home):
     home.work()
     home.run(5 * LENGTH_S)
     with home.store.database.transaction(durable=True):
-        home.store.draws.forbid(range(1, 7), "restored")
-        home.store.draws.forbid([0], "restored")
+        home.store.draws.forbid_undrawn(1, 6, "restored")
+        home.store.draws.forbid_undrawn(0, 0, "restored")
         home.store.draws.begin_again(home.wall_s)
     assert home.store.database.rows("SELECT why FROM drawn WHERE epoch <= 1 ORDER BY epoch") == [
         ("published",),

@@ -179,6 +179,37 @@ def test_clear_errors(tmp_path, name, text, message):
     assert "garbage" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "ways"),
+    [
+        ({}, "they are by user=... (--user-column) and item=... (--item-column)"),
+        ({"user": "person"}, "it is by item=... (--item-column)"),
+        ({"user": "person", "item": "film", "weight": "dial"}, "it is by weight=... (--weight-column)"),
+        ({"user": "person", "item": "film", "min_rating": 4}, "it is by rating=... (--rating-column)"),
+        (
+            {"user": "person", "item": "film", "min_rating": 4, "rating": "grade"},
+            "it is by rating=... (--rating-column)",
+        ),
+    ],
+)
+def test_a_missing_column_comes_with_those_found_and_with_what_names_it(tmp_path, given, ways):
+    path = written(tmp_path, "likes.csv", "person,film,stars\nsecret,hidden,5\n")
+    with pytest.raises(errors.DataError) as caught:
+        datasets.load(path, **given)
+    assert f"Got the columns 'person', 'film', 'stars' instead. Tell which {ways}." in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_ratings_may_have_another_name(tmp_path):
+    path = written(tmp_path, "likes.csv", "person,film,stars\n1,10,5\n1,20,2\n2,10,4\n")
+    found = datasets.load(path, user="person", item="film", rating="stars", min_rating=4)
+    assert pairs_of(found) == {(1, 10), (2, 10)}
+    lens = written(tmp_path, "ratings.csv", "userId,movieId,rating,again\n1,10,5,1\n1,20,2,5\n")
+    assert pairs_of(datasets.load(lens, rating="again", min_rating=4)) == {(1, 20)}
+    with pytest.raises(errors.InvalidInput, match=r"rating must come with min_rating.* Got 'stars' alone"):
+        datasets.load(path, user="person", item="film", rating="stars")
+
+
 def test_more_clear_errors(tmp_path):
     with pytest.raises(errors.DataError, match=r"the data file must exist. Got .*nowhere.csv"):
         datasets.load(tmp_path / "nowhere.csv")

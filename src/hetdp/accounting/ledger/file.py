@@ -35,6 +35,7 @@ from hetdp.accounting.ledger.identity import Ids
 from hetdp.accounting.ledger.state import Change, Entry, State
 from hetdp.core import sqlite
 from hetdp.core.errors import InvalidInput, LedgerError
+from hetdp.core.files import settle
 
 __all__ = ["LedgerFile", "is_there", "resolved"]
 
@@ -103,13 +104,13 @@ class LedgerFile:
                         _write_state(connection, _write_history(connection, _NO_CHARGES, entries), state.totals, heads)
                     # Last, so that the log of the unnamed file stays empty.
                     connection.execute("PRAGMA journal_mode = WAL")
-                _sync(Path(temporary))
+                settle(Path(temporary))
                 with suppress(FileExistsError):
                     os.link(temporary, path)
                     made = True
             finally:
                 Path(temporary).unlink()
-            _sync(path.parent)
+            settle(path.parent)
         except sqlite3.Error as error:
             raise _explained(path, error) from error
         except OSError as error:
@@ -455,10 +456,10 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 def _accounts_become_steps(connection: sqlite3.Connection) -> None:
     """From version 2 to 3: floats become whole steps, and ids that are one person become one account."""
-    from hetdp.accounting.ledger import versions
+    from hetdp.accounting.ledger import earlier_versions
 
     with _old_is_damaged():
-        old = versions.read(connection, version=2)
+        old = earlier_versions.read(connection, version=2)
     connection.execute("DROP TABLE state")
     connection.execute("DROP TABLE history")
     _make_tables(connection)
@@ -467,20 +468,20 @@ def _accounts_become_steps(connection: sqlite3.Connection) -> None:
 
 
 def _dropping_becomes_a_column(connection: sqlite3.Connection) -> None:
-    """From version 1 to 2; see `versions`."""
-    from hetdp.accounting.ledger import versions
+    """From version 1 to 2; see `earlier_versions`."""
+    from hetdp.accounting.ledger import earlier_versions
 
     with _old_is_damaged():
-        versions.from_1_to_2(connection)
+        earlier_versions.from_1_to_2(connection)
 
 
 @contextmanager
 def _old_is_damaged() -> Iterator[None]:
-    from hetdp.accounting.ledger import versions
+    from hetdp.accounting.ledger import earlier_versions
 
     try:
         yield
-    except versions.Unreadable as error:
+    except earlier_versions.Unreadable as error:
         raise _Damaged(str(error)) from error
 
 
@@ -564,10 +565,10 @@ def _check(connection: sqlite3.Connection) -> None:
     if small and connection.execute("PRAGMA quick_check").fetchall() != [("ok",)]:
         raise _Damaged("its pages are inconsistent")
     if version < _VERSION:
-        from hetdp.accounting.ledger import versions
+        from hetdp.accounting.ledger import earlier_versions
 
         with _old_is_damaged():
-            versions.read(connection, version)
+            earlier_versions.read(connection, version)
         return
     _, chain, _, heads = _read_state(connection)
     _read_history(connection, chain)
@@ -618,14 +619,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
 def _beside(path: Path, suffix: str) -> Path:
     """Return the name that SQLite gives to the log of a file, which belongs to the ledger as much as the file."""
     return path.with_name(path.name + suffix)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 #: SQLite reports a damaged schema in words that hold the damaged bytes, which need not be text.

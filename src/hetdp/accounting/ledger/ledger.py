@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol, Self, TypeVar, Unpack
+from typing import Any, Protocol, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,7 +55,7 @@ from hetdp.accounting.ledger.state import (
 )
 from hetdp.core.checks import Real, float_vector, not_negative, one_of, whole
 from hetdp.core.errors import InvalidInput, LedgerError
-from hetdp.core.words import counted
+from hetdp.core.words import counted, several
 
 __all__ = ["Charge", "Chargeable", "Entry", "Ledger", "LedgerReport", "LedgerSummary", "LedgerView"]
 
@@ -333,6 +333,13 @@ class Ledger:
 
         Never makes a new file: a mistyped name must not look like an unspent budget.
 
+        Parameters
+        ----------
+        path
+            The file.
+        on_exhausted
+            What becomes of a charge that some item cannot pay, as in `Ledger`.
+
         Examples
         --------
         >>> import tempfile
@@ -390,7 +397,13 @@ class Ledger:
         facts = f"unit {state.unit}, {counted(state.totals.charges, 'charge')}, {place}"
         if state.totals.colluders is not None:
             return f"Ledger(of profiles, {facts})"
-        return f"Ledger({facts}; private: {counted(state.size, 'item')})"
+        who = state.totals.protects
+        return f"Ledger({facts}; private: {counted(state.size, who, several(who))})"
+
+    def _repr_html_(self) -> str:
+        from hetdp.accounting.cards import ledger_card
+
+        return ledger_card(self).html()
 
     def __copy__(self) -> Self:
         """Return the ledger itself: a copy could spend the same budget again."""
@@ -728,6 +741,11 @@ class Ledger:
     def cost_of(self, guarantee: Promised) -> float:
         """Return what a charge for such a promise adds to what weight 1 has lost, in the unit of the ledger.
 
+        Parameters
+        ----------
+        guarantee
+            The promise of a release, such as `guarantee_` of a model or its `promise()`.
+
         Examples
         --------
         >>> from hetdp.accounting import Guarantee
@@ -741,6 +759,11 @@ class Ledger:
 
     def preview_profiles(self, guarantee: Promised) -> float | None:
         """Return what would be left at weight 1 after such a charge, or refuse it as the charge would be refused.
+
+        Parameters
+        ----------
+        guarantee
+            The promise of a release.
 
         Examples
         --------
@@ -772,8 +795,12 @@ class Ledger:
     ) -> PeoplePreview:
         """Return how many people are new and how many cannot pay such a charge. Spends nothing; for the owner's eyes.
 
-        The arguments are those of `charge_people`, and what it refuses is refused here, too, but for people who cannot
-        pay: they are counted.
+        What `charge_people` refuses is refused here, too, but for people who cannot pay: they are counted.
+
+        Parameters
+        ----------
+        people, amount, delta, unit, description, weights_loss, limit, new_people, update_dials
+            As for `charge_people`.
 
         Examples
         --------
@@ -794,6 +821,11 @@ class Ledger:
 
     def set_dials(self, ids: object, dials: ArrayLike) -> None:
         """Give people of the ledger other dials, for charges from now on; what they have lost stays.
+
+        Parameters
+        ----------
+        ids, dials
+            Who, by the ids of the ledger, and the new dial of each, in [0, 1].
 
         Privacy
         -------
@@ -875,6 +907,11 @@ class Ledger:
     def preview(self, losses: ArrayLike, *, unit: str = "epsilon") -> NDArray[np.bool_]:
         """Return which items could pay such a charge. Spends nothing; the answer is for the owner's eyes.
 
+        Parameters
+        ----------
+        losses, unit
+            As for `charge`.
+
         Examples
         --------
         >>> Ledger(limits=[1.0, 0.1]).preview([0.5, 0.5])
@@ -925,6 +962,11 @@ class Ledger:
     def summary(self, delta: float = 1e-6) -> LedgerSummary:
         """Return the figures of all items together; of millions, too, with little memory.
 
+        Parameters
+        ----------
+        delta
+            At which zCDP losses are turned into (epsilon, delta).
+
         Examples
         --------
         >>> ledger = Ledger(limits=[1.0, 2.0])
@@ -948,6 +990,26 @@ class Ledger:
         """
         with self._opened() as store:
             return store.look(lambda state: levels_of(state.roll.parts(), state.totals))
+
+    def plot_private(self) -> Any:  # noqa: ANN401  (altair is optional)
+        """Return a chart of altair: how many have how much left. For the owner's eyes only.
+
+        Needs the extra `plot`; `hetdp.pictures.save` writes it to a file.
+
+        Privacy
+        -------
+        Exact: it depends on secret weights, and its title says that it is private. What is public is in `label()`.
+
+        Examples
+        --------
+        >>> ledger = Ledger(limits=[1.0, 1.0, 2.0])
+        >>> _ = ledger.charge([0.5, 1.0, 0.5])
+        >>> ledger.plot_private().title["text"]
+        'Private: what items of a ledger have left'
+        """
+        from hetdp.accounting.pictures import plot_ledger
+
+        return plot_ledger(self)
 
     def extend(self, limits: ArrayLike, *, items: Sequence[str | int] | None = None) -> None:
         """Add items at the end, with nothing spent.
@@ -999,7 +1061,15 @@ class Ledger:
 
 
 class LedgerView:
-    """Some items of a ledger, in the given order; charging the view charges the ledger. Made by `Ledger.view`."""
+    """Some items of a ledger, in the given order; charging the view charges the ledger. Made by `Ledger.view`.
+
+    Parameters
+    ----------
+    ledger
+        Whose items they are.
+    items, limit, new_people
+        As for `Ledger.view`.
+    """
 
     def __init__(
         self, ledger: Ledger, items: Iterable[str | int] | Ids, limit: float | None, *, new_people: bool = False
@@ -1020,7 +1090,13 @@ class LedgerView:
         weights_loss: float = 0.0,
         delta: float = 0.0,
     ) -> NDArray[np.bool_]:
-        """Charge these items, and add those that are new to the ledger; see `Ledger.charge`."""
+        """Charge these items, and add those that are new to the ledger.
+
+        Parameters
+        ----------
+        losses, unit, description, amount, weights_loss, delta
+            As for `Ledger.charge`, a loss for each item of the view.
+        """
         charge = Charge(losses, unit, description, amount, weights_loss, delta)
         keeps: list[NDArray[np.bool_]] = []
 
@@ -1036,7 +1112,7 @@ class LedgerView:
         return keeps[0]
 
     def preview(self, losses: ArrayLike, *, unit: str = "epsilon") -> NDArray[np.bool_]:
-        """Return which of these items could pay such a charge; see `Ledger.preview`."""
+        """Return which of these items could pay such `losses` in a `unit`; see `Ledger.preview`."""
         state, places = self._seen()
         return state.affordable(_spread(losses, places, state.size), unit)[places]
 

@@ -49,6 +49,11 @@ class AllowedDials(Sequence[tuple[Any, float]]):
 
     A sequence of (id as it was given, dial). For the owner's eyes only.
 
+    Parameters
+    ----------
+    parts
+        Ids and dials, part by part.
+
     Examples
     --------
     >>> allowed = AllowedDials([(["ann"], np.array([0.5])), (["bob"], np.array([0.0]))])
@@ -81,7 +86,7 @@ class AllowedDials(Sequence[tuple[Any, float]]):
         return f"AllowedDials(private: {len(self):,} people)"
 
     def to_arrow(self, name: str = "id") -> Any:  # noqa: ANN401  (pyarrow has no types)
-        """Return them as a pyarrow table of two columns, the ids and "dial": for an engine to join."""
+        """Return them as a pyarrow table of two columns, the ids under a `name` and "dial": for an engine to join."""
         import pyarrow as pa
 
         arrays = [ids if hasattr(ids, "type") else pa.array(_of_one_kind(ids)) for ids, _ in self._parts]
@@ -172,8 +177,13 @@ class RollCall:
         """Refuse the charge if somebody cannot pay."""
         if self.unable:
             requested, remaining = self._worst
-            unit = self.totals.unit
-            raise BudgetExhausted(requested=requested, remaining=remaining, items=self.unable, unit=unit)
+            raise BudgetExhausted(
+                requested=requested,
+                remaining=remaining,
+                items=self.unable,
+                unit=self.totals.unit,
+                protected=self.totals.protects,
+            )
 
     def everybody(self) -> None:
         """Charge all who are known; only accounts that may end are looked at."""

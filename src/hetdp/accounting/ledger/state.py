@@ -53,7 +53,12 @@ _Scalar = TypeVar("_Scalar", np.float64, np.bool_)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Charge:
-    """One release to be paid for; the fields are the parameters of `Ledger.charge`.
+    """One release to be paid for.
+
+    Attributes
+    ----------
+    losses, unit, description, amount, weights_loss, delta
+        The parameters of `Ledger.charge`.
 
     Examples
     --------
@@ -93,7 +98,7 @@ class Entry:
 
     @classmethod
     def of(cls, charge: Charge, *, dropping: bool) -> "Entry":
-        """Return what the history keeps of a charge made now, or explain why it is not a charge."""
+        """Return what the history keeps of a charge made now, `dropping` or not, or explain why it is no charge."""
         if not isinstance(charge, Charge):
             raise InvalidInput(f"charges must be of type Charge. Got {type(charge).__name__} instead.")
         try:
@@ -374,6 +379,7 @@ class State:
             remaining=float(remaining[worst]),
             items=int(np.count_nonzero(~fits)),
             unit=self.unit,
+            protected=self.totals.protects,
         )
 
     def _check_unit(self, unit: str) -> None:

@@ -66,6 +66,13 @@ class Mutant:
     """A mechanism that is broken on purpose, so that the audits are tested themselves. Never use one.
 
     Its attack must find a violation in the mutant and none in its repaired twin.
+
+    Attributes
+    ----------
+    name
+        What is wrong with it.
+    attack
+        How to build it, broken or repaired, and the audit that must catch it.
     """
 
     name: str
@@ -77,12 +84,20 @@ class Mutant:
         return self.attack.audit
 
     def examine(self, random_state: RandomState = None, *, broken: bool = True) -> Finding:
-        """Return what its audit finds, in the mutant or in its repaired twin."""
+        """Return what its audit finds, in the mutant or in its repaired twin.
+
+        Parameters
+        ----------
+        random_state
+            A seed, or None for a fresh one.
+        broken
+            False for the repaired twin.
+        """
         found = self.attack.run(self.attack.build(broken), as_stream(random_state))
         return replace(found, subject=self.name if broken else f"{self.name}, repaired")
 
     def is_caught(self, finding: Finding) -> bool:
-        """Return whether the named audit found a violation."""
+        """Return whether a `finding` is a violation, found by the named audit."""
         return finding.verdict == VIOLATED and finding.audit == self.caught_by
 
 

@@ -6,21 +6,16 @@ from typing import Any
 
 from hetdp.experiments.figure_points import BY_OVERLAP, SAME, TAKING_PART, FigurePoint
 from hetdp.experiments.report.figures import Figure, Series
+from hetdp.pictures.drawing import decades
+from hetdp.pictures.style import INK, MUTED, PAPER, Specification, styled
 
-__all__ = ["follow_dark", "panel_chart", "styled", "whole_figure"]
+__all__ = ["panel_chart", "whole_figure"]
 
-Specification = dict[str, Any]
-
-_INK, _MUTED, _LINE = "#22272e", "#5d6673", "#e3e6ea"
-#: What takes their place, and that of white paper, where readers prefer dark pages; series are readable on both.
-_DARK = {"white": "#14181d", _INK: "#e6eaf0", _MUTED: "#9aa5b3", _LINE: "#2d3540"}
 _GROUPS = ["all", TAKING_PART, "fundamentalists", "pragmatists", "unconcerned"]
 #: Short names of dashed lines, where the first word does not do.
 _LABELS = {BY_OVERLAP: "overlap", SAME: "same"}
 #: Space around the highest and the lowest point, as a share of their distance.
 _AIR = 0.1
-#: Up to this many decades of a logarithmic axis have room for numbers between the powers of ten.
-_FEW_DECADES = 3
 #: Panels of a figure in a file.
 _WIDTH, _HEIGHT = 230, 190
 
@@ -130,18 +125,11 @@ def _across(figure: Figure, places: Sequence[float]) -> dict[str, Any]:
         axis |= {"format": ".0%", "values": [0.2, 0.4, 0.6, 0.8]}
         scale |= {"domain": [min(0.1, *places), max(0.9, *places)]}
     elif figure.log:
-        axis["values"] = _decades(places)
+        axis["values"] = decades(places)
         scale = {"type": "log", "nice": False, "domain": [min(places) / 1.3, max(places) * 1.3]}
     elif all(place.is_integer() for place in places):
         axis["values"] = list(places)
     return {"field": "x", "type": "quantitative", "title": figure.x, "scale": scale, "axis": axis}
-
-
-def _decades(places: Sequence[float]) -> list[float]:
-    """Return the powers of ten within the axis, and some numbers between if there are few."""
-    low, high = math.floor(math.log10(min(places))), math.ceil(math.log10(max(places)))
-    steps = (1.0,) if high - low > _FEW_DECADES else (1.0, 2.0, 5.0)
-    return [float(f"{step * 10.0**power:.6g}") for power in range(low, high + 1) for step in steps]
 
 
 def _end_layers(ends: Sequence[FigurePoint], channel: str, along: Mapping[str, Any]) -> list[Specification]:
@@ -156,61 +144,17 @@ def _end_layers(ends: Sequence[FigurePoint], channel: str, along: Mapping[str, A
     if any(point.published is not None for point in ends):
         tooltip.append({"field": "printed", "type": "quantitative", "title": "published", "format": ".4f"})
     place = {channel: {"field": "recall", **along}}
-    rule = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.2, "color": _MUTED}
+    rule = {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.2, "color": MUTED}
     layers: list[Specification] = [
         {"mark": rule, "encoding": {**place, "tooltip": tooltip}, "data": {"values": rows}},
     ]
     if channel == "y":
         # Labels stand to the right of the lines, where no point can hide them.
         words = [{**row, "label": _LABELS.get(row["name"], row["name"].split()[0])} for row in rows]
-        text = {"type": "text", "align": "left", "dx": 5, "fontSize": 10.5, "color": _MUTED}
+        text = {"type": "text", "align": "left", "dx": 5, "fontSize": 10.5, "color": MUTED}
         label = {**place, "x": {"value": "width"}, "text": {"field": "label", "type": "nominal"}}
         layers.append({"mark": text, "encoding": label, "data": {"values": words}})
     return layers
-
-
-def styled(specification: Specification) -> Specification:
-    """Return a complete specification in the style of the report."""
-    text = {
-        "labelColor": _MUTED,
-        "titleColor": _INK,
-        "labelFontSize": 11,
-        "titleFontSize": 11.5,
-        "titleFontWeight": 500,
-    }
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "background": None,
-        **specification,
-        "config": {
-            "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', 'Liberation Sans', Arial, sans-serif",
-            "view": {"stroke": None},
-            "axis": {
-                **text,
-                "gridColor": _LINE,
-                "domainColor": _MUTED,
-                "tickColor": _MUTED,
-                "titlePadding": 6,
-                "labelSeparation": 6,
-            },
-            "title": {"fontSize": 12.5, "fontWeight": 600, "color": _INK, "anchor": "start", "offset": 8},
-        },
-    }
-
-
-def follow_dark(drawing: str) -> str:
-    """Return an SVG file whose ink and paper follow the preference for dark pages.
-
-    Examples
-    --------
-    >>> "prefers-color-scheme: dark" in follow_dark('<svg width="1"><rect fill="white"/></svg>')
-    True
-    """
-    rules = "".join(
-        f'[{what}="{light}"]{{{what}:{dark}}}' for light, dark in _DARK.items() for what in ("fill", "stroke")
-    )
-    head, tail = drawing.split(">", 1)
-    return f"{head}><style>@media (prefers-color-scheme: dark){{{rules}}}</style>{tail}"
 
 
 def whole_figure(
@@ -224,13 +168,13 @@ def whole_figure(
         }
         for row in rows
     ]
-    return styled({"background": "white", "vconcat": [_legend(series, published=published), *drawn], "padding": 12})
+    return styled({"background": PAPER, "vconcat": [_legend(series, published=published), *drawn], "padding": 12})
 
 
 def _legend(series: Sequence[Series], *, published: bool) -> Specification:
     entries = [{"name": one.name, "color": one.color, "shape": "circle"} for one in series]
     if published:
-        entries.append({"name": "published", "color": _INK, "shape": "diamond"})
+        entries.append({"name": "published", "color": INK, "shape": "diamond"})
     place = 0
     for entry in entries:
         entry["x"] = place  # type: ignore[assignment]
@@ -249,7 +193,7 @@ def _legend(series: Sequence[Series], *, published: bool) -> Specification:
                 "encoding": {"color": color, "shape": shape},
             },
             {
-                "mark": {"type": "text", "align": "left", "dx": 9, "fontSize": 12, "color": _INK},
+                "mark": {"type": "text", "align": "left", "dx": 9, "fontSize": 12, "color": INK},
                 "encoding": {"text": {"field": "name", "type": "nominal"}},
             },
         ],

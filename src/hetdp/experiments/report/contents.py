@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hetdp.core.words import counted, listed
+from hetdp.core.words import agreeing, counted, duration, listed
 from hetdp.evaluation.results import SAME as SAME_PEOPLE
 from hetdp.evaluation.results import THIRDS, Evaluation, ItemRow
 from hetdp.evaluation.results import TRUE as TRUE_PEOPLE
@@ -121,7 +121,7 @@ def summary(evaluation: SweepEvaluation) -> str:
     rest = len(mine) - held - broken
     second = (
         f"Of {counted(len(mine), 'thing')} that the paper concludes about such data, {held} came out the same way in "
-        f"our runs, {broken} the other way, and {rest} {'was' if rest == 1 else 'were'} so in part or not certain."
+        f"our runs, {broken} the other way, and {rest} {agreeing(rest, 'was', 'were')} so in part or not certain."
     )
     return f"{first} {second}"
 
@@ -287,7 +287,7 @@ def method(evaluation: SweepEvaluation) -> list[str]:
         "Total loss: exact, epsilon for each of the other users as a recipient; gossip, the same, since any of them "
         "may be compared with a node (how many were is in runs.csv); sketch, epsilon once."
     )
-    work = f"{counted(evaluation.tasks, 'run')} took {evaluation.seconds:,.0f} seconds of one processor."
+    work = f"{counted(evaluation.tasks, 'run')} took {duration(evaluation.seconds)} of one processor."
     return [protocol, scores, f"Averages over epsilon are over {levels}.", runs, bars, loss, work]
 
 

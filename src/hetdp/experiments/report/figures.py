@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 from hetdp.core.words import listed
 from hetdp.experiments.figure_points import RANDOM, FigurePoint
+from hetdp.pictures.style import BLUE, GREEN, ORANGE, PURPLE
 
 __all__ = ["FIGURES", "Figure", "Series", "differences", "present_series", "remarks"]
 
 #: A mean distance from the published points that needs a word.
 FAR = 0.015
-#: Readable on white and on near-black, and told apart by most colour-blind people.
-BLUE, ORANGE, GREEN, PURPLE = "#3f7fd1", "#d97a1f", "#1f9e78", "#a565c9"
 
 
 @dataclass(frozen=True)
@@ -206,8 +205,8 @@ def remarks(points: Sequence[FigurePoint]) -> list[str]:
         found.append(
             f"On {listed(above)} our recall is near that of true neighbours, the paper's near that of random ones. "
             "Two people of such dense sets have dozens of items in common, and noise of scale 1 / epsilon, at most 10, "
-            "does not hide that; on real answers of the same shape we find the same (docs/reproduction.md). The paper "
-            "gives no detail that would explain its points; more noise than the mechanism asks for would give such."
+            "does not hide that; on real answers of the same shape we find the same (docs/guide/reproduction.md). The "
+            "paper gives no detail that would explain its points; more noise than the mechanism asks for would do so."
         )
     below = [data for data, gap in bias.items() if gap < -FAR]
     if below:

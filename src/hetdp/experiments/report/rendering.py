@@ -15,10 +15,11 @@ from hetdp.core.files import write_whole
 from hetdp.experiments.figure_points import BY_OVERLAP, TRUE, FigurePoint
 from hetdp.experiments.published_figures import published_source
 from hetdp.experiments.report import contents
-from hetdp.experiments.report.charts import follow_dark, panel_chart, styled, whole_figure
+from hetdp.experiments.report.charts import panel_chart, whole_figure
 from hetdp.experiments.report.contents import SweepEvaluation
 from hetdp.experiments.report.figures import FIGURES, Figure, Series, differences, present_series, remarks
 from hetdp.experiments.report.verdict_table import tally, verdict_note, verdict_rows
+from hetdp.pictures.style import follow_dark, styled
 
 __all__ = ["render_html", "write_figures"]
 

@@ -104,11 +104,17 @@ class Query(ABC):
 
     @abstractmethod
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        """Return an upper bound on S_i(w_i) for every item."""
+        """Return an upper bound on S_i(w_i) for every item.
+
+        Parameters
+        ----------
+        shrinkage
+            w, one number in [0, 1] per item, or one for all.
+        """
 
     @abstractmethod
     def evaluate(self, points: Floats) -> float | Floats:
-        """Return f at a point of the box: the number or the cells that noise is added to."""
+        """Return f at `points` of the box, one per item: the number or the cells that noise is added to."""
 
     def finish(self, cells: Floats) -> float | Floats:
         """Return the answer from the cells, with noise or without: public arithmetic."""
@@ -124,13 +130,13 @@ class Query(ABC):
         return self.finish(np.atleast_1d(self.evaluate(self.domain.clamp(values))))
 
     def stretched(self, clamped: Floats, shrinkage: Floats) -> float | Floats:
-        """Return f(c + W(d - c)), the answer on the shrunk profile."""
+        """Return f(c + W(d - c)), the answer on the shrunk profile: d is `clamped`, and W has the `shrinkage`."""
         return self.evaluate(self.domain.shrink(clamped, shrinkage))
 
     # -- shrinkage ---------------------------------------------------------------------------------------------------
 
     def largest_shrinkage(self, targets: ArrayLike) -> Floats:
-        """Return the largest w_i <= 1 with S_i(w_i) <= targets_i: equation (opt) of the paper.
+        """Return the largest w_i <= 1 with S_i(w_i) <= t_i, where t are the `targets`: equation (opt) of the paper.
 
         The supremum is approached from below, so the bound holds as computed, never only up to rounding. Item i's
         shrinkage depends on item i's target alone; that is what hides the weights.
@@ -160,19 +166,25 @@ class Query(ABC):
     # -- distortion --------------------------------------------------------------------------------------------------
 
     def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (unless overridden)
-        """Return, per item, a bound on |df/dx_i| on the segment from `start` to `end`: that of the whole box."""
+        """Return, per item, a bound on `|df/dx_i|` on the segment from `start` to `end`: that of the whole box."""
         return self.lipschitz_bounds()
 
     def lipschitz_bounds(self) -> Floats:
-        """Return, per item, the largest |df/dx_i| on the whole box; inf where the answer jumps. Public."""
+        """Return, per item, the largest `|df/dx_i|` on the whole box; inf where the answer jumps. Public."""
         return np.full(self.size, np.inf)
 
     def gradient_norm_bound(self, start: Floats, end: Floats) -> float:
-        """Return a bound on the Euclidean norm of the gradient on the segment."""
+        """Return a bound on the Euclidean norm of the gradient on the segment from `start` to `end`."""
         return float(np.linalg.norm(self.gradient_bounds(start, end)))
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return a bound on |f(d) - f(c + W(d - c))|, item by item; never larger than the paper's."""
+        """Return a bound on `|f(d) - f(c + W(d - c))|`, item by item; never larger than the paper's.
+
+        Parameters
+        ----------
+        clamped, shrinkage
+            d, the values, and the diagonal of W.
+        """
         start = self.domain.shrink(clamped, shrinkage)
         moved = np.abs(clamped - start)
         slopes = self.gradient_bounds(start, clamped)
@@ -180,7 +192,13 @@ class Query(ABC):
         return min(item_by_item, self.paper_distortion_bound(clamped, shrinkage))
 
     def paper_distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the paper's bound: (1 - min w) * ||d - c|| * the largest gradient norm on the segment."""
+        """Return the paper's bound: (1 - min w) * ||d - c|| * the largest gradient norm on the segment.
+
+        Parameters
+        ----------
+        clamped, shrinkage
+            As for `distortion_bound`.
+        """
         start = self.domain.shrink(clamped, shrinkage)
         reach = (1.0 - float(shrinkage.min())) * float(np.linalg.norm(clamped - self.domain.center))
         return reach * self.gradient_norm_bound(start, clamped) if reach else 0.0
@@ -213,8 +231,16 @@ class Query(ABC):
     ) -> list[Estimate]:
         """Return an estimate per number of the answer, from noisy cells and the noisy sum of weights.
 
-        `distorted` tells whether weights differ, as far as the public knows; `population` how many items it is about,
-        if that is public. If not, totals and counts are per item.
+        Parameters
+        ----------
+        cells, weight
+            The noisy cells of the answer, and the noisy sum of weights.
+        confidence
+            Chance that an interval covers the truth.
+        distorted
+            Whether weights differ, as far as the public knows.
+        population
+            How many items it is about, if that is public. If not, totals and counts are per item.
         """
         raise NotImplementedError(self.why_no_estimate)
 

@@ -82,6 +82,11 @@ def maximum(domain: Box) -> Query:
     by epsilon, however many items there are, and `stretch` warns. `hetdp.mechanisms.maximum` chooses a value that about
     20 / epsilon items reach. Rounded per item.
 
+    Parameters
+    ----------
+    domain
+        The public range of each value.
+
     Examples
     --------
     >>> maximum(Box.uniform(20, 80, size=3))([30, 50, 40])
@@ -94,6 +99,11 @@ def minimum(domain: Box) -> Query:
     """Return the smallest value. Its noise is as large as the range: use `hetdp.mechanisms.minimum` instead.
 
     Items shrink toward their upper end, whatever the centre of the domain is. Else as `maximum`.
+
+    Parameters
+    ----------
+    domain
+        The public range of each value.
 
     Examples
     --------

@@ -41,6 +41,15 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
 
     No private data is used. A pass proves nothing: sampling cannot establish a sensitivity.
 
+    Parameters
+    ----------
+    query
+        Any query; one of your own needs it most.
+    tries
+        How many pairs of points are tried.
+    random_state
+        A seed for the search; None for the operating system's randomness.
+
     Examples
     --------
     >>> from hetdp.mechanisms import queries
@@ -65,7 +74,7 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
     share, item, declared, observed = worst
     refuted = share > 1
     message = (
-        f"Refuted: two neighbours that differ in item {item} are {observed:.6g} apart; the bound says {declared:.6g}."
+        f"Refuted: profiles adjacent in item {item} are {observed:.6g} apart; the bound says {declared:.6g}."
         if refuted
         else f"No counterexample in {attempts} tries. This proves nothing: only a proof can establish a sensitivity."
     )

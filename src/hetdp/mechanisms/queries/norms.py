@@ -99,6 +99,11 @@ def squared_norm(domain: Box) -> Query:
 
     Around 0, S_i(w) = w^2 R_i^2 with R_i = max abs(x_i), so w_i = min(1, sqrt(v_i S / S_i)). Rounded per item.
 
+    Parameters
+    ----------
+    domain
+        The public range of each value, and where it shrinks to.
+
     Examples
     --------
     >>> squared_norm(Box.uniform(-1, 1, size=2))([0.5, -1])
@@ -111,6 +116,13 @@ def power(domain: Box, exponent: float) -> Query:
     """Return the query sum x_i^p on a domain of non-negative values.
 
     Around 0, S_i(w) = (w r_i)^p, so w_i = min(1, (v_i S / S_i)^(1/p)). Rounded per item.
+
+    Parameters
+    ----------
+    domain
+        The public range of each value, from 0 up.
+    exponent
+        p, above 0.
 
     Examples
     --------
@@ -156,6 +168,13 @@ def norm(domain: Box, order: int = 2) -> Query:
 
     Around 0, S_i(w) = w R_i with R_i = max abs(x_i), so w_i = min(1, v_i S / R_i). Order 1 is rounded per item,
     order 2 with slack.
+
+    Parameters
+    ----------
+    domain
+        The public range of each value, and where it shrinks to.
+    order
+        1 or 2.
 
     Examples
     --------
@@ -205,6 +224,11 @@ def l0(domain: Box) -> Query:
 
     S_i(w) = 1 for every w > 0, so w_i = 1 only where v_i = 1, else 0; `stretch` warns and names `count`, which keeps
     v_i of each item. Rounded per item.
+
+    Parameters
+    ----------
+    domain
+        The public range of each value, and where it shrinks to.
 
     Examples
     --------

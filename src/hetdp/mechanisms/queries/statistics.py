@@ -180,6 +180,11 @@ def variance(domain: Box) -> Query:
     sits at the centre, so w = v. For equal ranges r with the centre at the midpoint, S = (4/9) r^2 / n, the scale of
     the noise in the mean square; a centre at an end doubles the reach and costs more. Rounded per item.
 
+    Parameters
+    ----------
+    domain
+        The public range of each value, and where it shrinks to.
+
     Examples
     --------
     >>> round(variance(Box.uniform(0, 10, size=4, center=5))([1, 3, 5, 7]), 9)
@@ -235,6 +240,13 @@ def logistic(coefficients: ArrayLike, domain: Box, intercept: float = 0.0) -> Qu
     """Return the logistic score 1 / (1 + exp(-(a . x + b))) of a public model.
 
     S_i(w) <= tanh(w abs(a_i) r_i / 4), so w_i = min(1, 4 atanh(v_i S) / (abs(a_i) r_i)). Rounded with slack.
+
+    Parameters
+    ----------
+    coefficients, intercept
+        a and b, public.
+    domain
+        The public range of each value, and where it shrinks to.
 
     Examples
     --------

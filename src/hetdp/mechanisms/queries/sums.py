@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -123,6 +124,13 @@ def linear(coefficients: ArrayLike, domain: Box) -> Query:
 
     S_i(w) = w * abs(a_i) * r_i, so w_i = min(1, v_i S / S_i). Rounded per item.
 
+    Parameters
+    ----------
+    coefficients
+        a, public, one per item.
+    domain
+        The public range of each value, and where it shrinks to.
+
     Examples
     --------
     >>> query = linear([2, 1, 0.5], Box([0, 0, 0], [1, 1, 1]))
@@ -137,6 +145,11 @@ def total(domain: Box) -> Query:
 
     S_i(w) = w * r_i. Rounded per item.
 
+    Parameters
+    ----------
+    domain
+        The public range of each value, and where it shrinks to.
+
     Examples
     --------
     >>> total(Box([0, 0], [1, 10]))([1, 7])
@@ -150,6 +163,11 @@ def mean(domain: Box) -> Query:
 
     S_i(w) = w * r_i / n. Rounded per item.
 
+    Parameters
+    ----------
+    domain
+        The public range of each value, and where it shrinks to.
+
     Examples
     --------
     >>> mean(Box([20, 20], [80, 80]))([30, 40])
@@ -162,6 +180,11 @@ def count(domain: Box) -> Query:
     """Return the number of items that are 1, for a domain [0, 1]^n of indicators.
 
     S_i(w) = w: an item counts w_i = v_i instead of 1. Rounded per item.
+
+    Parameters
+    ----------
+    domain
+        [0, 1] for each item: `Box.uniform(0, 1, size=n)`.
 
     Examples
     --------
@@ -196,6 +219,11 @@ class _Histogram(ItemwiseQuery):
     def bins(self) -> int:
         """How many bins there are."""
         return self.edges.size - 1
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each bin holds, in words."""
+        return tuple(f"{low:g} to {high:g}" for low, high in pairwise(self.edges.tolist()))
 
     def bin_of(self, clamped: Floats) -> NDArray[np.intp]:
         """Return the bin of each value, or -1 for none; a value outside all bins falls into the nearest."""
@@ -259,6 +287,10 @@ class _CategoryHistogram(_Histogram):
     def __init__(self, domain: Box, categories: Categories, cells: int) -> None:
         super().__init__(domain, np.arange(len(categories) + 1.0), cells)
         self.categories = categories
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.categories.labels
 
     def bin_of(self, clamped: Floats) -> NDArray[np.intp]:
         return self.categories.places(clamped)
@@ -346,6 +378,11 @@ def scalar_product(domain: Box) -> Query:
     """Return the scalar product x . y of two profiles, laid one after the other in one domain of 2n items.
 
     On [0, 1] S_i(w) = w, on [-1, 1] S_i(w) = 2w; w = v in both. Both profiles are protected. Rounded with slack.
+
+    Parameters
+    ----------
+    domain
+        Of 2n items: those of x, then those of y.
 
     Examples
     --------

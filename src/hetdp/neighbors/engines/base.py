@@ -47,7 +47,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 _BATCH = 512
 #: Part of the level of recommendations that the popularity of items takes: it counts everybody, so it needs little.
 POPULARITY_SHARE = Fraction(1, 10)
-#: Part of it that names of items take where they are chosen; measured, docs/neighbors.md.
+#: Part of it that names of items take where they are chosen; measured, docs/guide/neighbors.md.
 VOTES_NAMES_SHARE = Fraction(1, 5)
 
 _SWAPPED = "swapping an item of a user for another one (sizes of profiles are declared public)"
@@ -110,7 +110,19 @@ class Run:
 
 @dataclass(frozen=True)
 class Levels:
-    """What each part of a release may cost an item of weight 1: pairs, sizes of profiles, recommendations, names."""
+    """What each part of a release may cost an item of weight 1: pairs, sizes of profiles, recommendations, names.
+
+    Attributes
+    ----------
+    pairs
+        Comparing people, or publishing sketches.
+    sizes
+        Noisy sizes of profiles.
+    recommendations
+        Votes, and the popularity of items.
+    names, names_delta
+        Choosing names of items, and the chance of a worse loss by that.
+    """
 
     pairs: Fraction
     sizes: Fraction = Fraction(0)
@@ -124,7 +136,15 @@ class Levels:
 
 @dataclass(frozen=True)
 class Effort:
-    """Roughly how long something takes by the clock, and how much memory; it depends on exact profiles, so keep it."""
+    """Roughly how long something takes by the clock, and how much memory; it depends on exact profiles, so keep it.
+
+    Attributes
+    ----------
+    seconds
+        By the clock.
+    memory_bytes
+        At its largest.
+    """
 
     seconds: float
     memory_bytes: int
@@ -246,8 +266,8 @@ class Engine(ABC):
         Against whom its promise holds.
     together
         Whether it makes no difference how many recipients collude.
-    newcomers
-        Whether lists can be made for people who were not fitted.
+    newcomers, free_newcomers
+        Whether lists can be made for people who were not fitted, and whether they cost nothing.
     local
         Whether noise is added before anything leaves its owner, if names of items are given.
     kernel
@@ -265,6 +285,7 @@ class Engine(ABC):
     adversary: ClassVar[str] = "everybody together, whatever else they know"
     together: ClassVar[bool] = True
     newcomers: ClassVar[bool] = False
+    free_newcomers: ClassVar[bool] = False
     local: ClassVar[bool] = False
     kernel: ClassVar[tuple[str, str]]
 

@@ -9,7 +9,7 @@ from hetdp.node.page.base_page import Form, FormAction, Page, text_in, whole_in
 from hetdp.node.page.items_page import add_item, undo
 from hetdp.node.page.pictures import Face, Interval, face, interval
 from hetdp.node.page.session import Notice
-from hetdp.node.page.words import because_words, chance_words, votes_words
+from hetdp.node.page.words import chance_words, reason_words
 from hetdp.node.recommendations import Recommendation
 from hetdp.sketching.significance import RARE
 
@@ -127,17 +127,11 @@ class NeighborsPage(Page):
 
 
 def _advice(found: Recommendation) -> Advice:
-    vote = found.vote
-    if vote is None:
-        return Advice(found, because_words([item.title for item in found.because]))
-    about = max(1, min(round(vote.votes), vote.voters))
-    return Advice(found, votes_words(about, vote.voters, vote.asked, vote.by_chance))
+    return Advice(found, reason_words(found))
 
 
 def _person(found: Neighbor, counting: int) -> Person:
-    low, middle, high = (
-        min(counting, max(0, round(found.shared + shift * found.shared_error))) for shift in (-2, 0, 2)
-    )
+    low, middle, high = found.likely(counting)
     return Person(
         neighbor=found,
         face=face(found.key_hex),

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from fractions import Fraction
 
+from hetdp.core.words import agreeing
 from hetdp.node.dials import FULL_DIAL
+from hetdp.node.recommendations import Recommendation
 from hetdp.sketching.law import most_odds_factor
 from hetdp.sketching.significance import RARE
 
@@ -22,6 +24,7 @@ __all__ = [
     "factor_words",
     "moment_words",
     "percent_words",
+    "reason_words",
     "updated_chance",
     "votes_words",
 ]
@@ -128,7 +131,7 @@ def votes_words(about: int, voters: int, asked: int, by_chance: float) -> str:
             asked, f"All {asked} people like you seem"
         )
     else:
-        who = f"About {about} of {asked} people like you {'seems' if about == 1 else 'seem'}"
+        who = f"About {about} of {asked} people like you {agreeing(about, 'seems', 'seem')}"
     return f"{who} to have it" + ("" if by_chance < RARE / 50.0 else ", probably not by chance")
 
 
@@ -138,6 +141,15 @@ def because_words(titles: Sequence[str]) -> str:
         return "Many people seem to have it"
     *others, last = titles
     return f"Because you have {', '.join(others)} and {last}" if others else f"Because you have {last}"
+
+
+def reason_words(found: Recommendation) -> str:
+    """Say why something is recommended: how many neighbours seem to have it, or which own items speak for it."""
+    vote = found.vote
+    if vote is None:
+        return because_words([item.title for item in found.because])
+    about = max(1, min(round(vote.votes), vote.voters))
+    return votes_words(about, vote.voters, vote.asked, vote.by_chance)
 
 
 def moment_words(moment_s: float, now_s: float) -> str:

@@ -20,7 +20,6 @@ VERSION = 3
 _NAME_BYTES = 8
 
 Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
-Signature = Annotated[bytes, Meta(min_length=64, max_length=64)]
 Nonce = Annotated[bytes, Meta(min_length=8, max_length=8)]
 Invitation = Annotated[bytes, Meta(max_length=64)]
 Time = Annotated[int, Meta(ge=0, le=2**50)]

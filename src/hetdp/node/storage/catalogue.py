@@ -66,6 +66,12 @@ class Catalogue:
         """Return the names of all groups, and the number of each item's group in that list."""
         return json.loads(self._database.fact("group_names")), self._database.array("groups")
 
+    def in_group(self, group: str) -> NDArray[np.bool_]:
+        """Return which items are in a group; none where the catalogue does not have it."""
+        names, numbers = self.groups()
+        found: NDArray[np.bool_] = numbers == (names.index(group) if group in names else -1)
+        return found
+
     def search(self, text: str, *, limit: int = 20, offset: int = 0) -> list[CatalogueItem]:
         """Return items in use whose title, id or group holds every word of a text: exact titles first."""
         where, patterns = _holds_every_word(text)

@@ -1,7 +1,5 @@
 """What a node remembers of its draws: which epochs it must not draw (again), and how long ago the last one was."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from hetdp.node.protocol.draw_schedule import DrawRecord, LastDraw, Turn, Uptime, next_turn
@@ -67,10 +65,15 @@ class DrawMemory:
             elif turn.why == "skipped":
                 self._events.note_once("epoch_skipped", now_s=now_s, epoch=turn.epoch)
 
-    def forbid(self, epochs: Iterable[int], why: str) -> None:
-        """Never draw some epochs, for a reason in one word, within a transaction."""
-        for epoch in epochs:
-            self._database.execute("INSERT OR IGNORE INTO drawn VALUES (?, ?)", epoch, why)
+    def forbid_undrawn(self, first: int, last: int, why: str) -> int:
+        """Never draw the epochs of a range that were not drawn, for a reason in one word; return how many there are.
+
+        Within a transaction: whoever cannot know whether they were drawn elsewhere pays for them in the same one.
+        """
+        drawn = self._database.rows("SELECT epoch FROM drawn WHERE epoch BETWEEN ? AND ?", first, last)
+        missing = sorted(set(range(first, last + 1)) - {epoch for (epoch,) in drawn})
+        self._database.execute_many("INSERT INTO drawn VALUES (?, ?)", [(epoch, why) for epoch in missing])
+        return len(missing)
 
     def begin_again(self, wall_s: float | None = None) -> None:
         """Count from the next look on, within a transaction: the boot clock of another machine tells nothing here.

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.files import write_whole
+from hetdp.core.files import settle, write_whole
 from hetdp.node.protocol.addresses import check_own_address, split_address
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import Bootstrap
@@ -28,6 +28,7 @@ from hetdp.profiles.reading.own_lists import list_file
 
 __all__ = [
     "IDENTITY",
+    "LOCK",
     "MODEL",
     "NETWORK",
     "PAGE_FILES",
@@ -43,7 +44,7 @@ __all__ = [
     "with_own_addresses",
 ]
 
-SETTINGS_FILE, NETWORK, IDENTITY, STORE, _LOCK = "node.toml", "network.toml", "identity.key", "node.db", "lock"
+SETTINGS_FILE, NETWORK, IDENTITY, STORE, LOCK = "node.toml", "network.toml", "identity.key", "node.db", "lock"
 #: Not there before enough sketches have come.
 MODEL = "model.npz"
 _LOCK_TRIES = 5
@@ -92,7 +93,7 @@ def init_node(
         who.save(temporary / IDENTITY)
         write_whole(temporary / NETWORK, network.to_toml())
         write_whole(temporary / SETTINGS_FILE, settings_toml(chosen))
-        write_whole(temporary / _LOCK, "")
+        write_whole(temporary / LOCK, "")
         limit = default_limit(network.epsilon, chosen)
         with NodeStore.make(temporary / STORE, network, items, default_limit=limit) as store:
             for version in history.versions:
@@ -136,9 +137,9 @@ def locked(folder: Path, *, wait: bool = False) -> Iterator[None]:
     Two nodes on one store would be safe (an epoch is drawn once), but they would confuse peers.
     """
     try:
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise DataError(f"{folder / _LOCK} must be a file that this user may write. Got: {error.strerror}.") from None
+        raise DataError(f"{folder / LOCK} must be a file that this user may write. Got: {error.strerror}.") from None
     with os.fdopen(descriptor, "r+") as file:
         if wait:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -159,7 +160,7 @@ def locked(folder: Path, *, wait: bool = False) -> Iterator[None]:
 def is_running(folder: Path) -> bool:
     """Return whether a node runs in the folder at present."""
     try:
-        with (folder / _LOCK).open("r+") as file:
+        with (folder / LOCK).open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
@@ -184,15 +185,15 @@ def erase_folder(folder: Path) -> list[str]:
 
 def _erased(folder: Path) -> list[str]:
     log = [f"{STORE}-wal", f"{STORE}-shm", f"{STORE}-journal"]
-    lock = folder / _LOCK
+    lock = folder / LOCK
     with locked(folder, wait=True) if lock.exists() else nullcontext():
         _remove(folder, IDENTITY)
         for name in (*PAGE_FILES, MODEL, STORE, *log, SETTINGS_FILE, NETWORK):
             _remove(folder, name)
         for path in folder.glob(".*.tmp"):  # of a file that was being written when the node was killed
             _remove(folder, path.name)
-        _remove(folder, _LOCK)
-    left = sorted(path.name for path in folder.iterdir() if path.name != _LOCK)
+        _remove(folder, LOCK)
+    left = sorted(path.name for path in folder.iterdir() if path.name != LOCK)
     if not left:
         with suppress(OSError):  # the other one is about to
             folder.rmdir()
@@ -202,11 +203,7 @@ def _erased(folder: Path) -> list[str]:
 def _remove(folder: Path, name: str) -> None:
     """Remove a file, for good before anything else happens."""
     (folder / name).unlink(missing_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    settle(folder)
 
 
 def free_ports(count: int) -> list[int]:

@@ -45,11 +45,9 @@ class GroupLimits:
 
         None are in a group that the catalogue does not have, or not yet: its limit may have come with a move.
         """
-        names, numbers = self._catalogue.groups()
         if group == WHOLE_LIST:
-            return np.ones(numbers.size, dtype=np.bool_)
-        found: NDArray[np.bool_] = numbers == (names.index(group) if group in names else -1)
-        return found
+            return np.ones(self._catalogue.size(), dtype=np.bool_)
+        return self._catalogue.in_group(group)
 
     def checked(self, group: str) -> str:
         """Return a group if the catalogue has it, or a limit is set for it."""

@@ -18,7 +18,7 @@ from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.database import Database
 
-__all__ = ["ABSENT", "MOST_LIMIT", "LossLedger", "Standing"]
+__all__ = ["ABSENT", "MOST_LIMIT", "MOST_STEPS", "LossLedger", "Standing"]
 
 #: Stands where an item is not on the list.
 ABSENT = 255
@@ -27,7 +27,7 @@ MOST_LIMIT = 1e6
 #: A limit of 10 * epsilon, computed in floats, means ten epochs although it may be a little less than that.
 _TOLERANCE = Fraction(1, 10**9)
 #: Losses are kept in 32 bits; so many steps are 20 million epochs at full dial.
-_MOST_STEPS = 2**31 - 1 - FULL_DIAL
+MOST_STEPS = 2**31 - 1 - FULL_DIAL
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -199,4 +199,4 @@ def most_steps(limit: float, epsilon: Fraction) -> int:
 
     Whole numbers from here on: sums of losses have no rounding error.
     """
-    return min(_MOST_STEPS, math.floor(Fraction(limit) * (1 + _TOLERANCE) * FULL_DIAL / epsilon))
+    return min(MOST_STEPS, math.floor(Fraction(limit) * (1 + _TOLERANCE) * FULL_DIAL / epsilon))

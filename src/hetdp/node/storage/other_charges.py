@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.events import Events
+from hetdp.node.storage.ledger import MOST_STEPS
 
 __all__ = ["RESTORED_THROUGH", "OtherCharges"]
 
 #: The fact that holds up to which epoch a restored node has paid, until it draws for the first time.
 RESTORED_THROUGH = "restored_through"
 
-#: Losses are kept in 32 bits: nothing is charged beyond this, and no limit is as large.
-_MOST = 2**31 - 1 - FULL_DIAL
 _BROUGHT = "brought"
 
 
@@ -40,11 +39,11 @@ class OtherCharges:
         if self.has(mark):
             return False
         before = self._database.array("lost").astype(np.int64)
-        single = np.zeros(before.size, np.int64) if lost is None else np.minimum(lost, _MOST)
-        every = min(every, _MOST)
+        single = np.zeros(before.size, np.int64) if lost is None else np.minimum(lost, MOST_STEPS)
+        every = min(every, MOST_STEPS)
         row = (mark, why, every, single.astype("<i4").tobytes())
         self._database.execute("INSERT INTO other_charges VALUES (?, ?, ?, ?)", *row)
-        self._database.set_array("lost", np.minimum(before + single + every, _MOST))
+        self._database.set_array("lost", np.minimum(before + single + every, MOST_STEPS))
         self._database.count_edit()
         return True
 
@@ -57,15 +56,15 @@ class OtherCharges:
 
         A restored node does not know for which version of the catalogue the sketches were drawn that it pays for.
         """
-        return min(_MOST, int(self._database.one("SELECT coalesce(sum(every), 0) FROM other_charges")))
+        return min(MOST_STEPS, int(self._database.one("SELECT coalesce(sum(every), 0) FROM other_charges")))
 
     def of_any_item(self) -> int:
         """Return the most that an item can have lost this way, as far as public numbers tell: epochs and sketches."""
-        return min(_MOST, self.of_every_item() + int(self._database.fact(_BROUGHT) or 0))
+        return min(MOST_STEPS, self.of_every_item() + int(self._database.fact(_BROUGHT) or 0))
 
     def bring(self, steps: int) -> None:
         """Count what an item can have lost in sketches of another network, within a transaction."""
-        self._database.set_fact(_BROUGHT, min(_MOST, int(self._database.fact(_BROUGHT) or 0) + steps))
+        self._database.set_fact(_BROUGHT, min(MOST_STEPS, int(self._database.fact(_BROUGHT) or 0) + steps))
 
     def recomputed(self) -> NDArray[np.int64]:
         """Return what each item has lost, from the dials of published sketches and the other charges."""
@@ -74,7 +73,7 @@ class OtherCharges:
             _add(total, np.minimum(np.frombuffer(raw, np.uint8), FULL_DIAL))
         for (raw,) in self._database.rows("SELECT lost FROM other_charges"):
             _add(total, np.maximum(0, np.frombuffer(raw[: len(raw) // 4 * 4], "<i4")))
-        return np.minimum(total, _MOST)
+        return np.minimum(total, MOST_STEPS)
 
     def repair(self, events: Events, *, now_s: float) -> bool:
         """Compare losses with what was published; where they differ, keep the larger and say so, without an item.
@@ -87,9 +86,9 @@ class OtherCharges:
             if np.array_equal(kept, found):
                 return False
             missing = np.maximum(kept - found, 0)
-            self._database.set_array("lost", np.clip(np.maximum(kept, found), 0, _MOST))
+            self._database.set_array("lost", np.clip(np.maximum(kept, found), 0, MOST_STEPS))
             number = self._database.one("SELECT count(*) FROM other_charges")
-            row = (f"repaired-{number}", "repaired", 0, np.minimum(missing, _MOST).astype("<i4").tobytes())
+            row = (f"repaired-{number}", "repaired", 0, np.minimum(missing, MOST_STEPS).astype("<i4").tobytes())
             self._database.execute("INSERT INTO other_charges VALUES (?, ?, ?, ?)", *row)
             self._database.count_edit()
             events.note("repaired", now_s=now_s)

@@ -7,7 +7,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,14 +15,14 @@ import msgspec
 
 from hetdp.core import sqlite
 from hetdp.core.errors import DataError
-from hetdp.core.files import whole_file, write_whole
+from hetdp.core.files import settle, whole_file, write_whole
 from hetdp.node.settings import NodeSettings, parsed_settings, settings_toml
 from hetdp.node.storage.database import Database
-from hetdp.node.storage.folder import IDENTITY, NETWORK, SETTINGS_FILE, STORE, locked, with_own_addresses
+from hetdp.node.storage.folder import IDENTITY, LOCK, NETWORK, SETTINGS_FILE, STORE, locked, with_own_addresses
 from hetdp.node.storage.passage import Passage, PassageLog
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["Origin", "changed_settings", "open_origin", "settle", "unpack", "write_parcel"]
+__all__ = ["Origin", "changed_settings", "open_origin", "unpack", "write_parcel"]
 
 _CARRIED = (NETWORK, SETTINGS_FILE, IDENTITY)
 _TABLE = "CREATE TABLE carried (name TEXT PRIMARY KEY, value BLOB NOT NULL)"
@@ -46,7 +46,7 @@ class Origin:
 def open_origin(path: Path, *, lock: bool = True) -> Iterator[Origin]:
     """Open the folder of a node, or a file that holds one; a running node is refused unless `lock` is off."""
     if (path / STORE).is_file():
-        with closing(NodeStore(path / STORE)) as store, locked(path) if lock else _unlocked():
+        with closing(NodeStore(path / STORE)) as store, locked(path) if lock else nullcontext():
             yield Origin(path, store, {name: _read(path / name) for name in _CARRIED})
         return
     if not path.is_file():
@@ -91,7 +91,7 @@ def unpack(origin: Origin, folder: Path, *, settings: Mapping[str, str]) -> None
         write_whole(folder / name, contents)
     if settings:
         write_whole(folder / SETTINGS_FILE, settings_toml(changed_settings(origin, settings)))
-    write_whole(folder / "lock", "")
+    write_whole(folder / LOCK, "")
     (folder / STORE).touch(mode=0o600)
     origin.store.database.copy_to(folder / STORE)
     with closing(sqlite.connect(folder / STORE)) as connection:
@@ -105,25 +105,11 @@ def changed_settings(origin: Origin, changes: Mapping[str, str]) -> NodeSettings
     return with_own_addresses(msgspec.structs.replace(settings, **changes)) if changes else settings
 
 
-def settle(folder: Path) -> None:
-    """Return when the names in a folder are on disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} must be readable. Got: {error.strerror}.") from None
-
-
-@contextmanager
-def _unlocked() -> Iterator[None]:
-    yield
 
 
 @contextmanager

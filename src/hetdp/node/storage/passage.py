@@ -74,6 +74,11 @@ class PassageLog:
                 "is damaged."
             ) from None
 
+    def mode_before(self) -> Mode:
+        """Return the mode of the node, also where it was closed because it has moved or is a copy."""
+        passage = self.get()
+        return self._mode.get() if passage is None else passage.was
+
     def close(self, passage: Passage) -> None:
         """Close the store for a reason, within a transaction."""
         self._mode.set("closed")

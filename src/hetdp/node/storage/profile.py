@@ -113,7 +113,7 @@ class OwnProfile:
         standing, page = self._ledger.standing(), self._database.array("page")
         fits = self._fitting(text, standing)
         if group is not None:
-            fits &= self._in_group(group)
+            fits &= self._catalogue.in_group(group)
         places = page[fits[page]]
         return self._items(places[offset : offset + limit], standing), places.size
 
@@ -200,7 +200,7 @@ class OwnProfile:
         _check_dial(dial)
         chosen = self._ledger.standing().listed
         if group is not None:
-            chosen &= self._in_group(group)
+            chosen &= self._catalogue.in_group(group)
         places = np.flatnonzero(chosen).tolist()
         return self._edit(dict.fromkeys(places, dial))
 
@@ -268,11 +268,6 @@ class OwnProfile:
             found[self._catalogue.places_of(text)] = True
             fits &= found
         return fits
-
-    def _in_group(self, group: str) -> NDArray[np.bool_]:
-        names = json.loads(self._database.fact("group_names"))
-        among: NDArray[np.bool_] = self._database.array("groups") == (names.index(group) if group in names else -1)
-        return among
 
     def _items(self, places: NDArray[np.integer], standing: Standing) -> list[ProfileItem]:
         epsilon, default = self._ledger.epsilon, self._ledger.default_limit()

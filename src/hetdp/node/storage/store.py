@@ -119,10 +119,8 @@ class NodeStore:
 
     def note_fork(self, number: int, *, now_s: float) -> None:
         """Remember that there are two versions of the catalogue with one number: once is enough."""
-        known = self.events.newest("forked")
-        if known is None or known.detail["version"] != number:
-            with self.database.transaction(durable=True):
-                self.events.note("forked", now_s=now_s, version=number)
+        with self.database.transaction(durable=True):
+            self.events.note_once("forked", now_s=now_s, version=number)
 
     def _append(self, items: Iterable[CatalogueItem], *, version: int) -> None:
         """Put items at the end of the catalogue, and let every array grow with it."""

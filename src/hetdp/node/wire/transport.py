@@ -5,7 +5,6 @@ end keeps the listening socket, so that callers only wait while the process star
 lost and whom to suspect. Used from one thread only.
 """
 
-import importlib.util
 import logging
 import os
 import signal
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hetdp.core.errors import DataError
+from hetdp.core.extras import place_of
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.node import Action, Call, HangUp
 from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
@@ -256,11 +256,9 @@ class Transport:
 
 def _start_process(listener: socket.socket, *, largest: int) -> tuple["subprocess.Popen[bytes]", Pipe]:
     """Start a transport process; return it and the pipe to it. It waits for its keys, which come over the pipe."""
-    library = importlib.util.find_spec("zmq")
-    if library is None or library.origin is None:
-        raise DataError("a node must have pyzmq. Got none; `pip install 'hetdp[node]'` brings it.")
+    library = place_of("zmq", extra="node", purpose="A node")
     here, number = Path(__file__).parent, listener.fileno()
-    places = [str(here.parents[1]), str(here.parent), str(Path(library.origin).parent.parent)]
+    places = [str(here.parents[1]), str(here.parent), str(library.parent.parent)]
     ours, theirs = socket.socketpair()
     try:
         # -I and -S: neither the environment nor other packages decide what it loads.

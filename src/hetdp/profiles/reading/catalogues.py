@@ -13,7 +13,7 @@ import numpy as np
 
 from hetdp.core.errors import DataError
 from hetdp.profiles.profiles import Profiles
-from hetdp.profiles.reading.files import FORMATS, DataFile, FileFormat, open_file
+from hetdp.profiles.reading.files import FORMATS, DataFile, FileFormat, named_by, open_file, which_column
 from hetdp.profiles.reading.identifiers import IdEncoder, Ids, positions
 from hetdp.profiles.reading.pairs import rename_items
 
@@ -75,7 +75,10 @@ def _the_column(source: str, names: list[str], item: str) -> str:
     if len(names) == 1:
         return names[0]
     columns = ", ".join(repr(name) for name in names)
-    raise DataError(f"{source} must have a column {item!r}, or one column only. Got the columns {columns} instead.")
+    raise DataError(
+        f"{source} must have a column {item!r}, or one column only. Got the columns {columns} instead."
+        f"{which_column(named_by('item'))}"
+    )
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,19 @@ import io
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.words import agreeing, listed
 
 __all__ = [
     "BETWEEN_BLANKS",
     "COMPRESSIONS",
     "CSV",
     "FORMATS",
-    "OTHER_NAMES",
     "PLAIN_ENDINGS",
     "DataFile",
     "Delimited",
@@ -32,8 +32,10 @@ __all__ = [
     "check_columns",
     "decoded",
     "find_file",
+    "named_by",
     "open_file",
     "recognise",
+    "which_column",
 ]
 
 _BLOCK = 2**25  # bytes at a time: large enough for arrow to be fast, small beside any result that needs care
@@ -391,20 +393,57 @@ FORMATS: dict[str, FileFormat] = {
 PLAIN_ENDINGS = ("", ".txt", ".dat", ".pairs")
 
 
-#: What helps where columns of pairs have other names.
-OTHER_NAMES = " Columns of other names can be given: user=..., item=... (--user-column, --item-column)."
+def named_by(*roles: str) -> list[str]:
+    """Return what tells which column holds the users, items, weights or ratings of pairs, here and on the command line.
+
+    Examples
+    --------
+    >>> named_by("user")
+    ['user=... (--user-column)']
+    """
+    return [f"{role}=... (--{role}-column)" for role in roles]
 
 
-def check_columns(source: str, present: list[str], wanted: list[str], *, hint: str = "") -> None:
-    """Explain which column of a table is missing, or there more than once."""
+def which_column(ways: Collection[str]) -> str:
+    """Return a sentence on how to tell which column is which, after a blank; nothing if there is no way."""
+    return f" Tell which {agreeing(len(ways), 'it is', 'they are')} by {listed(list(ways))}." if ways else ""
+
+
+def _other_separator(names: Collection[object]) -> str:
+    """Return what to do, after a blank, about names that seem to be several with another separator; else nothing.
+
+    Such files are not just read: they come with decimal commas, too, and 3,5 would be no number, without a word.
+    """
+    for mark, called in ((";", "a semicolon"), ("\t", "a tab")):
+        if any(mark in str(name) for name in names):
+            shown = "\\t" if mark == "\t" else mark
+            return (
+                f" Is its separator {called}? Save it with commas, and with decimal points; or read it with pandas, "
+                f'pd.read_csv(..., sep="{shown}"), for Profiles.from_frame or release_table.'
+            )
+    return ""
+
+
+def check_columns(source: str, present: Collection[str], wanted: Collection[str]) -> None:
+    """Explain which column of a table is missing, or there more than once.
+
+    Parameters
+    ----------
+    source
+        What the table is called.
+    present, wanted
+        Names of columns; `wanted` may be a mapping that says what chooses each, such as "--column".
+    """
+    names = list(present)
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        ways = dict.fromkeys(wanted[name] for name in missing) if isinstance(wanted, Mapping) else ()
+        hint = _other_separator(names) or which_column(ways)
+        columns = ", ".join(repr(column) for column in names) or "no column at all"
+        raise DataError(f"{source} must have a column {missing[0]!r}. Got the columns {columns} instead.{hint}")
     for name in wanted:
-        if name not in present:
-            if any(";" in str(column) for column in present):
-                hint = " Is its separator a semicolon?"
-            columns = ", ".join(repr(column) for column in present) or "no column at all"
-            raise DataError(f"{source} must have a column {name!r}. Got the columns {columns} instead.{hint}")
-        if present.count(name) > 1:
-            raise DataError(f"{source} must have one column {name!r}. Got {present.count(name)} instead.")
+        if names.count(name) > 1:
+            raise DataError(f"{source} must have one column {name!r}. Got {names.count(name)} instead.")
 
 
 # Public data sets, recognised by their first line: MovieLens, HetRec 2011 and files with columns named like theirs.
@@ -476,10 +515,10 @@ def _by_names(columns: list[str], delimiter: str, file_name: str) -> Layout:
 
     item = first(*_ITEMS)
     if item is None:
-        listed = ", ".join(repr(column) for column in columns)
+        present = ", ".join(repr(column) for column in columns)
         raise DataError(
             f"{file_name} must have a column of items, such as 'movieId', 'bookmarkID' or 'artistID'. "
-            f"Got the columns {listed} instead.{OTHER_NAMES}"
+            f"Got the columns {present} instead.{which_column(named_by('user', 'item'))}"
         )
     rating, weight = first("rating"), first("weight")
     if columns == _PLAYS:

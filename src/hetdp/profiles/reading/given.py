@@ -141,9 +141,7 @@ def _cells(given: Any, name: str) -> NDArray[Any]:  # noqa: ANN401  (pandas, pol
         return cells
 
 
-def asking_profiles(
-    given: object, item_ids: Ids, *, by_position: bool, names: NDArray[np.object_] | None, estimator: str
-) -> Profiles:
+def asking_profiles(given: object, item_ids: Ids, *, by_position: bool, names: Ids | None, estimator: str) -> Profiles:
     """Return the profiles that new recipients ask with; a matrix must have the columns that were fitted."""
     if isinstance(given, Profiles):
         return given
@@ -153,7 +151,7 @@ def asking_profiles(
     if not by_position:
         raise InvalidInput(
             "X must be profiles or a table with the columns user, item and perhaps weight, as in fit: columns of a "
-            "matrix have no such ids. Got one instead."
+            f"matrix have no such ids. Got {type(given).__name__} instead."
         )
     if own is not None and names is not None and not np.array_equal(own, names):
         raise InvalidInput("The feature names should match those that were passed during fit.")

@@ -15,15 +15,16 @@ from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
 from hetdp.profiles.reading.files import (
     BETWEEN_BLANKS,
     FORMATS,
-    OTHER_NAMES,
     PLAIN_ENDINGS,
     DataFile,
     FileFormat,
     check_columns,
     decoded,
     find_file,
+    named_by,
     open_file,
     recognise,
+    which_column,
 )
 from hetdp.profiles.reading.identifiers import IdEncoder, Ids
 from hetdp.profiles.weights import PrivacyWeights
@@ -101,9 +102,10 @@ def choose_columns(
     """
     guessed = weight is None and usual_weight in present
     column = usual_weight if guessed else weight or None
-    wanted = [name for name in (user, item, column, rating) if name is not None]
-    check_columns(source, present, wanted[:2], hint=OTHER_NAMES)
-    check_columns(source, present, wanted)
+    roles = {"user": user, "item": item, "weight": column, "rating": rating}
+    chosen = {role: name for role, name in roles.items() if name is not None}
+    wanted = list(chosen.values())
+    check_columns(source, present, dict(zip(wanted, named_by(*chosen), strict=True)))
     if len(set(wanted)) != len(wanted):
         raise DataError("user, item and weight must be different columns. Got one of them twice instead.")
     described = None if column is None else f"column {column!r}"
@@ -179,7 +181,7 @@ class PairFile:
         if rows.merged and not self.repeats:
             kept = "" if self.weights is None else ", with its largest weight"
             warnings.warn(
-                f"{self.name} repeats {rows.merged} of its pairs; each counts once{kept}.", HetdpWarning, stacklevel=3
+                f"{self.name} repeats {rows.merged:,} of its pairs; each counts once{kept}.", HetdpWarning, stacklevel=3
             )
         return rows, users, items, guessed
 
@@ -192,11 +194,14 @@ def open_pairs(
     item: str | None = None,
     weight: WeightColumn = None,
     default_weight: float | None = None,
+    rating: str | None = None,
     min_rating: float | None = None,
 ) -> Iterator[PairFile]:
     """Open a file of pairs, and find out from its first lines what is in it: the one way in; see `Profiles.read`."""
     least = None if min_rating is None else finite("min_rating", min_rating)
     default = checked_default(default_weight, weight)
+    if rating is not None and least is None:
+        raise InvalidInput(f"rating must come with min_rating: ratings count in no other way. Got {rating!r} alone.")
     with open_file(find_file(path)) as file:
         layout = recognise(file.first_line, file.name) if user is None and item is None else None
         form = _format(file) if layout is None else layout.format
@@ -208,7 +213,7 @@ def open_pairs(
             columns = _by_place(file, present, weight)
             rating = None
         else:
-            rating = "rating" if layout is None else layout.rating
+            rating = rating or ("rating" if layout is None else layout.rating)
             columns = choose_columns(
                 file.name,
                 present,
@@ -220,7 +225,10 @@ def open_pairs(
                 text=not form.typed,
             )
         if least is not None and rating is None:
-            raise DataError(f"{file.name} must have a column of ratings for min_rating to count. Got none instead.")
+            hint = which_column(named_by("rating")) if form is not BETWEEN_BLANKS else ""
+            raise DataError(
+                f"{file.name} must have a column of ratings for min_rating to count. Got none instead.{hint}"
+            )
         if default is not None and columns.weight is None:
             raise no_weights(file.name)
         yield PairFile(file, form, columns, least, default, layout is not None and layout.repeats)

@@ -3,7 +3,7 @@
 Columns stay as arrow keeps them, and become numbers a block at a time: no Python object per cell.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,12 +103,16 @@ class Table:
         return self._mapped(name, _absent, np.bool_)
 
 
-def read_table(path: Path, names: list[str]) -> Table:
-    """Read the named columns of a .csv, .tsv or .parquet file; text may be compressed (.gz, .bz2, .zst)."""
+def read_table(path: Path, wanted: Collection[str]) -> Table:
+    """Read the named columns of a .csv, .tsv or .parquet file; text may be compressed (.gz, .bz2, .zst).
+
+    Names may come as a mapping that says what chooses each, such as "--column", for whoever gets one wrong.
+    """
+    names = list(wanted)
     columns: dict[str, list[Any]] = {name: [] for name in names}
     with open_file(path) as file, file.explaining(_FORM):
         form = FORMATS.get(file.ending, CSV)
-        check_columns(file.name, form.columns(file), names)
+        check_columns(file.name, form.columns(file), wanted)
         for batch in form.batches(file, names, forgiving=True):
             for pieces, column in zip(columns.values(), batch, strict=True):
                 pieces.append(_plain(column, typed=form.typed))

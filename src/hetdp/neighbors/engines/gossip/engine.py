@@ -11,6 +11,7 @@ from hetdp.accounting.guarantee import in_digits
 from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
+from hetdp.core.words import counted
 from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search
 from hetdp.neighbors.engines.gossip.noisy_scores import (
     NoisyScores,
@@ -75,8 +76,8 @@ class _GossipEngine(Engine):
         if n_users <= users_settled(cycles):
             return None
         return (
-            f"{cycles} cycles settle about {users_settled(cycles):,} users, not {n_users:,}: as a rule of thumb, "
-            f"use --cycles {-(-n_users // _SETTLED_PER_CYCLE):,}, or --engine exact."
+            f"{counted(cycles, 'cycle settles', 'cycles settle')} about {users_settled(cycles):,} users, not "
+            f"{n_users:,}: as a rule of thumb, use --cycles {-(-n_users // _SETTLED_PER_CYCLE):,}, or --engine exact."
         )
 
     def _search_effort(self, popularity: NDArray[np.float64], n_users: int, cycles: int) -> tuple[float, float]:  # noqa: ARG002

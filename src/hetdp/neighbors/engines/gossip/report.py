@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.core.words import counted
 from hetdp.neighbors.engines.base import NeighborLists
 
 __all__ = ["Comparisons", "GossipResult"]
@@ -122,7 +123,7 @@ class GossipResult:
     def verdict(self) -> str:
         """Whether the cycles were enough, in words."""
         n = self.lists.indices.shape[0]
-        text = f"In {self.cycles} cycles a node met {self.met:.0%} of the {n:,} nodes"
+        text = f"In {counted(self.cycles, 'cycle')} a node met {self.met:.0%} of the {n:,} nodes"
         if self.agreement.size:
             text += f" and found {self.agreement[-1]:.0%} of the best peers there are"
         if self.settled:

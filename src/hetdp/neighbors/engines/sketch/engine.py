@@ -9,7 +9,7 @@ everybody owns says little (`sketching.estimate.bit_values`). How many own an it
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
 
@@ -35,6 +35,7 @@ __all__ = [
     "count_ones",
     "fill_rows",
     "portions",
+    "read_sketches",
     "sketch_items_to_stand_out",
     "sketch_neighbors",
     "sketch_significance",
@@ -61,6 +62,8 @@ class _SketchEngine(Engine):
     scores = ("overlap",)
     limits = "Sketches know overlaps only"
     free_recommendations = True
+    newcomers = True
+    free_newcomers = True
     local = True
     needs_names = True
     kernel = ("hetdp.neighbors._kernels.sketch_search", "best_candidates")
@@ -111,9 +114,18 @@ class _SketchFit(Fitted):
     def significance(self) -> NDArray[np.float64]:
         # By the number of ones, whatever decided the order: no stranger who was chosen shows more than the best of all.
         return sketch_significance(
-            self.overlaps, self.own.sizes, others=self.coded.n_users - 1, epsilon=self.scoring.pair_epsilon,
-            tuned_for=self.search.tuned_for,
+            self.overlaps, self.own.sizes, others=self.coded.n_users - (self.own_factors is None),
+            epsilon=self.scoring.pair_epsilon, tuned_for=self.search.tuned_for,
         )  # fmt: skip
+
+    def for_recipients(self, recipients: Holdings, run: Run) -> Fitted:
+        """Return the lists of people who were not fitted: they read what was published, so it costs nothing."""
+        found = read_sketches(
+            self.sketches, recipients, k=self.search.k, stream=run.stream, members=False, threads=run.threads,
+            progress=run.progress,
+        )  # fmt: skip
+        factors = np.ones(recipients.n_users)
+        return replace(self, own=recipients, lists=found.lists, overlaps=found.overlaps, own_factors=factors)
 
     def recommend(
         self,
@@ -160,6 +172,17 @@ def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int, tuned_f
     """Return how many common items stand out from strangers' sketches, for a recipient with `size` items.
 
     With so many, a neighbour is significant every other time; infinity if all items of the recipient are not enough.
+
+    Parameters
+    ----------
+    n_users
+        How many users there are.
+    epsilon
+        The level of the sketches.
+    size
+        How many items the recipient has.
+    tuned_for
+        The public weight that sketches are tuned for.
 
     Examples
     --------
@@ -247,29 +270,54 @@ def sketch_neighbors(
     threads = 1 if threads is None else whole("threads", threads, minimum=1)
     memory_bytes = whole("memory_bytes", memory_bytes, minimum=1)
     sketches = Sketches(coded, epsilon=epsilon, tuned_for=tuned_for, stream=stream)
-    users = np.arange(coded.n_users)
-    seeds = KeyedWords(stream.key()).words(users, np.zeros_like(users), count=1)[:, 0].copy()
     own = Holdings.of_coded(coded) if own is None else own
-    search = _Search(own, coded.n_items, min(max(k, _SHORTLIST), coded.n_users - 1), seeds)
+    return read_sketches(
+        sketches, own, k=k, stream=stream, threads=threads, memory_bytes=memory_bytes, progress=progress
+    )
+
+
+def read_sketches(
+    sketches: Sketches,
+    own: Holdings,
+    *,
+    k: int,
+    stream: Stream,
+    members: bool = True,
+    threads: int = 1,
+    memory_bytes: int = MEMORY_BYTES,
+    progress: Progress | None = None,
+) -> SketchResult:
+    """Return the k users whose sketches show most of what each recipient has; see `sketch_neighbors`.
+
+    Recipients are the users themselves, who are not neighbours of their own, or others (`members=False`).
+
+    Privacy
+    -------
+    Made at home from the exact own row and from what everybody has published: it costs nothing, and is for its owner.
+    """
+    n_users, n_items, epsilon, tuned_for = sketches.n_users, sketches.n_items, sketches.epsilon, sketches.tuned_for
+    recipients = np.arange(own.n_users)
+    seeds = KeyedWords(stream.key()).words(recipients, np.zeros_like(recipients), count=1)[:, 0].copy()
+    search = _Search(own, n_items, min(max(k, _SHORTLIST), n_users - members), seeds, n_users, members=members)
     with ThreadPoolExecutor(threads) as pool:
         # Owners are counted for the whole catalogue: which items others have must not decide what bits are worth.
-        ones = np.zeros(coded.n_items, dtype=np.int64)
-        rest = np.delete(np.arange(coded.n_items), search.items)
+        ones = np.zeros(n_items, dtype=np.int64)
+        rest = np.delete(np.arange(n_items), search.items)
         ones[rest] = count_ones(sketches, rest, pool)
         blocks = _Blocks(sketches, search.items, memory_bytes, pool)
 
         @cache
         def values() -> NDArray[np.float64]:
             """Return what a one is worth in each row, once all are counted."""
-            owners = item_owners(ones, coded.n_users, epsilon, tuned_for=tuned_for)
-            return bit_values(owners, coded.n_users, epsilon, tuned_for=tuned_for)[search.items]
+            owners = item_owners(ones, n_users, epsilon, tuned_for=tuned_for)
+            return bit_values(owners, n_users, epsilon, tuned_for=tuned_for)[search.items]
 
         for first_group, bits in blocks:
             ones[search.items] += search.ones(bits)
             search.look(first_group * GROUP_USERS, bits, values() if blocks.only_one else None, pool)
             if progress is not None:
-                seen = min(coded.n_users, first_group * GROUP_USERS + 64 * bits.shape[1])
-                progress(coded.n_users * seen, coded.n_users**2)
+                seen = min(n_users, first_group * GROUP_USERS + 64 * bits.shape[1])
+                progress(own.n_users * seen, own.n_users * n_users)
         if not blocks.only_one:
             for first_group, bits in blocks:
                 search.weigh(first_group * GROUP_USERS, bits, values(), pool)
@@ -281,7 +329,12 @@ def sketch_neighbors(
 class _Search:
     """The lists so far of all recipients."""
 
-    def __init__(self, own: Holdings, n_items: int, k: int, seeds: NDArray[np.uint64]) -> None:
+    def __init__(
+        self, own: Holdings, n_items: int, k: int, seeds: NDArray[np.uint64], n_users: int, *, members: bool
+    ) -> None:
+        # A recipient is never listed under the own number: candidates are numbered after recipients who are others.
+        self._first = 0 if members else own.n_users
+        self._last = self._first + n_users
         # Only items that somebody has are ever looked at; the sketches cover the others too.
         self.items = np.flatnonzero(np.bincount(own.items, minlength=n_items))
         row_of = np.zeros(n_items, dtype=np.int32)
@@ -300,8 +353,8 @@ class _Search:
         """Improve all lists by the candidates whose bits are given; weigh their ones, if values are known already."""
         from hetdp.neighbors._kernels.sketch_search import best_candidates
 
-        n_users = self.counts.shape[0]
-        candidates = (first_user, min(n_users, first_user + 64 * bits.shape[1]))
+        first = self._first + first_user
+        candidates = (first, min(self._last, first + 64 * bits.shape[1]))
 
         def improve(portion: tuple[int, int]) -> None:
             best_candidates(
@@ -319,7 +372,7 @@ class _Search:
                 self._totals,
             )
 
-        list(pool.map(improve, portions(n_users)))
+        list(pool.map(improve, portions(self.counts.shape[0])))
 
     def ones(self, bits: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return how many ones each row has."""
@@ -335,7 +388,8 @@ class _Search:
         """Add up what the ones of those listed are worth whose bits are given."""
         from hetdp.neighbors._kernels.sketch_search import weigh_ones
 
-        candidates = (first_user, first_user + 64 * bits.shape[1])
+        first = self._first + first_user
+        candidates = (first, first + 64 * bits.shape[1])
 
         def add(portion: tuple[int, int]) -> None:
             weigh_ones(
@@ -355,7 +409,8 @@ class _Search:
         own = self._totals
         means = np.divide(own, sizes, out=np.ones(sizes.size), where=sizes > 0)
         scores = (self._sums[:, :k] - chance * own[:, None]) / (contrast * means[:, None])
-        return self.neighbors[:, :k].copy(), self.counts[:, :k], scores
+        neighbors = self.neighbors[:, :k]
+        return np.where(neighbors < 0, neighbors, neighbors - self._first), self.counts[:, :k], scores
 
 
 class _Blocks:

@@ -1,0 +1,195 @@
+"""Answers drawn with their intervals and promises; and, for the owner of the data, what is left in a ledger."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.accounting.rows import confidence_words, histogram_of, one_row, promise_words, vector_rows
+from hetdp.core.errors import InvalidInput
+from hetdp.core.words import counted, printable, several
+from hetdp.pictures.drawing import WIDTH, amount, drawn, interval_layers, layer, name_axis, text_of, titled, tooltip
+from hetdp.pictures.style import BLUE, INK, MUTED, ORANGE, PAPER, Specification
+
+if TYPE_CHECKING:
+    from hetdp.accounting.by_dial import ByDial
+    from hetdp.accounting.ledger.ledger import Ledger
+    from hetdp.accounting.releasing import Release
+
+__all__ = ["plot_by_dial", "plot_ledger", "plot_release"]
+
+#: Bars of what is left in a ledger.
+_BARS = 24
+#: What is counted per item where answers are about levels of dials, because how many there are is private.
+_PER_ITEM = {"total": "mean", "count": "share", "histogram": "share"}
+
+
+def plot_release(answer: "Release", column: str = "") -> Any:  # noqa: ANN401  (altair is optional)
+    """Return the drawing of an answer with its interval: a number, or bars of a histogram."""
+    vector, sure = isinstance(answer.value, np.ndarray), confidence_words(answer.confidence)
+    said = f"{sure}{' of each bar by itself' if vector else ''}." if sure else ""
+    why = (
+        ""
+        if answer.reason is None
+        else f"{'No estimate' if answer.estimate is None else 'No interval'}: {answer.reason}"
+    )
+    about = _about(answer.query, column)
+    title = titled(f"A released {about}", said, why, promise_words(answer.guarantee))
+    bars = _bars(answer, printable(column) or "value") if vector else None
+    panel = bars or {"layer": _one_number(answer, about), "height": 66}
+    return drawn({"title": title, "width": WIDTH, **panel})
+
+
+def _about(asked: str, column: str) -> str:
+    """Return what was asked, of which column if that is known."""
+    return printable(f"{asked} of {column}" if column else asked)
+
+
+def _one_number(answer: "Release", about: str) -> list[Specification]:
+    """Return the layers of an estimate in its interval above the answer as dials leave it; of that alone if need be."""
+    row = one_row(answer)
+    main = "value" if row["estimate"] is None else "estimate"
+    row |= {"below": f"as dials leave it: {row['as_left']}"} if main == "estimate" else {"words": row["as_left"]}
+    told = tooltip(_told(row))
+    ends = [end for end in (row["low"], row["high"], row["estimate"], row["value"]) if end is not None]
+    # Where there is one number only, as wide as its noise, or as a tenth of it.
+    air = 0.08 * (max(ends) - min(ends)) or 3 * (answer.scale or 0.0) or 0.1 * abs(ends[0]) or 1.0
+    scale = {"domain": [min(ends) - air, max(ends) + air], "padding": 0}
+
+    def at(mark: Specification, field: str, *, y: int = 34, **more: Any) -> Specification:  # noqa: ANN401
+        return layer([row], mark, x=amount(field, about, scale=scale), y={"value": y}, tooltip=told, **more)
+
+    layers = []
+    if main == "estimate":
+        layers.append(at({"type": "tick", "color": MUTED, "thickness": 2, "size": 18, "opacity": 1}, "value"))
+        layers.append(at({"type": "text", "color": MUTED}, "value", y=56, text=text_of("below")))
+    if row["low"] is not None:
+        reach = {"type": "rule", "strokeWidth": 9, "strokeCap": "round", "opacity": 0.32, "color": BLUE}
+        layers.append(at(reach, "low", x2={"field": "high"}))
+    layers.append(at({"type": "point", "filled": True, "size": 110, "opacity": 1, "color": BLUE}, main))
+    layers.append(at({"type": "text", "fontWeight": 600, "fontSize": 13}, main, y=12, text=text_of("words")))
+    return layers
+
+
+def _bars(answer: "Release", column: str) -> Specification:
+    """Return bars with their intervals: beside each other over numbers, below each other by name."""
+    rows, query = vector_rows(answer), histogram_of(answer)
+    told = tooltip({"name": "bin", **_told(rows[0])})
+    field, words = ("value", "as dials leave it") if answer.estimate is None else ("estimate", "estimate")
+    from_zero = {"zero": True, "padding": 0, "nice": True}  # no interval ends at the very edge
+    bar = {"type": "bar", "color": BLUE, "opacity": 0.55, "stroke": PAPER, "strokeWidth": 1}
+    reach = {"type": "rule", "color": INK, "strokeWidth": 1.6}
+    if query is None or hasattr(query, "categories"):
+        wide = amount(field, words, scale=from_zero)
+        layers = [layer(rows, bar, y=name_axis(rows), x=wide, tooltip=told)]
+        ends = {"y": name_axis(rows), "x": amount("low", words, scale=from_zero), "x2": {"field": "high"}}
+        shape: Specification = {"height": {"step": 24}}
+    else:
+        edges = query.edges
+        for row, begin, end in zip(rows, edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            row |= {"begin": begin, "end": end, "middle": (begin + end) / 2}
+        over = {"axis": {"grid": False}, "scale": {"padding": 0}}
+        high = amount(field, words, scale=from_zero)
+        layers = [
+            layer(
+                rows,
+                bar,
+                x=amount("begin", column, **over),
+                x2={"field": "end"},
+                y=high,
+                y2={"datum": 0},
+                tooltip=told,
+            )
+        ]
+        ends = {
+            "x": amount("middle", column, **over),
+            "y": amount("low", words, scale=from_zero),
+            "y2": {"field": "high"},
+        }
+        shape = {"height": 220}
+    if answer.low is not None:
+        layers.append(layer(rows, reach, **ends, tooltip=told))
+    return {"layer": layers, **shape}
+
+
+def _told(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a tooltip tells of a row, by field."""
+    return {**({"words": "estimate"} if row["shown"] else {}), "as_left": "as dials leave it"}
+
+
+def plot_by_dial(answers: "ByDial", column: str = "") -> Any:  # noqa: ANN401  (altair is optional)
+    """Return the drawing of an answer for each level of dials, one below the other; of a histogram, of each bin."""
+    rows = []
+    for answer, low, high in zip(answers.answers, answers.levels[:-1], answers.levels[1:], strict=True):
+        level, vector = f"dials above {low:g}, up to {high:g}", isinstance(answer.value, np.ndarray)
+        rows += [
+            {**row, "name": f"{level}: {row['name']}" if vector else level}
+            for row in (vector_rows(answer) if vector else [one_row(answer)])
+        ]
+    asked = answers.answers[0].query
+    what = _about(_PER_ITEM.get(asked, asked), column)
+    sure = next((answer.confidence for answer in answers.answers if answer.confidence is not None), None)
+    said = f"{confidence_words(sure)} of each level by itself." if sure is not None else ""
+    # What is released of a level is not about that level alone, so it is no answer where there is no estimate.
+    levels = [{**row, "value": None} for row in rows]
+    layers = interval_layers(levels, shown={"name": "level", "words": what})
+    title = titled(f"A released {what} by dial", said, promise_words(answers.guarantee))
+    return drawn({"title": title, "width": WIDTH, "height": {"step": 26}, "layer": layers})
+
+
+def plot_ledger(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
+    """Return the drawing of what is left to each account. Exact: for the owner of the data."""
+    if ledger.colluders is not None:
+        raise InvalidInput(
+            "ledger must have accounts to be drawn. Got one of profiles instead, which has none: its total, limit and "
+            "left are public."
+        )
+    limits, left, active = ledger.limits, ledger.remaining, ledger.active
+    bounded = np.isfinite(limits)
+    most = float(limits[bounded].max(initial=0.0))
+    if not most:
+        raise InvalidInput("ledger must know somebody with a limit to be drawn. Got nobody instead.")
+    who, unit = several(ledger.protects), ledger.unit
+    nothing = bounded & (left <= 0)
+    edges = np.linspace(0.0, most, _BARS + 1)
+    rows = _stacked(left[nothing], left[bounded & ~nothing], edges)
+    counts = {
+        counted(limits.size, ledger.protects, who): limits.size,
+        f"{nothing.sum():,} with nothing left (orange)": nothing.sum(),
+        f"{(~active).sum():,} dropped for good": (~active).sum(),
+        f"{(~bounded).sum():,} without a limit, not shown": (~bounded).sum(),
+    }
+    title = titled(
+        f"Private: what {who} of a ledger have left",
+        "Exact, for the owner of the data alone.",
+        ", ".join(words for words, number in counts.items() if number) + ".",
+    )
+    states = {"domain": ["something", "nothing"], "range": [BLUE, ORANGE]}
+    bars = layer(
+        rows,
+        {"type": "bar", "opacity": 0.85, "stroke": PAPER, "strokeWidth": 1},
+        x=amount("begin", f"what is left ({unit})", axis={"grid": False}, scale={"domain": [0, most], "padding": 0}),
+        x2={"field": "end"},
+        y=amount("top", who, scale={"zero": True, "padding": 0, "nice": True}),
+        y2={"field": "bottom"},
+        color={"field": "state", "type": "nominal", "legend": None, "scale": states},
+        tooltip=tooltip({"range": f"{unit} left", "number": who}),
+    )
+    return drawn({"title": title, "width": WIDTH, "height": 200, "layer": [bars]})
+
+
+def _stacked(
+    nothing: NDArray[np.float64], something: NDArray[np.float64], edges: NDArray[np.float64]
+) -> list[dict[str, Any]]:
+    """Return a row for each bar that somebody is in: those with nothing left below the others of the first bar."""
+    below, above = (np.histogram(left, edges)[0].tolist() for left in (nothing, something))
+    rows = []
+    for begin, end, none, some in zip(edges[:-1].tolist(), edges[1:].tolist(), below, above, strict=True):
+        bar = {"begin": begin, "end": end}
+        if none:
+            rows.append({**bar, "bottom": 0, "top": none, "number": f"{none:,}", "state": "nothing", "range": "0"})
+        if some:
+            span = {"bottom": none, "top": none + some, "number": f"{some:,}"}
+            rows.append({**bar, **span, "state": "something", "range": f"{begin:.3g} to {end:.3g}"})
+    return rows

@@ -1,0 +1,164 @@
+"""`--plot`: drawn from what was found, refused before anything is spent, and never at the cost of an answer."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hetdp import Ledger
+
+MEAN = ("release", "people.csv", "--query", "mean", "--column", "hours", "--lower", 0, "--upper", 80)
+SPEND = ("--weight-column", "privacy", "--epsilon", 1, "--ledger", "ledger.db")
+WARDS = (
+    *("release", "people.csv", "--aggregate", "mean:hours:0:80", "--aggregate", "count", "--by", "ward"),
+    *("--keys", "wards.txt", "--weight-column", "privacy", "--unit", "id", "--epsilon", 5),
+)
+AUDIT = ("audit", "mine.py:good", "--claimed", 1, "--adjacent", "[[[0, 1], [1, 1]]]", "--samples", 2000, "--seed", 1)
+COMPARE = ("compare", "--query", "mean", "--epsilon", 1, "-n", 50, "--runs", 5)
+EVALUATE = ("evaluate", "likes.csv", "-k", 3, "--runs", 2, "--engine", "sketch")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"p{row},{row % 60},{(0.5, 1)[row % 2]},{('er', 'icu')[row % 2]}" for row in range(200)]
+    Path("people.csv").write_text("\n".join(["id,hours,privacy,ward", *rows]) + "\n")
+    Path("wards.txt").write_text("er\nicu\n")
+    Path("mine.py").write_text(
+        "import numpy as np\n"
+        "def good(profile, size, random_state):\n"
+        "    return sum(profile) + np.random.default_rng(random_state).laplace(0, 1, size)\n"
+    )
+    rng = np.random.default_rng(5)
+    pairs = {(u, 40 * (u % 4) + int(i)) for u in range(40) for i in rng.integers(0, 40, 20)}
+    Path("likes.csv").write_text("user,item\n" + "".join(f"{u},{i}\n" for u, i in sorted(pairs)))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "title"),
+    [
+        ((*MEAN, *SPEND), "A released mean of hours"),
+        ((*MEAN, *SPEND, "--by-dial"), "A released mean of hours by dial"),
+        (WARDS, "A released table: mean of hours and count by ward"),
+        (COMPARE, "Error of the mean of 50 items at epsilon = 1"),
+        (EVALUATE, "What privacy costs: quality against total loss"),
+        (AUDIT, "good: no violation found"),
+    ],
+    ids=["release", "by dial", "table", "compare", "evaluate", "audit"],
+)
+def test_what_was_found_is_drawn(run, command, title):
+    code, out, err = run(*command, "--plot", "found.svg", "--json")
+    assert code == 0, err
+    assert json.loads(out)
+    assert "Wrote found.svg." in err
+    assert f"<title>{title}</title>" in Path("found.svg").read_text()
+
+
+def test_the_picture_is_of_what_was_released(run):
+    _, out, _ = run(*MEAN, *SPEND, "--plot", "found.svg", "--json")
+    answer = json.loads(out)
+    assert f"{answer['estimate']:.1f} (" in Path("found.svg").read_text()
+
+
+def test_no_chart_is_made_of_a_category(run):
+    code, _, err = run(
+        *("release", "people.csv", "--query", "mode", "--column", "ward", "--categories", "er,icu"),
+        *("--epsilon", 1, "--plot", "mode.svg"),
+    )
+    assert code == 2
+    assert "--plot must not be given for --query mode" in err
+
+
+REFUSED = {
+    "found.pdf": (2, "--plot must end in .svg, .png or .html. Got 'found.pdf' instead."),
+    "nowhere/found.svg": (3, "--plot must be in an existing folder"),
+    "data.svg": (2, "--plot must not be the data or the ledger"),
+    "ledger.svg": (2, "--plot must not be the data or the ledger"),
+}
+
+
+@pytest.mark.parametrize("plot", REFUSED)
+@pytest.mark.parametrize("command", [(*MEAN, *SPEND), (*WARDS, "--ledger", "ledger.db")], ids=["query", "table"])
+def test_what_cannot_be_written_is_refused_before_anything_is_spent(run, command, plot):
+    Path("people.csv").rename("data.svg")
+    called = {"people.csv": "data.svg", "ledger.db": "ledger.svg"}
+    code, out, err = run(*(called.get(word, word) for word in command), "--plot", plot)
+    assert (code, REFUSED[plot][1] in err) == (REFUSED[plot][0], True)
+    assert not out
+    assert not Path("ledger.svg").exists()
+
+
+def test_two_files_cannot_be_one(run):
+    code, _, err = run(*COMPARE, "-o", "same.svg", "--plot", "./same.svg")
+    assert code == 2
+    assert "--plot must not be the file of --output" in err
+
+
+def test_a_missing_extra_is_named_before_anything_is_spent(run, hide):
+    hide("altair")
+    code, out, err = run(*MEAN, *SPEND, "--plot", "found.svg")
+    assert code != 0
+    assert not out
+    assert "pip install 'hetdp[plot]'" in err
+    assert not Path("ledger.db").exists()
+    assert run(*COMPARE, "-o", "errors.svg")[0] == 0, "an SVG image of a comparison needs no extra"
+
+
+def test_an_answer_that_was_paid_for_is_shown_even_if_it_cannot_be_drawn(run, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("hetdp.cli.plotting.as_bytes", full)
+    code, out, err = run(*MEAN, *SPEND, "--plot", "found.svg")
+    assert code == 6
+    assert "estimate of the mean" in out
+    assert "No space left on device" in err
+    assert not Path("found.svg").exists()
+    with Ledger.open("ledger.db") as ledger:
+        assert len(ledger.history) == 1
+
+
+def test_a_dry_run_draws_nothing(run):
+    for command in ((*MEAN, *SPEND), WARDS, COMPARE, EVALUATE, AUDIT):
+        code, _, err = run(*command, "--plot", "found.svg", "--dry-run")
+        assert code == 0, err
+    assert not Path("found.svg").exists()
+
+
+def test_a_battery_has_no_picture(run):
+    code, _, err = run("audit", "--list", "--plot", "found.svg")
+    assert code == 2
+    assert "--plot must be given with FILE.py:FUNCTION" in err
+
+
+def test_no_text_of_the_data_is_a_script_in_a_page(run, tmp_path):
+    wicked = "</script><script>alert(1)//"
+    data, page = tmp_path / "wards.csv", tmp_path / "picture.html"
+    data.write_text("id,ward\n" + "".join(f"p{person},{wicked}\n" for person in range(400)))
+    options = ("--aggregate", "count", "--by", "ward", "--unknown-keys", "--epsilon", 3, "--unit", "id")
+    assert run("release", data, *options, "--plot", page)[0] == 0
+    written = page.read_text()
+    assert wicked not in written
+    assert "\\u003c/script>\\u003cscript>alert(1)//" in written
+
+
+def test_a_table_in_which_nothing_may_be_named_is_drawn_too(run, tmp_path):
+    data, picture = tmp_path / "wards.csv", tmp_path / "picture.svg"
+    data.write_text("id,ward\n" + "".join(f"p{person},ward {person}\n" for person in range(40)))
+    options = ("--aggregate", "count", "--by", "ward", "--unknown-keys", "--epsilon", 1, "--unit", "id")
+    assert run("release", data, *options, "--plot", picture)[0] == 0
+    assert "No group has enough people to be named." in picture.read_text()
+
+
+def test_a_picture_that_cannot_be_drawn_is_output_that_could_not_be_written(run, tmp_path, monkeypatch):
+    def fails(*_):
+        raise ValueError
+
+    monkeypatch.setattr("hetdp.cli.plotting.as_bytes", fails)
+    picture = tmp_path / "picture.svg"
+    code, _, err = run("compare", "--query", "mean", "--epsilon", 1, "-n", 50, "--runs", 3, "--plot", picture)
+    assert code == 6
+    assert "the picture could not be drawn" in err
+    assert not picture.exists()
