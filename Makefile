@@ -9,16 +9,16 @@ else
   INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: run check test test-engines lint pythons bench reproduce clean
+.PHONY: run check test docs test-engines lint pythons bench reproduce release-check clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed: pyproject.toml
 	@echo "Setting up $(VENV) (once, about a minute) ..." >&2
 	@$(CREATE)
-	@$(INSTALL) --editable '.[report,node]'
+	@$(INSTALL) --editable '.[report,node,duckdb]'
 	@echo "Compiling the engines (once, half a minute) ..." >&2
 	@find src -name '*.nb[ic]' -delete  # what earlier versions have compiled
-	@$(BIN)/python -m hetdp.warm_up exact & $(BIN)/python -m hetdp.warm_up gossip sketch; wait
+	@$(BIN)/hetdp warm-up --quiet exact model >/dev/null & $(BIN)/hetdp warm-up --quiet gossip sketch >/dev/null; wait
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
@@ -35,13 +35,21 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Two processes on two cores: libraries that start threads of their own would only wait for each other.
+ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
 # Lint and the fast tests.
 check: lint
-	$(BIN)/pytest --quiet --numprocesses 2 -m 'not slow and not browser and not network'
+	$(ALONE) $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow and not browser and not network'
 
 # Everything, as CI runs it.
 test: lint
-	$(BIN)/pytest --numprocesses 2
+	$(ALONE) $(BIN)/pytest --numprocesses 2
+
+# The site, in build/docs: notebooks run, a warning is an error, nothing is fetched.
+docs: $(VENV)/.installed-dev
+	$(BIN)/sphinx-build -W --keep-going --quiet -b html docs build/docs
+	@echo "Open build/docs/index.html"
 
 # Tables on Spark as well, on this machine alone: a download of 400 MB, and a Java runtime must be installed.
 .venv-engines/.installed: pyproject.toml
@@ -85,6 +93,10 @@ bench: $(VENV)/.installed-bench
 
 reproduce: $(VENV)/.installed
 	@$(BIN)/hetdp reproduce
+
+# Is what would be published whole? Builds it twice and runs it where nothing else is installed; not part of make test.
+release-check:
+	@python3 tools/release_check.py
 
 clean:
 	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

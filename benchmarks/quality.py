@@ -1,7 +1,7 @@
 """Quality against total loss, for the first picture of the README: NDCG at 10 of the model, popularity and no privacy.
 
-Writes docs/quality.csv, which docs/update_quality.py draws. A fifth of each profile is hidden, dials are 1, and the
-catalogue is given. Run it from the root of the project: `python benchmarks/quality.py [RUNS]`.
+Writes docs/pictures/quality.csv, which docs/update_quality.py draws. A fifth of each profile is hidden, dials are 1,
+and the catalogue is given. Run it from the root of the project: `python benchmarks/quality.py [RUNS]`.
 """
 
 import csv
@@ -12,7 +12,7 @@ from hetdp import Profiles
 from hetdp.evaluation.evaluating import EvaluationPlan
 from movielens import movielens_100k, resampled
 
-OUT = Path(__file__).parents[1] / "docs" / "quality.csv"
+OUT = Path(__file__).parents[1] / "docs" / "pictures" / "quality.csv"
 LEVELS = (0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)
 CROWD = 20_000
 FIELDS = ("panel", "people", "items", "method", "epsilon", "ndcg", "half_width")
