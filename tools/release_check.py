@@ -38,6 +38,7 @@ Result = TypeVar("Result")
 #: What every installation can do: one real command of each group. `people.csv` and `likes.csv` come from the first two.
 BARE = (
     "hetdp --version --json",
+    "hetdp warm-up exact",
     "hetdp demo --save people.csv",
     "hetdp datasets digg_like -o likes.csv",
     f"hetdp release people.csv --query mean --column hours --lower 0 --upper 80 {_PAID} --id-column id -o answer.json",
