@@ -3,6 +3,7 @@
 import errno
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -250,6 +251,9 @@ class TestRelease:
         assert "--within must be at least" in err
         assert "What helps: --westin" in err
         assert "--deviation" in err
+        total = ("--query", "total", "--column", "hours", "--lower", 0, "--upper", 80)
+        _, _, err = run("release", "people.csv", *total, "--weight-column", "privacy", "--within", 1)
+        assert re.search(r"--within must be at least \d{4,}: with", err), "a number that people can read"
 
     def test_answers_by_dial(self, run):
         # Noise makes somebody of nobody with a chance of 1e-7 at this confidence.

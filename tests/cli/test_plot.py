@@ -90,6 +90,18 @@ def test_what_cannot_be_written_is_refused_before_anything_is_spent(run, command
     assert not Path("ledger.svg").exists()
 
 
+@pytest.mark.parametrize("kind", ["bins", "groups"])
+def test_more_than_can_be_seen_is_refused_before_anything_is_spent(run, kind):
+    bins = ("histogram" if word == "mean" else word for word in (*MEAN, *SPEND))
+    Path("wards.txt").write_text("".join(f"{ward}\n" for ward in range(600)))  # of two aggregates each
+    command = (*bins, "--bins", 1200) if kind == "bins" else (*WARDS, "--ledger", "ledger.db")
+    code, out, err = run(*command, "--plot", "found.svg")
+    assert code == 2
+    assert "--plot must have at most 1,000 rows. Got 1,200 instead" in err
+    assert not out
+    assert not Path("ledger.db").exists()
+
+
 def test_two_files_cannot_be_one(run):
     code, _, err = run(*COMPARE, "-o", "same.svg", "--plot", "./same.svg")
     assert code == 2

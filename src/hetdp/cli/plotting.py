@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from hetdp.cli.output import Voice, check_writable, write_paid
+from hetdp.core.errors import InvalidInput
+from hetdp.pictures.drawing import check_rows
 from hetdp.pictures.files import as_bytes, check_picture
 
 __all__ = ["check_plot", "plot_option", "write_plot"]
@@ -19,7 +21,7 @@ def plot_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return click.option("--plot", type=click.Path(path_type=Path), help=text)
 
 
-def check_plot(plot: Path, *, keep: Sequence[Path | None] = (), output: Path | None = None) -> None:
+def check_plot(plot: Path, *, keep: Sequence[Path | None] = (), output: Path | None = None, rows: int = 1) -> None:
     """Refuse a picture that could not be drawn or written, before anything is spent or measured for it.
 
     Parameters
@@ -30,7 +32,10 @@ def check_plot(plot: Path, *, keep: Sequence[Path | None] = (), output: Path | N
         Files that it must not take the place of.
     output
         Where the answer itself goes.
+    rows
+        How many bins or groups it would show, as far as that is known before.
     """
+    check_rows(rows, name="--plot")
     check_picture(plot, name="--plot")
     check_writable(plot, keep=keep, name="--plot")
     if output is not None and plot.resolve() == output.resolve():
@@ -43,6 +48,8 @@ def write_plot(plot: Path, draw: Callable[[], Any], voice: Voice) -> None:
     def write(path: Path) -> None:
         try:
             drawn = as_bytes(draw(), plot.suffix)
+        except InvalidInput:
+            raise
         except ValueError as error:  # of whatever draws: the answer stands, and was paid for
             raise OSError(errno.EIO, "the picture could not be drawn") from error
         path.write_bytes(drawn)

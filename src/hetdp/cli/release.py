@@ -89,11 +89,12 @@ _question_options = _together(
 _dial_options = _together(
     click.option(
         "--weight-column",
-        help="Column of privacy weights in [0, 1]; empty cells take --default-weight (--query) or are refused "
-        "(--aggregate).",
+        help="Column of privacy weights in [0, 1]; empty cells are refused unless --default-weight says otherwise.",
     ),
     click.option(
-        "--default-weight", type=float, default=1.0, show_default=True, help="Weight where none is set (--query)."
+        "--default-weight",
+        type=float,
+        help="Weight where none is set (--query).  [default: 1 without --weight-column, else none]",
     ),
     westin_option(
         help="Public prior of weights: shares of three groups, such as 0.34,0.43,0.23, for --within and --multiplier."

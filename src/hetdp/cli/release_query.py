@@ -65,7 +65,7 @@ def release_from_query(
     query: str,
     column: str,
     weight_column: str | None,
-    default_weight: float,
+    default_weight: float | None,
     voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
@@ -75,7 +75,7 @@ def release_from_query(
     output = options["output"]
     names = {column: "--column", weight_column: "--weight-column", options["id_column"]: "--id-column"}
     table = read_table(data, {name: option for name, option in names.items() if name is not None})
-    if weight_column is not None and table.missing(weight_column):
+    if weight_column is not None and default_weight is not None and table.missing(weight_column):
         empty = counted(table.missing(weight_column), "row sets no weight and takes", "rows set no weight and take")
         voice.private(f"{empty} --default-weight {default_weight:g}.")
     with in_options({"column": "--weight-column"}):
@@ -91,7 +91,7 @@ def release_from_query(
     if options["within"] is not None:
         _show_level(mechanism, options, table.rows, voice)
         return
-    _check_files(data, options)
+    _check_files(data, options, bars=options["bins"] or len(categories.labels if categories else ()))
     values = _values(table, column, {**options, "query": query}, categories, weights.values > 0)
     with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
         if voice.dry_run:
@@ -124,7 +124,7 @@ def release_from_query(
         write_plot(options["plot"], partial(answer.plot, column=column), voice)
 
 
-def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
+def _check(query: str, default_weight: float | None, options: dict[str, Any]) -> None:
     """Refuse options that do not go together, in the words of the command line."""
     if sum(options[name] is not None for name in ("epsilon", "rho", "within")) != 1:
         raise click.UsageError("exactly one of --epsilon and --rho must be given (or --within, to find --epsilon).")
@@ -149,17 +149,17 @@ def _check(query: str, default_weight: float, options: dict[str, Any]) -> None:
             raise click.UsageError(f"--{name} must not be given for {about}: nothing is stretched.")
     if options["multiplier"] == "best" and (options["westin"] is None or options["epsilon"] is None):
         raise click.UsageError("--multiplier best needs --westin and --epsilon.")
-    if not 0 <= default_weight <= 1:
+    if default_weight is not None and not 0 <= default_weight <= 1:
         raise click.UsageError(f"--default-weight must lie in [0, 1], not {default_weight:g}.")
 
 
-def _check_files(data: Path, options: dict[str, Any]) -> None:
+def _check_files(data: Path, options: dict[str, Any], *, bars: int) -> None:
     """Refuse files that could not be written, before anything is spent."""
     keep = (data, options["ledger_path"])
     if options["output"] is not None:
         check_writable(options["output"], keep=keep)
     if options["plot"] is not None:
-        check_plot(options["plot"], keep=keep, output=options["output"])
+        check_plot(options["plot"], keep=keep, output=options["output"], rows=bars)
 
 
 def _check_estimate(query: str, options: dict[str, Any], *, weighted: bool) -> None:

@@ -140,7 +140,8 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
         check_ending(output, (".csv", ".json", ".parquet"))
         check_writable(output, keep=(*map(Path, data), options["ledger_path"]))
     if options["plot"] is not None:
-        check_plot(options["plot"], keep=(*map(Path, data), options["ledger_path"]), output=output)
+        rows = 1 if plan.unknown else plan.n_groups * len(plan.aggregates)
+        check_plot(options["plot"], keep=(*map(Path, data), options["ledger_path"]), output=output, rows=rows)
     if voice.dry_run or options["within"] is not None:
         _show_plan(plan, voice)
         return

@@ -104,7 +104,7 @@ def level_within(
     best = reach(MOST_LEVEL)
     if best > goal:
         raise InvalidInput(
-            f"within must be at least {up(best)}: with {expected_weight(mechanism)[1]}, "
+            f"within must be at least {up(best):f}: with {expected_weight(mechanism)[1]}, "
             f"{'chance alone makes' if denominator is None else 'chance and the denominator make'} the interval reach "
             f"that far, whatever the level. Got {within!r} instead."
         )

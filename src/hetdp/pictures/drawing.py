@@ -5,12 +5,14 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hetdp.core.errors import InvalidInput
 from hetdp.core.words import printable
 from hetdp.pictures.style import BLUE, MUTED, Specification
 
 __all__ = [
     "WIDTH",
     "amount",
+    "check_rows",
     "decades",
     "drawn",
     "interval_layers",
@@ -27,6 +29,8 @@ WIDTH = 480
 _LETTERS = 84
 #: Up to this many decades of a logarithmic axis have room for numbers between the powers of ten.
 _FEW_DECADES = 3
+#: More rows take minutes to draw, and nobody could tell them apart.
+_MOST_ROWS = 1_000
 
 
 def drawn(specification: Specification) -> Any:  # noqa: ANN401  (altair is optional)
@@ -40,7 +44,25 @@ def drawn(specification: Specification) -> Any:  # noqa: ANN401  (altair is opti
     """
     from hetdp.pictures.chart import as_chart
 
+    panels = specification.get("vconcat", [specification])
+    check_rows(sum(max(len(one["data"]["values"]) for one in panel["layer"]) for panel in panels))
     return as_chart(specification)
+
+
+def check_rows(rows: int, *, name: str = "a picture") -> None:
+    """Refuse a drawing of too many rows.
+
+    Examples
+    --------
+    >>> check_rows(20_000)
+    Traceback (most recent call last):
+    ...
+    hetdp.core.errors.InvalidInput: a picture must have at most 1,000 rows. Got 20,000 instead: ask for fewer bins ...
+    """
+    if rows > _MOST_ROWS:
+        raise InvalidInput(
+            f"{name} must have at most {_MOST_ROWS:,} rows. Got {rows:,} instead: ask for fewer bins or groups."
+        )
 
 
 def titled(title: str, *sentences: str) -> Specification:

@@ -151,6 +151,14 @@ def test_empty_cells_take_the_default_weight_and_others_are_checked(tmp_path):
         assert bad not in str(caught.value)
 
 
+def test_without_a_default_weight_empty_cells_are_refused_and_a_missing_column_is_1(tmp_path):
+    table = read_back(tmp_path, pa.array(["0.5", ""]))
+    with pytest.raises(DataError, match=r"must hold a weight in every row. Got empty cells instead.*--default-weight"):
+        table.weights("x", default=None)
+    assert table.weights(None, default=None).values.tolist() == [1.0, 1.0]
+    assert table.weights(None, default=0.5).values.tolist() == [0.5, 0.5]
+
+
 @pytest.mark.parametrize(
     ("column", "labels"),
     [

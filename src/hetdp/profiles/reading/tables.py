@@ -54,13 +54,23 @@ class Table:
         """Return how many cells of a column are empty."""
         return int(self._absent(name).sum())
 
-    def weights(self, name: str | None, *, default: float) -> PrivacyWeights:
-        """Return a column as privacy weights; empty cells, or all where no column is named, take the default."""
+    def weights(self, name: str | None, *, default: float | None) -> PrivacyWeights:
+        """Return a column as privacy weights; empty cells, or all where no column is named, take the default.
+
+        Without a default all are 1 where no column is named, and empty cells are refused: nobody has set those dials.
+        """
         if name is None:
-            return PrivacyWeights(np.full(self.rows, default))
+            return PrivacyWeights(np.full(self.rows, 1.0 if default is None else default))
+        absent = self._absent(name)
+        if default is None and absent.any():
+            raise DataError(
+                f"column {name!r} of {self.path.name} must hold a weight in every row. Got empty cells instead. "
+                "Give every row a dial, or --default-weight for those without one: 1 counts fully, 0 not at all."
+            )
         try:
             numbers = self.numbers(name)
-            numbers[self._absent(name)] = default
+            if default is not None:
+                numbers[absent] = default
             return PrivacyWeights(numbers)
         except DataError:
             raise
