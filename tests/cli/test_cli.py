@@ -251,7 +251,7 @@ class TestRelease:
         assert "--within must be at least" in err
         assert "What helps: --westin" in err
         assert "--deviation" in err
-        total = ("--query", "total", "--column", "hours", "--lower", 0, "--upper", 80)
+        total = ("--query", "total", "--column", "hours", "--lower", 0, "--upper", 8000)
         _, _, err = run("release", "people.csv", *total, "--weight-column", "privacy", "--within", 1)
         assert re.search(r"--within must be at least \d{4,}: with", err), "a number that people can read"
 
