@@ -537,6 +537,33 @@ def test_a_mistyped_address_is_not_shown(address):
 
 
 @pytest.mark.network
+def test_who_joins_a_database_while_it_is_released_is_neither_charged_nor_counted(filled_postgres, monkeypatch):
+    import psycopg
+
+    people = pa.table({"person": list(range(100)), "hours": [40.0] * 100})
+    address, name = filled_postgres(people)
+
+    def released(ledger):
+        aggregates = {"people": hetdp.count(), "hours": hetdp.total("hours", lower=0, upper=80)}
+        options = {"unit": "person", "epsilon": 1.0, "ledger": ledger, "random_state": 7, "table_name": name}
+        return [row.value for row in hetdp.release_table(address, aggregates, **options).rows]
+
+    charge = hetdp.Ledger.charge_people
+
+    def charge_while_others_join(self, *people, **told):
+        charged = charge(self, *people, **told)
+        with psycopg.connect(address) as another:
+            another.execute(f'INSERT INTO "{name}" SELECT g, 80 FROM generate_series(1000, 1999) g')
+        return charged
+
+    alone = released(hetdp.Ledger.of_people(limit=5.0))
+    monkeypatch.setattr(hetdp.Ledger, "charge_people", charge_while_others_join)
+    ledger = hetdp.Ledger.of_people(limit=5.0)
+    assert released(ledger) == alone
+    assert ledger.size == 100
+
+
+@pytest.mark.network
 def test_a_role_that_may_only_read_is_told_what_a_ledger_needs_before_anything_is_charged(filled_postgres):
     import psycopg
 

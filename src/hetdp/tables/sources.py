@@ -752,5 +752,9 @@ def _of_database(stack: contextlib.ExitStack, address: str, name: str | None) ->
     with scrubbed("postgresql", "connect", "Is the server there, and are name and password right?"):
         server = ibis.connect(address)
     stack.callback(server.disconnect)
+    # One snapshot for all that is asked: whoever joins while it is released is neither charged nor counted.
+    psycopg: Any = importlib.import_module("psycopg")
+    server.con.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    stack.enter_context(server.con.transaction())
     with scrubbed("postgresql", f"open the table {name!r}", "Is there one of that name?"):
         return server.table(short, database=space or None)
