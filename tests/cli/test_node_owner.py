@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -75,6 +76,35 @@ def test_files_of_all_kinds_are_imported_also_while_the_node_runs(files, home):
         run(node, "import", files / "photo.jpg", "--folder", home)
     with pytest.raises(DataError, match="readable file"):
         run(node, "import", files / "nowhere.csv", "--folder", home)
+
+
+def test_dials_are_shown_and_turned_also_while_the_node_runs(home):
+    told = run(node, "dials", "--folder", home).output
+    assert "Private, for the owner of the data" in told
+    assert re.search(r"Item 3 +50 +counts half +0 ", told)
+    with locked(home):
+        told = run(node, "dials", "item  3", "20", "--folder", home).output
+    assert "from the next sketch on" in told
+    assert run(node, "dials", "https://www.ex.org/7", "100", "--folder", home, "--dry-run").exit_code == 0
+    assert dials(home) == {"i3": 20, "i5": 0}
+    shown = json.loads(run(node, "dials", "i7", "100", "--folder", home, "--json").stdout)
+    assert shown.pop("private")["items"] == [
+        {"item": "i7", "title": "Item 7", "dial": 100, "counts_as": 100, "spent": 0.0, "limit": 3.0}
+    ]
+    assert shown == {}
+    assert dials(home) == {"i3": 20, "i5": 0, "i7": 100}
+    assert "not on your list" in run(node, "dials", "i8", "--folder", home).output
+    assert run(node, "dials", "i7", "101", "--folder", home, code=2).stderr
+    with pytest.raises(HetdpError, match=r"one item of the catalogue. Got that of none instead") as caught:
+        run(node, "dials", "secretive", "0", "--folder", home)
+    assert "secretive" not in str(caught.value)
+
+
+def test_a_dial_above_the_limit_of_its_group_is_held_back(home):
+    run(node, "groups", "--group", "g1", "--limit", "0.1", "--set", "--folder", home, "-q")
+    told = " ".join(run(node, "dials", "i9", "100", "--folder", home).output.split())
+    assert "The limit of its group leaves no more" in told
+    assert dials(home)["i9"] < 100
 
 
 def test_a_list_longer_than_the_network_allows_is_told(files, home):

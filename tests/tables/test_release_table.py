@@ -553,7 +553,7 @@ def test_who_joins_a_database_while_it_is_released_is_neither_charged_nor_counte
     def charge_while_others_join(self, *people, **told):
         charged = charge(self, *people, **told)
         with psycopg.connect(address) as another:
-            another.execute(f'INSERT INTO "{name}" SELECT g, 80 FROM generate_series(1000, 1999) g')
+            another.execute("INSERT INTO visits SELECT g, 80 FROM generate_series(1000, 1999) g")
         return charged
 
     alone = released(hetdp.Ledger.of_people(limit=5.0))

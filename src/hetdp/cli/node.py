@@ -13,6 +13,7 @@ import click
 
 from hetdp.cli.network import need_extra
 from hetdp.cli.node_demo import demo
+from hetdp.cli.node_dials import dials
 from hetdp.cli.node_groups import group_facts, groups, tell_groups
 from hetdp.cli.node_moving import backup, folder_option, move, receive, restore
 from hetdp.cli.node_neighbors import neighbors
@@ -37,7 +38,7 @@ def node() -> None:
     need_extra()
 
 
-for other in (demo, groups, neighbors, move, receive, backup, restore, *OWNER_COMMANDS):
+for other in (demo, dials, groups, neighbors, move, receive, backup, restore, *OWNER_COMMANDS):
     node.add_command(other)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.accounting.label import Label, LabelOptions, Spending, what_is_left
-from hetdp.core.errors import DataError
+from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.words import duration
 from hetdp.mechanisms.plan import float_up
 from hetdp.node.dials import FULL_DIAL
@@ -30,6 +30,7 @@ from hetdp.node.protocol.node import Traffic
 from hetdp.node.recommendations import Findings, Recommendation, crowd_places
 from hetdp.node.settings import NodeSettings, read_settings
 from hetdp.node.storage.boot_clock import read_uptime
+from hetdp.node.storage.catalogue_index import CatalogueIndex
 from hetdp.node.storage.folder import IDENTITY, MODEL, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
 from hetdp.node.storage.importing import Imported, import_list
 from hetdp.node.storage.mode import Mode
@@ -37,6 +38,7 @@ from hetdp.node.storage.model_file import CrowdModel, load_model
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.soundness import check_sound
 from hetdp.node.storage.store import NodeStore
+from hetdp.profiles.reading.own_lists import ListRow
 
 _NOT_PAUSED = "a node must be open to be paused. Got one that is {mode} instead: it draws no sketch anyway."
 _NOT_RESUMED = "a node must be paused to be resumed. Got one that is {mode} instead."
@@ -254,6 +256,17 @@ class NodeHandle:
         See `storage.importing.import_list`.
         """
         return import_list(self.store, raw, kind=kind, dry_run=dry_run)
+
+    def place_of(self, name: str) -> int:
+        """Return the place in the catalogue of the one item that an id, a title or a link names, however written."""
+        catalogue = self.store.catalogue.current(also=set(self.store.profile.places()))
+        places = CatalogueIndex(catalogue).places_of(ListRow(1, item=name))
+        if len(places) != 1:
+            raise InvalidInput(
+                "item must be the id, the title or a link of one item of the catalogue. Got that of "
+                f"{f'{len(places)} items instead: the id tells them apart' if places else 'none instead'}."
+            )
+        return places.pop()
 
     def list_as_csv(self) -> str:
         """Return the own list as a CSV that `import_items` takes, what the catalogue does not have at its end."""
