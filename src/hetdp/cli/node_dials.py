@@ -38,9 +38,9 @@ def dials(item: str | None, dial: int | None, *, folder: Path, voice: Voice) -> 
     handle = NodeHandle.open(folder)
     try:
         place = None if item is None else handle.place_of(item)
-        turned = place is not None and dial is not None and not voice.dry_run
-        if turned:
-            handle.store.profile.set_dials({place: dial})
+        held_back = False
+        if place is not None and dial is not None and not voice.dry_run:
+            held_back = handle.store.profile.set_dials({place: dial})[place] < dial
         listed = [one for one in handle.store.profile.items() if place in (None, one.place)]
     finally:
         handle.close()
@@ -48,11 +48,11 @@ def dials(item: str | None, dial: int | None, *, folder: Path, voice: Voice) -> 
         print_json({}, private={"items": [_facts(one) for one in listed]})
     else:
         _tell(listed, voice, item)
-    if turned:
-        held = " The limit of its group leaves no more." if listed[0].dial < (dial or 0) else ""
-        voice.private(f"Done: it counts so from the next sketch on.{held}")
-    elif voice.dry_run:
+    if voice.dry_run:
         voice.note("--dry-run: nothing was changed.")
+    elif dial is not None:
+        held = " The limit of its group leaves no more." if held_back else ""
+        voice.private(f"Done: it counts so from the next sketch on.{held}")
 
 
 def _facts(one: "ProfileItem") -> dict[str, Any]:
