@@ -9,7 +9,7 @@ else
   INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: run check test docs test-engines lint pythons bench reproduce release-check clean
+.PHONY: run check test exhaustive docs test-engines lint pythons bench reproduce release-check clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed: pyproject.toml
@@ -45,6 +45,10 @@ check: lint
 # Everything, as CI runs it.
 test: lint
 	$(ALONE) $(BIN)/pytest --numprocesses 2
+
+# Everything, and all of what the tests usually take samples of: half an hour.
+exhaustive: $(VENV)/.installed-dev
+	$(ALONE) $(BIN)/pytest --numprocesses 2 --exhaustive
 
 # The site, in build/docs: notebooks run, a warning is an error, nothing is fetched.
 docs: $(VENV)/.installed-dev

@@ -9,9 +9,21 @@ from hypothesis import settings
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # Shells start what runs in the background deaf to interrupts, and commands that tests start would inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# Shells start what runs in the background deaf to interrupts, `nohup` to hang-ups; what tests start would inherit that.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--exhaustive", action="store_true", help="try all of what is usually sampled (make exhaustive)")
+
+
+@pytest.fixture
+def sampled(request):
+    """Return a function: of some cases every so many, the same each time; all of them with `--exhaustive`."""
+    everything = request.config.getoption("exhaustive")
+    return lambda cases, *, every: cases if everything else cases[every // 2 :: every]
 
 
 @pytest.fixture

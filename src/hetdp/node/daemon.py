@@ -3,7 +3,7 @@
 Drawing a sketch is the same work for every profile (see `publication`). Still, the worker does it, and the loop shows
 a new sketch a fixed number of periods after it was ordered, so that the time a draw takes does not show either.
 Worker, loop and page share one interpreter: what the owner does on the page can delay an answer by milliseconds
-(docs/guide/node.md).
+(docs/guide/protocol.md).
 """
 
 import dataclasses
