@@ -211,7 +211,30 @@ def test_what_is_left_is_drawn_as_a_histogram_that_says_it_is_private():
     for row in rows:
         inside = (ledger.remaining >= row["begin"]) & (ledger.remaining < row["end"])
         assert row["top"] - row["bottom"] == inside.sum() or row["end"] == 2.0
-    assert not hasattr(ledger, "plot")
+
+
+def test_charges_are_drawn_one_after_the_other_up_to_the_limit_and_no_account_is():
+    ledger = hetdp.Ledger.of_people(limit=3.0)
+    for amount, what in ((0.5, "hours"), (1.0, "<b>people")):
+        ledger.charge_people([(["ann", "bo"], [0.7310585, 1.0])], amount=amount, description=what, new_people=True)
+    chart = ledger.plot()
+    assert chart.title["text"] == "What a dial of 1 has lost: epsilon = 1.5 of 3"
+    drawn = [(row["name"], row["begin"], row["end"]) for row in values(chart) if "name" in row]
+    assert drawn == [("1. hours", 0.0, 0.5), ("2. <b>people", 0.5, 1.5)]
+    assert [row["limit"] for row in values(chart) if "limit" in row] == [3.0]
+    assert not re.search(r"ann|0\.73|\bbo\b", spoken(chart)), "who was charged, and their dials, are private"
+
+
+def test_of_many_charges_the_last_are_drawn():
+    ledger = hetdp.Ledger.of_profiles(limit=100.0)
+    mean = hetdp.Ledger.of_people(limit=100.0)
+    for number in range(50):
+        mean.charge_people([(["ann"], [1.0])], amount=0.5, description=f"charge {number}")
+    rows = [row for row in values(mean.plot()) if "name" in row]
+    assert (len(rows), rows[0]["name"], rows[-1]["end"]) == (30, "21. charge 20", 25.0)
+    assert "The last 30 of 50 charges" in " ".join(mean.plot().title["subtitle"])
+    with pytest.raises(InvalidInput, match=r"charges that say their level to be drawn\. Got none instead"):
+        ledger.plot()
 
 
 def test_who_has_nothing_left_or_no_limit_is_said():
@@ -244,6 +267,6 @@ def test_a_ledger_without_accounts_is_not_drawn(ledger, message):
 def test_cards_need_no_extra_and_charts_name_it(hide, answer):
     hide("altair")
     assert answer._repr_html_()
-    for draw in (answer.plot, charged().plot_private):
+    for draw in (answer.plot, charged().plot, charged().plot_private):
         with pytest.raises(MissingExtra, match=r"pip install 'hetdp\[plot\]'"):
             draw()

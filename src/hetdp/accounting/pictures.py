@@ -1,4 +1,4 @@
-"""Answers drawn with their intervals and promises; and, for the owner of the data, what is left in a ledger."""
+"""Answers drawn with their intervals and promises; what a ledger was charged; for its owner, what is left in it."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.rows import confidence_words, histogram_of, one_row, promise_words, vector_rows
 from hetdp.core.errors import InvalidInput
 from hetdp.core.words import counted, printable, several
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from hetdp.accounting.ledger.ledger import Ledger
     from hetdp.accounting.releasing import Release
 
-__all__ = ["plot_by_dial", "plot_ledger", "plot_release"]
+__all__ = ["plot_by_dial", "plot_charges", "plot_release", "plot_what_is_left"]
 
 #: Bars of what is left in a ledger.
 _BARS = 24
+#: Charges of a ledger that are drawn one by one: the last ones.
+_CHARGES = 30
 #: What is counted per item where answers are about levels of dials, because how many there are is private.
 _PER_ITEM = {"total": "mean", "count": "share", "histogram": "share"}
 
@@ -138,7 +141,46 @@ def plot_by_dial(answers: "ByDial", column: str = "") -> Any:  # noqa: ANN401  (
     return drawn({"title": title, "width": WIDTH, "height": {"step": 26}, "layer": layers})
 
 
-def plot_ledger(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
+def plot_charges(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
+    """Return the drawing of what a dial of 1 has lost, charge by charge, beside its limit. Public."""
+    history, unit, limit = ledger.history, ledger.unit, ledger.limit
+    amounts = [entry.amount for entry in history if entry.amount is not None]
+    if not history or len(amounts) < len(history):
+        raise InvalidInput(
+            "ledger must have charges that say their level to be drawn. Got "
+            f"{'one that does not' if history else 'none'} instead."
+        )
+    ends = np.cumsum(amounts).tolist()
+    rows = [
+        {
+            "name": f"{number}. {printable(entry.description) or 'a charge'}",
+            "begin": end - spent,
+            "end": end,
+            "level": f"{unit} = {in_digits(spent)}",
+            "when": entry.time.replace("T", " ").removesuffix("+00:00"),
+        }
+        for number, (entry, spent, end) in enumerate(zip(history, amounts, ends, strict=True), start=1)
+    ][-_CHARGES:]
+    total = f"{unit} = {in_digits(ledger.spent_by_weight_1)}"
+    bounded = limit is not None and np.isfinite(limit)
+    earlier = f"The last {len(rows)} of {len(history):,} charges. " if len(rows) < len(history) else ""
+    title = titled(
+        f"What a dial of 1 has lost: {total}{f' of {limit:g}' if bounded else ''}",
+        f"{earlier}Against {ledger.adversary}.",
+    )
+    scale = {"domain": [0, 1.04 * max(ends[-1], limit if bounded and limit else 0.0)], "padding": 0}
+    words = f"{unit}, added up"
+    along = amount("begin", words, scale=scale)
+    told = tooltip({"name": "charge", "level": "level", "when": "when (UTC)"})
+    bar = {"type": "bar", "color": BLUE, "opacity": 0.85, "height": 12}
+    layers = [layer(rows, bar, y=name_axis(rows), x=along, x2={"field": "end"}, tooltip=told)]
+    if bounded:
+        end = {"type": "rule", "color": ORANGE, "strokeWidth": 2}
+        layers.append(layer([{"limit": limit}], end, x=amount("limit", words, scale=scale)))
+    return drawn({"title": title, "width": WIDTH, "height": {"step": 26}, "layer": layers})
+
+
+def plot_what_is_left(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
     """Return the drawing of what is left to each account. Exact: for the owner of the data."""
     if ledger.colluders is not None:
         raise InvalidInput(

@@ -5,7 +5,8 @@ paid for and has no sketch, so a second draw. Here the charge is in the very tra
 are whole numbers of hundredths of epsilon, so their sums are exact.
 
 Everything is read and written as arrays as long as the catalogue. Items of dial 0, items that are not on the list and
-items that count cost the same, so the time of a draw does not tell how many there are (what may: docs/guide/protocol.md).
+items that count cost the same, so the time of a draw does not tell how many there are; what may is in
+docs/guide/protocol.md.
 """
 
 from hetdp.core.errors import SimulatedResult

@@ -991,6 +991,26 @@ class Ledger:
         with self._opened() as store:
             return store.look(lambda state: levels_of(state.roll.parts(), state.totals))
 
+    def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
+        """Return a chart of altair: what a dial of 1 has lost, charge by charge, beside its limit.
+
+        Needs the extra `plot`; `hetdp.pictures.save` writes it to a file. Who has how much left is in `plot_private`.
+
+        Privacy
+        -------
+        Public: levels and descriptions of charges, as in `label()`. No account is looked at.
+
+        Examples
+        --------
+        >>> ledger = Ledger.of_people(limit=3)
+        >>> _ = ledger.charge_people([(["ann"], [0.5])], amount=2, description="hours")
+        >>> ledger.plot().title["text"]
+        'What a dial of 1 has lost: epsilon = 2 of 3'
+        """
+        from hetdp.accounting.pictures import plot_charges
+
+        return plot_charges(self)
+
     def plot_private(self) -> Any:  # noqa: ANN401  (altair is optional)
         """Return a chart of altair: how many have how much left. For the owner's eyes only.
 
@@ -1007,9 +1027,9 @@ class Ledger:
         >>> ledger.plot_private().title["text"]
         'Private: what items of a ledger have left'
         """
-        from hetdp.accounting.pictures import plot_ledger
+        from hetdp.accounting.pictures import plot_what_is_left
 
-        return plot_ledger(self)
+        return plot_what_is_left(self)
 
     def extend(self, limits: ArrayLike, *, items: Sequence[str | int] | None = None) -> None:
         """Add items at the end, with nothing spent.
