@@ -7,7 +7,6 @@ import click
 
 from hetdp.cli.node_moving import folder_option
 from hetdp.cli.output import Voice, output_options, print_json, print_private, print_rows
-from hetdp.core.extras import require
 from hetdp.core.words import short_number
 
 if TYPE_CHECKING:
@@ -67,7 +66,8 @@ def _facts(one: "ProfileItem") -> dict[str, Any]:
 
 
 def _tell(listed: "Sequence[ProfileItem]", voice: Voice, asked: str | None) -> None:
-    words = require("hetdp.node.page.words", extra="node", purpose="The list of a node")
+    from hetdp.node import words
+
     if not listed:
         empty = "Your list is empty: `hetdp node import` brings one in, and with a dial this command adds an item."
         voice.private(empty if asked is None else "It is in the catalogue, and not on your list.")

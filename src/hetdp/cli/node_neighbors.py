@@ -7,7 +7,6 @@ import click
 
 from hetdp.cli.node_moving import folder_option
 from hetdp.cli.output import Voice, output_options, print_json, print_private, print_rows
-from hetdp.core.extras import require
 
 if TYPE_CHECKING:
     from hetdp.node.recommendations import Findings
@@ -41,7 +40,8 @@ def neighbors(*, items: int, folder: Path, voice: Voice) -> None:
 
 
 def _facts(found: "Findings", counting: int) -> dict[str, Any]:
-    words = require("hetdp.node.page.words", extra="node", purpose="What a node finds")
+    from hetdp.node import words
+
     people = [(one, *one.likely(counting)) for one in found.neighbors]
     return {
         "items_that_count": counting,
@@ -70,9 +70,9 @@ def _facts(found: "Findings", counting: int) -> dict[str, Any]:
 
 
 def _tell(found: "Findings", sketches: int, counting: int, voice: Voice) -> None:
+    from hetdp.node import words
     from hetdp.sketching.significance import RARE
 
-    words = require("hetdp.node.page.words", extra="node", purpose="What a node finds")
     people = [one for one in found.neighbors if one.by_chance < RARE]
     advice = [one for one in found.recommendations if one.vote is None or one.vote.by_chance < RARE]
     print_private({"sketches compared": sketches, "items of yours that count": counting})

@@ -10,12 +10,12 @@ from page_client import BASE, Page, text_of
 from page_node import LIKED, ONES
 
 from hetdp.node.page.application import PAGES
-from hetdp.node.page.words import EPSILON_WORDS
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Traffic
 from hetdp.node.storage.folder import MODEL
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.model_file import CrowdModel, save_model
+from hetdp.node.words import EPSILON_WORDS
 from hetdp.recommender.model import ItemModel
 
 ALL_PAGES = tuple(page.address for page in PAGES)

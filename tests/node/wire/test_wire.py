@@ -171,6 +171,12 @@ def test_a_restarted_node_remembers_and_does_not_draw_again(tmp_path):
         handle.close()
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Let no loop wait for messages: time is a clock that runs with its readings."""
+    monkeypatch.setattr("hetdp.node.daemon._LONGEST_WAIT_S", 0.002)
+
+
 def stopping_clock(handle, *, after, ahead=lambda _passed_s: 0.0):
     """A clock that tells the node to stop when it has been read often enough: 20 s in 200. The boot clock goes with it.
 
@@ -188,6 +194,7 @@ def stopping_clock(handle, *, after, ahead=lambda _passed_s: 0.0):
     return now
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_new_epoch_is_published_while_running(tmp_path):
     plan = arrange(tmp_path, invent_people(2, seed=3), epsilon=a_network().epsilon, period_s=0.2, epoch_length_s=5)
     handle = NodeHandle.open(plan.folders[0])
@@ -203,6 +210,7 @@ def test_a_new_epoch_is_published_while_running(tmp_path):
         handle.close()
 
 
+@pytest.mark.usefixtures("impatient")
 def test_nine_seconds_with_a_clock_ten_years_ahead_cost_one_epoch_length(tmp_path):
     """A node that believed the clock alone would be silent until the epoch that it has drawn: for ten years."""
     length_s, years_s = 30, 10 * 365 * 86400

@@ -21,8 +21,8 @@ from starlette.routing import Route
 
 from hetdp.core.errors import HetdpError, InvalidInput
 from hetdp.core.words import byte_size, counted, duration, short_number
+from hetdp.node import words
 from hetdp.node.handle import NodeHandle
-from hetdp.node.page import words
 from hetdp.node.page.base_page import Download, Form, FormAction, Page
 from hetdp.node.page.data_page import DataPage
 from hetdp.node.page.items_page import ItemsPage

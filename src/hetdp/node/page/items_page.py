@@ -9,8 +9,8 @@ from hetdp.node.dials import FULL_DIAL
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.base_page import Form, FormAction, Page, text_in, whole_in
 from hetdp.node.page.session import Notice
-from hetdp.node.page.words import PRESETS, dial_effect, dial_name
 from hetdp.node.storage.profile import ListedGroup, ProfileItem, Waiting
+from hetdp.node.words import PRESETS, dial_effect, dial_name
 
 __all__ = ["ItemsPage"]
 

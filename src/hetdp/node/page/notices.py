@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hetdp.node.handle import EpochClock, NodeHandle
 from hetdp.node.happenings import happening
-from hetdp.node.page.words import moment_words
+from hetdp.node.words import moment_words
 
 __all__ = ["OwnerNotice", "needs_owner"]
 

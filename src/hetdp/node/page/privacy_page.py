@@ -18,9 +18,9 @@ from hetdp.node.page.groups_part import GroupsPart
 from hetdp.node.page.items_page import undo
 from hetdp.node.page.pictures import loss_chart, sketch_image
 from hetdp.node.page.session import Notice
-from hetdp.node.page.words import HUGE_LIMIT, certainty_words, updated_chance
 from hetdp.node.storage.ledger import loss, most_steps
 from hetdp.node.storage.profile import ProfileItem
+from hetdp.node.words import HUGE_LIMIT, certainty_words, updated_chance
 from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
 
 __all__ = ["PrivacyPage"]

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetdp.node.page import pictures, words
+from hetdp.node import words
+from hetdp.node.page import pictures
 from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
 from hetdp.sketching.significance import best_by_chance, binomial_tail
 

@@ -1,4 +1,4 @@
-"""Numbers in plain words: what a dial means, how odds change, how sure a likeness is, how long until when."""
+"""Numbers in plain words, for page and commands: what a dial means, how odds change, how sure a likeness is, when."""
 
 import math
 from collections.abc import Sequence
