@@ -72,6 +72,10 @@ class TestRelease:
         table = pa.table({"hours": [10.0, None, 30.0], "privacy": [1.0, 0.5, None]})
         parquet.write_table(table, "people.parquet")
         arguments = (*MEAN, "--weight-column", "privacy", "--epsilon", 1e6, "--json", "--quiet")
+        code, out, err = run("release", "people.parquet", *arguments)
+        assert (code, out) == (3, "")
+        assert "--weight-column 'privacy' of people.parquet must hold a weight in every row" in err
+        arguments += ("--default-weight", 1)
         code, out, _ = run("release", "people.parquet", *arguments)
         assert code == 0
         assert json.loads(out)["value"] == pytest.approx(40 / 3, abs=0.01)
@@ -339,7 +343,7 @@ class TestRelease:
             (("--query", "mean", "--column", "city", "--lower", "0", "--upper", "1", "--epsilon", "1"), 3, "numeric"),
             ((*MEAN, "--epsilon", "1", "-o", "answer.csv"), 2, "--output must end in .json: 'answer.csv' does not"),
             ((*MEAN, "--epsilon", "1", "--ledger", "l.json", "-o", "l.json"), 2, "--output must not be the data"),
-            ((*MEAN, "--epsilon", "1", "--ledger", "new.db", "--limit", "0"), 4, "budget of 200 rows is exhausted"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "new.db", "--limit", "0"), 4, "200 rows cannot pay"),
             ((*MEAN, "--epsilon", "1", "--multiplier", "1e20", "--ledger", "new.db"), 2, "multiplier small enough"),
             ((*MEAN, "--rho", "5e-324", "--ledger", "new.db"), 2, "rho must be large enough"),
             ((*MEAN, "--epsilon", "1e-300", "--ledger", "new.db"), 2, "epsilon must be large enough"),

@@ -111,3 +111,21 @@ def test_messages_name_who_asks():
     model = PrivateNeighbors(1, random_state=0).fit(np.eye(4))
     with pytest.raises(InvalidInput, match="X has 3 features, but PrivateNeighbors is expecting 4 features"):
         model.kneighbors(np.eye(3))
+
+
+@pytest.mark.parametrize("labels", [["ann", "ann", "bob"], [1, 1, 2]], ids=["texts", "numbers"])
+def test_somebody_with_several_rows_of_a_matrix_is_not_several_people(labels):
+    with pytest.raises(InvalidInput, match=r"one row for each person.*Got repeated labels instead.*reset_index"):
+        given_profiles(pd.DataFrame([[1, 0], [0, 1], [1, 1]], index=labels, columns=["tea", "jazz"]))
+
+
+def test_labels_of_several_levels_are_no_people():
+    levels = pd.MultiIndex.from_tuples([("ann", 1), ("ann", 2), ("bob", 1)])
+    with pytest.raises(InvalidInput, match=r"Got labels of several levels instead"):
+        given_profiles(pd.DataFrame([[1, 0], [0, 1], [1, 1]], index=levels, columns=["tea", "jazz"]))
+
+
+def test_what_is_too_much_in_a_table_of_pairs_is_named():
+    table = pd.DataFrame({"user": ["ann"], "item": ["tea"], "stars": [5], "dial": [0.5]})
+    with pytest.raises(InvalidInput, match=r"Got a table with 'stars' and 'dial' besides these.*weight=\.\.\."):
+        given_profiles(table)

@@ -424,8 +424,16 @@ def test_a_dims_line_declares_users_and_items(tmp_path, line, pairs, first):
         ("x.csv", "user,item\n", "x.csv must hold at least one pair. Got none instead"),
         ("x.txt", "dims 3 4\n", "x.txt must hold at least one pair. Got none instead"),
         ("x.csv", "user,film\nann,chai\n", "x.csv must have a column 'item'. Got the columns 'user', 'film' instead"),
-        ("x.csv", "user;item\nann;chai\n", r'separator a semicolon\? Save it with commas.*pd.read_csv\(..., sep=";"\)'),
-        ("x.csv", "user\titem\nann\tchai\n", r'separator a tab\? Save it with commas.*pd.read_csv\(..., sep="\\t"\)'),
+        (
+            "x.csv",
+            "user;item\nann;chai\n",
+            r"separator a semicolon\? Save it with commas.*pandas.read_csv\('OLD.csv', sep=';'",
+        ),
+        (
+            "x.csv",
+            "user\titem\nann\tchai\n",
+            r"separator a tab\? Save it with commas.*pandas.read_csv\('OLD.csv', sep='\\t'",
+        ),
         ("x.csv", "user,user,item\nann,bob,chai\n", "x.csv must have one column 'user'. Got 2 instead"),
         ("x.csv", "user,item\nann,chai\nann\n", r"x.csv must be a readable .csv file \(UTF-8, rows as long as"),
         (

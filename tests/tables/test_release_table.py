@@ -275,7 +275,7 @@ def test_whether_objects_of_pandas_are_refused_does_not_depend_on_cells(cells):
 @pytest.mark.parametrize("cell", [None, math.nan, -0.5, 1.5, math.inf])
 def test_a_bad_dial_is_refused_before_anything_is_charged_and_not_quoted(cell):
     table = pa.table({"hours": [1.0, 2.0], "privacy": [0.5, cell]})
-    told = "an empty one is no dial, either. Give every row a dial.* Nothing was charged"
+    told = "an empty one is no dial, either, nor is.*Give every row a dial.*--default-weight.* Nothing was charged"
     with pytest.raises(errors.DataError, match=told) as caught:
         hetdp.release_table(table, {"hours": HOURS}, weights="privacy", epsilon=1.0)
     assert "1.5" not in str(caught.value)
@@ -534,6 +534,62 @@ def test_a_mistyped_address_is_not_shown(address):
     with pytest.raises(errors.InvalidInput) as caught:
         hetdp.release_table(address, {"n": hetdp.count()}, epsilon=1.0, table_name="visits")
     assert "hunter2" not in str(caught.value)
+
+
+def test_only_empty_dials_take_the_default_in_every_engine(engine, engine_table):
+    """Exactly as if the cells had held it; what is neither empty nor a dial is refused as ever."""
+    numbers = pa.table({"id": range(6), "privacy": pa.array([1.0, None, 0.5, None, 0.0, 1.0])})
+    texts = numbers.set_column(1, "privacy", pa.array(["1", "", "0.5", None, "0", "1"]))
+    filled = numbers.set_column(1, "privacy", pa.array([1.0, 0.25, 0.5, 0.25, 0.0, 1.0]))
+
+    def released(table, **options):
+        options = {"weights": "privacy", "epsilon": 1.0, "random_state": 3, **options}
+        return hetdp.release_table(table, {"people": hetdp.count()}, **options).rows[0].value
+
+    expected = released(filled)
+    assert released(engine_table(engine, numbers), default_weight=0.25) == expected
+    assert released(engine_table(engine, numbers), default_weight=0.25, unit="id") == released(filled, unit="id")
+    if engine not in ("postgres", "spark"):  # whose texts are no numbers, or come from files
+        assert released(engine_table(engine, texts), default_weight=0.25) == expected
+        wrong = texts.set_column(1, "privacy", pa.array(["1", "", "0,5", None, "0", "1"]))
+        with pytest.raises(errors.DataError, match="Nothing was charged"):
+            released(engine_table(engine, wrong), default_weight=0.25)
+    with pytest.raises(errors.DataError, match="an empty one is no dial"):
+        released(engine_table(engine, numbers))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"default_weight": 0.5}, "default_weight must come with weights"),
+        ({"default_weight": 1.5, "weights": "privacy"}, r"default_weight must lie in \[0, 1\]. Got 1.5 instead"),
+        ({"default_weight": "1", "weights": "privacy"}, "default_weight must be a finite number"),
+    ],
+)
+def test_a_default_that_is_no_dial_is_refused(options, message):
+    with pytest.raises(errors.InvalidInput, match=message):
+        hetdp.plan_table({"people": hetdp.count()}, epsilon=1.0, **options)
+
+
+def test_what_cells_that_are_empty_count_as_is_said_of_frames_too():
+    frame = pd.DataFrame({"hours": [float("nan")] * 100})
+    asked = {"hours": HOURS}
+    assert "Empty cells count as the middle of the range" in hetdp.release_table(frame, asked, epsilon=1.0).remarks[0]
+    assert not hetdp.release_table(frame, asked, epsilon=1.0, where="hours is not null").remarks
+
+
+def test_a_plan_says_how_many_people_an_estimate_takes():
+    plan = hetdp.plan_table({"hours": HOURS}, epsilon=0.5)
+    needed = plan.people_for_an_estimate
+    assert 40 < needed < 60
+    for people, there in ((0.1 * needed, False), (2 * needed, True)):
+        frame = pd.DataFrame({"hours": [40.0] * round(people)})
+        rows = [
+            hetdp.release_table(frame, {"hours": HOURS}, epsilon=0.5, random_state=seed).rows[0] for seed in range(20)
+        ]
+        # It takes noise of at least ten scales to be wrong: a chance of 5e-4 in all, and seeds are fixed.
+        assert np.mean([row.estimate is not None for row in rows]) == (1.0 if there else 0.0)
+    assert hetdp.plan_table({"people": hetdp.count()}, epsilon=0.5).people_for_an_estimate is None
 
 
 @pytest.mark.network

@@ -156,7 +156,10 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, voice: Voice) ->
     changed = with_peer(read_network(file), address=address, key=key, curve=curve)
     if not voice.dry_run:
         write_whole(file, changed.to_toml(), mode=stat.S_IMODE(file.stat().st_mode))
-        voice.note(f"Wrote {file}. Nodes made from it will ask this peer first.")
+        voice.note(
+            f"Wrote {file}. Nodes made from it will ask this peer first. A node that exists has a copy of its own: "
+            "add the peer to the network.toml in its folder, and start it again."
+        )
     _show({"network": changed.name, "peers": len(changed.bootstrap)}, voice)
 
 

@@ -183,6 +183,9 @@ def status(*, folder: Path, voice: Voice) -> None:
     if voice.as_json:
         print_json(facts, private=private)
         return
+    facts["running"] = "yes" if found.running else "no"
+    if found.why in ("paused", "stopped", "closed"):
+        facts["running"] += f", but {found.why}"
     facts["recommendations"] = _source_words(facts.pop("counted"), facts.pop("learned_from"), facts.pop("taste"))
     traffic = facts.pop("traffic")
     del facts["key_hex"], facts["curve_hex"]

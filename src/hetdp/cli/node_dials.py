@@ -17,9 +17,18 @@ if TYPE_CHECKING:
 __all__ = ["dials"]
 
 
+def _whole_dial(_context: click.Context, _argument: click.Parameter, text: str | None) -> int | None:
+    """Return a dial as a whole number; weights from 0 to 1, as files have them, are easily mistaken for it."""
+    from hetdp.node.dials import FULL_DIAL
+
+    if text is None or (text.isascii() and text.isdigit() and int(text) <= FULL_DIAL):
+        return None if text is None else int(text)
+    raise click.UsageError("DIAL must be a whole number from 0 (never counts) to 100 (normal): half is 50.")
+
+
 @click.command(short_help="Show your list with its dials, or turn one.")
 @click.argument("item", required=False)
-@click.argument("dial", required=False, type=click.IntRange(0, 100))
+@click.argument("dial", required=False, callback=_whole_dial)
 @folder_option
 @output_options
 def dials(item: str | None, dial: int | None, *, folder: Path, voice: Voice) -> None:

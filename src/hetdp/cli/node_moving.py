@@ -187,6 +187,8 @@ def restore(*, source: Path, folder: Path, listen: str | None, advertise: str | 
     voice.note(
         f"Every item {pays} for {counted(found.charged, 'epoch')} at full weight, since the lost node may have "
         "published in each. The node draws its next sketch in the epoch after this one."
+        if found.charged
+        else "The backup is from this epoch: there is nothing to pay for. The next sketch is for the epoch after it."
     )
     if not voice.dry_run:
         voice.note(f"The old one must never run again. Next: hetdp node run --folder {folder}")

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import textwrap
 import warnings
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -346,6 +346,16 @@ def rounded(value: float | None, digits: int, *, up: bool) -> float | None:
         return None
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     return float(context.create_decimal(repr(value)))
+
+
+def say_encoding(voice: Voice, names: Iterable[object], files: Iterable[object]) -> None:
+    """Say that public names with letters beyond ASCII are found in UTF-8 only. Whether cells are, nothing may tell."""
+    beyond = next((str(name) for name in names if not str(name).isascii()), None)
+    text = any(str(file).lower().endswith((".csv", ".tsv", ".gz", ".bz2", ".zst")) for file in files)
+    if beyond is not None and text:
+        voice.note(
+            f"Files of text must be UTF-8: in another encoding, {beyond!r} is not found, and its rows do not count."
+        )
 
 
 def refuse_profiles(ledger: "Ledger") -> None:

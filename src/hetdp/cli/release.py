@@ -30,7 +30,7 @@ _SECTIONS = {
     "Ledger": ("ledger_path", "limit", "weights_limit", "id_column", "new_people", "on_exhausted"),
 }
 #: What only `--query` uses.
-_ONLY_QUERY = (*_SECTIONS[_QUERY], "default_weight", "rho", "id_column")
+_ONLY_QUERY = (*_SECTIONS[_QUERY], "rho", "id_column")
 #: Parameters of the library that are called otherwise here.
 _CALLED = {"limits": "--limit", "levels": "--dial-levels"}
 _POSITIVE = click.FloatRange(0, min_open=True)
@@ -89,12 +89,12 @@ _question_options = _together(
 _dial_options = _together(
     click.option(
         "--weight-column",
-        help="Column of privacy weights in [0, 1]; empty cells are refused unless --default-weight says otherwise.",
+        help="Column of privacy weights in [0, 1]; empty cells are refused unless --default-weight says what they are.",
     ),
     click.option(
         "--default-weight",
         type=float,
-        help="Weight where none is set (--query).  [default: 1 without --weight-column, else none]",
+        help="Weight where none is set: 1 counts fully, 0 not at all.  [default: 1 without --weight-column, else none]",
     ),
     westin_option(
         help="Public prior of weights: shares of three groups, such as 0.34,0.43,0.23, for --within and --multiplier."

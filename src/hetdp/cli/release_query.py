@@ -30,6 +30,7 @@ from hetdp.cli.output import (
     print_promise,
     print_rows,
     refuse_profiles,
+    say_encoding,
     say_ledger,
     write_paid,
 )
@@ -81,6 +82,7 @@ def release_from_query(
     with in_options({"column": "--weight-column"}):
         weights = table.weights(weight_column, default=default_weight)
     categories = _categories(options["categories"], options["categories_file"])
+    say_encoding(voice, categories.labels if categories else (), [data])
     asked = {name: options[name] for name in _ASKED if options[name] is not None}
     with voice.remarks():
         mechanism = mechanism_named(
@@ -249,7 +251,9 @@ def _labels(table: Table, column: str) -> Ids:
     except InvalidInput:
         raise DataError(f"{must}. Got something that is no identifier instead.") from None
     if ids.repeated:
-        raise DataError(f"{must}. Got {ids.repeated} repeated identifiers instead.")
+        raise DataError(
+            f"{must}. Got repeated identifiers instead. Where people have several rows: --aggregate, with --unit."
+        )
     return ids
 
 

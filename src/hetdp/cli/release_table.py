@@ -22,20 +22,24 @@ from hetdp.cli.output import (
     print_promise,
     print_rows,
     refuse_profiles,
+    say_encoding,
     say_ledger,
     wrapped,
     write_paid,
 )
 from hetdp.cli.plotting import check_plot, write_plot
-from hetdp.core.words import as_precise, counted
+from hetdp.core.words import as_precise, counted, listed
 from hetdp.mechanisms.plan import float_up
 
 if TYPE_CHECKING:
     from hetdp.accounting import Ledger
     from hetdp.tables import TableAnswer, TablePlan
+    from hetdp.tables.answer import Row
 
 __all__ = ["TABLE_OPTIONS", "release_from_table", "table_options"]
 
+#: So many groups without an estimate are named.
+_NAMED = 3
 _OPTIONS = (
     click.option(
         "--aggregate",
@@ -76,6 +80,7 @@ _CALLED = {
     "table": "DATA",
     "table_name": "--table",
     "weights": "--weight-column",
+    "default_weight": "--default-weight",
     "keys of": "--keys: those of",
     "an aggregate": "--aggregate",
     "a count": "--aggregate count",
@@ -128,6 +133,7 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
         "epsilon": options["epsilon"],
         "by": _keys(options),
         "weights": options["weight_column"],
+        "default_weight": options["default_weight"],
         "unit": options["unit"],
         "max_groups": options["max_groups"],
         "where": options["where"],
@@ -135,6 +141,8 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
         "confidence": options["confidence"],
     }
     plan = plan_table(aggregates, **asked, within=options["within"], people=options["people"])
+    keys = (key for column in plan.question.by if isinstance(column.keys, tuple) for key in column.keys)
+    say_encoding(voice, keys, data)
     output = options["output"]
     if output is not None:
         check_ending(output, (".csv", ".json", ".parquet"))
@@ -267,21 +275,35 @@ def _show(answer: "TableAnswer") -> None:
     rows = []
     for row in answer.rows:
         numbers = as_precise(row.estimate, row.low, row.high)
-        same = row.estimate is not None and math.isclose(row.value, row.estimate)  # a ratio, in which dials cancel
+        # A ratio, in which dials cancel; of one that cannot be told, nothing but noise.
+        ratio = not answer.plan.aggregates[row.aggregate].grows
+        same = ratio if row.estimate is None else math.isclose(row.value, row.estimate)
         own = ([""] if same else as_precise(row.value)) if answer.dialled else []
         rows.append((*map(str, row.key), row.aggregate, *numbers, *own))
     print_rows("", header, rows)
     if any(row.low is not None for row in answer.rows):
         click.echo(f"{answer.plan.confidence:.0%} intervals, each by itself.")
-    for reason in dict.fromkeys(row.reason for row in answer.rows if row.reason is not None):
-        click.echo(wrapped(f"No estimate: {_in_options(reason)}", to=sys.stdout))
+    for reason, rows_without in _reasons(answer).items():
+        some = [", ".join([*map(str, row.key), row.aggregate]) for row in rows_without[:_NAMED]]
+        more = [f"{len(rows_without) - _NAMED} more"] if len(rows_without) > _NAMED else []
+        click.echo(wrapped(f"No estimate of {listed([*some, *more])}: {_in_options(reason)}", to=sys.stdout))
     print_promise(answer.guarantee)
+
+
+def _reasons(answer: "TableAnswer") -> dict[str, list["Row"]]:
+    """Return why some rows have no estimate, with the rows."""
+    found: dict[str, list[Row]] = {}
+    for row in answer.rows:
+        if row.reason is not None:
+            found.setdefault(row.reason, []).append(row)
+    return found
 
 
 def _show_plan(plan: "TablePlan", voice: Voice) -> None:
     """Say what a release would cost, from public numbers alone."""
     growing = any(aggregate.grows for aggregate in plan.aggregates.values())
     reason = plan.obstacle(dialled=plan.question.weights is not None) if growing else None
+    least = plan.people_for_an_estimate
     facts = {
         "dry_run": True,
         "epsilon": float_up(plan.epsilon),
@@ -290,6 +312,7 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
         "noise_scale": plan.scales,
         "groups": "chosen from the data" if plan.unknown else plan.n_groups,
         **({"people_for_a_key": round(plan.people_for_a_key, 1)} if plan.unknown else {}),
+        **({} if least is None else {"people_for_an_estimate": round(least, 1)}),
         **({} if reason is None else {"reason": reason}),
         "guarantee": plan.guarantee(simulated=False).text,
     }
@@ -305,7 +328,11 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
         ("part", "epsilon", "noise scale"),
         rows,
     )
-    shown = {"groups": facts["groups"], "people of dial 1 for a key": facts.get("people_for_a_key")}
+    shown = {
+        "groups": facts["groups"],
+        "people of dial 1 for a key": facts.get("people_for_a_key"),
+        "people of dial 1 for an estimate": facts.get("people_for_an_estimate"),
+    }
     print_facts("", shown)
     if reason is not None:
         click.echo(wrapped(f"Counts and totals will have no estimate: {_in_options(reason)}", to=sys.stdout))

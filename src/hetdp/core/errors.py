@@ -79,9 +79,9 @@ class BudgetExhausted(HetdpError):
             )
             return
         super().__init__(
-            f"The privacy budget of {counted(items, protected, several(protected))} is exhausted; nothing was spent. "
-            f"For the {protected} with the largest shortfall ({unit}): "
-            f"Requested: {requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}. "
+            f"The privacy budget is exhausted; nothing was spent. Private, for the owner of the data: "
+            f"{counted(items, protected, several(protected))} cannot pay; for the one with the largest shortfall "
+            f"({unit}): Requested: {requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}. "
             f"Use a smaller epsilon, or drop the spent {several(protected)} for good: on_exhausted='drop' "
             "(--on-exhausted drop)."
         )

@@ -394,6 +394,17 @@ def scaled_total(
 # -- the chance of who has which dial ---------------------------------------------------------------------------------
 
 
+def least_weight(weight: NoisySum, *, confidence: float) -> float:
+    """Return what a noisy sum of weights must exceed to be divided by; it depends on its noise alone.
+
+    Examples
+    --------
+    >>> round(least_weight(NoisySum(0.0, 4.0), confidence=0.95), 1)
+    47.9
+    """
+    return 2 * _quantile([(1.0, weight)], 0.0, _WEIGHT_SHARE * (1 - check_confidence(confidence)))
+
+
 @dataclass(frozen=True)
 class _Chance:
     """How far the chance of who has which dial can move a sum of w_i y_i with mean 0: variance(y) * `most`."""
@@ -406,12 +417,13 @@ class _Chance:
         cls, weight: NoisySum, *, confidence: float, population: float | None, distorted: bool
     ) -> "_Chance | Estimate":
         miss = 1 - check_confidence(confidence)
-        reach = _quantile([(1.0, weight)], 0.0, _WEIGHT_SHARE * miss)
-        if weight.value <= 2 * reach:
+        least = least_weight(weight, confidence=confidence)
+        if weight.value <= least:
             return Estimate.none(
                 f"The noisy sum of weights, {weight.value:.4g}, is not well above its noise: it would have to be more "
-                f"than {2 * reach:.4g} to be divided by."
+                f"than {least:.4g} to be divided by. More people or a larger epsilon would help."
             )
+        reach = least / 2
         if not distorted:
             return cls(0.0, miss)
         low, high = weight.value - reach, weight.value + reach

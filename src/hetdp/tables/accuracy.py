@@ -34,12 +34,14 @@ def epsilon_within(plan: "TablePlan", within: float | Mapping[str, float], peopl
 
     if reach(MOST_LEVEL) <= 1:
         return smallest_level(reach, 1.0)
-    for _, found in _expected(plan.at(MOST_LEVEL), goals, weight):
+    for name, found in _expected(plan.at(MOST_LEVEL), goals, weight):
         if found.reason is not None:
-            missing = "people must be given with within: what a group is worth in people of dial 1."
-            raise InvalidInput(missing if people is None and plan.obstacle(dialled=_dialled(plan)) is None else (
-                f"within must be about answers that have an estimate. Got one without instead: {found.reason}"
-            ))  # fmt: skip
+            unsaid = not plan.aggregates[name].grows or plan.obstacle(dialled=_dialled(plan)) is None
+            raise InvalidInput(
+                "people must be given with within: what a group is worth in people of dial 1. Got none instead."
+                if people is None and unsaid
+                else f"within must be about answers that have an estimate. Got one without instead: {found.reason}"
+            )
     least = {name: up(goal * reach(MOST_LEVEL, name)) for name, goal in goals.items() if reach(MOST_LEVEL, name) > 1}
     apart = ""
     if len(goals) > 1:

@@ -240,7 +240,10 @@ def parse_aggregate(text: str) -> tuple[str, Aggregate]:
     """
     name, *rest = text.split(":")
     if name not in AGGREGATES:
-        raise InvalidInput(f"an aggregate must be one of {', '.join(AGGREGATES)}. Got {name!r} instead.")
+        raise InvalidInput(
+            f"an aggregate must be one of {', '.join(AGGREGATES)}. Got {name!r} instead. What else there is (a median, "
+            "a histogram) is asked of all rows: hetdp.queries, --query."
+        )
     if name == "count":
         if rest:
             raise InvalidInput(f"a count must stand alone: it has no column and no range. Got {text!r} instead.")

@@ -209,13 +209,22 @@ class TableAnswer:
         """Yield what cells that are no number count as, unless a condition decides about their column."""
         question = self.plan.question
         decided = question.where.columns if question.where is not None else ()
-        sums = [added for added in question.sums if added.column in self.loose and added.column not in decided]
+        sums = [
+            added
+            for added in question.sums
+            if added.column is not None
+            and added.column not in decided
+            # Nobody wonders that an empty cell adds nothing to a total.
+            and (added.column in self.loose or not added.added_up)
+        ]
         counts = dict.fromkeys(f"{added.column} as {added.center:g}" for added in sums)
         if counts:
             column = str(sums[0].column)
             name = column if column.isidentifier() else "..."
+            loose = any(added.column in self.loose for added in sums)
+            which = "Cells that are empty or no number ('6148,81' is none)" if loose else "Empty cells"
             yield (
-                f"Cells that are no number count as the middle of the range, in a total as 0: {listed(list(counts))}. "
+                f"{which} count as the middle of the range, in a total as 0: {listed(list(counts))}. "
                 f'Leave them out with where="{name} is not null".'
             )
 

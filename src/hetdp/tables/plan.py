@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from hetdp.accounting.guarantee import Guarantee, in_digits
-from hetdp.core.checks import Real, fraction, positive, whole
+from hetdp.core.checks import Real, finite, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.words import counted, listed
 from hetdp.mechanisms.plan import float_up
-from hetdp.mechanisms.ratios import NoisySum
+from hetdp.mechanisms.ratios import NoisySum, least_weight
 from hetdp.noise.laplace import MAXIMUM_SCALE
 from hetdp.tables.aggregates import Aggregate, Context
 from hetdp.tables.conditions import parse_condition
@@ -102,6 +102,13 @@ class TablePlan:
     def people_for_a_key(self) -> float:
         """How many people of dial 1 a key that is chosen from the data needs to come out half of the time."""
         return threshold(self.keys_share, self.delta, steps=STEPS, groups=self.question.max_groups) / STEPS
+
+    @property
+    def people_for_an_estimate(self) -> float | None:
+        """How many people of dial 1 a group must be worth for a mean or variance to be told; None if none is asked."""
+        if all(aggregate.grows for aggregate in self.aggregates.values()):
+            return None
+        return least_weight(NoisySum(0.0, self.scale(PEOPLE)), confidence=self.confidence)
 
     @property
     def released(self) -> tuple[Sum, ...]:
@@ -198,6 +205,7 @@ def plan_table(
     epsilon: Real | None = None,
     by: Keys | None = None,
     weights: str | None = None,
+    default_weight: float | None = None,
     unit: str | None = None,
     max_groups: int | None = None,
     where: str | None = None,
@@ -210,7 +218,7 @@ def plan_table(
 
     Parameters
     ----------
-    aggregates, epsilon, by, weights, unit, max_groups, where, population, confidence
+    aggregates, epsilon, by, weights, default_weight, unit, max_groups, where, population, confidence
         As for `release_table`.
     within
         Instead of epsilon: how far the ends of an interval may be from the estimate, for all aggregates or by name. The
@@ -236,6 +244,7 @@ def plan_table(
     for name, column in (("weights", weights), ("unit", unit)):
         if column is not None and not isinstance(column, str):
             raise InvalidInput(f"{name} must be the name of a column. Got {type(column).__name__} instead.")
+    default = _checked_default(default_weight, weights)
     groups = 1 if max_groups is None else whole("max_groups", max_groups, minimum=1)
     if groups > 1 and (unit is None or not columns):
         raise InvalidInput(
@@ -257,7 +266,7 @@ def plan_table(
     share = level / (len(paying) + bool(unknown))
     read = tuple(dict.fromkeys([PEOPLE, *sums] if unknown else sums))  # keys are chosen by how many people they have
     plan = TablePlan(
-        Question(read, columns, weights, unit, groups, None if where is None else parse_condition(where)),
+        Question(read, columns, weights, unit, groups, None if where is None else parse_condition(where), default),
         named,
         level,
         dict.fromkeys(paying, share),
@@ -289,6 +298,17 @@ def _check_size(plan: TablePlan) -> None:
         )
     if not plan.unknown and plan.n_groups > _MOST_GROUPS:
         raise InvalidInput(f"by must have at most {_MOST_GROUPS:,} groups. Got {plan.n_groups:,} instead.")
+
+
+def _checked_default(default_weight: float | None, weights: str | None) -> float | None:
+    if default_weight is None:
+        return None
+    if weights is None:
+        raise InvalidInput("default_weight must come with weights, the column it is for. Got it alone instead.")
+    default = finite("default_weight", default_weight)
+    if not 0 <= default <= 1:
+        raise InvalidInput(f"default_weight must lie in [0, 1]. Got {default:g} instead.")
+    return default
 
 
 def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggregate]:

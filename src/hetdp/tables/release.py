@@ -53,6 +53,7 @@ def release_table(
     epsilon: Real,
     by: Keys | None = None,
     weights: str | None = None,
+    default_weight: float | None = None,
     unit: str | None = None,
     max_groups: int | None = None,
     where: str | None = None,
@@ -82,6 +83,8 @@ def release_table(
         from the data. Groups without people are answered like all others; rows with other keys do not count.
     weights
         Column of dials in [0, 1]. Default: everybody's is 1.
+    default_weight
+        The dial of rows that have set none: without it, empty cells are refused.
     unit
         Column that says whose a row is: then all rows of one person are protected together, and their dial is the
         smallest of all their rows. Rows without a person are left out. Default: each row is protected by itself.
@@ -131,7 +134,8 @@ def release_table(
     [('er', 'hours', 30), ('icu', 'hours', 40)]
     """
     plan = plan_table(
-        aggregates, epsilon=epsilon, by=by, weights=weights, unit=unit, max_groups=max_groups, where=where,
+        aggregates, epsilon=epsilon, by=by, weights=weights, default_weight=default_weight, unit=unit,
+        max_groups=max_groups, where=where,
         population=population, confidence=confidence,
     )  # fmt: skip
     if ledger is not None and not hasattr(ledger, "charge_people"):
@@ -152,9 +156,8 @@ def _released(
 ) -> TableAnswer:
     """Check, charge, add up, add noise: in this order."""
     bound = bind(plan, source)
-    weights = plan.question.weights
-    _refuse_bad_weights(source, weights)
-    dialled, allowed = weights is not None, None
+    _refuse_bad_weights(source, plan.question)
+    dialled, allowed = plan.question.weights is not None, None
     if ledger is not None:
         dialled = dialled or ledger.dialled
         allowed = _charged(source, bound.question, plan, ledger, told, dialled=dialled)
@@ -178,20 +181,21 @@ def _values(plan: TablePlan) -> dict[str, str]:
     return {column: name for column, name in reversed(asked) if column is not None}
 
 
-def _refuse_bad_weights(source: TableSource, weights: str | None) -> None:
+def _refuse_bad_weights(source: TableSource, question: Question) -> None:
     """Refuse a column of dials that has a cell which is none, without saying which."""
+    weights = question.weights
     if weights is None:
         return
     dial = nw.col("v")
     bad = nw.when(dial.is_null() | dial.is_nan()).then(1).when((dial < 0) | (dial > 1)).then(1).otherwise(0)
     with scrubbed(source.engine, "look at the dials"):
-        rows = source.frame.select(v=source.numeric(weights)).select(bad=bad.cast(nw.Int64))
+        rows = source.frame.select(v=source.dial(weights, question.default_weight)).select(bad=bad.cast(nw.Int64))
         (count,) = source.collect(rows.select(nw.col("bad").sum()))["bad"].to_pylist()
     if count:
         raise DataError(
-            f"weights must be numbers in [0, 1] in every row of column {weights!r}. Got other cells instead, "
-            "which are not shown; an empty one is no dial, either. Give every row a dial: 1 counts fully, 0 not at "
-            "all. Nothing was charged."
+            f"weights must be numbers in [0, 1] in every row of column {weights!r}. Got other cells instead, which are "
+            "not shown; an empty one is no dial, either, nor is '0,5'. Give every row a dial: 1 counts fully, 0 not at "
+            "all; default_weight=... (--default-weight) is that of empty cells. Nothing was charged."
         )
 
 

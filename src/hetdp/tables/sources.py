@@ -138,6 +138,19 @@ class TableSource:
             raise _no_numbers(column, kind)
         return self._double(column)
 
+    def dial(self, column: str, default: float | None) -> nw.Expr:
+        """Return a column of dials as doubles; empty cells take the default, if there is one, and no others do."""
+        number = self.numeric(column)
+        if default is None:
+            return number
+        cell, kind = nw.col(column), self.schema[column]
+        empty = cell.is_null()
+        if kind.is_float():
+            empty |= cell.is_nan()  # what pandas makes of empty cells
+        elif _is_text(kind) and kind != nw.Object:
+            empty |= cell.cast(nw.String) == ""
+        return nw.when(empty).then(nw.lit(float(default))).otherwise(number)
+
     @classmethod
     def untyped(cls, native: Native, column: str) -> bool:  # noqa: ARG003  (of engines whose types mean something)
         """Return whether the type of a column says nothing about its cells. From the schema alone.
@@ -373,6 +386,19 @@ class _DelimitedFiles(_DuckDB):
     An error would tell about the row. Rows of another length than the header, and quotes that do not end, break the
     file as a whole, and are refused.
     """
+
+    def dial(self, column: str, default: float | None) -> nw.Expr:
+        """Return a column of dials as doubles; empty cells take the default, if there is one, and no others do."""
+        number = self.numeric(column)
+        if default is None:
+            return number
+        cell, kind = nw.col(column), self.schema[column]
+        empty = cell.is_null()
+        if kind.is_float():
+            empty |= cell.is_nan()  # what pandas makes of empty cells
+        elif _is_text(kind) and kind != nw.Object:
+            empty |= cell.cast(nw.String) == ""
+        return nw.when(empty).then(nw.lit(float(default))).otherwise(number)
 
     @classmethod
     def untyped(cls, native: Native, column: str) -> bool:  # noqa: ARG003

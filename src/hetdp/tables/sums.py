@@ -142,6 +142,7 @@ class Question:
     unit: str | None = None
     max_groups: int = 1
     where: Condition | None = None
+    default_weight: float | None = None
 
     @property
     def counts_fully(self) -> bool:
@@ -156,7 +157,7 @@ class Question:
 
 def people(source: TableSource, question: Question) -> nw.LazyFrame[Any]:
     """Return one row per person, (u, v): the smallest dial of all their rows, before any condition."""
-    dial = _ONE if question.weights is None else source.numeric(question.weights)
+    dial = _ONE if question.weights is None else source.dial(question.weights, question.default_weight)
     rows = source.frame.select(u=source.person(str(question.unit)), v=dial)
     return _with_person(source, question, rows).group_by("u").agg(nw.col("v").min())
 
@@ -205,7 +206,7 @@ def _rows(source: TableSource, question: Question) -> nw.LazyFrame[Any]:
     if question.unit is not None:
         columns["u"] = source.person(question.unit)
     elif question.weights is not None:
-        columns["w"] = source.numeric(question.weights)
+        columns["w"] = source.dial(question.weights, question.default_weight)
     for place, cells in enumerate(_cells(question)):
         columns[f"d{place}"] = source.numeric(str(cells.column))
     # A real column comes first: a selection of constants only would be a single row.

@@ -418,8 +418,9 @@ def _other_separator(names: Collection[object]) -> str:
         if any(mark in str(name) for name in names):
             shown = "\\t" if mark == "\t" else mark
             return (
-                f" Is its separator {called}? Save it with commas, and with decimal points; or read it with pandas, "
-                f'pd.read_csv(..., sep="{shown}"), for Profiles.from_frame or release_table.'
+                f" Is its separator {called}? Save it with commas, with decimal points and as UTF-8; pandas does so: "
+                f"""python -c "import pandas; pandas.read_csv('OLD.csv', sep='{shown}', decimal=',')"""
+                """.to_csv('NEW.csv', index=False)"."""
             )
     return ""
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
+from hetdp.core.words import listed
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import WEIGHT_STEPS, code_profiles
 from hetdp.profiles.holdings import Holdings, holdings
-from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
+from hetdp.profiles.reading.identifiers import Ids, RepeatedIds, as_ids, positions
 
 __all__ = ["asking_profiles", "column_names", "given_profiles", "on_fitted_items"]
 
@@ -56,9 +57,21 @@ def given_profiles(given: object) -> tuple[Profiles, bool]:
 
 
 def _row_ids(given: object) -> Ids | None:
-    """Return the labels of the rows of a pandas frame, if they can be ids."""
+    """Return the labels of the rows of a pandas frame, if they can be ids; refuse those of people with several rows."""
     index = getattr(given, "index", None)
-    return None if index is None or callable(index) else _labels(index)
+    if index is None or callable(index):
+        return None
+    try:
+        if getattr(index, "nlevels", 1) == 1:
+            return _labels(index)
+        kind = "labels of several levels"
+    except RepeatedIds:
+        kind = "repeated labels"
+    raise InvalidInput(
+        f"X must have one row for each person, by its labels. Got {kind} instead: somebody with several rows would "
+        "count as several people, and be charged for one. Put the rows of a person together, or, if each row is "
+        "somebody else, X.reset_index(drop=True)."
+    )
 
 
 def _number_names(given: object) -> Ids | None:
@@ -68,10 +81,14 @@ def _number_names(given: object) -> Ids | None:
 
 
 def _labels(labels: Any) -> Ids | None:  # noqa: ANN401  (an index of pandas)
+    if not getattr(labels, "is_unique", True):
+        raise RepeatedIds("labels must all be different. Got repeated ones instead.")
     try:
-        return as_ids("labels", labels.to_numpy())
+        return as_ids("label", labels.to_numpy())
+    except RepeatedIds:
+        raise
     except (AttributeError, InvalidInput):
-        return None  # dates, several levels, repeated ones: rows and columns have their numbers
+        return None  # dates, for instance: rows and columns have their numbers
 
 
 def _refuse_pairs(given: object, names: list[str]) -> None:
@@ -96,10 +113,13 @@ def _refuse_pairs(given: object, names: list[str]) -> None:
         if found is None:
             return
         (user, item), kind = found, "ids in it"
+    if _PAIRS.issubset(names):
+        kind = f"{listed([repr(name) for name in names if name not in _WEIGHTED])} besides these"
     raise InvalidInput(
         "X must be Profiles, a table with the columns user, item and perhaps weight, or a matrix of users x items that "
         f"holds numbers. Got a table with {kind} instead. If it has one row per pair, say which column is which: "
-        f"Profiles.from_frame(X, user={user!r}, item={item!r}). If it is a matrix, give numbers alone: X.to_numpy()."
+        f"Profiles.from_frame(X, user={user!r}, item={item!r}), with weight=... if there are dials. If it is a matrix, "
+        "give numbers alone: X.to_numpy()."
     )
 
 
@@ -149,9 +169,12 @@ def asking_profiles(given: object, item_ids: Ids, *, by_position: bool, names: I
     if own is not None and set(own) in (_PAIRS, _WEIGHTED) and (names is None or not np.array_equal(own, names)):
         return Profiles.from_frame(given)
     if not by_position:
+        got = (
+            type(given).__name__ if own is None else f"a table with the columns {listed([repr(name) for name in own])}"
+        )
         raise InvalidInput(
-            "X must be profiles or a table with the columns user, item and perhaps weight, as in fit: columns of a "
-            f"matrix have no such ids. Got {type(given).__name__} instead."
+            "X must be Profiles, as in fit, or a table with the columns user, item and perhaps weight "
+            f"(Profiles.from_frame takes others); for one person, recommend takes a list of ids. Got {got} instead."
         )
     if own is not None and names is not None and not np.array_equal(own, names):
         raise InvalidInput("The feature names should match those that were passed during fit.")

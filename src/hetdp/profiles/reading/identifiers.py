@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["IdEncoder", "Ids", "as_ids", "position_of", "positions", "whole_numbers"]
+__all__ = ["IdEncoder", "Ids", "RepeatedIds", "as_ids", "position_of", "positions", "whole_numbers"]
 
 #: Ids as they are kept: int64 numbers, or Python strings in an object array.
 Ids = NDArray[np.int64] | NDArray[np.object_]
@@ -129,6 +129,10 @@ class IdEncoder:
         return _as_numpy(wanted), found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
 
 
+class RepeatedIds(InvalidInput):
+    """Ids of which some come more than once."""
+
+
 def as_ids(name: str, values: object) -> Ids:
     """Return ids as they are kept, read-only, or explain what is wrong with them."""
     column = _as_column(name, values).combine_chunks()
@@ -172,7 +176,7 @@ def whole_numbers(ids: Ids) -> NDArray[np.int64] | None:
 def _check_different(name: str, column: Any) -> None:  # noqa: ANN401  (pyarrow has no types)
     repeated = len(column) - len(column.unique())
     if repeated:
-        raise InvalidInput(f"{name}_ids must all be different. Got {repeated} repeated instead.")
+        raise RepeatedIds(f"{name}_ids must all be different. Got {repeated} repeated instead.")
 
 
 def _as_column(name: str, values: object) -> Any:  # noqa: ANN401  (pyarrow has no types)

@@ -149,7 +149,7 @@ def _table(text: str) -> Iterator[ListRow]:
     if header is None:
         raise DataError(
             "the first row of the table must name its columns, one of which is item, title or link, each once. Got a "
-            "row without one instead."
+            "row without one instead: rename yours."
         )
     separator, columns = header
     rows = _cells(text, separator)
@@ -158,6 +158,8 @@ def _table(text: str) -> Iterator[ListRow]:
         texts = [cleaned(bare_cell(cell)) for cell in cells]
         given = dict(zip(columns, texts, strict=False)) if len(texts) <= len(columns) else {}
         given.pop("", None)
+        if separator == ";" and "weight" in given:  # where commas are not free to separate, they are decimal
+            given["weight"] = given["weight"].replace(",", ".")
         yield ListRow(number, **given)
 
 
