@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hetdp
@@ -270,3 +271,35 @@ def test_cards_need_no_extra_and_charts_name_it(hide, answer):
     for draw in (answer.plot, charged().plot, charged().plot_private):
         with pytest.raises(MissingExtra, match=r"pip install 'hetdp\[plot\]'"):
             draw()
+
+
+def test_charges_of_another_unit_are_drawn_as_what_they_cost_and_delta_is_said():
+    ledger = hetdp.Ledger.of_people(unit="rho", limit=20.0)
+    ledger.charge_people([(["ann"], [1.0])], amount=4.0, description="pure")  # 4 ** 2 / 2
+    ledger.charge_people([(["ann"], [1.0])], amount=0.5, unit="rho", delta=1e-6, description="gauss")
+    rows = [row for row in values(ledger.plot()) if "name" in row]
+    assert [(row["begin"], row["end"], row["level"]) for row in rows] == [
+        *((0.0, 8.0, "epsilon = 4"), (8.0, 8.5, "rho = 0.5"))
+    ]
+    assert ledger.plot().title["text"] == f"What a dial of 1 has lost: rho = {ledger.spent_by_weight_1:g} of 20"
+    assert "delta = 0.000001" in " ".join(ledger.plot().title["subtitle"])
+
+
+EVIL = "</script><script>alert(1)</script><!--"
+
+
+def test_no_text_of_a_chart_is_a_script_wherever_it_is_put():
+    alt = pytest.importorskip("altair")
+    ledger = hetdp.Ledger.of_people(limit=3.0)
+    ledger.charge_people([(["ann"], [1.0])], amount=1.0, description=EVIL)
+    chart = ledger.plot()
+    table = hetdp.release_table(
+        pa.table({"ward": [EVIL] * 50}), {"people": hetdp.count()}, by={"ward": [EVIL]}, epsilon=1.0
+    ).plot()
+    with alt.renderers.enable("html"):
+        bundle = chart._repr_mimebundle_()
+    pages = [chart.to_html(), (chart & chart).to_html(), table.vconcat[0].to_html(), str(bundle)]
+    for page in pages:
+        assert "alert(1)" in page
+        assert "<script>alert" not in page
+        assert "alert(1)</script" not in page

@@ -1,6 +1,7 @@
 """A report is drawn with every claim beside what is certified, and broken promises stand out."""
 
 import json
+import re
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_claims_stand_beside_what_is_certified():
     assert chart.title["text"] == "<b>noisy sum: violated"
     assert "confidence 0.999" in said
     assert "not a proof" in said
-    assert "The owner's: claims tell weights." in said
+    assert "Private, for the owner: claims and bounds tell weights." in said
 
 
 def test_of_many_items_those_nearest_to_their_claim_are_drawn_in_their_order():
@@ -45,10 +46,19 @@ def test_a_card_shows_rows_and_verdict_escaped(bound, verdict):
     assert "&lt;b&gt;noisy sum" in html
     assert f"{bound}" in html
     assert f"<td>{verdict}</td>" in html
-    assert ('class="flag"' in html) == (verdict == "violated")
+    assert ("violated</span>" in html) == (verdict == "violated")
     assert "Interrupted: 2 pairs left." in html
 
 
 def test_a_report_without_rows_has_a_card():
     assert "not a proof" in report()._repr_html_()
     assert json.dumps(report().plot().to_dict())
+
+
+def test_whatever_shows_a_report_says_that_it_is_private():
+    found = report((1.0, 0.9), (0.37, 0.1))
+    for text in (repr(found), repr(found.rows), str(found), found._repr_html_(), json.dumps(found.plot().to_dict())):
+        assert "private" in text.lower()
+    for text in (repr(found), repr(found.rows)):
+        assert not re.search(r"\d\.\d", text), "no claim and no bound"
+    assert "Private" in found.to_dict()["private"]

@@ -289,7 +289,7 @@ class TestSources:
             assert f"; {words}." in err
         code, _, err = run(*options, "--weight-column", "care")
         assert code == 3
-        assert "weights must not be missing. Got 1 of 3 empty in column 'care'" in err
+        assert "weights must not be missing. Got empty cells (private: 1 of 3) in column 'care'" in err
         assert "--default-weight" in err
 
     def test_weights_that_are_none_can_be_ignored(self, run):

@@ -127,7 +127,9 @@ def test_what_was_taken_for_weights_is_named_and_can_be_ignored(tmp_path, ending
     else:
         write(path, "user item weight\n1 a 17\n2 b 1\n".replace(" ", {"csv": ",", "tsv": "\t", "txt": " "}[ending]))
     taken = "the third column" if ending == "txt" else "column 'weight'"
-    with pytest.raises(errors.DataError, match=r"weights must lie in \[0, 1\]. Got 1 of 2 outside in ") as caught:
+    with pytest.raises(
+        errors.DataError, match=r"weights must lie in \[0, 1\]. Got others .private: 1 of 2. in "
+    ) as caught:
         Profiles.read(path)
     by = "place" if ending == "txt" else "name"
     assert f"{taken} instead. It was taken for privacy weights by its {by}" in str(caught.value)
@@ -138,7 +140,7 @@ def test_what_was_taken_for_weights_is_named_and_can_be_ignored(tmp_path, ending
 
 def test_a_column_that_was_named_is_not_called_a_guess():
     frame = pd.DataFrame({"user": [1], "item": [2], "plays": [17]})
-    with pytest.raises(errors.InvalidInput, match=r"Got 1 of 1 outside in column 'plays' instead\.$"):
+    with pytest.raises(errors.InvalidInput, match=r"Got others .private: 1 of 1. in column 'plays' instead\.$"):
         Profiles.from_frame(frame, weight="plays")
 
 
@@ -150,7 +152,8 @@ def test_empty_weights_are_filled_only_when_told(tmp_path, make):
     for read, source in ((Profiles.from_frame, frame), (Profiles.read, path)):
         assert read(source, default_weight=0.5) == expected
         with pytest.raises(
-            errors.InvalidInput, match=r"weights must not be missing. Got 1 of 3 empty .*default_weight"
+            errors.InvalidInput,
+            match=r"weights must not be missing. Got empty cells \(private: 1 of 3\).*default_weight",
         ):
             read(source)
         with pytest.raises(errors.InvalidInput, match=r"default_weight must lie in \[0, 1\]. Got 2 instead"):
@@ -262,7 +265,7 @@ def test_weights_are_never_rounded_up():
     "bad", [[1.5, 1], [-0.25, 1], [float("nan"), 1], [0.5, None], ["0.375", 1], ["secret", 1], [float("inf"), 0]]
 )
 def test_bad_weights_are_refused_without_showing_them(bad):
-    with pytest.raises(errors.InvalidInput, match=r"^weights must .* instead\.$") as caught:
+    with pytest.raises(errors.InvalidInput, match=r"^weights must .* instead( \(private: 1 of 2\))?\.$") as caught:
         Profiles.from_pairs([1, 2], [1, 2], bad)
     assert not any(secret in str(caught.value) for secret in ("1.5", "0.25", "0.375", "secret", "inf"))
 
@@ -291,7 +294,7 @@ def test_bad_weights_are_refused_without_showing_them(bad):
         (lambda: Profiles.from_csr([[1]]), "matrix must be a scipy sparse matrix. Got list instead"),
         (lambda: Profiles.from_csr(sparse.eye_array(2), user_ids=["a"]), r"must fit the matrix \(2 x 2\). Got 1 and 2"),
         (lambda: Profiles.from_csr(sparse.eye_array(2), sparse.eye_array(3)), "weights must be 2 x 2. Got 3 x 3"),
-        (lambda: Profiles.from_csr(sparse.eye_array(2), 2 * sparse.eye_array(2)), "Got 2 of 2 outside"),
+        (lambda: Profiles.from_csr(sparse.eye_array(2), 2 * sparse.eye_array(2)), r"private: 2 of 2"),
         (
             lambda: Profiles.from_csr(sparse.eye_array(2), sparse.csr_array([[1, 1], [0, 1]])),
             "weights must belong to pairs that exist. Got 1 of other pairs",
@@ -445,14 +448,14 @@ def test_a_dims_line_declares_users_and_items(tmp_path, line, pairs, first):
         (
             "x.csv",
             "user,item,weight\nann,chai,0.125\nann,jazz,1.125\n",
-            r"x.csv: weights must lie in \[0, 1\]. Got 1 of 2",
+            r"x.csv: weights must lie in \[0, 1\]. Got others \(private: 1 of 2",
         ),
-        ("x.csv", "user,item,weight\nann,chai,nan\n", "x.csv: weights must not be missing. Got 1 of 1 empty"),
+        ("x.csv", "user,item,weight\nann,chai,nan\n", "x.csv: weights must not be missing. Got empty cells"),
         ("x.csv", "user,item,weight\nann,chai,strict\n", "x.csv: weights must be numbers in"),
         (
             "x.csv",
             "user,item,weight\nann,chai,\n",
-            "x.csv: weights must not be missing. Got 1 of 1 empty in column 'weight'",
+            "x.csv: weights must not be missing. Got empty cells .private: 1 of 1. in column 'weight'",
         ),
         ("x.parquet", "user,item\nann,chai\n", "x.parquet must be a readable parquet file. Got something else"),
         ("x.txt", "ann chai\nann\n", "x.txt must be a readable text file .*a line 'user item'"),

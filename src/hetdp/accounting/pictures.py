@@ -1,11 +1,13 @@
 """Answers drawn with their intervals and promises; what a ledger was charged; for its owner, what is left in it."""
 
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.accounting.composition import loss_of, steps_of
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.rows import confidence_words, histogram_of, one_row, promise_words, vector_rows
 from hetdp.core.errors import InvalidInput
@@ -144,29 +146,30 @@ def plot_by_dial(answers: "ByDial", column: str = "") -> Any:  # noqa: ANN401  (
 def plot_charges(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
     """Return the drawing of what a dial of 1 has lost, charge by charge, beside its limit. Public."""
     history, unit, limit = ledger.history, ledger.unit, ledger.limit
-    amounts = [entry.amount for entry in history if entry.amount is not None]
-    if not history or len(amounts) < len(history):
+    steps = [steps_of(entry.amount, entry.unit, wanted=unit) for entry in history if entry.amount is not None]
+    if not history or len(steps) < len(history):
         raise InvalidInput(
             "ledger must have charges that say their level to be drawn. Got "
             f"{'one that does not' if history else 'none'} instead."
         )
-    ends = np.cumsum(amounts).tolist()
+    ends = [loss_of(total) for total in itertools.accumulate(steps)]
     rows = [
         {
             "name": f"{number}. {printable(entry.description) or 'a charge'}",
-            "begin": end - spent,
+            "begin": begin,
             "end": end,
-            "level": f"{unit} = {in_digits(spent)}",
+            "level": f"{entry.unit} = {in_digits(entry.amount or 0.0)}",
             "when": entry.time.replace("T", " ").removesuffix("+00:00"),
         }
-        for number, (entry, spent, end) in enumerate(zip(history, amounts, ends, strict=True), start=1)
+        for number, (entry, begin, end) in enumerate(zip(history, [0.0, *ends[:-1]], ends, strict=True), start=1)
     ][-_CHARGES:]
     total = f"{unit} = {in_digits(ledger.spent_by_weight_1)}"
     bounded = limit is not None and np.isfinite(limit)
     earlier = f"The last {len(rows)} of {len(history):,} charges. " if len(rows) < len(history) else ""
+    delta = f" Besides, delta = {in_digits(ledger.delta_spent)}." if ledger.delta_spent else ""
     title = titled(
-        f"What a dial of 1 has lost: {total}{f' of {limit:g}' if bounded else ''}",
-        f"{earlier}Against {ledger.adversary}.",
+        f"What a dial of 1 has lost: {total}{f' of {in_digits(limit)}' if bounded and limit is not None else ''}",
+        f"{earlier}Against {ledger.adversary}.{delta}",
     )
     scale = {"domain": [0, 1.04 * max(ends[-1], limit if bounded and limit else 0.0)], "padding": 0}
     words = f"{unit}, added up"

@@ -1,21 +1,17 @@
 """An audit drawn: what is certified to leak beside what was claimed, item by item. The owner's, as the report is."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hetdp.auditing.report import NOTHING, VIOLATED, AuditReport, AuditRow
+from hetdp.auditing.report import NOTHING, OWNERS, VIOLATED, AuditReport, AuditRow
 from hetdp.core.words import counted, printable
 from hetdp.pictures.cards import Card, CardTable, bar
 from hetdp.pictures.drawing import WIDTH, amount, drawn, layer, name_axis, titled, tooltip
 from hetdp.pictures.style import BLUE, INK, RED
 
-if TYPE_CHECKING:
-    from hetdp.auditing.report import AuditReport, AuditRow
-
 __all__ = ["audit_card", "plot_audit"]
 
 #: Rows that a picture has room for: those that come closest to their claim.
 _MOST = 60
-_OWNERS = "The owner's: claims tell weights."
 
 
 def _held(report: "AuditReport") -> str:
@@ -46,9 +42,9 @@ def audit_card(report: "AuditReport") -> Card:
     return Card(
         "Audit",
         about=report.subject,
-        marks=("violated",) if report.verdict == VIOLATED else (),
+        marks=("private", *(["violated"] if report.verdict == VIOLATED else [])),
         table=CardTable(header, rows, numbers=(1, 2), rest=" in .rows"),
-        sentences=[*stopped, f"{report.verdict.capitalize()}. {_held(report)} {_OWNERS}"],
+        sentences=[*stopped, f"{report.verdict.capitalize()}. {_held(report)} {OWNERS}"],
     )
 
 
@@ -72,7 +68,7 @@ def plot_audit(report: "AuditReport") -> Any:  # noqa: ANN401  (altair is option
     title = titled(
         f"{report.subject}: {report.verdict}",
         "Bar: what it leaks at least, certified. Line: what was claimed.",
-        f"{_held(report)} {_OWNERS} {fewer}",
+        f"{_held(report)} {OWNERS} {fewer}",
     )
     verdicts = {"field": "verdict", "type": "nominal", "legend": None}
     verdicts["scale"] = {"domain": [VIOLATED, NOTHING], "range": [RED, BLUE]}  # type: ignore[assignment]

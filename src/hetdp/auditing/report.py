@@ -4,10 +4,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["NOTHING", "REPORTED", "VIOLATED", "AuditInterrupted", "AuditReport", "AuditRow", "Finding"]
+from hetdp.core.words import counted
+
+__all__ = ["NOTHING", "OWNERS", "REPORTED", "VIOLATED", "AuditInterrupted", "AuditReport", "AuditRow", "Finding"]
 
 #: The verdicts. There is no "private": runs can refute a promise, never prove it.
 VIOLATED, NOTHING, REPORTED = "violated", "no violation found", "reported"
+
+
+#: What every report of one mechanism says of itself.
+OWNERS = "Private, for the owner: claims and bounds tell weights."
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Finding:
         return asdict(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AuditRow:
     """What the runs say about one item.
 
@@ -69,6 +75,9 @@ class AuditRow:
     samples: int
     detectable: float
 
+    def __repr__(self) -> str:
+        return f"AuditRow(private: {self.verdict})"
+
     @property
     def verdict(self) -> str:
         """Whether the bound is above the claim."""
@@ -80,7 +89,7 @@ class AuditRow:
         return {**asdict(self), "item": item, "verdict": self.verdict}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AuditReport:
     """Lower bounds on the privacy loss of every audited item, beside what was claimed.
 
@@ -106,6 +115,9 @@ class AuditReport:
     cost: str = ""
     planned_rows: int = 0
 
+    def __repr__(self) -> str:
+        return f"AuditReport(private: {self.subject}, {self.verdict}, {counted(len(self.rows), 'row')})"
+
     @property
     def verdict(self) -> str:
         """The worst verdict of all rows."""
@@ -130,11 +142,12 @@ class AuditReport:
             "confidence": self.confidence,
             "cost": self.cost,
             "complete": len(self.rows) >= self.planned_rows,
+            "private": OWNERS,
             "rows": [row.to_dict() for row in self.rows],
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.subject}: {self.verdict} (confidence {self.confidence:.10g})"]
+        lines = [f"{self.subject}: {self.verdict} (confidence {self.confidence:.10g}). {OWNERS}"]
         lines.append(f"{'item':>8}  {'claimed':>8}  {'at least':>8}  {'runs':>9}  {'verdict':<18}  event")
         lines += [
             f"{row.item!s:>8}  {row.claimed:8.4g}  {row.lower_bound:8.4g}  {row.samples:9,}  "

@@ -59,10 +59,11 @@ def audit(
     hetdp audit --all --output report.json
     hetdp audit mine.py:noisy_sum --claimed 1 --adjacent '[[[0, 1], [1, 1]]]'
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    given = [Path(text) for text in (options["claimed"], options["adjacent"]) if text is not None]  # files, perhaps
     if output is not None:
-        check_writable(output)
+        check_writable(output, keep=given)
     if plot is not None:
-        check_plot(plot, output=output)
+        check_plot(plot, keep=given, output=output)
     chosen = everything or quick or mutants_only or list_only
     if (target is None) == (not chosen):
         raise click.UsageError("Give either FILE.py:FUNCTION or one of --all, --quick, --mutants and --list.")

@@ -149,10 +149,11 @@ def wrapped(message: str, *, to: TextIO | None = None) -> str:
     >>> wrapped("A remark.", to=io.StringIO())
     'A remark.'
     """
+    lines = [printable(line) for line in message.split("\n")]
     if not (to or sys.stderr).isatty():
-        return message
+        return "\n".join(lines)
     fit = {"width": shutil.get_terminal_size().columns, "break_long_words": False, "break_on_hyphens": False}
-    return "\n".join(textwrap.fill(line, **fit) for line in message.split("\n"))  # type: ignore[arg-type]
+    return "\n".join(textwrap.fill(line, **fit) for line in lines)  # type: ignore[arg-type]
 
 
 class Sectioned(click.Command):
@@ -302,7 +303,9 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     known = {name: value for name, value in facts.items() if value is not None}
     words = {name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in known.items()}
     for name, text in words.items():
-        table.add_row(Text(name), Text(text))  # not markup: brackets of an IPv6 address are part of it
+        table.add_row(
+            Text(printable(name)), Text("\n".join(map(printable, text.split("\n"))))
+        )  # not markup: an IPv6 address has brackets
     # Wider than the terminal, or than the 80 columns of a pipe, where a long word must be copied in one piece.
     longest = max((len(word) for text in words.values() for word in text.split()), default=0)
     console, needed = Console(), max(map(len, words), default=0) + longest + 4
@@ -330,7 +333,7 @@ def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ..
     for place, name in enumerate(header):
         table.add_column(name, justify="left" if place == 0 or not name else "right")
     for row in rows:
-        table.add_row(*map(Text, row))  # not markup: a name may hold brackets
+        table.add_row(*(Text(printable(cell)) for cell in row))  # not markup: a name may hold brackets
     Console().print(table)
 
 

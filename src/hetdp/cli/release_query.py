@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hetdp.accounting import ByDial, Ledger, Release, plan, release_by_dial
 from hetdp.accounting import release as release_answer
+from hetdp.accounting.by_dial import WESTIN_LEVELS
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.ledger import LedgerView
 from hetdp.accounting.ledger.identity import Ids, canonical_ids
@@ -93,7 +94,9 @@ def release_from_query(
     if options["within"] is not None:
         _show_level(mechanism, options, table.rows, voice)
         return
-    _check_files(data, options, bars=options["bins"] or len(categories.labels if categories else ()))
+    bars = options["bins"] or len(categories.labels if categories else ()) or 1
+    levels = len(options["dial_levels"] or WESTIN_LEVELS) - 1 if options["by_dial"] else 1
+    _check_files(data, options, bars=bars * levels)
     values = _values(table, column, {**options, "query": query}, categories, weights.values > 0)
     with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
         if voice.dry_run:
@@ -157,7 +160,7 @@ def _check(query: str, default_weight: float | None, options: dict[str, Any]) ->
 
 def _check_files(data: Path, options: dict[str, Any], *, bars: int) -> None:
     """Refuse files that could not be written, before anything is spent."""
-    keep = (data, options["ledger_path"])
+    keep = (data, options["ledger_path"], options["categories_file"])
     if options["output"] is not None:
         check_writable(options["output"], keep=keep)
     if options["plot"] is not None:

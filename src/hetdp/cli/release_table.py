@@ -143,13 +143,13 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
     plan = plan_table(aggregates, **asked, within=options["within"], people=options["people"])
     keys = (key for column in plan.question.by if isinstance(column.keys, tuple) for key in column.keys)
     say_encoding(voice, keys, data)
-    output = options["output"]
+    output, keep = options["output"], (*map(Path, data), options["ledger_path"], *options["keys"])
     if output is not None:
         check_ending(output, (".csv", ".json", ".parquet"))
-        check_writable(output, keep=(*map(Path, data), options["ledger_path"]))
+        check_writable(output, keep=keep)
     if options["plot"] is not None:
         rows = 1 if plan.unknown else plan.n_groups * len(plan.aggregates)
-        check_plot(options["plot"], keep=(*map(Path, data), options["ledger_path"]), output=output, rows=rows)
+        check_plot(options["plot"], keep=keep, output=output, rows=rows)
     if voice.dry_run or options["within"] is not None:
         _show_plan(plan, voice)
         return

@@ -1,6 +1,7 @@
 """Parts that drawings share: titles, axes in words, estimates with their intervals."""
 
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ WIDTH = 480
 _LETTERS = 84
 #: Up to this many decades of a logarithmic axis have room for numbers between the powers of ten.
 _FEW_DECADES = 3
+_TAG = re.compile(r"<(?=[/!]|script)", re.IGNORECASE)
 #: More rows take minutes to draw, and nobody could tell them apart.
 _MOST_ROWS = 1_000
 
@@ -44,9 +46,23 @@ def drawn(specification: Specification) -> Any:  # noqa: ANN401  (altair is opti
     """
     from hetdp.pictures.chart import as_chart
 
+    specification = _without_tags(specification)
     panels = specification.get("vconcat", [specification])
-    check_rows(sum(max(len(one["data"]["values"]) for one in panel["layer"]) for panel in panels))
+    rows = {tuple(row.items()) for panel in panels for one in panel["layer"] for row in one["data"]["values"]}
+    check_rows(len(rows))
     return as_chart(specification)
+
+
+def _without_tags(part: Any) -> Any:  # noqa: ANN401  (of a specification)
+    """Return a part of a drawing in which no text begins or ends a script or a comment, wherever altair may put it.
+
+    What follows such a "<" is set apart by a blank of no width: names are still read as they are.
+    """
+    if isinstance(part, str):
+        return _TAG.sub("<\u200b", part)
+    if isinstance(part, Mapping):
+        return {name: _without_tags(own) for name, own in part.items()}
+    return [_without_tags(own) for own in part] if isinstance(part, list | tuple) else part
 
 
 def check_rows(rows: int, *, name: str = "a picture") -> None:

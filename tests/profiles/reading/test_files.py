@@ -106,7 +106,7 @@ def test_any_other_weight_is_a_privacy_weight(tmp_path):
     path = written(tmp_path, "mine.csv", "user_id,item_id,weight\n2,51,0.5\n")
     assert datasets.load(path).profile(2) == {51: 0.5}
     plays = written(tmp_path, "plays.csv", "user_id,artist_id,weight\n2,51,13883\n")
-    with pytest.raises(errors.DataError, match=r"weights must lie in .0, 1.. Got 1 of 1 outside"):
+    with pytest.raises(errors.DataError, match=r"weights must lie in .0, 1.. Got others .private: 1 of 1."):
         datasets.load(plays)
 
 
@@ -252,7 +252,9 @@ def test_a_whole_compressed_file_with_bad_rows_is_not_called_damaged(tmp_path):
 
 def test_weights_of_known_files(tmp_path):
     path = written(tmp_path, "r.csv", "userId,movieId,weight,care\n1,10,17,0.5\n1,20,1,\n")
-    with pytest.raises(errors.DataError, match=r"outside in column 'weight' instead. It was taken .* by its name"):
+    with pytest.raises(
+        errors.DataError, match=r"others .private: 1 of 2. in column 'weight' instead. It was taken .* by its name"
+    ):
         datasets.load(path)
     assert pairs_of(datasets.load(path, weight=False)) == {(1, 10), (1, 20)}
     assert datasets.load(path, weight="care", default_weight=0.25).profile(1) == {10: 0.5, 20: 0.25}

@@ -380,7 +380,7 @@ def _weights(column: Any, chosen: PairColumns, default: float | None) -> Any:  #
     ends = pc.min_max(column).as_py()
     if ends["min"] is not None and (ends["min"] < 0 or ends["max"] > 1):
         outside = _count(pc.or_(pc.less(column, 0), pc.greater(column, 1)))
-        raise _bad(chosen, "lie in [0, 1]", f"{outside:,} of {len(column):,} outside")
+        raise _bad(chosen, "lie in [0, 1]", f"others (private: {outside:,} of {len(column):,})")
     return column
 
 
@@ -413,7 +413,7 @@ def _bad(chosen: PairColumns, must: str, got: str) -> InvalidInput:
 
 
 def _missing(chosen: PairColumns, count: int, rows: int) -> InvalidInput:
-    error = _bad(chosen, "not be missing", f"{count:,} of {rows:,} empty")
+    error = _bad(chosen, "not be missing", f"empty cells (private: {count:,} of {rows:,})")
     return InvalidInput(f"{error} default_weight=... (--default-weight) gives them a weight.")
 
 
@@ -589,7 +589,7 @@ def weight_vector(weights: object, n_pairs: int) -> Weights:
         raise InvalidInput(f"weights must be one per pair ({n_pairs}). Got shape {vector.shape} instead.")
     outside = int((~((vector >= 0.0) & (vector <= 1.0))).sum())
     if outside:
-        raise InvalidInput(f"weights must lie in [0, 1]. Got {outside} of {n_pairs} outside, missing or nan instead.")
+        raise InvalidInput(f"weights must lie in [0, 1]. Got others instead (private: {outside} of {n_pairs}).")
     vector = vector + 0.0  # no negative zeros
     if exact_in_32_bits:
         vector = vector.astype(np.float32)
