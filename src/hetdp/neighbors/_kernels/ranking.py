@@ -1,13 +1,14 @@
 """Kernels: a list of the best so far, kept in order."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hetdp.core.kernels import inlined, inner
 
 __all__ = ["insert", "pad"]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def insert(best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int, score: float, candidate: int) -> int:
     """Put a candidate in its place in the list, if there is one; return how many are in it. Ties: smaller index."""
     k = best.size
@@ -27,7 +28,7 @@ def insert(best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int, sc
     return filled
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def pad(best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int) -> None:
     """Mark the places beyond the candidates there are."""
     for slot in range(filled, best.size):

@@ -166,7 +166,9 @@ def _inverted(coded: CodedProfiles) -> "InvertedIndex":
 
     counts = np.bincount(coded.items, minlength=coded.n_items)
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
-    users, codes = invert(coded.indptr, coded.items, coded.codes, starts)
+    users, codes = np.empty(coded.items.size, dtype=np.int32), np.empty(coded.items.size, dtype=np.uint8)
+    given = (read_only(coded.indptr), read_only(coded.items), read_only(coded.codes))
+    invert(*given, starts[:-1].copy(), users, codes)
     popular = np.argsort(-counts, kind="stable")[: _DENSE_BYTES // max(1, coded.n_users)]
     popular = popular[counts[popular] * _DENSE_SHARE > coded.n_users]
     dense_row = np.full(coded.n_items, -1, dtype=np.int32)
@@ -247,16 +249,16 @@ class NoisyTopK:
         middle: Any = threshold_tables(self.scale)
         if self.every_pair or self.squared:
             kernel, middle = draw_all, self.squared
-        first, more = np.empty((0, 0), dtype=np.uint64), np.empty(0, dtype=np.uint64)
+        first, more = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
         each = _first_words(self.k, self.factors.size)
-        while not kernel(*common, middle, first, more, work, scores, indices):
+        while not kernel(*common, middle, first, each, more, work, scores, indices):
             turn, refills = int(work.state[TURN]), int(work.state[REFILLS])
             if refills:
-                more = source.words(who[turn : turn + 1], [refills], count=_MORE_WORDS)[0]
+                more = source.words(who[turn : turn + 1], [refills], count=_MORE_WORDS).reshape(-1)
                 continue
             work.state[FIRST] = turn
             following = who[turn : turn + max(1, _WORDS // each)]
-            first = source.words(following, np.zeros(following.size), count=each)
+            first = source.words(following, np.zeros(following.size), count=each).reshape(-1)
         return scores, indices
 
 
@@ -268,7 +270,7 @@ def _first_words(k: int, candidates: int) -> int:
 
 def _workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> "Workspace":
     """Return fresh scratch space for so many candidates."""
-    from hetdp.neighbors._kernels.workspace import Workspace
+    from hetdp.neighbors._kernels.workspace import FEW, Workspace
 
     room = candidates + _PADDING
     room += -room % 8  # whole words of 64 bits
@@ -286,6 +288,7 @@ def _workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[A
         np.zeros(candidates, dtype=np.bool_),
         np.empty(k),
         np.empty(k, dtype=np.int32),
+        np.empty(FEW, dtype=np.int64),
     )
 
 
