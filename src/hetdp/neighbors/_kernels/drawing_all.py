@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hetdp.core.kernels import kernel
 from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, reset
 from hetdp.neighbors._kernels.drawing import draw_laplace
-from hetdp.neighbors._kernels.ranking import insert, pad
+from hetdp.neighbors._kernels.ranking import insert
 from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, STATE, TURN, Rows, Workspace
 from hetdp.noise.tables import LaplaceTables
 
@@ -40,9 +40,7 @@ def draw_all(
 ) -> bool:
     """Fill the lists of the recipients `who`; return whether it is done, else call again with more words."""
     state, sums, barred = work.state, work.sums, work.barred
-    best, chosen = work.best, work.chosen
     candidates = inverse.size - 1
-    k = best.size
     while state[TURN] < who.size:
         position = (state[TURN] - state[FIRST]) * words_each
         if position >= first_words.size:
@@ -50,7 +48,8 @@ def draw_all(
         words, enough = first_words, position + words_each - _WORDS_KEPT
         if state[REFILLS]:
             words, position, enough = more_words, 0, more_words.size - _WORDS_KEPT
-        user = who[state[TURN]]
+        turn = state[TURN]
+        best, chosen, user = out_scores[turn], out_indices[turn], who[turn]
         if not state[_PREPARED]:
             accumulate(rows.ids, rows.starts[user], rows.starts[user + 1], index, sums, work.few)
             for place in range(bars.starts[user], bars.starts[user + 1]):
@@ -67,11 +66,6 @@ def draw_all(
                 continue
             score = (np.int64(sums[candidate]) + noise) / inverse[candidate]
             filled = insert(best, chosen, filled, score * score if squared else score, candidate)
-        turn = state[TURN]
-        pad(best, chosen, filled)
-        for slot in range(k):
-            out_scores[turn, slot] = best[slot]
-            out_indices[turn, slot] = chosen[slot]
         reset(sums, work.base)
         for place in range(bars.starts[user], bars.starts[user + 1]):
             barred[bars.ids[place]] = False

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inlined, inner
+from hetdp.core.kernels import inner
 
-__all__ = ["insert", "pad"]
+__all__ = ["insert"]
 
 
 @inner
@@ -26,11 +26,3 @@ def insert(best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int, sc
     best[slot] = score
     chosen[slot] = candidate
     return filled
-
-
-@inlined
-def pad(best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int) -> None:
-    """Mark the places beyond the candidates there are."""
-    for slot in range(filled, best.size):
-        best[slot] = np.nan
-        chosen[slot] = -1

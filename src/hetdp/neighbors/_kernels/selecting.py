@@ -9,6 +9,7 @@ The kernel returns to Python whenever the random words run out, and goes on wher
 of their own, so that what one of them has does not decide which noise the others get.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from hetdp.core.kernels import inner, kernel
 from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, accumulate_listed, count_touches, reset
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
-from hetdp.neighbors._kernels.ranking import insert, pad
+from hetdp.neighbors._kernels.ranking import insert
 from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, STATE, TURN, Rows, Workspace
 from hetdp.noise.tables import LaplaceTables, ThresholdTables
 
@@ -60,13 +61,14 @@ def select(
 
     `rows` holds what each recipient has, `bars` the candidates that may not be in their lists. `inverse` holds
     1 / factor of each candidate, its last entry the smallest of all; scores are (sum + noise) * factor. `first_words`
-    has a row for each recipient from `state[FIRST]` on, `more_words` goes on where one of them has run out.
+    has `words_each` for each recipient from `state[FIRST]` on, `more_words` goes on where one of them has run out. The
+    lists hold whatever stands for nobody on entry.
     """
     state, sums, strong, barred = work.state, work.sums, work.strong, work.barred
-    best, chosen, few = work.best, work.chosen, work.few
+    few = work.few
     candidates = inverse.size - 1
     easiest = inverse[candidates]
-    k = best.size
+    k = out_scores.shape[1]
     lowest, distance = thresholds.ladder[0], thresholds.ladder[1]
     top = thresholds.coins.shape[0] - 1
     while state[TURN] < who.size:
@@ -76,7 +78,8 @@ def select(
         words, enough = first_words, position + words_each - _WORDS_KEPT
         if state[REFILLS]:
             words, position, enough = more_words, 0, more_words.size - _WORDS_KEPT
-        user = who[state[TURN]]
+        turn = state[TURN]
+        best, chosen, user = out_scores[turn], out_indices[turn], who[turn]
         if state[_PHASE] == _PREPARE:
             begin, end = rows.starts[user], rows.starts[user + 1]
             touches = count_touches(rows.ids, begin, end, index.starts)
@@ -111,7 +114,7 @@ def select(
                     continue
                 common = np.int64(sums[candidate])
                 # One less than needed, so that rounding of the product cannot exclude anybody.
-                needed = (np.int64(np.floor(worst * inverse[candidate])) - 1 - common) if filled == k else _NEVER
+                needed = (math.floor(worst * inverse[candidate]) - 1 - common) if filled == k else _NEVER
                 if needed < lowest:
                     noise, position = draw_laplace(words, position, tables)
                 else:
@@ -131,7 +134,7 @@ def select(
                 state[_CURSOR], state[_FILLED] = cursor, filled
                 state[REFILLS] += 1
                 return False
-            needed = (np.int64(np.floor(worst * easiest)) - 1 - bound) if worst > 0 else _NEVER
+            needed = (math.floor(worst * easiest) - 1 - bound) if worst > 0 else _NEVER
             if needed < lowest:
                 for candidate in range(cursor, min(cursor + _RUN, candidates)):
                     common = np.int64(sums[candidate])
@@ -156,11 +159,6 @@ def select(
                 cursor += size
             worst = best[k - 1] if filled == k else -np.inf
 
-        turn = state[TURN]
-        pad(best, chosen, filled)
-        for slot in range(k):
-            out_scores[turn, slot] = best[slot]
-            out_indices[turn, slot] = chosen[slot]
         if state[_LISTED]:
             for place in range(state[_STRONG]):
                 sums[strong[place]] = 0
@@ -248,6 +246,7 @@ def draw_place(
         for other in range(earlier):
             if taken[other] == place:
                 fresh = False
+                break
         if fresh:
             taken[earlier] = place
             return place, position

@@ -39,8 +39,6 @@ class Workspace(NamedTuple):
         Candidates listed.
     barred
         Candidates that may not be in the list.
-    best, chosen
-        The list so far: scores and candidates.
     few
         Room for `FEW` numbers, for whatever a kernel notes in passing: allocating in a kernel would make it many
         times as long to compile.
@@ -52,6 +50,4 @@ class Workspace(NamedTuple):
     base: NDArray[Any]
     strong: NDArray[np.int32]
     barred: NDArray[np.bool_]
-    best: NDArray[np.float64]
-    chosen: NDArray[np.int32]
     few: NDArray[np.int64]

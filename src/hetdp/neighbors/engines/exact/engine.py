@@ -239,10 +239,10 @@ class NoisyTopK:
         from hetdp.neighbors._kernels.selecting import select
         from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, TURN
 
-        work = _workspace(self.factors.size, self.k, dtype, self.base)
+        work = _workspace(self.factors.size, dtype, self.base)
         inverse = 1.0 / self.factors
         inverse = np.append(inverse, inverse.min(initial=np.inf))
-        scores, indices = np.empty((who.size, self.k)), np.empty((who.size, self.k), dtype=np.int32)
+        scores, indices = np.full((who.size, self.k), np.nan), np.full((who.size, self.k), -1, dtype=np.int32)
         tables = laplace_tables(self.scale)
         common = (who, _frozen(self.rows), _frozen(self.bars), _frozen(self.index), inverse, tables)
         kernel: Any = select
@@ -268,7 +268,7 @@ def _first_words(k: int, candidates: int) -> int:
     return max(_FEWEST_WORDS, 2 * ((_RESERVE + int(_WORDS_PER_ENTRY * entries)) // 2))
 
 
-def _workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> "Workspace":
+def _workspace(candidates: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> "Workspace":
     """Return fresh scratch space for so many candidates."""
     from hetdp.neighbors._kernels.workspace import FEW, Workspace
 
@@ -286,8 +286,6 @@ def _workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[A
         start,
         np.empty(room, dtype=np.int32),
         np.zeros(candidates, dtype=np.bool_),
-        np.empty(k),
-        np.empty(k, dtype=np.int32),
         np.empty(FEW, dtype=np.int64),
     )
 
