@@ -69,6 +69,8 @@ def compare(random: Words, head: Words, last_word: int, last_bits: int, bits: Ma
     total = 0
     for row in range(rows):
         for first in range(0, words, GROUP_WORDS):
+            # Views, so that the compiler sees that a group of words is done at once.
+            out, open_ = bits[row, first : first + GROUP_WORDS], pending[row, first : first + GROUP_WORDS]
             for word in range(GROUP_WORDS):
                 below = _ZERO
                 undecided = _ONES
@@ -78,8 +80,8 @@ def compare(random: Words, head: Words, last_word: int, last_bits: int, bits: Ma
                     drawn, expected = random[start + digit * GROUP_WORDS + word], head[digit]
                     below = (below & ~(drawn ^ expected)) | (expected & ~drawn)
                     undecided &= ~(drawn ^ expected)
-                bits[row, first + word] = below
-                pending[row, first + word] = undecided
+                out[word] = below
+                open_[word] = undecided
             start += ROUNDS * GROUP_WORDS
         for word in range(last_word, words):
             mask = (_ONE << np.uint64(last_bits)) - _ONE if word == last_word else _ZERO
