@@ -10,16 +10,17 @@ from collections.abc import Sequence
 
 import click
 
-from hetdp.cli.commands import Commands
 from hetdp.cli.interrupts import INTERRUPTED
 from hetdp.cli.output import wrapped
 from hetdp.cli.version import print_version
 from hetdp.core.errors import BudgetExhausted, DataError, HetdpError, LedgerError
+from hetdp.core.lazy import OnDemand
 
 __all__ = ["cli", "main"]
 
 #: In the order of the documentation.
-COMMANDS = Commands(
+COMMANDS = OnDemand(
+    "hetdp.cli",
     "release",
     "compare",
     "budget",
