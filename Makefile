@@ -16,7 +16,7 @@ $(VENV)/.installed: pyproject.toml
 	@echo "Setting up $(VENV) (once, about a minute) ..." >&2
 	@$(CREATE)
 	@$(INSTALL) --editable '.[report,node,duckdb]'
-	@echo "Compiling the engines (once, half a minute) ..." >&2
+	@echo "Compiling the engines (once, a quarter of a minute) ..." >&2
 	@find src -name '*.nb[ic]' -delete  # what earlier versions have compiled
 	@$(BIN)/hetdp warm-up --quiet exact model >/dev/null & $(BIN)/hetdp warm-up --quiet gossip sketch >/dev/null; wait
 	@touch $@

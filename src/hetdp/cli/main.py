@@ -2,7 +2,7 @@
 
 Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 an audit found a violation,
 2 usage, 3 bad data, 4 budget exhausted, 5 ledger unusable, 6 output could not be written, 130 interrupted, 143
-terminated. Commands import what they need when they run, so that `--help` is quick.
+terminated. A command is imported when it is called, and imports what it needs when it runs, so that `--help` is quick.
 """
 
 import sys
@@ -10,33 +10,39 @@ from collections.abc import Sequence
 
 import click
 
-from hetdp.cli.audit import audit
-from hetdp.cli.budget import budget
-from hetdp.cli.compare import compare
-from hetdp.cli.completion import completion
-from hetdp.cli.datasets import datasets
-from hetdp.cli.demo import demo
-from hetdp.cli.evaluate import evaluate
 from hetdp.cli.interrupts import INTERRUPTED
-from hetdp.cli.label import label
-from hetdp.cli.learn import learn
-from hetdp.cli.neighbors import neighbors
-from hetdp.cli.network import network
-from hetdp.cli.node import node
 from hetdp.cli.output import wrapped
-from hetdp.cli.recommend import recommend
-from hetdp.cli.release import release
-from hetdp.cli.reproduce import reproduce
 from hetdp.cli.version import print_version
-from hetdp.cli.warm_up import warm_up
 from hetdp.core.errors import BudgetExhausted, DataError, HetdpError, LedgerError
+from hetdp.core.lazy import OnDemand
 
 __all__ = ["cli", "main"]
 
+#: In the order of the documentation.
+COMMANDS = OnDemand(
+    "hetdp.cli",
+    "release",
+    "compare",
+    "budget",
+    "label",
+    "neighbors",
+    "learn",
+    "recommend",
+    "evaluate",
+    "datasets",
+    "reproduce",
+    "network",
+    "node",
+    "audit",
+    "demo",
+    "warm-up",
+    "completion",
+)
 USAGE, BAD_DATA, EXHAUSTED, LEDGER, UNWRITTEN = 2, 3, 4, 5, 6
 
 
 @click.group(
+    commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     invoke_without_command=True,
     no_args_is_help=True,
@@ -51,27 +57,6 @@ def cli(context: click.Context, *, version: bool, as_json: bool) -> None:
         context.exit()
     if as_json:
         raise click.UsageError("--json must come with --version, or after the name of a command.")
-
-
-for command in (
-    release,
-    compare,
-    budget,
-    label,
-    neighbors,
-    learn,
-    recommend,
-    evaluate,
-    datasets,
-    reproduce,
-    network,
-    node,
-    audit,
-    demo,
-    warm_up,
-):
-    cli.add_command(command)
-cli.add_command(completion)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -15,10 +15,10 @@ __all__ = ["PARTS", "compiled", "kept_in", "seconds_to_compile", "words_about_co
 
 #: What can be compiled by itself: a file that holds a kernel of it, and seconds of CPU; measured, on a slow machine.
 PARTS = {
-    "exact": ("neighbors/_kernels/selecting.py", 12.0),
-    "gossip": ("neighbors/_kernels/vicinity.py", 20.0),
-    "sketch": ("neighbors/_kernels/sketch_search.py", 13.0),
-    "model": ("recommender/_kernels.py", 9.0),
+    "exact": ("neighbors/_kernels/selecting.py", 6.0),
+    "gossip": ("neighbors/_kernels/vicinity.py", 9.0),
+    "sketch": ("neighbors/_kernels/sketch_search.py", 8.0),
+    "model": ("recommender/_kernels.py", 5.0),
 }
 _PACKAGE = Path(__file__).parents[1]
 

@@ -63,7 +63,8 @@ def true_neighbors(
     common = np.zeros((profiles.n_users, k), dtype=np.int64)
 
     def run(begin: int, end: int) -> None:
-        nearest(matrix, divisors, begin, chosen[begin:end], common[begin:end])
+        counts, touched = np.zeros((2, profiles.n_users), dtype=np.int64)
+        nearest(matrix, divisors, begin, chosen[begin:end], common[begin:end], counts, touched, np.empty(k))
 
     over_batches(profiles.n_users, run, threads=threads, progress=progress)
     scores, indices = common.astype(np.float64), chosen.astype(np.int64)

@@ -193,8 +193,8 @@ TAIL_BITS = 64
 #: Words of 64 lanes handled together: large enough to amortise calls, small enough for the cache.
 CHUNK_WORDS = 256
 #: Up to here the interpreter is quicker than loading the compiled kernels.
-_INTERPRET_WORDS = 16
-_INTERPRET_TOTAL = 600
+_INTERPRET_WORDS = 64
+_INTERPRET_TOTAL = 3_000
 
 _ONES = np.uint64(_ALL_BITS)
 _ONE = np.uint64(1)
@@ -342,9 +342,9 @@ class _Kernels:
         self.interpreted_words += words
         if words <= _INTERPRET_WORDS and self.interpreted_words <= _INTERPRET_TOTAL:
             return function
-        from numba import njit
+        from hetdp.core.kernels import kernel as compiled
 
-        return self.compiled.setdefault(function.__name__, njit(cache=True)(function))
+        return self.compiled.setdefault(function.__name__, compiled(function))
 
 
 _kernels = _Kernels()

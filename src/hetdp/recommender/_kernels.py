@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.core.kernels import inner, kernel
 from hetdp.sketching._kernels import bit_count
 
 __all__ = ["count_pairs", "mirror", "turn"]
@@ -16,20 +16,28 @@ Matrix = NDArray[np.uint64]
 _TILE = 64
 
 
-@njit(cache=True, nogil=True)
-def turn(words: Matrix, places: NDArray[np.int64], ones: NDArray[np.int64], shown: Matrix, first: int) -> None:
+@kernel
+def turn(
+    words: Matrix,
+    places: NDArray[np.int64],
+    ones: NDArray[np.int64],
+    shown: Matrix,
+    first: int,
+    tile: NDArray[np.uint64],
+) -> None:
     """Count the ones of each item, and write those of item i to row `places[i]` of `shown`, if it is not below 0.
 
     People come in words of 64, from word `first` of a row on; `words` has one row per person, 64 items to a word.
+    `tile` is room for 64 words.
     """
-    tile = np.empty(64, np.uint64)
     for begin in range(0, words.shape[0], 64):
         people = min(64, words.shape[0] - begin)
         column = first + begin // 64
         for word in range(words.shape[1]):
             for person in range(people):
                 tile[person] = words[begin + person, word]
-            tile[people:] = np.uint64(0)
+            for person in range(people, 64):
+                tile[person] = np.uint64(0)
             _transpose(tile)
             for bit in range(min(64, ones.size - 64 * word)):
                 item = 64 * word + bit
@@ -38,7 +46,7 @@ def turn(words: Matrix, places: NDArray[np.int64], ones: NDArray[np.int64], show
                     shown[places[item], column] = tile[bit]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _transpose(tile: Any) -> None:  # noqa: ANN401  (64 words)
     """Swap rows and columns of 64 x 64 bits: halves, then quarters, down to single bits."""
     width = 32
@@ -54,7 +62,7 @@ def _transpose(tile: Any) -> None:  # noqa: ANN401  (64 words)
         mask ^= mask << np.uint64(width)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_pairs(shown: Matrix, words: int, pairs: NDArray[np.int64], first: int) -> None:
     """Add how many people show both of two items: for a tile of columns of `pairs`, what is on or above its diagonal.
 
@@ -77,7 +85,7 @@ def count_pairs(shown: Matrix, words: int, pairs: NDArray[np.int64], first: int)
                 pairs[row + 1, column + 1] += four
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mirror(pairs: NDArray[np.int64]) -> None:
     """Copy what is above the diagonal to below it."""
     size = pairs.shape[0]

@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
+from hetdp.core.kernels import kernel
 from hetdp.core.randomness import Stream
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import MAXIMUM_SCALE
@@ -152,7 +152,7 @@ class MatrixSums:
         _add_pairs(coded.indptr, coded.items, coded.codes, rule.pair_factors(coded, part.dials), self.pairs)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_counts(
     indptr: NDArray[np.int64],
     items: NDArray[np.int32],
@@ -165,7 +165,7 @@ def _add_counts(
             counts[items[place]] += (np.int64(codes[place]) * factors[person]) >> _CUT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_pairs(
     indptr: NDArray[np.int64],
     items: NDArray[np.int32],

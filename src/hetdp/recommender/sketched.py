@@ -213,7 +213,8 @@ def _drawing(
     def draw(begin: int) -> NDArray[np.int64]:
         block = slice(begin, min(begin + 64 * _DRAWN_WORDS, part.n_users))
         ones = np.zeros(part.n_items, dtype=np.int64)
-        _kernels.turn(bits.words(keys[block], _rows(part, block)), places, ones, shown, begin // 64)
+        tile = np.empty(64, dtype=np.uint64)
+        _kernels.turn(bits.words(keys[block], _rows(part, block)), places, ones, shown, begin // 64, tile)
         return ones
 
     return draw

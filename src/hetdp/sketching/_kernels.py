@@ -7,9 +7,9 @@ Every coin is a function of a secret key, the item and the user. Blocks of AES h
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.core.kernels import inlined, kernel
 from hetdp.sketching.law import GROUP_WORDS, ROUNDS, SketchTables
 
 __all__ = [
@@ -35,14 +35,14 @@ _ZERO = np.uint64(0)
 _HALF = np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def row_blocks(items: NDArray[np.int64], first_group: int, groups: int, purpose: int, out: Matrix) -> int:
     """Write the blocks for `groups` groups of words of each row; return how many."""
     each = ROUNDS * GROUP_WORDS // 2
     place = 0
-    for item in items:
+    for row in range(items.size):
         for group in range(first_group, first_group + groups):
-            pair = np.uint64(item) | (np.uint64(group) << _HALF)
+            pair = np.uint64(items[row]) | (np.uint64(group) << _HALF)
             for counter in range(each):
                 out[place, 0] = pair
                 out[place, 1] = np.uint64(purpose) | (np.uint64(counter) << _HALF)
@@ -50,15 +50,15 @@ def row_blocks(items: NDArray[np.int64], first_group: int, groups: int, purpose:
     return place
 
 
-@njit(cache=True, nogil=True)
-def pair_blocks(items: Any, users: Any, purpose: int, out: Matrix) -> None:  # noqa: ANN401  (int32 or int64)
+@kernel
+def pair_blocks(items: NDArray[np.int64], users: NDArray[np.int64], purpose: int, out: Matrix) -> None:
     """Write one block for each (item, user)."""
     for place in range(items.size):
         out[place, 0] = np.uint64(items[place]) | (np.uint64(users[place]) << _HALF)
         out[place, 1] = np.uint64(purpose)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compare(random: Words, head: Words, last_word: int, last_bits: int, bits: Matrix, pending: Matrix) -> int:
     """Compare the first digits; `pending` marks coins for which all agree. Return how many those are.
 
@@ -69,6 +69,7 @@ def compare(random: Words, head: Words, last_word: int, last_bits: int, bits: Ma
     total = 0
     for row in range(rows):
         for first in range(0, words, GROUP_WORDS):
+            # Views, so that the compiler sees that a group of words is done at once.
             out, open_ = bits[row, first : first + GROUP_WORDS], pending[row, first : first + GROUP_WORDS]
             for word in range(GROUP_WORDS):
                 below = _ZERO
@@ -91,12 +92,9 @@ def compare(random: Words, head: Words, last_word: int, last_bits: int, bits: Ma
     return total
 
 
-@njit(cache=True, nogil=True)
-def open_coins(
-    pending: Matrix, items: NDArray[np.int64], first_user: int, rows: NDArray[np.int64], users: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Write row and user of every pending coin; return its item."""
-    found = np.empty(rows.size, np.int64)
+@kernel
+def open_coins(pending: Matrix, first_user: int, rows: NDArray[np.int64], users: NDArray[np.int64]) -> None:
+    """Write row and user of every pending coin."""
     place = 0
     for row in range(pending.shape[0]):
         for word in range(pending.shape[1]):
@@ -105,13 +103,11 @@ def open_coins(
                 rest = left & (left - _ONE)
                 rows[place] = row
                 users[place] = first_user + 64 * word + bit_position(left ^ rest)
-                found[place] = items[row]
                 place += 1
                 left = rest
-    return found
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def bit_count(word: Any) -> int:  # noqa: ANN401  (uint64 scalar)
     """Return how many bits are set."""
     word = word - ((word >> _ONE) & np.uint64(0x5555555555555555))
@@ -120,13 +116,13 @@ def bit_count(word: Any) -> int:  # noqa: ANN401  (uint64 scalar)
     return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def bit_position(lane: Any) -> int:  # noqa: ANN401  (uint64 scalar)
     """Return the place of the only bit set."""
     return bit_count(lane - _ONE)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def settle(
     digits: Matrix,
     tail: Words,
@@ -142,7 +138,7 @@ def settle(
             bits[rows[place], column >> 6] |= _ONE << np.uint64(column & 63)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def land(digits: Matrix, codes: NDArray[np.uint8], tables: SketchTables, landed: NDArray[np.bool_]) -> None:
     """Toss the second coin of items that users have."""
     for place in range(codes.size):
@@ -150,7 +146,7 @@ def land(digits: Matrix, codes: NDArray[np.uint8], tables: SketchTables, landed:
         landed[place] = digits[place, 0] < high or (digits[place, 0] == high and digits[place, 1] < low)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_bits(
     items: NDArray[np.int64], indptr: NDArray[np.int64], users: NDArray[np.int32], first_user: int, bits: Matrix
 ) -> None:
@@ -163,28 +159,23 @@ def set_bits(
                 bits[row, column >> 6] |= _ONE << np.uint64(column & 63)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_pairs(
-    indptr: NDArray[np.int64], items: NDArray[np.int32], landed: NDArray[np.bool_], n_items: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the landed pairs by item: offsets, and users in ascending order."""
-    starts = np.zeros(n_items + 1, np.int64)
-    for place in range(items.size):
-        if landed[place]:
-            starts[items[place] + 1] += 1
-    for item in range(n_items):
-        starts[item + 1] += starts[item]
-    users = np.empty(starts[n_items], np.int32)
-    free = starts[:-1].copy()
+    indptr: NDArray[np.int64],
+    items: NDArray[np.int32],
+    landed: NDArray[np.bool_],
+    free: NDArray[np.int64],
+    users: NDArray[np.int32],
+) -> None:
+    """Write the users of the landed pairs by item, in ascending order; `free` holds where each item begins."""
     for user in range(indptr.size - 1):
         for place in range(indptr[user], indptr[user + 1]):
             if landed[place]:
                 users[free[items[place]]] = user
                 free[items[place]] += 1
-    return starts, users
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def column_bits(bits: Matrix, column: int, out: NDArray[np.uint8]) -> None:
     """Write one user's bit of every row as a byte, 0 or 1."""
     word, shift = column >> 6, np.uint64(column & 63)

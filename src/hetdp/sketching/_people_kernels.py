@@ -4,9 +4,9 @@ Blocks of AES are (first 64 bits of the key, last 24 bits | purpose << 24 | coun
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.core.kernels import kernel
 from hetdp.sketching.law import GROUP_WORDS, ROUNDS
 
 __all__ = ["coin_blocks", "own_blocks", "set_own_bits"]
@@ -19,7 +19,7 @@ _COUNTER = np.uint64(32)
 _PURPOSE = np.uint64(24)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def coin_blocks(keys: Keys, groups: int, purpose: int, out: Matrix) -> None:
     """Write the blocks for the first digits of `groups` groups of words of each person, in the order of `compare`."""
     each = groups * GROUP_WORDS * ROUNDS // 2
@@ -33,7 +33,7 @@ def coin_blocks(keys: Keys, groups: int, purpose: int, out: Matrix) -> None:
             place += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def own_blocks(keys: Keys, people: NDArray[np.int64], items: NDArray[np.int64], purpose: int, out: Matrix) -> None:
     """Write one block for each (person, item)."""
     for place in range(items.size):
@@ -42,7 +42,7 @@ def own_blocks(keys: Keys, people: NDArray[np.int64], items: NDArray[np.int64], 
         out[place, 1] = rest | (np.uint64(items[place]) << _COUNTER)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_own_bits(people: NDArray[np.int64], items: NDArray[np.int64], landed: NDArray[np.bool_], bits: Matrix) -> None:
     """Set the bits of items whose second coin landed."""
     for place in range(items.size):

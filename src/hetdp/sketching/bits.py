@@ -77,13 +77,16 @@ class Sketches:
         self.simulated = stream.simulated
         self._tables: SketchTables = sketch_tables(epsilon, tuned_for)
         self._cipher = KeyedWords(stream.key())
-        owners = np.repeat(np.arange(coded.n_users, dtype=np.int32), coded.sizes)
+        owners = np.repeat(np.arange(coded.n_users), coded.sizes)
         landed = np.empty(coded.items.size, dtype=np.bool_)
         for begin in range(0, coded.items.size, _BATCH_BLOCKS):
             part = slice(begin, begin + _BATCH_BLOCKS)
-            digits = self._pair_words(coded.items[part], owners[part], _EXTRA)
+            digits = self._pair_words(coded.items[part].astype(np.int64), owners[part], _EXTRA)
             _kernels.land(digits, coded.codes[part], self._tables, landed[part])
-        self._indptr, self._users = _kernels.sort_pairs(coded.indptr, coded.items, landed, coded.n_items)
+        counts = np.bincount(coded.items[landed], minlength=coded.n_items)
+        self._indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        self._users = np.empty(self._indptr[-1], dtype=np.int32)
+        _kernels.sort_pairs(coded.indptr, coded.items, landed, self._indptr[:-1].copy(), self._users)
 
     def __repr__(self) -> str:
         return f"Sketches({self.n_users} users, {self.n_items} items)"
@@ -154,11 +157,11 @@ class Sketches:
         pending = np.empty(bits.shape, dtype=np.uint64)
         count = self._kernels.compare(random, self._tables.head, last_word, last_bits, bits, pending)
         rows, users = np.empty((2, count), dtype=np.int64)
-        owners = self._kernels.open_coins(pending, items, first_user, rows, users)
-        digits = self._pair_words(owners, users, _TAIL)
+        self._kernels.open_coins(pending, first_user, rows, users)
+        digits = self._pair_words(items[rows], users, _TAIL)
         self._kernels.settle(digits, self._tables.tail, rows, users, first_user, bits)
 
-    def _pair_words(self, items: NDArray[np.integer], users: NDArray[np.integer], purpose: int) -> NDArray[np.uint64]:
+    def _pair_words(self, items: NDArray[np.int64], users: NDArray[np.int64], purpose: int) -> NDArray[np.uint64]:
         blocks = np.empty((items.size, 2), dtype=np.uint64)
         self._kernels.pair_blocks(items, users, purpose, blocks)
         return self._cipher.encrypt(blocks)

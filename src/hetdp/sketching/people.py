@@ -122,7 +122,7 @@ class PeopleBits:
         pending = np.empty(bits.shape, dtype=np.uint64)
         count = self._shared.compare(random, self._tables.head, last_word, last_bits, bits, pending)
         people, items = np.empty((2, count), dtype=np.int64)
-        self._shared.open_coins(pending, np.arange(keys.shape[0]), 0, people, items)
+        self._shared.open_coins(pending, 0, people, items)
         digits = self._own_words(keys, people, items, _TAIL)
         self._shared.settle(digits, self._tables.tail, people, items, 0, bits)
 

@@ -1,8 +1,9 @@
 """Kernels: how many test items of each user are found in the profiles of the neighbours."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hetdp.core.kernels import inlined, kernel
 
 __all__ = ["count_found"]
 
@@ -18,23 +19,29 @@ def count_found(neighbors: Places, profiles: tuple[Places, Items], test: tuple[P
 
     Profiles and test items are compressed sparse rows, sorted within a row.
     """
-    if neighbors.shape[0] * n_items <= _SMALL:
-        found: Places = _look_up(neighbors, profiles, test, n_items)
+    n_users = neighbors.shape[0]
+    found = np.zeros(n_users, dtype=np.int64)
+    if n_users * n_items <= _SMALL:
+        _look_up(neighbors, profiles, test, np.zeros((n_users, n_items), dtype=np.uint8), found)
     else:
-        found = _search(neighbors, profiles, test)
+        _search(neighbors, profiles, test, found)
     return found
 
 
-@njit(cache=True, nogil=True)
-def _look_up(neighbors: Places, profiles: tuple[Places, Items], test: tuple[Places, Items], n_items: int) -> Places:
+@kernel
+def _look_up(
+    neighbors: Places,
+    profiles: tuple[Places, Items],
+    test: tuple[Places, Items],
+    has: NDArray[np.uint8],
+    found: Places,
+) -> None:
     indptr, items = profiles
     test_indptr, test_items = test
     n_users, n_neighbors = neighbors.shape
-    has = np.zeros((n_users, n_items), dtype=np.uint8)
     for user in range(n_users):
         for place in range(indptr[user], indptr[user + 1]):
             has[user, items[place]] = 1
-    found = np.zeros(n_users, dtype=np.int64)
     for user in range(n_users):
         for place in range(test_indptr[user], test_indptr[user + 1]):
             for rank in range(n_neighbors):
@@ -42,16 +49,14 @@ def _look_up(neighbors: Places, profiles: tuple[Places, Items], test: tuple[Plac
                 if neighbor >= 0 and has[neighbor, test_items[place]]:
                     found[user] += 1
                     break
-    return found
 
 
-@njit(cache=True, nogil=True)
-def _search(neighbors: Places, profiles: tuple[Places, Items], test: tuple[Places, Items]) -> Places:
+@kernel
+def _search(neighbors: Places, profiles: tuple[Places, Items], test: tuple[Places, Items], found: Places) -> None:
     # The first neighbour who has an item ends the search for it: the cost follows the test items, not the profiles.
     indptr, items = profiles
     test_indptr, test_items = test
     n_users, n_neighbors = neighbors.shape
-    found = np.zeros(n_users, dtype=np.int64)
     for user in range(n_users):
         for place in range(test_indptr[user], test_indptr[user + 1]):
             for rank in range(n_neighbors):
@@ -59,10 +64,9 @@ def _search(neighbors: Places, profiles: tuple[Places, Items], test: tuple[Place
                 if neighbor >= 0 and _has(items, indptr[neighbor], indptr[neighbor + 1], test_items[place]):
                     found[user] += 1
                     break
-    return found
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _has(items: Items, low: int, high: int, item: int) -> bool:
     """Return whether an item is in a sorted part of `items`."""
     end = high

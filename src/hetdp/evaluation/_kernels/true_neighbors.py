@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.core.kernels import inner, kernel
 from hetdp.neighbors._kernels.ranking import insert
 
 __all__ = ["Matrix", "nearest"]
@@ -23,7 +23,7 @@ class Matrix(NamedTuple):
     holders: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _count_common(matrix: Matrix, user: int, counts: Places, touched: Places) -> int:
     """Add to `counts` the items that each user shares with one; list those who do in `touched`, return how many."""
     n_touched = 0
@@ -38,8 +38,17 @@ def _count_common(matrix: Matrix, user: int, counts: Places, touched: Places) ->
     return n_touched
 
 
-@njit(cache=True, nogil=True)
-def nearest(matrix: Matrix, divisors: Values, first: int, neighbors: NDArray[np.int32], common: Places) -> None:
+@kernel
+def nearest(
+    matrix: Matrix,
+    divisors: Values,
+    first: int,
+    neighbors: NDArray[np.int32],
+    common: Places,
+    counts: Places,
+    touched: Places,
+    values: Values,
+) -> None:
     """Fill in the others with the largest common**2 / divisors[other], and how many are in common, one row per user.
 
     The rows belong to the users from `first` on. Nothing is returned: Ctrl-C while numba hands over a result would end
@@ -48,18 +57,17 @@ def nearest(matrix: Matrix, divisors: Values, first: int, neighbors: NDArray[np.
     Common items are counted through the holders of each item, so that the cost and the memory follow the pairs of users
     who share something. Squares are compared because they are exact: the square root of two sizes would make ties a
     matter of rounding. Places that nobody with a common item fills go to the smallest indices.
+
+    `counts` and `touched` have a place for each user, `values` one for each neighbour; counts are 0 on entry and exit.
     """
-    n_users = matrix.indptr.size - 1
     n_rows, k = neighbors.shape
-    counts = np.zeros(n_users, dtype=np.int64)
-    touched = np.empty(n_users, dtype=np.int64)
-    values = np.empty(k, dtype=np.float64)
     for row in range(n_rows):
         user = first + row
         n_touched = _count_common(matrix, user, counts, touched)
         chosen = neighbors[row]
         filled = 0
-        for other in touched[:n_touched]:
+        for place in range(n_touched):
+            other = touched[place]
             if other != user:
                 value = counts[other] * counts[other] / divisors[other]
                 if filled < k or value >= values[k - 1]:  # most are not, and a call costs more than a look
@@ -72,5 +80,5 @@ def nearest(matrix: Matrix, divisors: Values, first: int, neighbors: NDArray[np.
                 chosen[filled] = stranger
                 filled += 1
             stranger += 1
-        for other in touched[:n_touched]:
-            counts[other] = 0
+        for place in range(n_touched):
+            counts[touched[place]] = 0

@@ -7,8 +7,9 @@ users have are kept as dense rows besides, which the processor adds many at a ti
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hetdp.core.kernels import inlined, inner, kernel
 
 __all__ = ["InvertedIndex", "accumulate", "accumulate_listed", "count_touches", "invert", "reset"]
 
@@ -37,89 +38,89 @@ class InvertedIndex(NamedTuple):
     dense: NDArray[np.uint8]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def invert(
-    indptr: NDArray[np.int64], items: NDArray[np.int32], codes: NDArray[np.uint8], starts: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Return users and codes item by item; `starts` must already hold where each item begins."""
-    free = starts[:-1].copy()
-    users = np.empty(items.size, dtype=np.int32)
-    inverted = np.empty(items.size, dtype=np.uint8)
+    indptr: NDArray[np.int64],
+    items: NDArray[np.int32],
+    codes: NDArray[np.uint8],
+    free: NDArray[np.int64],
+    users: NDArray[np.int32],
+    inverted: NDArray[np.uint8],
+) -> None:
+    """Write users and codes item by item; `free` holds where each item begins, and on exit where it ends."""
     for user in range(indptr.size - 1):
         for place in range(indptr[user], indptr[user + 1]):
             target = free[items[place]]
             users[target] = user
             inverted[target] = codes[place]
             free[items[place]] = target + 1
-    return users, inverted
 
 
-@njit(cache=True, nogil=True)
-def count_touches(own: NDArray[np.int32], index: InvertedIndex) -> int:
-    """Return how many (item, candidate) meetings the recipient with the items `own` has."""
+@inlined
+def count_touches(items: NDArray[np.int32], begin: int, end: int, starts: NDArray[np.int64]) -> int:
+    """Return how many (item, candidate) meetings the recipient with the items from `begin` to `end` has."""
     total = 0
-    for item in own:
-        total += index.starts[item + 1] - index.starts[item]
+    for spot in range(begin, end):
+        total += starts[items[spot] + 1] - starts[items[spot]]
     return total
 
 
-@njit(cache=True, nogil=True)
-def accumulate(own: NDArray[np.int32], index: InvertedIndex, sums: Sums) -> None:
-    """Add the codes of the items in common to `sums`, for every candidate."""
-    waiting = np.empty(4, dtype=np.int64)
+@inner
+def accumulate(
+    items: NDArray[np.int32], begin: int, end: int, index: InvertedIndex, sums: Sums, waiting: NDArray[np.int64]
+) -> None:
+    """Add the codes of the items in common to `sums`, for every candidate; `waiting` is room for dense rows."""
+    starts, users, codes, dense_row, dense = index
     count = 0
-    for item in own:
-        row = index.dense_row[item]
+    for spot in range(begin, end):
+        item = items[spot]
+        row = dense_row[item]
         if row < 0:
-            for place in range(index.starts[item], index.starts[item + 1]):
+            for place in range(starts[item], starts[item + 1]):
                 # An unsigned index spares a check for negative ones.
-                sums[np.uint32(index.users[place])] += index.codes[place]
+                sums[np.uint32(users[place])] += codes[place]
             continue
         waiting[count] = row
         count += 1
         if count == 4:  # noqa: PLR2004  (four rows at a time: a quarter of the trips over the sums)
-            add_four(sums, *rows_of(index.dense, waiting))
+            add_four(dense, waiting, sums)
             count = 0
     for place in range(count):
-        row_codes = index.dense[waiting[place]]
-        for candidate in range(row_codes.size):
-            sums[candidate] += row_codes[candidate]
+        row = waiting[place]
+        for candidate in range(dense.shape[1]):
+            sums[candidate] += dense[row, candidate]
 
 
-@njit(cache=True, nogil=True)
-def rows_of(dense: NDArray[np.uint8], rows: NDArray[np.int64]) -> Any:  # noqa: ANN401  (four views)
-    """Return four rows."""
-    return dense[rows[0]], dense[rows[1]], dense[rows[2]], dense[rows[3]]
-
-
-@njit(cache=True, nogil=True)
-def add_four(
-    sums: Sums, one: NDArray[np.uint8], two: NDArray[np.uint8], three: NDArray[np.uint8], four: NDArray[np.uint8]
-) -> None:
-    """Add four dense rows at once; four codes of 8 bits fit into 16."""
-    for candidate in range(one.size):
-        added = np.uint16(one[candidate]) + np.uint16(two[candidate])
-        more = np.uint16(three[candidate]) + np.uint16(four[candidate])
+@inner
+def add_four(dense: NDArray[np.uint8], rows: NDArray[np.int64], sums: Sums) -> None:
+    """Add the first four of some dense rows at once; four codes of 8 bits fit into 16."""
+    one, two, three, four = rows[0], rows[1], rows[2], rows[3]
+    for candidate in range(dense.shape[1]):
+        added = np.uint16(dense[one, candidate]) + np.uint16(dense[two, candidate])
+        more = np.uint16(dense[three, candidate]) + np.uint16(dense[four, candidate])
         sums[candidate] += np.uint16(added + more)
 
 
-@njit(cache=True, nogil=True)
-def accumulate_listed(own: NDArray[np.int32], index: InvertedIndex, sums: Sums, touched: NDArray[np.int32]) -> int:
+@inner
+def accumulate_listed(
+    items: NDArray[np.int32], begin: int, end: int, index: InvertedIndex, sums: Sums, touched: NDArray[np.int32]
+) -> int:
     """Add the codes of the items in common to `sums` and list the candidates that have any; return how many."""
+    starts, users, codes = index.starts, index.users, index.codes
     count = 0
-    for item in own:
-        for place in range(index.starts[item], index.starts[item + 1]):
-            candidate = np.uint32(index.users[place])
+    for spot in range(begin, end):
+        item = items[spot]
+        for place in range(starts[item], starts[item + 1]):
+            candidate = np.uint32(users[place])
             touched[np.uint32(count)] = candidate
             count += sums[candidate] == 0
-            sums[candidate] += index.codes[place]
+            sums[candidate] += codes[place]
     return count
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def reset(sums: Sums, base: Sums) -> None:
     """Take every sum back to where it starts."""
-    # Loops, not slices: they compile in a tenth of the time, and to the same code.
     if base.size:
         for place in range(base.size):
             sums[place] = base[place]

@@ -8,13 +8,13 @@ way an item counts for no more than its owner's code. An entry of a packed profi
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.core.kernels import inlined, kernel
 from hetdp.neighbors._kernels.drawing import draw_laplace
 from hetdp.noise.tables import LaplaceTables
 
-__all__ = ["common_items", "label_items", "pack_profiles", "score", "score_rows"]
+__all__ = ["BATCH", "common_items", "pack_profiles", "score", "score_rows"]
 
 Places = NDArray[np.int64]
 Ids = NDArray[np.int32]
@@ -23,41 +23,12 @@ Scores = NDArray[np.float64]
 Packed = NDArray[Any]
 
 _UNIT = 255
-_BATCH = 32
+#: Candidates whose profiles are fetched together.
+BATCH = 32
 _LINE = 16  # entries of four bytes in a cache line
 
 
-@njit(cache=True, nogil=True)
-def label_items(items: Ids, n_items: int, n_users: int) -> tuple[Ids, Places]:
-    """Return new labels of the items, most popular first, and the number of holders by label.
-
-    An item that only one user holds gets the label -1: nobody can have it in common. Popular items come first because
-    they are looked up most often, and then share their cache lines.
-    """
-    holders = np.zeros(n_items, dtype=np.int64)
-    for place in range(items.size):
-        holders[items[place]] += 1
-    after = np.zeros(n_users + 2, dtype=np.int64)  # how many items have more holders than that
-    for item in range(n_items):
-        after[holders[item]] += 1
-    total = 0
-    for count in range(n_users, -1, -1):
-        here = after[count]
-        after[count] = total
-        if count > 1:
-            total += here
-    labels = np.full(n_items, -1, dtype=np.int32)
-    by_label = np.empty(total, dtype=np.int64)
-    for item in range(n_items):
-        count = holders[item]
-        if count > 1:
-            labels[item] = after[count]
-            by_label[after[count]] = count
-            after[count] += 1
-    return labels, by_label
-
-
-@njit(cache=True, nogil=True)
+@kernel
 def pack_profiles(indptr: Places, items: Ids, codes: Codes, labels: Ids, new_indptr: Places, packed: Packed) -> None:
     """Fill in the packed profiles; entries without a label are left out."""
     count = 0
@@ -71,7 +42,7 @@ def pack_profiles(indptr: Places, items: Ids, codes: Codes, labels: Ids, new_ind
     new_indptr[indptr.size - 1] = count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def common_items(
     users: Ids,
     found_indptr: Places,
@@ -79,13 +50,14 @@ def common_items(
     indptr: Places,
     packed: Packed,
     mine: Codes,
+    ends: Places,
     product: bool,
     out: Ids,
     pairs: NDArray[np.uint32],
 ) -> Any:  # noqa: ANN401  (a 64-bit integer)
     """Write what `users[row]` has in common with each of its candidates, and the pairs, smaller index first.
 
-    `mine` is all zero on entry and on exit.
+    `mine` is all zero on entry and on exit; `ends` is room for where the profiles of a batch begin and end.
 
     Returns a number without meaning: the sum of what was touched ahead of its use. A profile out of the cache takes
     long to come; touching those of a batch first lets them come all at once.
@@ -93,7 +65,6 @@ def common_items(
     touched = np.int64(0)
     eight, low = np.uint64(8), np.uint64(255)
     entries = packed.size
-    begins, ends = np.empty(_BATCH, dtype=np.int64), np.empty(_BATCH, dtype=np.int64)
     for row in range(users.size):
         first, last = found_indptr[row], found_indptr[row + 1]
         if first == last:
@@ -102,13 +73,13 @@ def common_items(
         for place in range(own_first, own_last):
             entry = np.uint64(packed[place])
             mine[entry >> eight] = entry & low
-        for begin in range(first, last, _BATCH):
-            count = min(_BATCH, last - begin)
+        for begin in range(first, last, BATCH):
+            count = min(BATCH, last - begin)
             for number in range(count):
                 peer = found[begin + number]
-                begins[number], ends[number] = indptr[peer], indptr[peer + 1]
+                ends[0, number], ends[1, number] = indptr[peer], indptr[peer + 1]
             for number in range(count):
-                place = begins[number]
+                place = ends[0, number]
                 if place + 2 * _LINE < entries:
                     touched += np.int64(packed[place]) + np.int64(packed[place + _LINE])
                     touched += np.int64(packed[place + 2 * _LINE])
@@ -118,12 +89,12 @@ def common_items(
                 # Unsigned places need no check for negative ones, and small numbers are compared many at a time.
                 total = np.uint32(0)
                 if product:
-                    for place in range(np.uint64(begins[number]), np.uint64(ends[number])):
+                    for place in range(np.uint64(ends[0, number]), np.uint64(ends[1, number])):
                         entry = packed[place]
                         theirs = np.uint32(entry & low)
                         total += (np.uint32(mine[entry >> eight]) * theirs) // np.uint32(_UNIT)
                 else:
-                    for place in range(np.uint64(begins[number]), np.uint64(ends[number])):
+                    for place in range(np.uint64(ends[0, number]), np.uint64(ends[1, number])):
                         entry = packed[place]
                         total += np.uint32(min(mine[entry >> eight], np.uint8(entry & low)))
                 out[spot] = total
@@ -132,14 +103,14 @@ def common_items(
     return touched
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def score(noisy: int, factor: float, squared: bool) -> float:
     """Return the score of a noisy overlap, in whole items."""
     value = noisy / _UNIT * factor
     return value * value if squared else value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score_rows(
     users: Ids,
     found_indptr: Places,
@@ -151,14 +122,13 @@ def score_rows(
     squared: bool,
     out: Scores,
 ) -> None:
-    """Write the noisy scores of the candidates of `users`; row i of `words` belongs to candidate i."""
-    each = words.shape[1]
-    flat = words.reshape(-1)
+    """Write the noisy scores of the candidates of `users`; part i of `words` belongs to candidate i."""
+    each = words.size // found.size if found.size else 0
     for row in range(users.size):
         own = factors[users[row]]
         first, last = found_indptr[row], found_indptr[row + 1]
         for spot in range(first, last):  # a loop of its own, so that factors far away come all at once
             out[spot] = factors[found[spot]]
         for spot in range(first, last):
-            noise, _ = draw_laplace(flat, spot * each, tables)
+            noise, _ = draw_laplace(words, spot * each, tables)
             out[spot] = score(common[spot] + noise, own * out[spot], squared)

@@ -7,8 +7,9 @@ one after the other within a cycle, so that an exchange is an exchange: what one
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hetdp.core.kernels import inlined, inner, kernel
 
 __all__ = ["choices_per_word", "exchange_views", "first_views"]
 
@@ -20,7 +21,7 @@ Words = NDArray[np.uint64]
 choices_per_word = 4
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_views(words: Words, begin: int, end: int, view: Views) -> None:
     """Give the nodes from `begin` to `end` a view of distinct random peers, one word per entry.
 
@@ -42,14 +43,14 @@ def first_views(words: Words, begin: int, end: int, view: Views) -> None:
                 view[node, slot] += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _take(words: Words, place: int, number: int, below: Any) -> Any:  # noqa: ANN401  (64-bit integers of either kind)
     """Return the random choice `number` of an exchange whose words start at `place`."""
     bits = (words[np.uint64(place + (number >> 2))] >> np.uint64(16 * (number & 3))) & np.uint64(0xFFFF)
     return np.int64((bits * np.uint64(below)) >> np.uint64(16))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _receive(
     peers: Views,
     births: Births,
@@ -86,17 +87,28 @@ def _receive(
         births[target] = id_births[number]
 
 
-@njit(cache=True, nogil=True)
-def exchange_views(view: Views, born: Births, now: int, exchange: int, words: Words, words_each: int) -> None:
-    """Let every node exchange up to `exchange` entries with its oldest peer.
+@kernel
+def exchange_views(
+    view: Views,
+    born: Births,
+    now: int,
+    words: Words,
+    words_each: int,
+    both_slots: NDArray[np.int64],
+    both_ids: Views,
+    both_births: Births,
+) -> None:
+    """Let every node exchange entries with its oldest peer, as many as there is room for.
 
     The node gives that peer's entry away for good and sends itself instead, as the freshest entry of all. So everybody
     is in about as many views as everybody else, and who has left is forgotten.
+
+    The last three are room for either side: one place more than a view has, and what is sent.
     """
     n, width = view.shape
-    slots, other_slots = np.empty(width + 1, dtype=np.int64), np.empty(width + 1, dtype=np.int64)
-    ids, other_ids = np.empty(exchange, dtype=np.int32), np.empty(exchange, dtype=np.int32)
-    births, other_births = np.empty(exchange, dtype=np.int16), np.empty(exchange, dtype=np.int16)
+    exchange = both_ids.shape[1]
+    slots, ids, births = both_slots[0], both_ids[0], both_births[0]
+    other_slots, other_ids, other_births = both_slots[1], both_ids[1], both_births[1]
     for node in range(n):
         own, own_born = view[node], born[node]
         place = node * words_each
@@ -110,7 +122,7 @@ def exchange_views(view: Views, born: Births, now: int, exchange: int, words: Wo
         if filled == 0:
             continue
         slots[0], slots[oldest] = slots[oldest], slots[0]
-        peer = own[slots[0]]
+        peer: Any = np.int64(own[slots[0]])  # as `node` is: one `_receive` is enough
         ids[0], births[0] = node, now
         sent = min(exchange, filled)
         for number in range(1, sent):

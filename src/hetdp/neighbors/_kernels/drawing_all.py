@@ -5,12 +5,12 @@ benchmark, and the only way for scores that large negative noise can raise.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.core.kernels import kernel
 from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, reset
 from hetdp.neighbors._kernels.drawing import draw_laplace
-from hetdp.neighbors._kernels.ranking import insert, pad
+from hetdp.neighbors._kernels.ranking import insert
 from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, STATE, TURN, Rows, Workspace
 from hetdp.noise.tables import LaplaceTables
 
@@ -22,7 +22,7 @@ _PREPARED, _CURSOR, _FILLED = range(STATE, STATE + 3)
 _WORDS_KEPT = 16
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw_all(
     who: NDArray[np.int32],
     rows: Rows,
@@ -32,6 +32,7 @@ def draw_all(
     tables: LaplaceTables,
     squared: bool,  # noqa: FBT001  (compiled functions take arguments by position)
     first_words: NDArray[np.uint64],
+    words_each: int,
     more_words: NDArray[np.uint64],
     work: Workspace,
     out_scores: NDArray[np.float64],
@@ -39,23 +40,24 @@ def draw_all(
 ) -> bool:
     """Fill the lists of the recipients `who`; return whether it is done, else call again with more words."""
     state, sums, barred = work.state, work.sums, work.barred
-    best, chosen = work.best, work.chosen
     candidates = inverse.size - 1
-    k = best.size
     while state[TURN] < who.size:
-        if state[TURN] - state[FIRST] >= first_words.shape[0]:
+        position = (state[TURN] - state[FIRST]) * words_each
+        if position >= first_words.size:
             return False
-        words = more_words if state[REFILLS] else first_words[state[TURN] - state[FIRST]]
-        position = 0
-        user = who[state[TURN]]
+        words, enough = first_words, position + words_each - _WORDS_KEPT
+        if state[REFILLS]:
+            words, position, enough = more_words, 0, more_words.size - _WORDS_KEPT
+        turn = state[TURN]
+        best, chosen, user = out_scores[turn], out_indices[turn], who[turn]
         if not state[_PREPARED]:
-            accumulate(rows.ids[rows.starts[user] : rows.starts[user + 1]], index, sums)
+            accumulate(rows.ids, rows.starts[user], rows.starts[user + 1], index, sums, work.few)
             for place in range(bars.starts[user], bars.starts[user + 1]):
                 barred[bars.ids[place]] = True
             state[_PREPARED], state[_CURSOR], state[_FILLED] = 1, 0, 0
         filled = state[_FILLED]
         for candidate in range(state[_CURSOR], candidates):
-            if position + _WORDS_KEPT > words.size:
+            if position > enough:
                 state[_CURSOR], state[_FILLED] = candidate, filled
                 state[REFILLS] += 1
                 return False
@@ -64,11 +66,6 @@ def draw_all(
                 continue
             score = (np.int64(sums[candidate]) + noise) / inverse[candidate]
             filled = insert(best, chosen, filled, score * score if squared else score, candidate)
-        turn = state[TURN]
-        pad(best, chosen, filled)
-        for slot in range(k):
-            out_scores[turn, slot] = best[slot]
-            out_indices[turn, slot] = chosen[slot]
         reset(sums, work.base)
         for place in range(bars.starts[user], bars.starts[user + 1]):
             barred[bars.ids[place]] = False

@@ -4,9 +4,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.core.kernels import inlined, kernel
 from hetdp.neighbors._kernels.comparing import score
 from hetdp.neighbors._kernels.drawing import draw_laplace
 from hetdp.noise.tables import LaplaceTables
@@ -30,7 +30,7 @@ Packed = NDArray[Any]
 _UNIT = 255
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fill_dense(indptr: Places, packed: Packed, dense: Codes) -> None:
     """Write the codes of the most popular items into rows, one per user; `dense` is all zero on entry."""
     width = dense.shape[1]
@@ -41,7 +41,7 @@ def fill_dense(indptr: Places, packed: Packed, dense: Codes) -> None:
                 dense[user, item] = packed[place] & 255
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_common_dense(dense: Codes, product: bool, common: Ids) -> None:
     """Add what each pair has in common among the popular items to `common[u, o]`, u < o."""
     n, width = dense.shape
@@ -61,27 +61,32 @@ def add_common_dense(dense: Codes, product: bool, common: Ids) -> None:
             common[user, peer] += total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_common_sparse(
-    indptr: Places, packed: Packed, holders: Places, first_label: int, product: bool, common: Ids
+    indptr: Places,
+    packed: Packed,
+    first_label: int,
+    product: bool,
+    begin: Places,
+    following: Places,
+    listed: NDArray[np.uint32],
+    common: Ids,
 ) -> None:
     """Add what each pair has in common among the items from `first_label` on to `common[u, o]`, u < o.
 
-    The holders of each item are listed in order of the users, so the partners o > u of an entry follow it in the list.
+    The holders of each item are listed in order of the users, so the partners o > u of an entry follow it in the list:
+    from place `begin` of the item on, in `listed`, as user * 256 + code. `following` is as long as `begin`.
     """
-    n_labels = holders.size
-    begin = np.zeros(n_labels + 1, dtype=np.int64)
-    for number in range(first_label, n_labels):
-        begin[number + 1] = begin[number] + holders[number]
-    listed = np.empty(begin[n_labels], dtype=np.uint32)  # user * 256 + code
-    following = begin[:n_labels].copy()
+    for item in range(begin.size):
+        following[item] = begin[item]
     for user in range(indptr.size - 1):
         for place in range(indptr[user], indptr[user + 1]):
             label: Any = np.int64(packed[place] >> 8)
             if label >= first_label:
                 listed[following[label]] = (np.uint32(user) << np.uint32(8)) | np.uint32(packed[place] & 255)
                 following[label] += 1
-    following[:] = begin[:n_labels]
+    for item in range(begin.size):
+        following[item] = begin[item]
     for user in range(indptr.size - 1):
         row = common[user]
         for place in range(indptr[user], indptr[user + 1]):
@@ -100,13 +105,9 @@ def add_common_sparse(
                     row[listed[spot] >> np.uint32(8)] += np.int32(min(code, theirs))
 
 
-@njit(cache=True, nogil=True)
-def blocks_of_rows(begin: int, end: int, n: int, each: int) -> NDArray[np.uint64]:
-    """Return the blocks of `KeyedWords` for the pairs u < o < n with u from `begin` to `end`, `each` for every pair."""
-    count = 0
-    for user in range(begin, end):
-        count += n - 1 - user
-    blocks = np.empty((count * each, 2), dtype=np.uint64)
+@kernel
+def blocks_of_rows(begin: int, end: int, n: int, each: int, blocks: NDArray[np.uint64]) -> None:
+    """Write the blocks of `KeyedWords` for the pairs u < o < n with u from `begin` to `end`, `each` for every pair."""
     place = 0
     for user in range(begin, end):
         for peer in range(user + 1, n):
@@ -114,22 +115,20 @@ def blocks_of_rows(begin: int, end: int, n: int, each: int) -> NDArray[np.uint64
                 blocks[place, 0] = np.uint64(user) | (np.uint64(peer) << np.uint64(32))
                 blocks[place, 1] = np.uint64(counter) << np.uint64(32)
                 place += 1
-    return blocks
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_noise(begin: int, end: int, common: Ids, words: NDArray[np.uint64], each: int, tables: LaplaceTables) -> None:
     """Add their noise to the pairs of `blocks_of_rows`, `each` words for every pair."""
-    flat = words.reshape(-1)
     place = 0
     for user in range(begin, end):
         for peer in range(user + 1, common.shape[0]):
-            noise, _ = draw_laplace(flat, place * each, tables)
+            noise, _ = draw_laplace(words, place * each, tables)
             common[user, peer] += noise
             place += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def look_up(
     users: Ids, found_indptr: Places, found: Ids, noisy: Ids, factors: Scores, squared: bool, out: Scores
 ) -> None:
@@ -142,7 +141,7 @@ def look_up(
             out[spot] = score(noisy[min(user, peer), max(user, peer)], own * factors[peer], squared)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _enter(lists: Ids, scores: Scores, user: int, peer: int, value: float) -> None:
     """Put a peer that is larger than all before it into a list: it comes after its equals."""
     slot = lists.shape[1] - 1
@@ -154,12 +153,10 @@ def _enter(lists: Ids, scores: Scores, user: int, peer: int, value: float) -> No
     lists[user, slot] = peer
 
 
-@njit(cache=True, nogil=True)
-def best_of_all(noisy: Ids, factors: Scores, squared: bool, k: int) -> Ids:
-    """Return the k best others of every user, best first, smaller index first among equals."""
-    n = noisy.shape[0]
-    lists = np.full((n, k), -1, dtype=np.int32)
-    scores = np.full((n, k), -np.inf)
+@kernel
+def best_of_all(noisy: Ids, factors: Scores, squared: bool, lists: Ids, scores: Scores) -> None:
+    """Fill in the best others of every user, best first, smaller index first among equals; scores begin at -inf."""
+    n, k = lists.shape
     # Row by row of the pairs u < o: a user meets the smaller ones first, in order, and then the larger ones, in order.
     for user in range(n):
         for peer in range(user + 1, n):
@@ -168,4 +165,3 @@ def best_of_all(noisy: Ids, factors: Scores, squared: bool, k: int) -> Ids:
                 _enter(lists, scores, user, peer, value)
             if value > scores[peer, k - 1]:
                 _enter(lists, scores, peer, user, value)
-    return lists

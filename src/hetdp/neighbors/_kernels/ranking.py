@@ -1,13 +1,14 @@
 """Kernels: a list of the best so far, kept in order."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["insert", "pad"]
+from hetdp.core.kernels import inner
+
+__all__ = ["insert"]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def insert(best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int, score: float, candidate: int) -> int:
     """Put a candidate in its place in the list, if there is one; return how many are in it. Ties: smaller index."""
     k = best.size
@@ -25,11 +26,3 @@ def insert(best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int, sc
     best[slot] = score
     chosen[slot] = candidate
     return filled
-
-
-@njit(cache=True, nogil=True)
-def pad(best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int) -> None:
-    """Mark the places beyond the candidates there are."""
-    for slot in range(filled, best.size):
-        best[slot] = np.nan
-        chosen[slot] = -1

@@ -9,15 +9,16 @@ The kernel returns to Python whenever the random words run out, and goes on wher
 of their own, so that what one of them has does not decide which noise the others get.
 """
 
+import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.core.kernels import inner, kernel
 from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, accumulate_listed, count_touches, reset
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
-from hetdp.neighbors._kernels.ranking import insert, pad
+from hetdp.neighbors._kernels.ranking import insert
 from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, STATE, TURN, Rows, Workspace
 from hetdp.noise.tables import LaplaceTables, ThresholdTables
 
@@ -40,7 +41,7 @@ _SPARSE = 24
 _NEVER = -(1 << 60)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def select(
     who: NDArray[np.int32],
     rows: Rows,
@@ -50,6 +51,7 @@ def select(
     tables: LaplaceTables,
     thresholds: ThresholdTables,
     first_words: NDArray[np.uint64],
+    words_each: int,
     more_words: NDArray[np.uint64],
     work: Workspace,
     out_scores: NDArray[np.float64],
@@ -59,31 +61,35 @@ def select(
 
     `rows` holds what each recipient has, `bars` the candidates that may not be in their lists. `inverse` holds
     1 / factor of each candidate, its last entry the smallest of all; scores are (sum + noise) * factor. `first_words`
-    has a row for each recipient from `state[FIRST]` on, `more_words` goes on where one of them has run out.
+    has `words_each` for each recipient from `state[FIRST]` on, `more_words` goes on where one of them has run out. The
+    lists hold whatever stands for nobody on entry.
     """
     state, sums, strong, barred = work.state, work.sums, work.strong, work.barred
-    best, chosen = work.best, work.chosen
+    few = work.few
     candidates = inverse.size - 1
     easiest = inverse[candidates]
-    k = best.size
+    k = out_scores.shape[1]
     lowest, distance = thresholds.ladder[0], thresholds.ladder[1]
     top = thresholds.coins.shape[0] - 1
-    taken = np.empty(thresholds.high.shape[1], dtype=np.int64)
     while state[TURN] < who.size:
-        if state[TURN] - state[FIRST] >= first_words.shape[0]:
+        position = (state[TURN] - state[FIRST]) * words_each
+        if position >= first_words.size:
             return False
-        words = more_words if state[REFILLS] else first_words[state[TURN] - state[FIRST]]
-        position = 0
-        user = who[state[TURN]]
+        words, enough = first_words, position + words_each - _WORDS_KEPT
+        if state[REFILLS]:
+            words, position, enough = more_words, 0, more_words.size - _WORDS_KEPT
+        turn = state[TURN]
+        best, chosen, user = out_scores[turn], out_indices[turn], who[turn]
         if state[_PHASE] == _PREPARE:
-            own = rows.ids[rows.starts[user] : rows.starts[user + 1]]
-            state[_LISTED] = work.base.size == 0 and count_touches(own, index) * _SPARSE < candidates
+            begin, end = rows.starts[user], rows.starts[user + 1]
+            touches = count_touches(rows.ids, begin, end, index.starts)
+            state[_LISTED] = work.base.size == 0 and touches * _SPARSE < candidates
             if state[_LISTED]:
-                state[_STRONG] = accumulate_listed(own, index, sums, strong)
+                state[_STRONG] = accumulate_listed(rows.ids, begin, end, index, sums, strong)
                 state[_BOUND] = 0
             else:
-                accumulate(own, index, sums)
-                state[_BOUND] = common_bound(sums, candidates)
+                accumulate(rows.ids, begin, end, index, sums, few)
+                state[_BOUND] = common_bound(sums, candidates, few)
                 state[_STRONG] = list_strong(sums, work.packed, candidates, state[_BOUND], strong)
             for place in range(bars.starts[user], bars.starts[user + 1]):
                 barred[bars.ids[place]] = True
@@ -98,17 +104,17 @@ def select(
         if state[_PHASE] == _LOOK_AT_STRONG:
             cursor = state[_CURSOR]
             while cursor < state[_STRONG]:
-                if position + _WORDS_KEPT > words.size:
+                if position > enough:
                     state[_CURSOR], state[_FILLED] = cursor, filled
                     state[REFILLS] += 1
                     return False
-                candidate = strong[cursor]
+                candidate: Any = np.int64(strong[cursor])  # as in the loops below: one `insert` is enough
                 cursor += 1
                 if barred[candidate]:
                     continue
                 common = np.int64(sums[candidate])
                 # One less than needed, so that rounding of the product cannot exclude anybody.
-                needed = (np.int64(np.floor(worst * inverse[candidate])) - 1 - common) if filled == k else _NEVER
+                needed = (math.floor(worst * inverse[candidate]) - 1 - common) if filled == k else _NEVER
                 if needed < lowest:
                     noise, position = draw_laplace(words, position, tables)
                 else:
@@ -124,11 +130,11 @@ def select(
 
         cursor = state[_CURSOR]
         while cursor < candidates:
-            if position + _WORDS_KEPT > words.size:
+            if position > enough:
                 state[_CURSOR], state[_FILLED] = cursor, filled
                 state[REFILLS] += 1
                 return False
-            needed = (np.int64(np.floor(worst * easiest)) - 1 - bound) if worst > 0 else _NEVER
+            needed = (math.floor(worst * easiest) - 1 - bound) if worst > 0 else _NEVER
             if needed < lowest:
                 for candidate in range(cursor, min(cursor + _RUN, candidates)):
                     common = np.int64(sums[candidate])
@@ -140,9 +146,9 @@ def select(
             else:
                 level = min(top, (needed - lowest) // distance)
                 size = 1 << thresholds.block_bits[level]
-                count, position = draw_count(words, position, thresholds.high[level], thresholds.low[level])
+                count, position = draw_count(words, position, thresholds.high, thresholds.low, level)
                 for hit in range(min(count, size)):
-                    place, position = draw_place(words, position, size, taken, hit)
+                    place, position = draw_place(words, position, size, few, hit)
                     candidate = cursor + place
                     noise, position = draw_geometric(words, position, tables)
                     # Beyond the last candidate, at a barred one, or at one looked at before: nobody is there.
@@ -153,11 +159,6 @@ def select(
                 cursor += size
             worst = best[k - 1] if filled == k else -np.inf
 
-        turn = state[TURN]
-        pad(best, chosen, filled)
-        for slot in range(k):
-            out_scores[turn, slot] = best[slot]
-            out_indices[turn, slot] = chosen[slot]
         if state[_LISTED]:
             for place in range(state[_STRONG]):
                 sums[strong[place]] = 0
@@ -171,10 +172,11 @@ def select(
     return True
 
 
-@njit(cache=True, nogil=True)
-def common_bound(sums: NDArray[Any], candidates: int) -> int:
+@inner
+def common_bound(sums: NDArray[Any], candidates: int, largest: NDArray[np.int64]) -> int:
     """Return a number that most candidates do not exceed: the eighth largest of a sample of their sums."""
-    largest = np.zeros(_STRONGEST, dtype=np.int64)
+    for slot in range(_STRONGEST):
+        largest[slot] = 0
     for place in range(0, candidates, max(1, candidates // _SAMPLED)):
         value = np.int64(sums[place])
         if value > largest[_STRONGEST - 1]:
@@ -186,7 +188,7 @@ def common_bound(sums: NDArray[Any], candidates: int) -> int:
     return int(largest[_STRONGEST - 1])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def list_strong(
     sums: NDArray[Any], packed: NDArray[np.uint64], candidates: int, bound: int, strong: NDArray[np.int32]
 ) -> int:
@@ -213,25 +215,26 @@ def list_strong(
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_count(
-    words: NDArray[np.uint64], position: int, high: NDArray[np.uint64], low: NDArray[np.uint64]
+    words: NDArray[np.uint64], position: int, high: NDArray[np.uint64], low: NDArray[np.uint64], level: int
 ) -> tuple[int, int]:
     """Return how many of a block reach its level."""
+    last = high.shape[1] - 1
     word = words[position]
     position += 1
     count = 0
-    while word > high[count]:
+    while word > high[level, count]:
         count += 1
-    if word == high[count]:
+    if word == high[level, count]:
         second = words[position]
         position += 1
-        while count < high.size - 1 and word == high[count] and second >= low[count]:
+        while count < last and word == high[level, count] and second >= low[level, count]:
             count += 1
     return count, position
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_place(
     words: NDArray[np.uint64], position: int, size: int, taken: NDArray[np.int64], earlier: int
 ) -> tuple[int, int]:
@@ -243,6 +246,7 @@ def draw_place(
         for other in range(earlier):
             if taken[other] == place:
                 fresh = False
+                break
         if fresh:
             taken[earlier] = place
             return place, position

@@ -8,15 +8,15 @@ Candidates are ordered by count, then by a random priority of (recipient, candid
 all tiles the best k of their bests, in whatever parts they come.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.core.kernels import inlined, inner, kernel
 from hetdp.sketching._kernels import bit_count, bit_position
 
-__all__ = ["best_candidates", "count_ones", "sort_lists", "weigh_ones"]
+__all__ = ["SearchRoom", "WeighRoom", "best_candidates", "search_room", "sort_lists", "weigh_ones", "weigh_room"]
 
 #: Words of a tile: 8 planes of 16,384 candidates are 16 KiB.
 _TILE = 256
@@ -35,7 +35,36 @@ Words = NDArray[np.uint64]
 Matrix = NDArray[np.uint64]
 
 
-@njit(cache=True, nogil=True)
+class SearchRoom(NamedTuple):
+    """Room of one thread for a tile: planes of counts, those chosen, those sure, and the rows that are added next."""
+
+    planes: Words
+    chosen: Words
+    sure: Words
+    eight: NDArray[np.int64]
+
+
+class WeighRoom(NamedTuple):
+    """Room of one thread for those of a list who are looked at: places, words, shifts and sums."""
+
+    places: NDArray[np.int64]
+    words: NDArray[np.int64]
+    shifts: Words
+    sums: NDArray[np.float64]
+
+
+def search_room() -> SearchRoom:
+    """Return the room that `best_candidates` needs."""
+    planes = np.empty((_PLANES + 1) * _TILE, np.uint64)
+    return SearchRoom(planes, np.empty(_TILE, np.uint64), np.empty(_TILE, np.uint64), np.empty(8, np.int64))
+
+
+def weigh_room(size: int) -> WeighRoom:
+    """Return the room that lists of a size need to be weighed."""
+    return WeighRoom(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.uint64), np.empty(size))
+
+
+@kernel
 def best_candidates(
     recipients: tuple[int, int],
     indptr: NDArray[np.int64],
@@ -49,6 +78,8 @@ def best_candidates(
     values: NDArray[np.float64],
     sums: NDArray[np.float64],
     totals: NDArray[np.float64],
+    room: SearchRoom,
+    weighing: WeighRoom,
 ) -> None:
     """Improve the lists of the recipients in a range by the candidates in another, whose bits are given.
 
@@ -57,10 +88,7 @@ def best_candidates(
     weighed at once, as `weigh_ones` does, while the rows are still in the cache.
     """
     k = counts.shape[1]
-    work = np.empty((_PLANES + 1) * _TILE, np.uint64)
-    chosen = np.empty(_TILE, np.uint64)
-    eight = np.empty(8, np.int64)
-    room = _room(k)
+    work, chosen, sure, eight = room
     for user in range(recipients[0], recipients[1]):
         own = rows[indptr[user] : indptr[user + 1]]
         planes = _planes_for(own.size)
@@ -71,13 +99,13 @@ def best_candidates(
                 break
             _count(own, bits, word, width, planes, eight, work)
             _everybody(chosen, width, candidates[1] - first, user - first)
-            _keep_largest(work, planes, width, k, counts[user, k - 1], chosen)
+            _keep_largest(work, planes, width, k, counts[user, k - 1], chosen, sure)
             for place in range(width):
                 left = chosen[place]
                 while left != _ZERO:
                     rest = left & (left - _ONE)
                     lane = bit_position(left ^ rest)
-                    count = 0
+                    count: Any = np.int64(0)  # or the list would be compiled for a constant too
                     for plane in range(planes):
                         count |= int((work[plane * _TILE + place] >> np.uint64(lane)) & _ONE) << plane
                     candidate = first + 64 * place + lane
@@ -85,10 +113,10 @@ def best_candidates(
                     _insert(counts[user], neighbors[user], priorities[user], count, candidate, priority)
                     left = rest
         if values.size:
-            totals[user] = _weigh(own, bits, candidates, values, neighbors[user], room, sums[user])
+            totals[user] = _weigh(own, bits, candidates, values, neighbors[user], weighing, sums[user])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _planes_for(size: int) -> int:
     planes = _FIRST_CARRY + 1
     while size >> planes:
@@ -96,18 +124,19 @@ def _planes_for(size: int) -> int:
     return planes
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _carry(one: Any, two: Any, three: Any) -> Any:  # noqa: ANN401  (uint64 scalars)
     return (one & two) | ((one ^ two) & three)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _count(
     own: NDArray[np.int32], bits: Matrix, word: int, width: int, planes: int, eight: NDArray[np.int64], work: Words
 ) -> None:
     """Add up the rows of the recipient's items, eight at a time."""
     for plane in range(planes):
-        work[plane * _TILE : plane * _TILE + width] = _ZERO
+        for place in range(plane * _TILE, plane * _TILE + width):
+            work[place] = _ZERO
     for begin in range(0, own.size, 8):
         for place in range(8):
             eight[place] = own[begin + place] if begin + place < own.size else bits.shape[0] - 1
@@ -116,7 +145,7 @@ def _count(
             _add_carry(work[plane * _TILE : plane * _TILE + width], work[_PLANES * _TILE : _PLANES * _TILE + width])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add_eight(bits: Matrix, eight: NDArray[np.int64], width: int, work: Words) -> None:
     """Add eight rows to planes 0, 1 and 2; the carry goes to the last place. Few enough pointers to be vectorised."""
     a, b, c, d = bits[eight[0]], bits[eight[1]], bits[eight[2]], bits[eight[3]]
@@ -139,7 +168,7 @@ def _add_eight(bits: Matrix, eight: NDArray[np.int64], width: int, work: Words) 
         work[_PLANES * _TILE + word] = _carry(fours, four_1, four_2)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add_carry(plane: Words, carry: Words) -> None:
     for word in range(plane.size):
         both = plane[word] & carry[word]
@@ -147,24 +176,26 @@ def _add_carry(plane: Words, carry: Words) -> None:
         carry[word] = both
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _everybody(chosen: Words, width: int, size: int, oneself: int) -> None:
     """Mark the first `size` candidates, without oneself."""
-    chosen[:width] = _ONES
+    for word in range(width):
+        chosen[word] = _ONES
     if size < 64 * width:
         chosen[width - 1] = (_ONE << np.uint64(size & 63)) - _ONE
     if 0 <= oneself < 64 * width:
         chosen[oneself >> 6] &= ~(_ONE << np.uint64(oneself & 63))
 
 
-@njit(cache=True, nogil=True)
-def _keep_largest(work: Words, planes: int, width: int, k: int, least: int, chosen: Words) -> None:
+@inner
+def _keep_largest(work: Words, planes: int, width: int, k: int, least: int, chosen: Words, sure: Words) -> None:
     """Keep of the chosen those who may be among the best k: counts of at least `least` and of the k-th largest.
 
     Going down the planes, `sure` candidates lie above the threshold built so far and `chosen` ones on it. The next
     digit of the threshold is 1 if at least k in all would be left.
     """
-    sure = np.zeros(width, np.uint64)
+    for word in range(width):
+        sure[word] = _ZERO
     found = 0
     threshold = 0
     for plane in range(planes - 1, -1, -1):
@@ -188,7 +219,7 @@ def _keep_largest(work: Words, planes: int, width: int, k: int, least: int, chos
         chosen[word] |= sure[word]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _priority(seed: Any, candidate: int) -> Any:  # noqa: ANN401  (uint64 scalars)
     """Return number `candidate` of the SplitMix64 sequence of the recipient's random seed."""
     word = seed + np.uint64(candidate + 1) * _STEP
@@ -197,7 +228,7 @@ def _priority(seed: Any, candidate: int) -> Any:  # noqa: ANN401  (uint64 scalar
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _insert(
     counts: NDArray[np.int32],
     neighbors: NDArray[np.int32],
@@ -223,15 +254,7 @@ def _insert(
     counts[place], neighbors[place], priorities[place] = count, candidate, priority
 
 
-@njit(cache=True, nogil=True)
-def count_ones(bits: Matrix, ones: NDArray[np.int64]) -> None:
-    """Add up the ones of each row, as many as there is room for."""
-    for row in range(ones.size):
-        for word in bits[row]:
-            ones[row] += bit_count(word)
-
-
-@njit(cache=True, nogil=True)
+@kernel
 def weigh_ones(
     recipients: tuple[int, int],
     indptr: NDArray[np.int64],
@@ -242,28 +265,22 @@ def weigh_ones(
     neighbors: NDArray[np.int32],
     sums: NDArray[np.float64],
     totals: NDArray[np.float64],
+    room: WeighRoom,
 ) -> None:
     """Add up the values of a recipient's items, and of those at which listed neighbours in a range show a one."""
-    room = _room(neighbors.shape[1])
     for user in range(recipients[0], recipients[1]):
         own = rows[indptr[user] : indptr[user + 1]]
         totals[user] = _weigh(own, bits, candidates, values, neighbors[user], room, sums[user])
 
 
-@njit(cache=True, nogil=True)
-def _room(size: int) -> Any:  # noqa: ANN401  (a tuple of arrays)
-    """Return room for places, words, shifts and sums of those who are looked at."""
-    return np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.uint64), np.empty(size)
-
-
-@njit(cache=True, nogil=True)
+@inner
 def _weigh(
     own: NDArray[np.int32],
     bits: Matrix,
     candidates: tuple[int, int],
     values: NDArray[np.float64],
     neighbors: NDArray[np.int32],
-    room: Any,  # noqa: ANN401  (a tuple of arrays)
+    room: WeighRoom,
     sums: NDArray[np.float64],
 ) -> float:
     """Add up values for one recipient; return those of all items.
@@ -288,7 +305,7 @@ def _weigh(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_lists(
     counts: NDArray[np.int32], neighbors: NDArray[np.int32], priorities: Matrix, sums: NDArray[np.float64]
 ) -> None:

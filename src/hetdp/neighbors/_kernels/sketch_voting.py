@@ -1,12 +1,13 @@
 """Kernels: votes of neighbours' sketches for items, and the items with the best scores."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["best_items", "fit_votes", "transpose"]
+from hetdp.core.kernels import inlined, inner, kernel
+
+__all__ = ["Ballots", "ballots", "best_items", "fit_votes", "transpose"]
 
 Words = NDArray[np.uint64]
 Matrix = NDArray[np.uint64]
@@ -22,10 +23,9 @@ _LOWEST_LEVEL = 0.1
 _TYPICAL_SPREAD = 0.06
 
 
-@njit(cache=True, nogil=True)
-def transpose(rows: Matrix, out: Matrix) -> None:
-    """Turn rows of items into rows of users, in squares of 64 x 64 bits. There are 64 times as many rows as words."""
-    square = np.empty(64, np.uint64)
+@kernel
+def transpose(rows: Matrix, out: Matrix, square: Words) -> None:
+    """Turn rows of items into rows of users, in squares of 64 x 64 bits; `square` is room for one."""
     for block in range(rows.shape[0] // 64):
         for word in range(rows.shape[1]):
             for row in range(64):
@@ -43,7 +43,35 @@ def transpose(rows: Matrix, out: Matrix) -> None:
                 out[64 * word + row, block] = square[row]
 
 
-@njit(cache=True, nogil=True)
+class Ballots(NamedTuple):
+    """Room of one thread for counting the votes for the items of a word.
+
+    Attributes
+    ----------
+    tables
+        The mean vote for each pattern of eight neighbours' bits, row by row of neighbours.
+    rows, votes
+        The words of eight neighbours, and what becomes of the votes for each of 64 items.
+    means, counted, mine
+        For each item: what the votes come to, whether it counts, and a bit that says whether it is one's own.
+    """
+
+    tables: Floats
+    rows: Words
+    votes: Floats
+    means: Floats
+    counted: Floats
+    mine: Words
+
+
+def ballots(n_neighbors: int, n_words: int) -> Ballots:
+    """Return the room that `fit_votes` and `best_items` need for so many neighbours, and words of items."""
+    tables = np.empty((-(-n_neighbors // _BYTE), 256))
+    means, counted = np.empty((2, 64 * n_words))
+    return Ballots(tables, np.empty(_BYTE, np.uint64), np.empty(64), means, counted, np.zeros(n_words, np.uint64))
+
+
+@kernel
 def fit_votes(
     recipients: tuple[int, int],
     neighbors: NDArray[np.int32],
@@ -55,6 +83,7 @@ def fit_votes(
     shares: Floats,
     noise: tuple[float, float],
     fits: Floats,
+    room: Ballots,
 ) -> None:
     """Learn for each recipient in a range how the votes relate to the shares of everybody.
 
@@ -63,11 +92,8 @@ def fit_votes(
     """
     chance, contrast = noise
     blur = chance * (1.0 - chance) / contrast**2
-    tables = np.empty((_parts(neighbors.shape[1]), 256))
-    rows, votes = np.empty(_BYTE, np.uint64), np.empty(64)
+    tables, rows, votes, means, counted = room.tables, room.rows, room.votes, room.means, room.counted
     size = shares.size
-    means = np.empty(64 * bits.shape[1])
-    counted = np.empty(size)
     for user in range(recipients[0], recipients[1]):
         worth = _fill_tables(neighbors[user], weights[user], tables)
         fits[user, 0], fits[user, 1], fits[user, 2] = worth, 1.0, 0.0
@@ -75,8 +101,10 @@ def fit_votes(
             continue
         for word in range(bits.shape[1]):
             _add_votes(neighbors[user], bits, word, tables, rows, votes)
-            means[64 * word : 64 * word + 64] = (votes - chance) / contrast
-        counted[:] = 1.0
+            for lane in range(64):
+                means[64 * word + lane] = (votes[lane] - chance) / contrast
+        for place in range(size):
+            counted[place] = 1.0
         for place in range(own_indptr[user], own_indptr[user + 1]):
             if places[own_items[place]] >= 0:  # neighbours were chosen by these
                 counted[places[own_items[place]]] = 0.0
@@ -95,7 +123,7 @@ def fit_votes(
         fits[user, 2] = max(excess / scale, 0.0) if scale > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_items(
     recipients: tuple[int, int],
     neighbors: NDArray[np.int32],
@@ -104,29 +132,27 @@ def best_items(
     own_indptr: NDArray[np.int64],
     own_items: NDArray[np.int32],
     items: tuple[int, int],
-    shares: Floats,
+    prior: Floats,
     noise: tuple[float, float],
     fits: Floats,
     best: NDArray[np.int32],
     scores: Floats,
+    room: Ballots,
 ) -> None:
     """Improve the lists of the recipients in a range by the items in another.
 
-    `bits[u]` holds the published bits of u for these items. An item's score starts at level * share and moves toward
-    the mean vote by as much as that is worth; see `engines.sketch.recommending`.
+    `bits[u]` holds the published bits of u for these items, `prior` their shares, and something that can be divided by
+    to the end of the last word. An item's score starts at level * share and moves toward the mean vote by as much as
+    that is worth; see `engines.sketch.recommending`.
     """
     n_words = bits.shape[1]
     size = items[1] - items[0]
-    prior = np.full(64 * n_words, 0.5)  # beyond the last item nobody looks, but 0 would be divided by
-    prior[:size] = shares[items[0] : items[1]]
-    mine = np.zeros(n_words, np.uint64)
-    tables = np.empty((_parts(neighbors.shape[1]), 256))
-    rows, votes = np.empty(_BYTE, np.uint64), np.empty(64)
+    tables, rows, votes, mine = room.tables, room.rows, room.votes, room.mine
     for user in range(recipients[0], recipients[1]):
         _fill_tables(neighbors[user], weights[user], tables)
         begin, end = own_indptr[user], own_indptr[user + 1]
-        first = begin + np.searchsorted(own_items[begin:end], items[0])
-        last = begin + np.searchsorted(own_items[begin:end], items[1])
+        first = _first_from(own_items, begin, end, items[0])
+        last = _first_from(own_items, first, end, items[1])
         for place in range(first, last):
             column = own_items[place] - items[0]
             mine[column >> 6] |= _ONE << np.uint64(column & 63)
@@ -141,7 +167,7 @@ def best_items(
             mine[(own_items[place] - items[0]) >> 6] = np.uint64(0)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _score(prior: Floats, votes: Floats, noise: tuple[float, float], fit: Floats, worst: float) -> int:
     """Turn the votes for 64 items into their scores; return how many are above the worst of a list."""
     chance, contrast = noise
@@ -157,12 +183,19 @@ def _score(prior: Floats, votes: Floats, noise: tuple[float, float], fit: Floats
     return above
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _parts(count: int) -> int:
-    return (count + _BYTE - 1) // _BYTE
+@inner
+def _first_from(items: NDArray[np.int32], begin: int, end: int, item: int) -> int:
+    """Return the place of the first that is not below an item, of those from `begin` to `end`, which are sorted."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if items[middle] < item:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _fill_tables(neighbors: NDArray[np.int32], weights: Floats, tables: Floats) -> float:
     """Write the mean vote for each pattern of eight neighbours' bits; the eighth is the lowest bit.
 
@@ -185,13 +218,12 @@ def _fill_tables(neighbors: NDArray[np.int32], weights: Floats, tables: Floats) 
     return total**2 / squares if total > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add_votes(
     neighbors: NDArray[np.int32], bits: Matrix, word: int, tables: Floats, rows: Words, votes: Floats
 ) -> None:
     """Write the weighted sum of the neighbours' bits for the 64 items of a word."""
     for part in range(tables.shape[0]):
-        table = tables[part]
         for bit in range(_BYTE):
             rank = _BYTE * part + bit
             known = rank < neighbors.size and neighbors[rank] >= 0
@@ -203,14 +235,14 @@ def _add_votes(
                 square = (square << np.uint64(8)) | ((rows[bit] >> shift) & np.uint64(255))
             square = _transpose_8(square)
             for lane in range(8):
-                found = table[(square >> np.uint64(8 * lane)) & np.uint64(255)]
+                found = tables[part, (square >> np.uint64(8 * lane)) & np.uint64(255)]
                 if part == 0:
                     votes[8 * group + lane] = found
                 else:
                     votes[8 * group + lane] += found
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _transpose_8(square: Any) -> Any:  # noqa: ANN401  (uint64 scalar)
     """Transpose a matrix of 8 x 8 bits: bit j of byte i goes to bit i of byte j."""
     swap = (square ^ (square >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
@@ -221,7 +253,7 @@ def _transpose_8(square: Any) -> Any:  # noqa: ANN401  (uint64 scalar)
     return square ^ swap ^ (swap << np.uint64(28))
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _insert(items: NDArray[np.int32], scores: Floats, item: int, score: float) -> None:
     """Put an item into a list, best first, behind its equals; free places hold minus infinity."""
     place = items.size - 1

@@ -4,18 +4,19 @@ A cycle is synchronous: every node reads the views that the others had when it b
 nodes can be handled in any order and by any number of threads.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hetdp.core.kernels import inlined, kernel
+
 __all__ = [
+    "Scratch",
     "choose_partners",
     "collect_candidates",
     "keep_best",
-    "sort_answers",
-    "sort_inboxes",
+    "sort_by_key",
     "worth_telling",
 ]
 
@@ -28,7 +29,26 @@ _OLD = -1  # met before and turned down: never again of interest, because a view
 _NEW = -2  # payloads from here down count the new candidates
 
 
-@njit(cache=True, nogil=True)
+class Scratch(NamedTuple):
+    """Room for what one node hears of.
+
+    Attributes
+    ----------
+    offered, offered_born
+        All peers offered to it, with repetitions.
+    stamps, keys, payloads
+        A table of the peers it knows, by hash: whose entry it is, the peer, and what is known of it. As many as a power
+        of two; stamps are -1 to begin with.
+    """
+
+    offered: Views
+    offered_born: Births
+    stamps: Views
+    keys: Views
+    payloads: Views
+
+
+@kernel
 def choose_partners(view: Views, born: Births, width: int, random_view: Views, words: Words, partners: Views) -> None:
     """Choose the peer that each node talks to: of `width`, the one heard of longest ago, chance among equals.
 
@@ -58,31 +78,12 @@ def choose_partners(view: Views, born: Births, width: int, random_view: Views, w
             slot = slot + 1 if slot + 1 < random_width else 0
 
 
-@njit(cache=True, nogil=True)
-def sort_inboxes(partners: Views) -> tuple[Places, Views]:
-    """Return who talks to whom: senders to node u are `senders[indptr[u]:indptr[u + 1]]`, in order."""
-    n = partners.size
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    for node in range(n):
-        if partners[node] >= 0:
-            indptr[partners[node] + 1] += 1
-    for node in range(n):
-        indptr[node + 1] += indptr[node]
-    senders = np.empty(indptr[n], dtype=np.int32)
-    place = indptr[:n].copy()
-    for node in range(n):
-        if partners[node] >= 0:
-            senders[place[partners[node]]] = node
-            place[partners[node]] += 1
-    return indptr, senders
-
-
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _hash(peer: int, mask: int) -> Any:  # noqa: ANN401  (a 64-bit integer)
     return np.int64((np.uint64(peer) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) & mask
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def collect_candidates(
     begin: int,
     end: int,
@@ -98,8 +99,12 @@ def collect_candidates(
     previous_random_view: Views,
     seen: Words,
     next_born: Births,
-) -> tuple[Places, Views, Births]:
-    """Return the new candidates of the nodes from `begin` to `end`: rows of peers, and when their entries were born.
+    scratch: Scratch,
+    indptr: Places,
+    found: Views,
+    found_born: Births,
+) -> None:
+    """Write the new candidates of the nodes from `begin` to `end`: rows of peers, and when their entries were born.
 
     Candidates are the partner and its best, every sender and its best, and the random view. Left out are oneself,
     repetitions, peers in one's view (whose entries may get fresher: `next_born`), and peers turned down before, as far
@@ -107,21 +112,9 @@ def collect_candidates(
     saves work: a peer turned down once would be turned down again.
     """
     width, random_width = view.shape[1], random_view.shape[1]
-    each = exchange + 1
     remembers = seen.shape[0] > 0
-    longest, total = 0, 0
-    for node in range(begin, end):
-        offers = each * (1 + inbox_indptr[node + 1] - inbox_indptr[node]) + random_width
-        longest = max(longest, offers)
-        total += offers
-    capacity = 16
-    while capacity < 2 * (longest + width + random_width):
-        capacity *= 2
-    keys, payloads = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.int32)
-    stamps = np.full(capacity, -1, dtype=np.int32)
-    offered, offered_born = np.empty(longest, dtype=np.int32), np.empty(longest, dtype=np.int16)
-    indptr = np.zeros(end - begin + 1, dtype=np.int64)
-    found, found_born = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.int16)
+    offered, offered_born, stamps, keys, payloads = scratch
+    indptr[0] = 0
     count = 0
     for node in range(begin, end):
         n_offers = 0
@@ -189,10 +182,9 @@ def collect_candidates(
             found[count], found_born[count] = peer, birth
             count += 1
         indptr[node - begin + 1] = count
-    return indptr, found[:count], found_born[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def keep_best(
     begin: int,
     indptr: Places,
@@ -233,42 +225,37 @@ def keep_best(
             next_born[node, slot] = found_born[place]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def worth_telling(
-    begin: int, indptr: Places, found: Views, found_scores: NDArray[np.float64], worst: NDArray[np.float64]
-) -> tuple[Views, Views, NDArray[np.float64]]:
-    """Return the comparisons that the peer asked about wants to know of: peers, who asked, scores.
+    begin: int,
+    indptr: Places,
+    found: Views,
+    found_scores: NDArray[np.float64],
+    worst: NDArray[np.float64],
+    peers: Views,
+    nodes: Views,
+    scores: NDArray[np.float64],
+) -> int:
+    """Write the comparisons that the peer asked about wants to know of: peers, who asked, scores; return how many.
 
     Both sides of a comparison learn the score; `worst` is what each node had to beat when the cycle began.
     """
-    size = 0
-    for place in range(indptr[-1]):
-        size += int(found_scores[place] >= worst[found[place]])
-    peers, nodes = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
-    scores = np.empty(size, dtype=np.float64)
     size = 0
     for row in range(indptr.size - 1):
         for place in range(indptr[row], indptr[row + 1]):
             if found_scores[place] >= worst[found[place]]:
                 peers[size], nodes[size], scores[size] = found[place], begin + row, found_scores[place]
                 size += 1
-    return peers, nodes, scores
+    return size
 
 
-@njit(cache=True, nogil=True)
-def sort_answers(
-    n: int, peers: Views, nodes: Views, scores: NDArray[np.float64]
-) -> tuple[Places, Views, NDArray[np.float64]]:
-    """Return the comparisons by the peer asked about, in rows: who asked, and the scores."""
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    for place in range(peers.size):
-        indptr[peers[place] + 1] += 1
-    for node in range(n):
-        indptr[node + 1] += indptr[node]
-    following = indptr[:n].copy()
-    sorted_nodes, sorted_scores = np.empty_like(nodes), np.empty_like(scores)
-    for place in range(peers.size):
-        spot = following[peers[place]]
-        following[peers[place]] += 1
-        sorted_nodes[spot], sorted_scores[spot] = nodes[place], scores[place]
-    return indptr, sorted_nodes, sorted_scores
+@kernel
+def sort_by_key(keys: Views, free: Places, order: Views) -> None:
+    """Write the places of the keys to `order`, by key and then by place; negative ones are left out.
+
+    `free` holds where each key begins, and on exit where it ends.
+    """
+    for place in range(keys.size):
+        if keys[place] >= 0:
+            order[free[keys[place]]] = place
+            free[keys[place]] += 1

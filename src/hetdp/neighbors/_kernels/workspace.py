@@ -5,12 +5,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FIRST", "REFILLS", "STATE", "TURN", "Rows", "Workspace"]
+from hetdp.noise.tables import LARGEST_COUNT
+
+__all__ = ["FEW", "FIRST", "REFILLS", "STATE", "TURN", "Rows", "Workspace"]
 
 #: Places in the state of every kernel: whose turn it is, how often their words ran out, and whose words come first.
 TURN, REFILLS, FIRST = range(3)
 #: Where a kernel's own places begin.
 STATE = 3
+#: The most that a kernel notes in passing: the candidates of a block that reach its level.
+FEW = LARGEST_COUNT + 1
 
 
 class Rows(NamedTuple):
@@ -35,8 +39,9 @@ class Workspace(NamedTuple):
         Candidates listed.
     barred
         Candidates that may not be in the list.
-    best, chosen
-        The list so far: scores and candidates.
+    few
+        Room for `FEW` numbers, for whatever a kernel notes in passing: allocating in a kernel would make it many
+        times as long to compile.
     """
 
     state: NDArray[np.int64]
@@ -45,5 +50,4 @@ class Workspace(NamedTuple):
     base: NDArray[Any]
     strong: NDArray[np.int32]
     barred: NDArray[np.bool_]
-    best: NDArray[np.float64]
-    chosen: NDArray[np.int32]
+    few: NDArray[np.int64]

@@ -166,7 +166,9 @@ def _inverted(coded: CodedProfiles) -> "InvertedIndex":
 
     counts = np.bincount(coded.items, minlength=coded.n_items)
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
-    users, codes = invert(coded.indptr, coded.items, coded.codes, starts)
+    users, codes = np.empty(coded.items.size, dtype=np.int32), np.empty(coded.items.size, dtype=np.uint8)
+    given = (read_only(coded.indptr), read_only(coded.items), read_only(coded.codes))
+    invert(*given, starts[:-1].copy(), users, codes)
     popular = np.argsort(-counts, kind="stable")[: _DENSE_BYTES // max(1, coded.n_users)]
     popular = popular[counts[popular] * _DENSE_SHARE > coded.n_users]
     dense_row = np.full(coded.n_items, -1, dtype=np.int32)
@@ -237,26 +239,26 @@ class NoisyTopK:
         from hetdp.neighbors._kernels.selecting import select
         from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, TURN
 
-        work = _workspace(self.factors.size, self.k, dtype, self.base)
+        work = _workspace(self.factors.size, dtype, self.base)
         inverse = 1.0 / self.factors
         inverse = np.append(inverse, inverse.min(initial=np.inf))
-        scores, indices = np.empty((who.size, self.k)), np.empty((who.size, self.k), dtype=np.int32)
+        scores, indices = np.full((who.size, self.k), np.nan), np.full((who.size, self.k), -1, dtype=np.int32)
         tables = laplace_tables(self.scale)
         common = (who, _frozen(self.rows), _frozen(self.bars), _frozen(self.index), inverse, tables)
         kernel: Any = select
         middle: Any = threshold_tables(self.scale)
         if self.every_pair or self.squared:
             kernel, middle = draw_all, self.squared
-        first, more = np.empty((0, 0), dtype=np.uint64), np.empty(0, dtype=np.uint64)
+        first, more = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
         each = _first_words(self.k, self.factors.size)
-        while not kernel(*common, middle, first, more, work, scores, indices):
+        while not kernel(*common, middle, first, each, more, work, scores, indices):
             turn, refills = int(work.state[TURN]), int(work.state[REFILLS])
             if refills:
-                more = source.words(who[turn : turn + 1], [refills], count=_MORE_WORDS)[0]
+                more = source.words(who[turn : turn + 1], [refills], count=_MORE_WORDS).reshape(-1)
                 continue
             work.state[FIRST] = turn
             following = who[turn : turn + max(1, _WORDS // each)]
-            first = source.words(following, np.zeros(following.size), count=each)
+            first = source.words(following, np.zeros(following.size), count=each).reshape(-1)
         return scores, indices
 
 
@@ -266,9 +268,9 @@ def _first_words(k: int, candidates: int) -> int:
     return max(_FEWEST_WORDS, 2 * ((_RESERVE + int(_WORDS_PER_ENTRY * entries)) // 2))
 
 
-def _workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> "Workspace":
+def _workspace(candidates: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> "Workspace":
     """Return fresh scratch space for so many candidates."""
-    from hetdp.neighbors._kernels.workspace import Workspace
+    from hetdp.neighbors._kernels.workspace import FEW, Workspace
 
     room = candidates + _PADDING
     room += -room % 8  # whole words of 64 bits
@@ -284,8 +286,7 @@ def _workspace(candidates: int, k: int, dtype: type[np.generic], base: NDArray[A
         start,
         np.empty(room, dtype=np.int32),
         np.zeros(candidates, dtype=np.bool_),
-        np.empty(k),
-        np.empty(k, dtype=np.int32),
+        np.empty(FEW, dtype=np.int64),
     )
 
 

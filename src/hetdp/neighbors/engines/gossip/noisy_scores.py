@@ -42,9 +42,10 @@ _TABLE_PAIRS = 16_384
 
 @dataclass(repr=False, eq=False)
 class Worker:
-    """What one thread needs for itself: room for one profile, and a cipher."""
+    """What one thread needs for itself: room for one profile, for the ends of some others, and a cipher."""
 
     mine: NDArray[np.uint8]
+    ends: Places
     keyed: KeyedWords
 
 
@@ -89,7 +90,10 @@ class NoisyScores:
 
     def worker(self) -> Worker:
         """Return the room that a thread needs."""
-        return Worker(np.zeros(self.holders.size, dtype=np.uint8), KeyedWords(self.key))
+        from hetdp.neighbors._kernels.comparing import BATCH
+
+        mine = np.zeros(self.holders.size, dtype=np.uint8)
+        return Worker(mine, np.empty((2, BATCH), dtype=np.int64), KeyedWords(self.key))
 
     def score(self, users: Ids, indptr: Places, found: Ids, worker: Worker) -> NDArray[np.float64]:
         """Return the noisy score of each candidate; those of `users[i]` are `found[indptr[i]:indptr[i + 1]]`."""
@@ -97,8 +101,10 @@ class NoisyScores:
 
         common = np.empty(found.size, dtype=np.int32)
         pairs = np.empty((2, found.size), dtype=np.uint32)
-        common_items(users, indptr, found, self.indptr, self.packed, worker.mine, self.product, common, pairs)
-        words = worker.keyed.words(*pairs, count=_whole_blocks(self.tables))
+        common_items(
+            users, indptr, found, self.indptr, self.packed, worker.mine, worker.ends, self.product, common, pairs
+        )
+        words = worker.keyed.words(*pairs, count=_whole_blocks(self.tables)).reshape(-1)
         scores = np.empty(found.size, dtype=np.float64)
         score_rows(users, indptr, found, common, words, self.tables, self.factors, self.squared, scores)
         return scores
@@ -155,7 +161,8 @@ class ScoreTable:
         from hetdp.neighbors._kernels.pair_table import best_of_all
 
         del worker
-        best: Ids = best_of_all(self.noisy, self.factors, self.squared, k)
+        best, scores = np.full((self.noisy.shape[0], k), -1, dtype=np.int32), np.full((self.noisy.shape[0], k), -np.inf)
+        best_of_all(self.noisy, self.factors, self.squared, best, scores)
         return best[users]
 
 
@@ -169,14 +176,27 @@ def noisy_scores(
     combine: str = "smaller",
 ) -> NoisyScores:
     """Return the noisy scores of all pairs, none of them computed yet."""
-    from hetdp.neighbors._kernels.comparing import label_items, pack_profiles
+    from hetdp.neighbors._kernels.comparing import pack_profiles
 
-    labels, holders = label_items(coded.items, coded.n_items, coded.n_users)
+    labels, holders = _labels(coded)
     indptr = np.empty(coded.n_users + 1, dtype=np.int64)
     packed = np.empty(int(holders.sum()), dtype=np.uint32 if holders.size <= _LABELS_IN_32_BITS else np.uint64)
     pack_profiles(coded.indptr, coded.items, coded.codes, labels, indptr, packed)
     tables = laplace_tables(Fraction(WEIGHT_STEPS) / epsilon)
     return NoisyScores(indptr, packed, holders, key, tables, factors, squared, combine == "product")
+
+
+def _labels(coded: CodedProfiles) -> tuple[Ids, Places]:
+    """Return new labels of the items, most popular first, and the number of holders by label.
+
+    An item that only one user holds gets the label -1: nobody can have it in common. Popular items come first because
+    they are looked up most often, and then share their cache lines.
+    """
+    counts = np.bincount(coded.items, minlength=coded.n_items)
+    shared = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts > 1)]
+    labels = np.full(coded.n_items, -1, dtype=np.int32)
+    labels[shared] = np.arange(shared.size)
+    return labels, counts[shared]
 
 
 def score_table(scores: NoisyScores) -> ScoreTable:
@@ -196,13 +216,20 @@ def score_table(scores: NoisyScores) -> ScoreTable:
         dense = np.zeros((n, popular), dtype=np.uint8)
         fill_dense(scores.indptr, scores.packed, dense)
         add_common_dense(dense, scores.product, noisy)
-    add_common_sparse(scores.indptr, scores.packed, scores.holders, popular, scores.product, noisy)
+    held = np.where(np.arange(scores.holders.size) < popular, 0, scores.holders)
+    begin_of = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(held)])
+    listed = np.empty(begin_of[-1], dtype=np.uint32)
+    add_common_sparse(
+        scores.indptr, scores.packed, popular, scores.product, begin_of, np.empty_like(begin_of), listed, noisy
+    )
     keyed, each = KeyedWords(scores.key), _whole_blocks(scores.tables)
     rows = max(1, _TABLE_PAIRS // max(1, n))
     for begin in range(0, n, rows):
         end = min(begin + rows, n)
-        words = keyed.encrypt(blocks_of_rows(begin, end, n, each // 2))
-        add_noise(begin, end, noisy, words, each, scores.tables)
+        pairs = sum(range(n - end, n - begin))
+        blocks = np.empty((pairs * (each // 2), 2), dtype=np.uint64)
+        blocks_of_rows(begin, end, n, each // 2, blocks)
+        add_noise(begin, end, noisy, keyed.encrypt(blocks).reshape(-1), each, scores.tables)
     return ScoreTable(noisy, scores.factors, scores.squared)
 
 

@@ -1,7 +1,7 @@
 """The two protocols of the paper: everybody's random peers (Cyclon) and best peers (Vicinity), cycle by cycle."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from hetdp.core.randomness import Stream
 from hetdp.neighbors.engines.gossip.noisy_scores import BLOCK_NODES, ScoringThreads
 from hetdp.neighbors.engines.gossip.report import Comparisons
+
+if TYPE_CHECKING:
+    from hetdp.neighbors._kernels import vicinity
 
 __all__ = ["BestPeers", "RandomPeers"]
 
@@ -58,7 +61,13 @@ class RandomPeers:
         self._cycle += 1
         view, born = self._views.view.copy(), self._views.born.copy()
         words = self._stream.words(view.shape[0] * self._words_each)
-        exchange_views(view, born, self._cycle, self._exchange, words, self._words_each)
+        width = view.shape[1]
+        room = (
+            np.empty((2, width + 1), dtype=np.int64),
+            np.empty((2, self._exchange), dtype=np.int32),
+            np.empty((2, self._exchange), dtype=np.int16),
+        )
+        exchange_views(view, born, self._cycle, words, self._words_each, *room)
         self._views = _RandomViews(view, born)
         return self._views
 
@@ -109,29 +118,37 @@ class BestPeers:
         n = self.view.shape[0]
         partners = np.empty(n, dtype=np.int32)
         vicinity.choose_partners(self.view, self.born, self._width, random.view, chance.words(n), partners)
-        inbox_indptr, senders = vicinity.sort_inboxes(partners)
-
+        inbox_indptr, senders = _by_key(partners, n)
         worst = self.scores[:, -1].copy()
 
         def ask(begin: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
             end = min(begin + BLOCK_NODES, n)
-            indptr, found, found_born = vicinity.collect_candidates(
+            # Of everybody a node hears from, the node itself and what it exchanges; and its random view.
+            offers = (self._exchange + 1) * (1 + np.diff(inbox_indptr[begin : end + 1])) + random.view.shape[1]
+            indptr = np.empty(end - begin + 1, dtype=np.int64)
+            found, found_born = np.empty(offers.sum(), dtype=np.int32), np.empty(offers.sum(), dtype=np.int16)
+            vicinity.collect_candidates(
                 begin, end, now, self._exchange, self.view, self.born, partners, inbox_indptr, senders,
                 random.view, random.born, self._previous, self._seen, self._next_born,
+                self._scratch(int(offers.max(initial=0)), random.view.shape[1]), indptr, found, found_born,
             )  # fmt: skip
+            found, found_born = found[: indptr[-1]], found_born[: indptr[-1]]
             scores = threads.score(np.arange(begin, end, dtype=np.int32), indptr, found)
             vicinity.keep_best(
                 begin, indptr, found, found_born, scores, self.view, self.scores, self._next_view, self._next_born
             )
-            return (indptr, found), vicinity.worth_telling(begin, indptr, found, scores, worst)
+            told = np.empty_like(found), np.empty_like(found), np.empty_like(scores)
+            size = vicinity.worth_telling(begin, indptr, found, scores, worst, *told)
+            return (indptr, found), tuple(column[:size] for column in told)
 
         begins = range(0, max(n, 1), BLOCK_NODES)
         asked, told = zip(*threads.map(ask, begins), strict=True)
         # Only now that all have asked: what is remembered must not depend on who came first.
         for begin, (indptr, found) in zip(begins, asked, strict=True):
             self._note(begin, indptr, found)
-        columns = (np.concatenate(column) for column in zip(*told, strict=True))
-        indptr, askers, scores = vicinity.sort_answers(n, *columns)
+        peers, askers, scores = (np.concatenate(column) for column in zip(*told, strict=True))
+        indptr, order = _by_key(peers, n)
+        askers, scores = askers[order], scores[order]
         born = np.full(askers.size, now, dtype=np.int16)
 
         def answer(begin: int) -> None:
@@ -162,6 +179,21 @@ class BestPeers:
         mean = float(distinct.mean()) if distinct.size else 0.0
         return Comparisons(self._total, seconds, mean, int(distinct.max(initial=0)), distinct.size, int(bound))
 
+    def _scratch(self, offers: int, random_width: int) -> "vicinity.Scratch":
+        """Return room for a node that is offered so many peers at most."""
+        from hetdp.neighbors._kernels.vicinity import Scratch
+
+        capacity = 16
+        while capacity < 2 * (offers + self.view.shape[1] + random_width):
+            capacity *= 2
+        return Scratch(
+            np.empty(offers, dtype=np.int32),
+            np.empty(offers, dtype=np.int16),
+            np.full(capacity, -1, dtype=np.int32),
+            np.empty(capacity, dtype=np.int32),
+            np.empty(capacity, dtype=np.int32),
+        )
+
     def _note(self, begin: int, indptr: NDArray[np.int64], found: NDArray[np.int32]) -> None:
         """Remember who met whom; where that is too much, count for all nodes with repetitions, and for some without."""
         from hetdp.neighbors._kernels.meetings import mark_met, note_comparisons
@@ -170,15 +202,25 @@ class BestPeers:
         if self._remembers:
             mark_met(begin, indptr, found, self._seen)
         else:
-            self._log.append(note_comparisons(begin, indptr, found, self._is_counted, self._asked, self._answered))
+            log = np.empty(2 * found.size, dtype=np.int64)
+            size = note_comparisons(begin, indptr, found, self._is_counted, self._asked, self._answered, log)
+            self._log.append(log[:size].copy())  # most of the room is not used
+
+
+def _by_key(keys: NDArray[np.int32], n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the places of each key below n: those of key u are `order[indptr[u]:indptr[u + 1]]`, in order."""
+    from hetdp.neighbors._kernels.vicinity import sort_by_key
+
+    indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.bincount(keys[keys >= 0], minlength=n))])
+    order = np.empty(indptr[-1], dtype=np.int32)
+    sort_by_key(keys, indptr[:-1].copy(), order)
+    return indptr, order
 
 
 def _distinct(seen: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return with how many peers each node was compared; bit o of row u says that u and o met."""
-    from hetdp.neighbors._kernels.meetings import count_met
-
-    counts: NDArray[np.int64] = count_met(seen)
-    return counts
+    met: NDArray[np.int64] = np.bitwise_count(seen).sum(axis=1, dtype=np.int64)
+    return met
 
 
 def _distinct_of_sample(log: list[NDArray[np.int64]], sample: NDArray[np.int32], n: int) -> NDArray[np.int64]:

@@ -351,7 +351,7 @@ class _Search:
         self, first_user: int, bits: NDArray[np.uint64], values: NDArray[np.float64] | None, pool: ThreadPoolExecutor
     ) -> None:
         """Improve all lists by the candidates whose bits are given; weigh their ones, if values are known already."""
-        from hetdp.neighbors._kernels.sketch_search import best_candidates
+        from hetdp.neighbors._kernels.sketch_search import best_candidates, search_room, weigh_room
 
         first = self._first + first_user
         candidates = (first, min(self._last, first + 64 * bits.shape[1]))
@@ -370,31 +370,31 @@ class _Search:
                 np.empty(0) if values is None else values,
                 self._sums,
                 self._totals,
+                search_room(),
+                weigh_room(self.counts.shape[1]),
             )
 
         list(pool.map(improve, portions(self.counts.shape[0])))
 
     def ones(self, bits: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return how many ones each row has."""
-        from hetdp.neighbors._kernels.sketch_search import count_ones as count
-
-        ones = np.zeros(self.items.size, dtype=np.int64)
-        count(bits, ones)
+        ones: NDArray[np.int64] = np.bitwise_count(bits[: self.items.size]).sum(axis=1, dtype=np.int64)
         return ones
 
     def weigh(
         self, first_user: int, bits: NDArray[np.uint64], values: NDArray[np.float64], pool: ThreadPoolExecutor
     ) -> None:
         """Add up what the ones of those listed are worth whose bits are given."""
-        from hetdp.neighbors._kernels.sketch_search import weigh_ones
+        from hetdp.neighbors._kernels.sketch_search import weigh_ones, weigh_room
 
         first = self._first + first_user
         candidates = (first, first + 64 * bits.shape[1])
 
         def add(portion: tuple[int, int]) -> None:
             weigh_ones(
-                portion, self._indptr, self._rows, bits, candidates, values, self.neighbors, self._sums, self._totals
-            )
+                portion, self._indptr, self._rows, bits, candidates, values, self.neighbors, self._sums, self._totals,
+                weigh_room(self.counts.shape[1]),
+            )  # fmt: skip
 
         list(pool.map(add, portions(self.counts.shape[0])))
 

@@ -14,6 +14,7 @@ taste of their own, the neighbours' votes count for nothing; with a strong one, 
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +118,8 @@ class _Voting:
         bits, shares = self._by_user(items), self._shares[items]
 
         def fit(portion: tuple[int, int]) -> None:
-            self._kernels.fit_votes(portion, *self._votes, bits, *self._own, places, shares, self._noise, self._fits)
+            given = (*self._votes, bits, *self._own, places, shares, self._noise, self._fits)
+            self._kernels.fit_votes(portion, *given, self._ballots(bits))
 
         list(self._pool.map(fit, portions(self._fits.shape[0])))
         if spread is not None:
@@ -133,8 +135,14 @@ class _Voting:
         for begin in range(0, self._shares.size, step):
             items = (begin, min(begin + step, self._shares.size))
             bits = self._by_user(np.arange(*items))
-            given = (*self._votes, bits, *self._own, items, self._shares, self._noise, self._fits, *lists)
-            list(self._pool.map(lambda part, rest=given: self._kernels.best_items(part, *rest), portions(shape[0])))
+            prior = np.full(64 * bits.shape[1], 0.5)  # beyond the last item nobody looks, but 0 would be divided by
+            prior[: items[1] - items[0]] = self._shares[slice(*items)]
+            given = (*self._votes, bits, *self._own, items, prior, self._noise, self._fits, *lists)
+
+            def improve(portion: tuple[int, int], given: tuple[Any, ...] = given) -> None:
+                self._kernels.best_items(portion, *given, self._ballots(given[2]))
+
+            list(self._pool.map(improve, portions(shape[0])))
             if progress is not None:
                 progress(items[1], self._shares.size)
         return lists
@@ -144,8 +152,12 @@ class _Voting:
         rows = np.zeros((-(-items.size // 64) * 64, self._words), dtype=np.uint64)
         fill_rows(self._sketches, items, rows, self._pool)
         columns = np.empty((64 * self._words, rows.shape[0] // 64), dtype=np.uint64)
-        self._kernels.transpose(rows, columns)
+        self._kernels.transpose(rows, columns, np.empty(64, dtype=np.uint64))
         return columns
+
+    def _ballots(self, bits: NDArray[np.uint64]) -> Any:  # noqa: ANN401  (arrays, for the kernels)
+        """Return room for the votes of one thread."""
+        return self._kernels.ballots(self._votes[0].shape[1], bits.shape[1])
 
 
 def popularity(sketches: Sketches, pool: ThreadPoolExecutor) -> NDArray[np.float64]:
