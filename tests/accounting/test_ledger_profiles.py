@@ -115,7 +115,7 @@ def test_a_file_keeps_total_limits_and_adversary(tmp_path):
         assert (ledger.total, ledger.left, ledger.colluders, ledger.protects) == (0.75, 1.25, 3, "item")
         assert "3 recipients who share" in ledger.adversary
         assert [entry.description for entry in ledger.history] == ["neighbours"]
-        assert repr(ledger) == "Ledger(of profiles, unit epsilon, 1 charge, file likes.db)"
+        assert repr(ledger) == "Ledger(of profiles, 0.75 of 2 spent at weight 1, unit epsilon, 1 charge, file likes.db)"
     for other in ({"colluders": 1}, {"limit": 9}, {"delta_limit": None}, {"protects": "person"}):
         with pytest.raises(InvalidInput, match=f"{next(iter(other))} must be the same as in the ledger file likes.db"):
             Ledger.of_profiles(path, **{"limit": 2, "delta_limit": 1e-5, "colluders": 3, **other})
@@ -131,3 +131,11 @@ def test_more_lists_cost_each_recipient_more_and_others_no_more_than_there_are()
     assert "Against c who collude, at most: (0.5 + 4 c) * v_i; all lists together: 13.5 * v_i." in asked.text
     both = promised.compose(asked)
     np.testing.assert_array_equal([both.against(colluders) for colluders in (1, 2, 9)], [6, 9, 23])
+
+
+def test_nobody_is_told_that_nothing_was_spent_of_accounts_that_are_not_there():
+    ledger = Ledger.of_profiles(limit=3)
+    ledger.charge_profiles(lists("0.25"))
+    for asked in (ledger.summary, ledger.report):
+        with pytest.raises(InvalidInput, match=r"Got one of profiles instead: its total, limit, left"):
+            asked()

@@ -62,6 +62,26 @@ class TestLearn:
         assert {row["because"] for row in json.loads(out)["first_rows"]} <= {"item 00, item 01", "item 01, item 00"}
         assert "--why" in run("recommend", "likes.csv", "--epsilon", 5, "--why")[2]
 
+    @pytest.mark.parametrize("user", ["", "user"])
+    def test_ratings_of_ones_own_count_as_asked(self, run, user):
+        assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
+        column, cell = (f"{user},", "ann,") if user else ("", "")
+        Path("rated.csv").write_text(f"{column}item,stars\n{cell}item 00,5\n{cell}item 20,1\n")
+        home = ("recommend", "--model", "m.hetdp", "--profile", "rated.csv", "-n", 2, "--why", "--json")
+        out = run(*home, "--rating-column", "stars", "--min-rating", 4)[1]
+        assert {row["because"] for row in json.loads(out)["first_rows"]} == {"item 00"}
+        code, _, err = run(*home, "--rating-column", "nowhere", "--min-rating", 4)
+        assert code == 3
+        assert "--rating-column" in err
+
+    def test_without_a_ledger_it_says_that_nobody_counts(self, run):
+        for command in (
+            ("learn", "likes.csv", "-o", "m.hetdp"),
+            ("neighbors", "likes.csv", "-k", 3, "-o", "n.parquet"),
+        ):
+            assert "nobody keeps count" in " ".join(run(*command, "--epsilon", 5)[2].split())
+            assert "nobody keeps count" not in run(*command, "--epsilon", 5, "--ledger", "l.db", "--limit", 50)[2]
+
     def test_profiles_of_several_people_and_plain_lines(self, run):
         assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
         Path("us.csv").write_text("user,item\nann,item 00\nbob,item 20\n")

@@ -193,3 +193,13 @@ def test_a_fresh_address_of_the_page(files, home):
         second = json.loads(run(node, "page", "--folder", home, "--json").stdout)["page"]
         run(node, "page", "--folder", home, "--dry-run")
     assert PageDoor(home).admits(second.partition("=")[2])
+
+
+def test_a_weight_is_not_taken_for_a_dial(home):
+    for text in ("0.5", "-1", "101", "much"):
+        assert "half is 50" in run(node, "dials", "i3", text, "--folder", home, code=2).stderr
+
+
+def test_a_paused_node_is_told_as_one(home):
+    run(node, "pause", "--folder", home, "-q")
+    assert re.search(r"running +no, but paused", run(node, "status", "--folder", home, "-q").output)

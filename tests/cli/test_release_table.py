@@ -190,3 +190,37 @@ def test_epsilon_follows_from_accuracy(visits, run):
     code, _, err = run("release", "nowhere.parquet", *own, *more[:2])
     assert code == 2
     assert "--people must be given" in err
+
+
+@pytest.mark.parametrize(("name", "said"), [("zürich", True), ("basel", False)])
+def test_names_beyond_ascii_come_with_a_word_on_encodings(run, tmp_path, name, said):
+    (tmp_path / "keys.txt").write_text(f"{name}\n", encoding="utf-8")
+    for encoding in ("utf-8", "cp1252"):
+        (tmp_path / "people.csv").write_text("ward\n" + f"{name}\n" * 50, encoding=encoding)
+        asked = ("--aggregate", "count", "--by", "ward", "--keys", tmp_path / "keys.txt", "--epsilon", 1)
+        code, _, err = run("release", tmp_path / "people.csv", *asked)
+        assert code == 0
+        assert ("Files of text must be UTF-8" in err) == said, "whatever the file holds"
+
+
+def test_groups_without_an_estimate_are_named_and_no_noise_is_shown_for_them(run, tmp_path):
+    (tmp_path / "keys.txt").write_text("er\nnobody\n")
+    rows = "".join(f"{person},er,40,1\n" for person in range(2000))
+    (tmp_path / "people.csv").write_text("id,ward,hours,privacy\n" + rows)
+    asked = (
+        "--aggregate",
+        "mean:hours:0:80",
+        "--by",
+        "ward",
+        "--keys",
+        tmp_path / "keys.txt",
+        "--weight-column",
+        "privacy",
+    )
+    code, out, _ = run("release", tmp_path / "people.csv", *asked, "--epsilon", 2, "--unit", "id")
+    assert code == 0
+    assert "No estimate of nobody, mean of hours: The noisy sum of weights" in " ".join(out.split())
+    (line,) = [line for line in out.splitlines() if line.strip().startswith("nobody")]
+    assert not any(letter.isdigit() for letter in line)
+    _, out, _ = run("release", tmp_path / "people.csv", *asked, "--epsilon", 2, "--unit", "id", "--dry-run", "--json")
+    assert json.loads(out)["people_for_an_estimate"] > 5

@@ -49,10 +49,10 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
     from hetdp.accounting import Ledger
 
     with Ledger.open(ledger) as opened:
-        found, levels, history = opened.summary(delta), opened.levels(), opened.history
+        levels, history = opened.levels(), opened.history
         summary = {"ledger": ledger.name, **_summary(opened, delta, _DIGITS[voice.as_json])}
         of_profiles = opened.colluders is not None  # one total, and nobody's account
-        private = {} if of_profiles else _private(found, _DIGITS[voice.as_json])
+        private = {} if of_profiles else _private(opened.summary(delta), _DIGITS[voice.as_json])
         listed = _items(opened, _DIGITS[voice.as_json]) if items else []
     if voice.dry_run:
         voice.note("--dry-run: showing a budget never spends anything.")

@@ -23,6 +23,7 @@ from hetdp.cli.output import (
     print_json,
     print_private,
     print_promise,
+    say_nobody_counts,
     threads_option,
 )
 from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, ledger_options
@@ -328,6 +329,8 @@ class LearnCommand:
             "", {"model": str(self.output), "items": what, "taste": in_words(model), **ledger_in_words(charged)}
         )
         print_promise(model.guarantee_, in_full="--json, and in the model")
+        if not charged:
+            say_nobody_counts(self.voice)
 
 
 def in_words(model: "PrivateRecommender") -> str:

@@ -25,6 +25,7 @@ from hetdp.cli.output import (
     print_json,
     print_private,
     print_promise,
+    say_nobody_counts,
     threads_option,
     tuning_option,
 )
@@ -305,6 +306,8 @@ class SearchCommand:
             )
         elif not self.output.name.lower().endswith(".parquet"):
             self.voice.note("Keep the guarantee with the file; only a .parquet file carries it.")
+        if not charged:
+            say_nobody_counts(self.voice)
 
     def _settings(self) -> dict[str, Any]:
         """Return what was asked for, which may be told to everybody."""

@@ -361,6 +361,11 @@ def say_encoding(voice: Voice, names: Iterable[object], files: Iterable[object])
         )
 
 
+def say_nobody_counts(voice: Voice) -> None:
+    """Say that losses add up where no ledger does so."""
+    voice.note("No --ledger was given: nobody keeps count of what these people have lost so far.")
+
+
 def refuse_profiles(ledger: "Ledger") -> None:
     """Refuse a ledger of profiles for a table of rows or people."""
     if ledger.colluders is not None:

@@ -33,6 +33,7 @@ from hetdp.cli.output import (
     refuse_profiles,
     say_encoding,
     say_ledger,
+    say_nobody_counts,
     write_paid,
 )
 from hetdp.cli.plotting import check_plot, write_plot
@@ -124,7 +125,7 @@ def release_from_query(
     for remark in _remarks(public, dropping=dropping, dials=weight_column is not None):
         voice.note(remark)
     if ledger is None:
-        voice.note("No --ledger was given: nobody keeps count of what these people have lost so far.")
+        say_nobody_counts(voice)
     if options["plot"] is not None:
         write_plot(options["plot"], partial(answer.plot, column=column), voice)
 

@@ -24,6 +24,7 @@ from hetdp.cli.output import (
     refuse_profiles,
     say_encoding,
     say_ledger,
+    say_nobody_counts,
     wrapped,
     write_paid,
 )
@@ -175,7 +176,7 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
     for remark in answer.remarks:
         voice.note(_in_options(remark))
     if ledger is None:
-        voice.note("No --ledger was given: nobody keeps count of what these people have lost so far.")
+        say_nobody_counts(voice)
     if options["plot"] is not None:
         write_plot(options["plot"], answer.plot, voice)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hetdp.profiles import Profiles
+    from hetdp.profiles.reading.identifiers import Ids
     from hetdp.profiles.reading.pairs import PairFile
 
 __all__ = [
@@ -198,9 +199,22 @@ class Source:
             pairs = (self.user_column or "user") in names or recognise(file.first_line, file.name) is not None
         if pairs:
             return self.read().profiles
-        items = read_catalogue(self.path, item=self.item_column or "item")
+        column = self.item_column or "item"
+        items = read_catalogue(self.path, item=column) if self.min_rating is None else self._well_rated(column)
         self.voice.private(f"read {self.path.name}: {counted(items.size, 'item')} of one person.")
         return Profiles.from_pairs([0] * items.size, items)
+
+    def _well_rated(self, column: str) -> "Ids":
+        """Return the items of one person whose ratings count."""
+        from hetdp.profiles.reading.identifiers import as_ids, whole_numbers
+        from hetdp.profiles.reading.tables import read_table
+
+        rating = self.rating_column or "rating"
+        table = read_table(self.path, {column: "--item-column", rating: "--rating-column"})
+        rated = zip(table.labels(column).to_pylist(), table.numbers(rating).tolist(), strict=True)
+        ids = as_ids("item", [item for item, stars in rated if stars >= self.min_rating])
+        numbers = whole_numbers(ids) if ids.dtype == object else None  # in a file of text, numbers are texts
+        return ids if numbers is None else numbers
 
     @property
     def listed(self) -> str:

@@ -57,6 +57,8 @@ _ENGINE = int.from_bytes(b"engine")
 _HEAD = 4096
 #: Seconds of one thread for the closed form, per cube of the items related; rough.
 _SECONDS_PER_CUBE = 2e-10
+#: A list of items for everybody: levels and noise, and for each user and item a score that is ranked and judged.
+_SECONDS_PER_LIST, _SECONDS_PER_SCORE = 0.1, 8e-8
 #: Imports, and what is compiled or loaded at first use.
 _SECONDS_TO_START = 2.0
 
@@ -158,7 +160,10 @@ class EvaluationPlan:
                 self._neighbors(name, Fraction(1), 0).estimate(profiles, recommendations=self.items).seconds
                 for name in self.engines
             ]
+            lists = self.runs * 2 + fits * (len(self.recommenders) + len(_RIVALS))
+            scores = profiles.n_users * profiles.n_items
             total += fits * (sum(each) + 2 * closed_form) + self.runs * closed_form
+            total += lists * (_SECONDS_PER_LIST + _SECONDS_PER_SCORE * scores)
         return total
 
     def check(self, profiles: Profiles) -> None:

@@ -37,6 +37,8 @@ EXAMPLE = (
 )
 #: Crowds that a threshold is chosen on, at most; it is judged on others.
 _TRIALS = 200
+#: Why a contender that was given is what it is.
+_UNCHECKED = "is your own, and nobody has checked that it keeps its promise: hetdp audit tries to break it"
 #: Levels that are tried, at most.
 _LEVELS = 32
 
@@ -85,6 +87,9 @@ class Comparison:
     epsilon: float
     items: int
     contenders: tuple[Contender, ...]
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.query} of {self.items:,} items at epsilon {self.epsilon:g}: {self.reason})"
 
     @property
     def recommended(self) -> Contender:
@@ -233,7 +238,14 @@ def compare(
             raise InvalidInput(f"contenders must be functions under names of their own. Got {name!r} instead.")
         named = name if all(part.isidentifier() for part in name.split(".")) else f"contenders[{name!r}]"
         line = f"hetdp.release({named}(weights, {level!r}), values, epsilon={level!r})"
-        ways.append(_Way(name, "is your own", partial(_of_ones_own, name, made, level, question.domain.size), line))
+        ways.append(
+            _Way(
+                name,
+                _UNCHECKED,
+                partial(_of_ones_own, name, made, level, question.domain.size),
+                line,
+            )
+        )
     errors = crowds.errors(ways, judged)
     rated = [_rated(way, crowds, found) for way, found in zip(ways, errors.T, strict=True)]
     best_first = tuple(sorted(rated, key=lambda contender: contender.rmse))

@@ -23,3 +23,8 @@ def test_where_ids_are():
     assert position_of(as_ids("user", [0, 1]), True) is None  # noqa: FBT003  (a bool is no number here)
     assert positions(as_ids("item", ["tea", "7"]), as_ids("item", ["golf", "tea"])).tolist() == [-1, 0]
     assert positions(as_ids("item", ["tea", "7"]), as_ids("item", [7])).tolist() == [1]
+
+
+def test_a_text_is_no_list_of_ids():
+    with pytest.raises(InvalidInput, match="item ids must be a list of ids. Got one text instead"):
+        as_ids("item", "catalogue.csv")

@@ -165,3 +165,9 @@ def test_titles_have_one_form_and_are_safe_to_show():
     assert canonical_text("Stra\u00dfe") == canonical_text("STRASSE")
     assert canonical_text("\ufb01lm\u200b \u2167") == canonical_text("FILM VIII")
     assert cleaned("a\u202eb\x07\x1b[31mc\u200d") == "ab [31mc"
+
+
+def test_where_semicolons_separate_commas_are_decimal():
+    rows = read_own_list(b"title;weight\nTea;0,2\nJazz;0.5\n").rows
+    assert [row.weight for row in rows] == ["0.2", "0.5"]
+    assert [row.weight for row in read_own_list(b'title,weight\nTea,"0,2"\n').rows] == ["0,2"]

@@ -396,7 +396,10 @@ class Ledger:
             return f"Ledger(closed or unreadable, {place})"
         facts = f"unit {state.unit}, {counted(state.totals.charges, 'charge')}, {place}"
         if state.totals.colluders is not None:
-            return f"Ledger(of profiles, {facts})"
+            from hetdp.accounting.guarantee import in_digits
+
+            limit = "" if self.limit is None or math.isinf(self.limit) else f" of {self.limit:g}"
+            return f"Ledger(of profiles, {in_digits(self.spent_by_weight_1)}{limit} spent at weight 1, {facts})"
         who = state.totals.protects
         return f"Ledger({facts}; private: {counted(state.size, who, several(who))})"
 
@@ -947,6 +950,7 @@ class Ledger:
         >>> ledger.report(delta=1e-6).rho
         array([0.125])
         """
+        self._require_accounts()
         state = self._read()
         # Either bound on epsilon holds by itself, so the smaller one holds too.
         epsilon, rho = state.lost("epsilon"), state.lost("rho")
@@ -975,8 +979,17 @@ class Ledger:
         >>> summary.spent_max, summary.remaining_min, summary.rho_max
         (0.5, 0.5, 0.125)
         """
+        self._require_accounts()
         with self._opened() as store:
             return store.look(lambda state: state.summary(delta))
+
+    def _require_accounts(self) -> None:
+        """Refuse questions about items where there is one total: "nothing spent" would be a false answer."""
+        if self.colluders is not None:
+            raise InvalidInput(
+                "ledger must have accounts of items, rows or people. Got one of profiles instead: its total, limit, "
+                "left and history tell what was spent."
+            )
 
     def levels(self) -> tuple[LedgerLevel, ...]:
         """Return how many have paid how much, in at most six rows; of millions, too. For the owner's eyes only.

@@ -385,8 +385,9 @@ class State:
     def _check_unit(self, unit: str) -> None:
         if one_of("unit", unit, UNITS) == "rho" and self.unit == "epsilon":
             raise InvalidInput(
-                "unit must be 'epsilon' on an epsilon ledger, for no finite epsilon covers a zCDP loss. "
-                "Got 'rho' instead. Open a ledger with unit='rho' for Gaussian releases (another file for --ledger)."
+                "unit must be 'epsilon' on an epsilon ledger, for no finite epsilon covers a zCDP loss. Got 'rho' "
+                "instead. A ledger with unit='rho' takes both (another file for --ledger), but begins without what was "
+                "charged here: keep that within your limit."
             )
 
     def _checked(self, losses: ArrayLike, unit: str) -> NDArray[np.float64]:

@@ -183,6 +183,8 @@ def _as_column(name: str, values: object) -> Any:  # noqa: ANN401  (pyarrow has 
     """Return ids as a chunked arrow array of int64 or large_string without gaps."""
     import pyarrow as pa
 
+    if isinstance(values, str | bytes):
+        raise InvalidInput(f"{name} ids must be a list of ids. Got one text instead.")
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise InvalidInput(f"{name} ids must be a vector. Got shape {values.shape} instead.")
     try:
