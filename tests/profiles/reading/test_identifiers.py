@@ -1,5 +1,8 @@
 """Ids of users and items become codes, and codes the same ids again."""
 
+import pytest
+
+from hetdp.core.errors import InvalidInput
 from hetdp.profiles.reading.identifiers import IdEncoder, as_ids, position_of, positions, whole_numbers
 
 
