@@ -387,19 +387,6 @@ class _DelimitedFiles(_DuckDB):
     file as a whole, and are refused.
     """
 
-    def dial(self, column: str, default: float | None) -> nw.Expr:
-        """Return a column of dials as doubles; empty cells take the default, if there is one, and no others do."""
-        number = self.numeric(column)
-        if default is None:
-            return number
-        cell, kind = nw.col(column), self.schema[column]
-        empty = cell.is_null()
-        if kind.is_float():
-            empty |= cell.is_nan()  # what pandas makes of empty cells
-        elif _is_text(kind) and kind != nw.Object:
-            empty |= cell.cast(nw.String) == ""
-        return nw.when(empty).then(nw.lit(float(default))).otherwise(number)
-
     @classmethod
     def untyped(cls, native: Native, column: str) -> bool:  # noqa: ARG003
         return True
