@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections import Counter
 
 import pytest
 from hypothesis import settings
@@ -17,6 +18,25 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 
 def pytest_addoption(parser):
     parser.addoption("--exhaustive", action="store_true", help="try all of what is usually sampled (make exhaustive)")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Begin with what takes minutes, and of the parameters of `sampled` tests keep every so many, always the same."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+    if config.getoption("exhaustive"):
+        return
+    seen, kept, left = Counter(), [], []
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        if marker is None:
+            kept.append(item)
+            continue
+        family, every = item.nodeid.partition("[")[0], marker.kwargs["every"]
+        (kept if seen[family] % every == every // 2 else left).append(item)
+        seen[family] += 1
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
 
 
 @pytest.fixture

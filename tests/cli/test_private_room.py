@@ -159,6 +159,7 @@ for more in (
         ("node", "groups", "--whole-list", "--limit", 1, "--set"),
         ("node", "groups", "--whole-list", "--no-limit"),
     ],
+    [("node", "dials"), ("node", "dials", "i3", 20), ("node", "dials", "i4"), ("node", "dials", "i9", 50, "--dry-run")],
     [("node", "neighbors"), ("node", "neighbors", "--dry-run")],
     [("node", "pause"), ("node", "pause", "--dry-run")],
     [("node", "pause"), ("node", "resume")],

@@ -38,6 +38,7 @@ def test_mutants_are_caught(mutant):
     assert mutant.is_caught(mutant.examine(7))
 
 
+@pytest.mark.sampled(every=4)
 @every_mutant
 def test_repaired_twins_are_spared(mutant):
     assert mutant.examine(7, broken=False).verdict == NOTHING

@@ -149,11 +149,16 @@ def wrapped(message: str, *, to: TextIO | None = None) -> str:
     >>> wrapped("A remark.", to=io.StringIO())
     'A remark.'
     """
-    lines = [printable(line) for line in message.split("\n")]
+    message = _harmless(message)
     if not (to or sys.stderr).isatty():
-        return "\n".join(lines)
+        return message
     fit = {"width": shutil.get_terminal_size().columns, "break_long_words": False, "break_on_hyphens": False}
-    return "\n".join(textwrap.fill(line, **fit) for line in lines)  # type: ignore[arg-type]
+    return "\n".join(textwrap.fill(line, **fit) for line in message.split("\n"))  # type: ignore[arg-type]
+
+
+def _harmless(text: str) -> str:
+    """Return a text that moves no cursor but to the next line."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
 
 
 class Sectioned(click.Command):
@@ -303,9 +308,7 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     known = {name: value for name, value in facts.items() if value is not None}
     words = {name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in known.items()}
     for name, text in words.items():
-        table.add_row(
-            Text(printable(name)), Text("\n".join(map(printable, text.split("\n"))))
-        )  # not markup: an IPv6 address has brackets
+        table.add_row(Text(_harmless(name)), Text(_harmless(text)))  # not markup: an IPv6 address has brackets
     # Wider than the terminal, or than the 80 columns of a pipe, where a long word must be copied in one piece.
     longest = max((len(word) for text in words.values() for word in text.split()), default=0)
     console, needed = Console(), max(map(len, words), default=0) + longest + 4
@@ -333,7 +336,7 @@ def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ..
     for place, name in enumerate(header):
         table.add_column(name, justify="left" if place == 0 or not name else "right")
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))  # not markup: a name may hold brackets
+        table.add_row(*(Text(_harmless(cell)) for cell in row))  # not markup: a name may hold brackets
     Console().print(table)
 
 

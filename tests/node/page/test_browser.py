@@ -163,6 +163,7 @@ def test_the_keyboard_reaches_everything(chromium, node):
         tab.check()
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_pages_fit_the_screen_in_light_and_dark(chromium, node, scheme, width):
