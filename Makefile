@@ -42,8 +42,12 @@ ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 check: lint
 	$(ALONE) $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow and not browser and not network'
 
-# Everything, as CI runs it.
-test: lint
+# Everything, as CI runs it; both at once, as linters use one core only.
+test: $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory --jobs 2 lint tests
+
+.PHONY: tests
+tests:
 	$(ALONE) $(BIN)/pytest --numprocesses 2
 
 # Everything, and all of what the tests usually take samples of: half an hour.

@@ -21,7 +21,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Begin with what takes minutes, and of the parameters of `sampled` tests keep every so many, always the same."""
+    """Begin with what takes minutes; leave out `exhaustive` tests and, always the same, most cases of `sampled` ones."""
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
     if config.getoption("exhaustive"):
         return
@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         marker = item.get_closest_marker("sampled")
         if marker is None:
-            kept.append(item)
+            (kept if item.get_closest_marker("exhaustive") is None else left).append(item)
             continue
         family, every = item.nodeid.partition("[")[0], marker.kwargs["every"]
         (kept if seen[family] % every == every // 2 else left).append(item)

@@ -213,6 +213,7 @@ def test_published_points_as_our_recall_have_their_size():
     assert {found[key].direction for key in ("range", "close", "zero", "slices", "fall", "strict")} == {"confirmed"}
 
 
+@pytest.mark.exhaustive
 def test_a_verdict_takes_the_runs_it_needs_and_no_more():
     """The fall is hidden by noise in ten runs, and stands out later; everything else is decided at the first look."""
     settings = dataclasses.replace(SETTINGS, most_runs=160)

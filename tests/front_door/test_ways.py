@@ -113,6 +113,7 @@ ATTAINED = {
 }
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTAINED)
 def test_audits_certify_most_of_a_promise_where_it_is_attained(name):

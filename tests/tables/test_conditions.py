@@ -356,6 +356,7 @@ def test_times_in_nanoseconds_take_the_dates_they_can_hold():
 # --- Size -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", FRAMES)
 def test_the_deepest_and_the_widest_condition_run(name):
     deep = "k = 1"

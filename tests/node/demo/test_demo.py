@@ -113,6 +113,7 @@ def test_the_report_has_errors_or_says_that_people_are_few(monkeypatch, nodes):
     assert data["larger"]["people"] == 1000
 
 
+@pytest.mark.exhaustive
 def test_a_larger_network_recommends_better_by_its_crowd():
     """Seeded. At epsilon 1 ten neighbours say next to nothing, however many there are to choose from; a crowd does."""
     small, large = (larger.larger_network(count, epsilon=Fraction(1), seed=2) for count in (300, 900))

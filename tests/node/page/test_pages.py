@@ -740,6 +740,7 @@ def test_nothing_brought_changes_nothing(open_page, nodes):
     assert page.node.dials == {}
 
 
+@pytest.mark.exhaustive
 def test_a_list_of_a_hundred_thousand_rows_is_brought_in(open_page, nodes):
     page = open_page(nodes.new(items=50_000, most_items=1000))
     rows = b"item\n" + b"".join(b"i%d\n" % (place % 60_000) for place in range(100_000))

@@ -394,6 +394,7 @@ def test_like_minded_people_find_each_other_and_blind_gossip_stays_blind():
     assert seen < 650
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_model_counts_what_chance_has_brought_and_not_what_is_alike():
     """With room for 30 sketches to learn from, a sixth of them has the own taste, as in the network.

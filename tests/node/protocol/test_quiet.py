@@ -96,6 +96,7 @@ def test_the_dead_leave_the_views_of_a_quiet_network(quiet):
         assert sum(one.key not in living for one in records) <= len(records) // 3
 
 
+@pytest.mark.exhaustive
 def test_made_up_hosts_hold_a_quarter_of_a_view_of_a_quiet_network_too(quiet):
     crowd = Crowd(quiet, [7], count=60, every_s=20.0, brings=7)
     quiet.wire.add(crowd, address=f"tcp://{FAKE}0.1:1", curve=bytes(32))

@@ -29,6 +29,7 @@ def test_two_nodes_are_a_network():
     assert all(node.traffic.refused == 0 for node in swarm.nodes.values())
 
 
+@pytest.mark.exhaustive
 def test_a_thousand_nodes_spread_sketches_evenly():
     swarm = Swarm(1000)
     swarm.cycles(3)
