@@ -9,7 +9,7 @@ else
   INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-.PHONY: run check test exhaustive docs test-engines lint pythons bench reproduce release-check clean
+.PHONY: run check test tests exhaustive docs test-engines lint pythons bench reproduce release-check clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed: pyproject.toml
@@ -46,7 +46,6 @@ check: lint
 test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory --jobs 2 lint tests
 
-.PHONY: tests
 tests:
 	$(ALONE) $(BIN)/pytest --numprocesses 2
 

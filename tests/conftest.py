@@ -21,7 +21,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Begin with what takes minutes; leave out `exhaustive` tests and, always the same, most cases of `sampled` ones."""
+    """Begin with the longest; leave out `exhaustive` tests, and of `sampled` ones most cases, always the same."""
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
     if config.getoption("exhaustive"):
         return
