@@ -35,7 +35,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Two processes on two cores: libraries that start threads of their own would only wait for each other.
+# Several processes on two cores: libraries that start threads of their own would only wait for each other.
 ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 # Lint and the fast tests.
@@ -46,8 +46,9 @@ check: lint
 test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory --jobs 2 lint tests
 
+# Three processes, as many a test waits for others that it has started.
 tests:
-	$(ALONE) $(BIN)/pytest --numprocesses 2
+	$(ALONE) $(BIN)/pytest --numprocesses 3 --dist worksteal
 
 # Everything, and all of what the tests usually take samples of: half an hour.
 exhaustive: $(VENV)/.installed-dev

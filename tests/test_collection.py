@@ -5,7 +5,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 #: Raise it when tests are added; never lower it without saying why in the commit.
-AT_LEAST = 8_100
+AT_LEAST = 8_000
 
 
 def test_the_number_of_collected_tests_does_not_drop(request):

@@ -97,7 +97,7 @@ def test_preview_spends_nothing():
             {"losses": [0.1] * 3, "unit": "delta"},
             r"unit must be one of 'epsilon', 'rho'\. Got 'delta' instead",
         ),
-        ({"losses": [0.1] * 3, "unit": "rho"}, r"Open a ledger with unit='rho'"),
+        ({"losses": [0.1] * 3, "unit": "rho"}, r"A ledger with unit='rho' takes both"),
         (
             {"losses": [0.0] * 3, "weights_loss": -1},
             r"weights_loss must be a finite number >= 0\. Got -1 instead",

@@ -293,7 +293,7 @@ class Ledger:
         --------
         >>> ledger = Ledger.of_profiles(limit=3)
         >>> ledger
-        Ledger(of profiles, unit epsilon, no charges, in memory)
+        Ledger(of profiles, 0 of 3 spent at weight 1, unit epsilon, no charges, in memory)
         """
         totals = Totals(
             one_of("unit", unit, UNITS),
@@ -396,10 +396,8 @@ class Ledger:
             return f"Ledger(closed or unreadable, {place})"
         facts = f"unit {state.unit}, {counted(state.totals.charges, 'charge')}, {place}"
         if state.totals.colluders is not None:
-            from hetdp.accounting.guarantee import in_digits
-
             limit = "" if self.limit is None or math.isinf(self.limit) else f" of {self.limit:g}"
-            return f"Ledger(of profiles, {in_digits(self.spent_by_weight_1)}{limit} spent at weight 1, {facts})"
+            return f"Ledger(of profiles, {self.spent_by_weight_1:.6g}{limit} spent at weight 1, {facts})"
         who = state.totals.protects
         return f"Ledger({facts}; private: {counted(state.size, who, several(who))})"
 
