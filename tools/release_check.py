@@ -287,6 +287,9 @@ def main() -> int:
     parser.add_argument("--output", type=Path, help="folder that gets the wheel and the archive if all is well")
     chosen = parser.parse_args()
     versions = chosen.python or pythons()
+    for python in versions:
+        if shutil.which(python) is None:
+            parser.error(f"--python must be a program such as python3.11. Got {python!r} instead.")
     wanted = chosen.extra or ["none", *known]
     extras = [None if one == "none" else one for one in wanted if one == "none" or one in WITH_EXTRA]
     findings = Findings(planned=3 + len(versions) * sum(1 + len(commands_of(extra)) for extra in extras))
