@@ -288,7 +288,7 @@ def main() -> int:
     chosen = parser.parse_args()
     versions = chosen.python or pythons()
     for python in versions:
-        if shutil.which(python) is None:
+        if not _works(python):
             parser.error(f"--python must be a program such as python3.11. Got {python!r} instead.")
     wanted = chosen.extra or ["none", *known]
     extras = [None if one == "none" else one for one in wanted if one == "none" or one in WITH_EXTRA]
