@@ -48,7 +48,6 @@ def test_a_mutant_that_gets_away_is_reported():
     assert catch_all([tame], random_state=1) == {"tame": None}
 
 
-@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("case", list(audit_cases("quick")), ids=lambda case: f"{case.name} ({case.audit})")
 def test_quick_battery(case):
     (finding,) = run_cases([case], random_state=7)

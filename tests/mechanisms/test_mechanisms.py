@@ -62,7 +62,6 @@ def test_same_stream_same_answer_at_weight_zero(make):
         assert len(set(answers)) == len(set(drawn)) == 1
 
 
-@pytest.mark.sampled(every=3)
 @every_mechanism
 @pytest.mark.parametrize("item", [1, 2, 3])
 def test_measured_loss_stays_below_the_promise(make, item):

@@ -13,7 +13,6 @@ MUTANTS = [*engines.MUTANTS, *names.MUTANTS]
 every_mutant = pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 
 
-@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name} ({case.audit})")
 def test_no_engine_breaks_its_promise(case):
     finding = case.run(11)

@@ -110,7 +110,6 @@ def usual(tmp_path_factory):
 OTHERS = [{}, taste_of(1), dict.fromkeys(range(SIZE), 100), {0: 1}]
 
 
-@pytest.mark.sampled(every=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", OTHERS, ids=["nothing", "another taste", "everything", "one item"])
 def test_traffic_shelf_and_disk_are_the_same_for_every_profile_behind_one_sketch(usual, profile, tmp_path, monkeypatch):
