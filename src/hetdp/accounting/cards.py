@@ -8,7 +8,7 @@ import numpy as np
 
 from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.accounting.label import Spending
-from hetdp.accounting.rows import confidence_words, one_row, promise_words, vector_rows
+from hetdp.accounting.rows import charged_when, confidence_words, one_row, promise_words, vector_rows
 from hetdp.core.errors import LedgerError
 from hetdp.core.estimators import Estimator, shown_params
 from hetdp.core.words import counted, several
@@ -101,7 +101,7 @@ def ledger_card(ledger: "Ledger") -> Card:
         (
             entry.description or "a charge",
             "not said" if entry.amount is None else f"{entry.unit} = {in_digits(entry.amount)}",
-            entry.time.replace("T", " ").removesuffix("+00:00"),
+            charged_when(entry),
         )
         for entry in reversed(history)
     ]

@@ -1,6 +1,7 @@
 """Answers drawn with their intervals and promises; what a ledger was charged; for its owner, what is left in it."""
 
 import itertools
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from hetdp.accounting.composition import loss_of, steps_of
 from hetdp.accounting.guarantee import in_digits
-from hetdp.accounting.rows import confidence_words, histogram_of, one_row, promise_words, vector_rows
+from hetdp.accounting.rows import charged_when, confidence_words, histogram_of, one_row, promise_words, vector_rows
 from hetdp.core.errors import InvalidInput
 from hetdp.core.words import counted, printable, several
 from hetdp.pictures.drawing import WIDTH, amount, drawn, interval_layers, layer, name_axis, text_of, titled, tooltip
@@ -145,7 +146,8 @@ def plot_by_dial(answers: "ByDial", column: str = "") -> Any:  # noqa: ANN401  (
 
 def plot_charges(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
     """Return the drawing of what a dial of 1 has lost, charge by charge, beside its limit. Public."""
-    history, unit, limit = ledger.history, ledger.unit, ledger.limit
+    history, unit = ledger.history, ledger.unit
+    limit = ledger.limit if ledger.limit is not None and math.isfinite(ledger.limit) else None
     steps = [steps_of(entry.amount, entry.unit, wanted=unit) for entry in history if entry.amount is not None]
     if not history or len(steps) < len(history):
         raise InvalidInput(
@@ -159,25 +161,24 @@ def plot_charges(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
             "begin": begin,
             "end": end,
             "level": f"{entry.unit} = {in_digits(entry.amount or 0.0)}",
-            "when": entry.time.replace("T", " ").removesuffix("+00:00"),
+            "when": charged_when(entry),
         }
         for number, (entry, begin, end) in enumerate(zip(history, [0.0, *ends[:-1]], ends, strict=True), start=1)
     ][-_CHARGES:]
     total = f"{unit} = {in_digits(ledger.spent_by_weight_1)}"
-    bounded = limit is not None and np.isfinite(limit)
     earlier = f"The last {len(rows)} of {len(history):,} charges. " if len(rows) < len(history) else ""
     delta = f" Besides, delta = {in_digits(ledger.delta_spent)}." if ledger.delta_spent else ""
     title = titled(
-        f"What a dial of 1 has lost: {total}{f' of {in_digits(limit)}' if bounded and limit is not None else ''}",
+        f"What a dial of 1 has lost: {total}{'' if limit is None else f' of {in_digits(limit)}'}",
         f"{earlier}Against {ledger.adversary}.{delta}",
     )
-    scale = {"domain": [0, 1.04 * max(ends[-1], limit if bounded and limit else 0.0)], "padding": 0}
+    scale = {"domain": [0, 1.04 * max(ends[-1], limit or 0.0)], "padding": 0}
     words = f"{unit}, added up"
     along = amount("begin", words, scale=scale)
     told = tooltip({"name": "charge", "level": "level", "when": "when (UTC)"})
     bar = {"type": "bar", "color": BLUE, "opacity": 0.85, "height": 12}
     layers = [layer(rows, bar, y=name_axis(rows), x=along, x2={"field": "end"}, tooltip=told)]
-    if bounded:
+    if limit is not None:
         end = {"type": "rule", "color": ORANGE, "strokeWidth": 2}
         layers.append(layer([{"limit": limit}], end, x=amount("limit", words, scale=scale)))
     return drawn({"title": title, "width": WIDTH, "height": {"step": 26}, "layer": layers})

@@ -9,9 +9,23 @@ from hetdp.accounting.guarantee import Guarantee
 from hetdp.core.words import as_precise
 
 if TYPE_CHECKING:
+    from hetdp.accounting.ledger.state import Entry
     from hetdp.accounting.releasing import Release
 
-__all__ = ["confidence_words", "histogram_of", "interval_row", "one_row", "promise_words", "vector_rows"]
+__all__ = [
+    "charged_when",
+    "confidence_words",
+    "histogram_of",
+    "interval_row",
+    "one_row",
+    "promise_words",
+    "vector_rows",
+]
+
+
+def charged_when(entry: "Entry") -> str:
+    """Return when a ledger was charged, as people write it, in UTC."""
+    return entry.time.replace("T", " ").removesuffix("+00:00")
 
 
 def confidence_words(confidence: float | None) -> str:

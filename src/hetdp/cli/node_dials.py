@@ -21,8 +21,10 @@ def _whole_dial(_context: click.Context, _argument: click.Parameter, text: str |
     """Return a dial as a whole number; weights from 0 to 1, as files have them, are easily mistaken for it."""
     from hetdp.node.dials import FULL_DIAL
 
-    if text is None or (text.isascii() and text.isdigit() and int(text) <= FULL_DIAL):
-        return None if text is None else int(text)
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and int(text) <= FULL_DIAL:
+        return int(text)
     raise click.UsageError("DIAL must be a whole number from 0 (never counts) to 100 (normal): half is 50.")
 
 

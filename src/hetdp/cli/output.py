@@ -356,8 +356,10 @@ def rounded(value: float | None, digits: int, *, up: bool) -> float | None:
 
 def say_encoding(voice: Voice, names: Iterable[object], files: Iterable[object]) -> None:
     """Say that public names with letters beyond ASCII are found in UTF-8 only. Whether cells are, nothing may tell."""
+    from hetdp.profiles.reading.files import COMPRESSIONS
+
     beyond = next((str(name) for name in names if not str(name).isascii()), None)
-    text = any(str(file).lower().endswith((".csv", ".tsv", ".gz", ".bz2", ".zst")) for file in files)
+    text = any(str(file).lower().endswith((".csv", ".tsv", *COMPRESSIONS)) for file in files)
     if beyond is not None and text:
         voice.note(
             f"Files of text must be UTF-8: in another encoding, {beyond!r} is not found, and its rows do not count."

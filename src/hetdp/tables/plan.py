@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from hetdp.accounting.guarantee import Guarantee, in_digits
-from hetdp.core.checks import Real, finite, fraction, positive, whole
+from hetdp.core.checks import Real, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.words import counted, listed
 from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import NoisySum, least_weight
 from hetdp.noise.laplace import MAXIMUM_SCALE
+from hetdp.profiles.reading.pairs import checked_default
 from hetdp.tables.aggregates import Aggregate, Context
 from hetdp.tables.conditions import parse_condition
 from hetdp.tables.keys import UnknownKeys, threshold
@@ -305,10 +306,7 @@ def _checked_default(default_weight: float | None, weights: str | None) -> float
         return None
     if weights is None:
         raise InvalidInput("default_weight must come with weights, the column it is for. Got it alone instead.")
-    default = finite("default_weight", default_weight)
-    if not 0 <= default <= 1:
-        raise InvalidInput(f"default_weight must lie in [0, 1]. Got {default:g} instead.")
-    return default
+    return checked_default(default_weight, weights)
 
 
 def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggregate]:
