@@ -8,40 +8,31 @@ if TYPE_CHECKING:
     from hetdp.auditing.adjacency import worst_pair
     from hetdp.auditing.bounds import SampleSize, plan_samples
     from hetdp.auditing.floating_point import floating_point_audit
-    from hetdp.auditing.mutants.base import Mutant
-    from hetdp.auditing.registry import BatteryReport, Case, all_mutants, battery, catch_all, run_battery, run_cases
+    from hetdp.auditing.registry import BatteryReport, Case, battery, run_battery, run_cases
     from hetdp.auditing.replay import replay_audit
     from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow, Finding
     from hetdp.auditing.samplers import sampler_audit
     from hetdp.auditing.scales import Reached, scale_audit
-    from hetdp.auditing.statistical import AuditPlan, PlannedPair, audit, plan_audit
-    from hetdp.auditing.timing import timing_audit
+    from hetdp.auditing.statistical import audit
 
 __all__ = [
     "AuditInterrupted",
-    "AuditPlan",
     "AuditReport",
     "AuditRow",
     "BatteryReport",
     "Case",
     "Finding",
-    "Mutant",
-    "PlannedPair",
     "Reached",
     "SampleSize",
-    "all_mutants",
     "audit",
     "battery",
-    "catch_all",
     "floating_point_audit",
-    "plan_audit",
     "plan_samples",
     "replay_audit",
     "run_battery",
     "run_cases",
     "sampler_audit",
     "scale_audit",
-    "timing_audit",
     "worst_pair",
 ]
 
@@ -51,13 +42,11 @@ __getattr__, __dir__ = attach(
         "adjacency": ("worst_pair",),
         "bounds": ("SampleSize", "plan_samples"),
         "floating_point": ("floating_point_audit",),
-        "mutants.base": ("Mutant",),
-        "registry": ("BatteryReport", "Case", "all_mutants", "battery", "catch_all", "run_battery", "run_cases"),
+        "registry": ("BatteryReport", "Case", "battery", "run_battery", "run_cases"),
         "replay": ("replay_audit",),
         "report": ("AuditInterrupted", "AuditReport", "AuditRow", "Finding"),
         "samplers": ("sampler_audit",),
         "scales": ("Reached", "scale_audit"),
-        "statistical": ("AuditPlan", "PlannedPair", "audit", "plan_audit"),
-        "timing": ("timing_audit",),
+        "statistical": ("audit",),
     },
 )
