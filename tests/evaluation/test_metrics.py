@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_profiles import USERS, crowd, pairs, profiles_of
+from tests.support.plain_profiles import USERS, crowd, pairs, profiles_of
 
 from hetdp import errors
 from hetdp.evaluation import metrics

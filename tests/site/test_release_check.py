@@ -5,11 +5,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.support.command_words import parsed
 
-from command_words import parsed
 from hetdp.cli.main import cli
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def loaded(path):
