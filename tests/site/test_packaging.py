@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-sdist = pytest.importorskip("hatchling.builders.sdist", reason="hatchling is not installed: pip install 'hetdp[dev]'")
+sdist = pytest.importorskip("hatchling.builders.sdist", reason="hatchling is not installed: pip install --group test")
 wheel = pytest.importorskip("hatchling.builders.wheel")
 
 ROOT = Path(__file__).resolve().parents[2]
