@@ -8,8 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.support.plain_profiles import USERS, crowd, pairs, profiles_of
 
 from hetdp import errors

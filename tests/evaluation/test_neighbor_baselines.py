@@ -6,8 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 from tests.support.plain_profiles import USERS, crowd, pairs, profiles_of
 from tests.support.statistics_helpers import FALSE_ALARM
