@@ -15,12 +15,11 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
-from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.scales import FrontDoor, scale_audit
 from hetdp.auditing.statistical import audit
-from hetdp.auditing.subjects import Claims, fresh_seed
+from hetdp.auditing.subjects import Claims, Pair, fresh_seed
 from hetdp.core.checks import one_of
 from hetdp.core.optional import require
 from hetdp.core.randomness import RandomState, as_stream

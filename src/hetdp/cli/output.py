@@ -185,17 +185,18 @@ class Sectioned(click.Command):
                     formatter.write_dl(records)
 
 
-def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def output_options(function: Callable[..., Any], *, dry_run: bool = True) -> Callable[..., Any]:
     """Give a command the options that every command has, handed over as its `voice`."""
 
     @functools.wraps(function)
     def spoken(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401  (those of the command)
-        voice = Voice(**{field.name: options.pop(field.name) for field in fields(Voice)})
+        voice = Voice(**{field.name: options.pop(field.name) for field in fields(Voice) if field.name in options})
         return function(*arguments, voice=voice, **options)
 
     command: Callable[..., Any] = spoken
+    trial = click.option("--dry-run", is_flag=True, help="Say what it would do and spend; spend nothing.")
     for option in (
-        click.option("--dry-run", is_flag=True, help="Say what it would do and spend; spend nothing."),
+        *([trial] if dry_run else []),
         click.option("--quiet", "-q", is_flag=True, help="No remarks on standard error."),
         click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output."),
     ):

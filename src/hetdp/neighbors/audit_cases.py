@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.subjects import Pair
 from hetdp.core.errors import HetdpWarning
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.mechanisms.examples import WEIGHTS
@@ -365,9 +365,15 @@ def audit_cases(size: str) -> list[Case]:
     """Return the cases of `PrivateNeighbors` and its engines."""
     cases = []
     for name, subject in SUBJECTS.items():
-        told = {"adjacent": without((0, 1, 2, 3)), "claimed": WEIGHTS, "delta": _DELTAS.get(name, 0.0)}
         cases += [
-            statistical_case(name, subject, samples=_SAMPLES[size], **told),
+            statistical_case(
+                name,
+                subject,
+                adjacent=without((0, 1, 2, 3)),
+                claimed=WEIGHTS,
+                delta=_DELTAS.get(name, 0.0),
+                samples=_SAMPLES[size],
+            ),
             # The item of weight 0 must leave every bit as it was.
             replay_case(name, subject, adjacent=without([1]), limits={1: 0.0}),
         ]

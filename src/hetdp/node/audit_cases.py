@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.node.dials import FULL_DIAL, draw_bits
 from hetdp.node.protocol.draw_schedule import Uptime

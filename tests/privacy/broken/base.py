@@ -10,8 +10,8 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.adjacency import Pair
-from hetdp.auditing.floating_point import floating_point_audit
+from hetdp.auditing.subjects import Pair
+from hetdp.auditing.samplers import floating_point_audit
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import VIOLATED, Finding
 from hetdp.auditing.samplers import sampler_audit
