@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger, Release, plan, release, release_by_dial, release_distortion_bound
     from hetdp.auditing import audit
     from hetdp.core.errors import BudgetExhausted
-    from hetdp.evaluation import coverage, evaluate, ndcg, precision, recall
+    from hetdp.evaluation import evaluate, judge, recall
     from hetdp.mechanisms.comparison import compare
     from hetdp.mechanisms.estimation import best_multiplier
     from hetdp.mechanisms.queries.falsification import falsify
@@ -65,7 +65,6 @@ __all__ = [
     "best_multiplier",
     "compare",
     "count",
-    "coverage",
     "datasets",
     "discrete_gaussian",
     "discrete_laplace",
@@ -73,16 +72,15 @@ __all__ = [
     "evaluate",
     "evaluation",
     "falsify",
+    "judge",
     "mean",
     "mechanisms",
-    "ndcg",
     "neighbors",
     "noise",
     "pictures",
     "plan",
     "plan_table",
     "policies",
-    "precision",
     "profiles",
     "queries",
     "recall",
@@ -125,7 +123,7 @@ __getattr__, __dir__ = attach(
         ),
         "auditing": ("audit",),
         "core.errors": ("BudgetExhausted",),
-        "evaluation": ("coverage", "evaluate", "ndcg", "precision", "recall"),
+        "evaluation": ("evaluate", "judge", "recall"),
         "mechanisms.comparison": ("compare",),
         "mechanisms.estimation": ("best_multiplier",),
         "mechanisms.queries.falsification": ("falsify",),
