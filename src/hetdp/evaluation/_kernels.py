@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inlined, inner, kernel
+from hetdp.core.compiled import inlined, inner, kernel
 from hetdp.neighbors._kernels.selecting import insert
 
 __all__ = ["Matrix", "count_found", "nearest"]

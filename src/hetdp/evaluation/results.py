@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import one_of
 from hetdp.core.files import as_frame
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 
 __all__ = [
     "ABOUT_INTERVALS",
