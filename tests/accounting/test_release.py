@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.support.statistics_helpers import loss_lower_bound
 
 import hetdp
 from catalogue import CATALOGUE, UNIT, extreme_points
 from hetdp import Box, errors, queries
 from hetdp.core import vectors
 from hetdp.core.randomness import seeded_stream
-from statistics_helpers import loss_lower_bound
 
 every_query = pytest.mark.parametrize("query", CATALOGUE.values(), ids=CATALOGUE.keys())
 pytestmark = pytest.mark.filterwarnings("ignore::hetdp.core.errors.StretchingWarning")

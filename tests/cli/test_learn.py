@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from crowds import tastes
 from pyarrow import parquet
+from tests.support.crowds import tastes
 
 from hetdp import PrivateRecommender
 

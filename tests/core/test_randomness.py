@@ -5,11 +5,11 @@ import threading
 import numpy as np
 import pytest
 from scipy import stats
+from tests.support.statistics_helpers import FALSE_ALARM
 
 from hetdp.core import randomness
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import KeyedWords, Stream, as_stream, secure_stream, seeded_stream, simulation_stream
-from statistics_helpers import FALSE_ALARM
 
 
 def test_words_are_fair_in_every_bit():

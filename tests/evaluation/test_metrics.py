@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
-from plain_profiles import USERS, crowd, pairs, profiles_of
+from tests.support.plain_profiles import USERS, crowd, pairs, profiles_of
 
 from hetdp import errors
 from hetdp.evaluation import metrics

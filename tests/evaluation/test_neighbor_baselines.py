@@ -7,14 +7,14 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from plain_profiles import USERS, crowd, pairs, profiles_of
 from scipy import stats
+from tests.support.plain_profiles import USERS, crowd, pairs, profiles_of
+from tests.support.statistics_helpers import FALSE_ALARM
 
 from hetdp import datasets, errors
 from hetdp.evaluation.metrics import recall
 from hetdp.evaluation.neighbor_baselines import random_neighbors, same_neighbors, true_neighbors
 from hetdp.profiles import Profiles, split
-from statistics_helpers import FALSE_ALARM
 
 
 def plain_neighbours(profiles, k, score):

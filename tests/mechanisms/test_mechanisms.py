@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import stats
+from tests.support.statistics_helpers import FALSE_ALARM, loss_lower_bound
 
 import hetdp
 from hetdp import Box, WeightPrior, errors, mechanisms, queries
@@ -15,7 +16,6 @@ from hetdp.mechanisms import selection
 from hetdp.mechanisms.sampling import kept_with, weight_kinds
 from hetdp.noise.coins import choose_one, ratio, survive, toss_kinds
 from hetdp.sketching.law import exact_chance_of_one
-from statistics_helpers import FALSE_ALARM, loss_lower_bound
 
 pytestmark = pytest.mark.slow
 

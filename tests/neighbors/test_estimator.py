@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.support.sketch_helpers import bits_of_rows
 
 from hetdp import PrivacyWeights, PrivateNeighbors, Profiles, WeightPrior
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.neighbors.engines import ENGINES as BY_NAME
 from hetdp.neighbors.engines.base import Levels
 from hetdp.neighbors.scores import items_to_stand_out
-from sketch_helpers import bits_of_rows
 
 ENGINES = ("exact", "gossip", "sketch")
 every_engine = pytest.mark.parametrize("engine", ENGINES)
