@@ -25,11 +25,9 @@ __all__ = [
     "Data",
     "Source",
     "catalogue_option",
-    "check_names",
     "column_options",
     "data_options",
     "delta_option",
-    "names_option",
     "require_memory",
 ]
 
@@ -68,21 +66,9 @@ catalogue_option = click.option(
 )
 
 
-names_option = click.option(
-    "--names",
-    type=click.Choice(("private", "observed")),
-    help="Without --catalogue: items are named if enough people have them (private; costs a share of epsilon, and "
-    "delta), or if anybody counts them (observed; gives that away).  [default: private]",
-)
 delta_option = click.option(
     "--delta", type=float, default=DEFAULT_DELTA, show_default=True, help="Chance of a worse loss by private names."
 )
-
-
-def check_names(catalogue: Path | None, names: str | None) -> None:
-    """Refuse two answers to the question which items have names."""
-    if catalogue is not None and names is not None:
-        raise click.UsageError("--names and --catalogue exclude each other: a catalogue names all items.")
 
 
 def data_options(function: Command) -> Command:
@@ -215,11 +201,6 @@ class Source:
         ids = as_ids("item", [item for item, stars in rated if stars >= self.min_rating])
         numbers = whole_numbers(ids) if ids.dtype == object else None  # in a file of text, numbers are texts
         return ids if numbers is None else numbers
-
-    @property
-    def listed(self) -> str:
-        """What a model is told about the catalogue."""
-        return "observed" if self.catalogue is None else "given"
 
     def _weights(self, found: str | None) -> str:
         if self.no_weights:

@@ -120,12 +120,10 @@ def _rows(one: DataSet, step: Callable[[], None]) -> list[DemoRow]:
         items(POPULARITY, popularity(train)),
     ]
     for engine in ENGINES:
-        voting = PrivateNeighbors(k, epsilon=EPSILON, engine=engine, catalogue="given", random_state=0).fit(train)
-        found = items(engine, voting)
-        promise = voting.guarantee_
-        rows.append(
-            replace(found, recall=recall(voting, people, test), loss_one=promise.against(1), loss_all=promise.total)
-        )
+        fitted = PrivateNeighbors(k, epsilon=EPSILON, engine=engine, catalogue="given", random_state=0).fit(train)
+        promise = fitted.guarantee_
+        found = neighbors(engine, fitted.kneighbors())
+        rows.append(replace(found, loss_one=promise.against(1), loss_all=promise.total))
         step()
     for level in MODEL_EPSILONS:
         model = PrivateRecommender(level, catalogue="given", random_state=0).fit(train)

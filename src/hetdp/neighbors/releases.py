@@ -58,11 +58,11 @@ class Items:
 
     @classmethod
     def of(cls, profiles: Profiles, catalogue: str) -> Self:
-        """Return the items of a given catalogue, or those that somebody counts."""
+        """Return the items of a given catalogue, or, privately, those that somebody counts."""
         coded, ids = code_profiles(profiles), profiles.item_ids
-        if catalogue != "given":
+        if catalogue == "private":
             coded, ids = observed_items(coded, profiles)
-        return cls(ids, coded, catalogue, catalogue != "private", profiles.guessed)
+        return cls(ids, coded, catalogue, catalogue == "given", profiles.guessed)
 
     def named(self, shares: Shares, stream: Stream) -> Self:
         """Return those that may be named: all if names are public, else those that enough people count.
@@ -91,21 +91,18 @@ class Account:
         The epsilon shares of the fit.
     promised
         What is promised for given shares, by `Engine.promise`.
-    names_given_away
-        Whether the fit has named whatever somebody counts.
     calls
         How often lists were drawn for so many new recipients.
     """
 
     shares: Shares
     promised: Callable[..., Guarantee]
-    names_given_away: bool
     calls: Counter[int] = field(default_factory=Counter)
 
     @property
     def guarantee(self) -> Guarantee:
         """The promise of everything released so far."""
-        promise = self.promised(self.shares, names_given_away=self.names_given_away)
+        promise = self.promised(self.shares)
         for recipients, calls in self.calls.items():
             promise = promise.with_lists(calls * self.shares.pairs, recipients)
         return promise

@@ -60,8 +60,7 @@ class PrivateRecommender(Estimator):
         The most items that the model relates to each other: the most popular ones. Others come after them.
     catalogue
         Which items may be named: "private" (chosen by noise on counts; needs a trusted holder), "given" (all
-        `item_ids` of the profiles are public), "observed" (whatever somebody counts is public), or a list of ids,
-        which is given. Columns of a matrix are always given.
+        `item_ids` of the profiles are public), or a list of ids, which is given. Columns of a matrix are always given.
     head
         Ids of the items to relate, if that is public knowledge; default: found by a first pass over the data.
     ledger
