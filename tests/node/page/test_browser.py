@@ -111,7 +111,11 @@ def test_search_follows_the_typing_and_keeps_the_caret(chromium, node):
 def script_on_its_way(tab, path):
     """Open a page whose script arrives only when the block ends."""
     held = []
-    tab.page.route("**/static/page.js", lambda route: held.append(route))
+
+    def hold(route):
+        held.append(route)
+
+    tab.page.route("**/static/page.js", hold)
     tab.page.goto(f"{tab.origin}/{path}", wait_until="commit")
     tab.page.locator("footer").wait_for()
     yield
@@ -141,7 +145,9 @@ def test_what_was_entered_survives_what_is_done_at_once_elsewhere(chromium, node
     with served(node) as address, opened(chromium, address) as tab:
         page = tab.page
         open_all(tab)
-        both = "for (const [place, dial] of [[0, 30], [1, 40]]) {const slider = document.getElementById(`dial-${place}`); "
+        both = (
+            "for (const [place, dial] of [[0, 30], [1, 40]]) {const slider = document.getElementById(`dial-${place}`); "
+        )
         both += "slider.value = dial; for (const name of ['input', 'change']) "
         page.evaluate(both + "slider.dispatchEvent(new Event(name, {bubbles: true}))}")
         wait_until(tab, lambda: (node.dials[0], node.dials[1]) == (30, 40))
