@@ -44,9 +44,9 @@ def read_network_catalogue(path: Path) -> tuple[list[CatalogueItem], str]:
             )
         items.append(CatalogueItem(place, row["item"], row.get("title") or row["item"], link, row.get("group", "")))
     if not 1 <= len(items) <= _MOST_ITEMS:
-        raise DataError(f"{path.name} must hold 1 to {_MOST_ITEMS} items. Got {len(items)} instead.")
+        raise DataError(f"{path.name} must hold 1 to {_MOST_ITEMS} items", got=len(items))
     if len({item.item for item in items}) != len(items):
-        raise DataError(f"the items of {path.name} must be all different. Got repeated ones instead.")
+        raise DataError(f"the items of {path.name} must be all different (got repeated ones)")
     return items, hashlib.sha256(raw).hexdigest()
 
 
@@ -55,7 +55,7 @@ def _strict_rows(path: Path, raw: bytes) -> Iterator[dict[str, str]]:
     try:
         reader = csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True)
         if "item" not in (reader.fieldnames or ()):
-            raise DataError(f"{path.name} must have a column 'item'. Got a header without it instead.")
+            raise DataError(f"{path.name} must have a column 'item' (got a header without it)")
         for number, row in enumerate(reader, start=1):
             if None in row or None in row.values():
                 raise DataError(
@@ -69,4 +69,4 @@ def _strict_rows(path: Path, raw: bytes) -> Iterator[dict[str, str]]:
                 )
             yield texts
     except (UnicodeDecodeError, csv.Error):
-        raise DataError(f"{path.name} must be a CSV file in UTF-8. Got something else instead.") from None
+        raise DataError(f"{path.name} must be a CSV file in UTF-8") from None

@@ -31,7 +31,7 @@ def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
         Name of the column.
     """
     if not Path(path).is_file():
-        raise DataError(f"the catalogue must be a file. Got {str(path)!r}, which is none, instead.")
+        raise DataError(f"the catalogue must be a file (got {str(path)!r}, which is none,)")
     encoder = IdEncoder("item")
     with open_file(path) as file, file.explaining(_FORM):
         form = FORMATS.get(file.ending, _LINES)
@@ -40,7 +40,7 @@ def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
             encoder.encode(column, read_as_text=not form.typed)
         ids, _ = encoder.finish()
     if not ids.size:
-        raise DataError(f"{file.name} must list at least one item. Got none instead.")
+        raise DataError(f"{file.name} must list at least one item")
     return ids
 
 
@@ -57,8 +57,9 @@ def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") ->
     if unknown:
         counted = np.unique(profiles.indices[counts]).size
         raise DataError(
-            f"{name} must list every item in the data. Got {unknown:,} of {counted:,} items that are not in "
-            "it instead. Add them, or leave them out of the data."
+            f"must list every item in the data (got {unknown:,} of {counted:,} items that are not in it)",
+            parameter=name,
+            hint="Add them, or leave them out of the data.",
         )
     indptr, indices, weights = rename_items(profiles.indptr, profiles.indices, profiles.weights, position)
     return Profiles(indptr, indices, weights, profiles.user_ids, items)
@@ -71,8 +72,8 @@ def _the_column(source: str, names: list[str], item: str) -> str:
         return names[0]
     columns = ", ".join(repr(name) for name in names)
     raise DataError(
-        f"{source} must have a column {item!r}, or one column only. Got the columns {columns} instead."
-        f"{which_column(named_by('item'))}"
+        f"{source} must have a column {item!r}, or one column only (got the columns {columns})",
+        hint=which_column(named_by("item")),
     )
 
 
