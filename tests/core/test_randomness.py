@@ -103,7 +103,7 @@ def test_random_state():
     assert as_stream(3).simulated
     stream = Stream()
     assert as_stream(stream) is stream
-    with pytest.raises(InvalidInput, match="random_state must be a whole number >= 0"):
+    with pytest.raises(InvalidInput, match="random_state must be a whole number of at least 0"):
         as_stream(-1)
     with pytest.raises(InvalidInput, match="random_state"):
         as_stream(1.5)  # type: ignore[arg-type]

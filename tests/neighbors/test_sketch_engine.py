@@ -176,9 +176,9 @@ def test_two_users_and_empty_profiles():
     ("options", "message"),
     [
         ({"k": 2}, "k must be below the number of users \\(2\\) [(]got 2[)]."),
-        ({"k": 0}, "k must be a whole number >= 1 [(]got 0[)]."),
-        ({"threads": 0}, "threads must be a whole number >= 1 [(]got 0[)]."),
-        ({"memory_bytes": 0}, "memory_bytes must be a whole number >= 1 [(]got 0[)]."),
+        ({"k": 0}, "k must be a whole number of at least 1 [(]got 0[)]."),
+        ({"threads": 0}, "threads must be a whole number of at least 1 [(]got 0[)]."),
+        ({"memory_bytes": 0}, "memory_bytes must be a whole number of at least 1 [(]got 0[)]."),
     ],
 )
 def test_bad_parameters_are_named(options, message):

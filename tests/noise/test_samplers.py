@@ -184,5 +184,5 @@ def test_bad_scales_are_refused_by_name(bad):
 
 
 def test_bad_sizes_are_refused():
-    with pytest.raises(InvalidInput, match="size must be a whole number >= 0"):
+    with pytest.raises(InvalidInput, match="size must be a whole number of at least 0"):
         hetdp.discrete_laplace(1, -1)
