@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+from tests.privacy.broken.base import Attack, Build, variant
 
 from hetdp.accounting.composition import STEPS
 from hetdp.accounting.ledger.accounts import ends_of
 from hetdp.accounting.ledger.ledger import Ledger
-from hetdp.auditing.ledgers import Payers, ledger_audit
-from hetdp.auditing.mutants.base import Attack, Build, Mutant, mutant
+from hetdp.auditing.audit_cases import Payers, ledger_audit
 from hetdp.auditing.report import Finding
 from hetdp.core.randomness import Stream
-
-__all__ = ["LEDGER_MUTANTS"]
 
 
 def _by_ledger(build: Build) -> Attack:
@@ -23,8 +21,8 @@ def _by_ledger(build: Build) -> Attack:
     return Attack("ledger", build, run)
 
 
-@mutant("a total checked before the charge", _by_ledger)
-def _checked_before(broken: bool) -> Payers:
+@variant("a total checked before the charge", _by_ledger)
+def _checked_before(broken):
     """Who could pay so far takes part, and is charged afterwards."""
 
     def paying(limit: Fraction, dials: Sequence[Fraction], amounts: Sequence[Fraction]) -> list[list[bool]]:
@@ -40,8 +38,8 @@ def _checked_before(broken: bool) -> Payers:
     return paying
 
 
-@mutant("an end rounded up", _by_ledger)
-def _rounded_up(broken: bool) -> Payers:
+@variant("an end rounded up", _by_ledger)
+def _rounded_up(broken):
     """An account ends a step too late: what remains over the dial, rounded up."""
 
     def paying(limit: Fraction, dials: Sequence[Fraction], amounts: Sequence[Fraction]) -> list[list[bool]]:
@@ -53,8 +51,8 @@ def _rounded_up(broken: bool) -> Payers:
     return paying
 
 
-@mutant("an account for every way to write an id", _by_ledger)
-def _many_ids(broken: bool) -> Payers:
+@variant("an account for every way to write an id", _by_ledger)
+def _many_ids(broken):
     """1, "1.0" and " 1" are three people, each with a limit of their own."""
 
     def paying(limit: Fraction, dials: Sequence[Fraction], amounts: Sequence[Fraction]) -> list[list[bool]]:
@@ -71,4 +69,4 @@ def _many_ids(broken: bool) -> Payers:
     return paying
 
 
-LEDGER_MUTANTS: Sequence[Mutant] = (_checked_before, _rounded_up, _many_ids)
+VARIANTS = (_checked_before, _rounded_up, _many_ids)

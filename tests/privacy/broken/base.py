@@ -1,4 +1,4 @@
-"""What a mutant is: a mechanism broken on purpose, its repaired twin, and the audit that must tell them apart."""
+"""A broken variant: something broken on purpose, its repaired twin, and the audit that must tell them apart."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,24 +21,6 @@ from hetdp.auditing.subjects import Claims
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.noise.laplace import laplace_integers
 
-__all__ = [
-    "Attack",
-    "Mutant",
-    "behind",
-    "by_floating_point",
-    "by_replay",
-    "by_sampler",
-    "by_scale",
-    "by_statistics",
-    "laplace",
-    "mutant",
-    "narrower",
-    "on_grid",
-    "patched",
-    "released",
-    "told_otherwise",
-]
-
 Floats = NDArray[np.float64]
 #: What is audited: a mechanism as a function of a profile, or a sampler.
 Function: TypeAlias = Callable[..., Any]
@@ -46,7 +28,7 @@ Function: TypeAlias = Callable[..., Any]
 Build: TypeAlias = Callable[[bool], Function]
 
 GRID = 2.0**-20
-#: Enough to see every statistical mutant, all of which break their promise by a factor of sqrt(2) or more.
+#: Enough to see every statistical variant, all of which break their promise by a factor of sqrt(2) or more.
 SAMPLES = 60_000
 #: False-alarm rate of one attack 1e-9: a repaired twin is accused less than once in ten million test runs.
 CONFIDENCE = 1 - 1e-9
@@ -62,18 +44,8 @@ class Attack:
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """A mechanism that is broken on purpose, so that the audits are tested themselves. Never use one.
-
-    Its attack must find a violation in the mutant and none in its repaired twin.
-
-    Attributes
-    ----------
-    name
-        What is wrong with it.
-    attack
-        How to build it, broken or repaired, and the audit that must catch it.
-    """
+class Variant:
+    """Its attack must find a violation in the broken variant and none in its repaired twin."""
 
     name: str
     attack: Attack = field(repr=False)
@@ -84,15 +56,7 @@ class Mutant:
         return self.attack.audit
 
     def examine(self, random_state: RandomState = None, *, broken: bool = True) -> Finding:
-        """Return what its audit finds, in the mutant or in its repaired twin.
-
-        Parameters
-        ----------
-        random_state
-            A seed, or None for a fresh one.
-        broken
-            False for the repaired twin.
-        """
+        """Return what its audit finds, in the broken variant or in its repaired twin."""
         found = self.attack.run(self.attack.build(broken), as_stream(random_state))
         return replace(found, subject=self.name if broken else f"{self.name}, repaired")
 
@@ -101,11 +65,11 @@ class Mutant:
         return finding.verdict == VIOLATED and finding.audit == self.caught_by
 
 
-def mutant(
+def variant(
     name: str, attack: Callable[..., Attack], *arguments: object, **keywords: object
-) -> Callable[[Build], Mutant]:
-    """Make a mutant of a function that builds a mechanism, broken or repaired; its docstring says what is wrong."""
-    return lambda build: Mutant(name, attack(build, *arguments, **keywords))
+) -> Callable[[Build], Variant]:
+    """Make a variant of a function that builds a mechanism, broken or repaired; its docstring says what is wrong."""
+    return lambda build: Variant(name, attack(build, *arguments, **keywords))
 
 
 def laplace(scale: float, size: int | tuple[int, ...], stream: RandomState) -> Floats:
@@ -185,9 +149,9 @@ def by_scale(front_door: FrontDoor, broken: FrontDoor) -> Attack:
     return Attack("noise scale", lambda is_broken: broken if is_broken else front_door, run)
 
 
-def behind(front_door: FrontDoor, name: str, where: object, **broken: Callable[[Any], object]) -> Mutant:
-    """Return the mutant of a front door behind which attributes of a module or class are made of the real ones."""
-    return Mutant(name, by_scale(front_door, patched(front_door, where, **broken)))
+def behind(front_door: FrontDoor, name: str, where: object, **broken: Callable[[Any], object]) -> Variant:
+    """Return the variant of a public call behind which attributes of a module or class are made of the real ones."""
+    return Variant(name, by_scale(front_door, patched(front_door, where, **broken)))
 
 
 def narrower(share: Fraction) -> Callable[[Function], Function]:

@@ -1,43 +1,48 @@
-"""`PrivateNeighbors` by the front door: `fit`, `kneighbors` and `recommend`, as everybody who has it calls them.
+"""Audit cases of `PrivateNeighbors`: its public methods, and each engine with an epsilon of its own.
 
-The engines are audited with a level of their own (`engines/audits.py`). Here the level is read off `guarantee_`: of
-lists `per_recipient`, of sizes `shared`, of recommendations what both have grown by. Catalogues are given, so that
-every level belongs to what is looked at.
+Public calls: epsilon is read off `guarantee_`; of lists `per_recipient`, of sizes `shared`. Catalogues are given, so
+that every figure belongs to what is looked at.
+
+Engines: one user's profile is the subject: which of six items the user has. What is looked at is all that one recipient
+gets from the engine. Engines serve many recipients at once, so many equal recipients are as many runs.
 """
 
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting.guarantee import Guarantee
-from hetdp.auditing.mutants.base import Mutant, behind, narrower, told_otherwise
-from hetdp.auditing.registry import Case, scale_case, statistical_case
+from hetdp.auditing.adjacency import Pair
+from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.core.errors import HetdpWarning
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors import catalogue, recommending, scores
+from hetdp.mechanisms.examples import WEIGHTS
 from hetdp.neighbors.engines import ENGINES
-from hetdp.neighbors.engines.audit_crowd import ITEMS, WEIGHTS, without
-from hetdp.neighbors.engines.base import Fitted
-from hetdp.neighbors.engines.exact import engine as exact
-from hetdp.neighbors.engines.gossip import noisy_scores as gossip
-from hetdp.neighbors.engines.sketch import engine as sketch
+from hetdp.neighbors.engines.exact.engine import exact_neighbors
+from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores
 from hetdp.neighbors.estimator import PrivateNeighbors
-from hetdp.neighbors.scores import SCORES, Scoring
+from hetdp.neighbors.scores import SCORES
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
+from hetdp.profiles.holdings import Holdings
+from hetdp.sketching.bits import GROUP_USERS, Sketches
+from hetdp.sketching.law import USUAL_TUNING
+from hetdp.tables.names import NAMES_SHARE
 
-__all__ = ["FRONT_DOORS", "MUTANTS", "audit_cases"]
+__all__ = ["EPSILON", "FRONT_DOORS", "ITEMS", "SUBJECTS", "WEIGHTS", "audit_cases", "having", "without"]
 
 Floats = NDArray[np.float64]
+#: What is audited: from a profile, how many runs and a random state to what is seen, one row per run.
+Subject: TypeAlias = Callable[..., Floats]
 
+ITEMS = len(WEIGHTS)
+EPSILON = Fraction(1)
 #: Users whose lists name everybody else, so that every score comes out; pairs of 450 see 2 % of too little noise.
 _USERS = 450
 #: Items in common that no noise hides.
@@ -46,25 +51,32 @@ _MUCH = 40
 _CROWD, _CROWDS = 1_500, 5
 #: Items that all have in common where sizes are looked at: far from where a size is taken for 1.
 _COMMON, _SIZED, _SIZE_FITS, _PAIR_FITS = 200, 300, 80, 6
-#: Level at which lists are beyond doubt, so that voters are known.
-_LOUD = 60
-#: People in each of the two communities that get recommendations, and in the one that makes items popular.
-_CIRCLE, _POPULAR = 150, 220
-#: How many items there are of each kind: those that a circle has in common, those that one or half of the friends in
-#: the first circle have, and those that fewer and more of the people beside have.
-_ITEMS = {"first": 12, "second": 12, "one": 75, "many": 20, "low": 125, "high": 125}
-_OWNERS = {"low": 100, "high": 200}
-_ROUNDS = 16
 #: A weight in whole steps of 1/255.
 _PART = 0.4
 _SKETCHED, _SKETCH_FITS = 180, 20
-#: Recipients, and users whom they see, of one fit that is audited by its runs; and how many runs.
+#: Recipients, and users whom they see, of one fit that is audited by its runs.
 _WATCHING, _WATCHED = 100, 100
 #: Stands for the score of somebody whom a node has not met.
 _UNMET = -99.0
 #: Items that a few people have, where names are private, and a delta at which some of them are named.
 _NAMED, _DELTA = 6_000, 0.01
-_SAMPLES = {"exact": 60_000, "gossip": 30_000, "sketch": 20_000}
+#: People with nothing in common with anybody, in the crowd that engines are audited in.
+_STRANGERS = 40
+#: Where names are audited by their runs: delta, and weights of others who count every copy of every item. Together they
+#: are below the bound, whoever is missing.
+_NAMES_DELTA, _OTHERS = Fraction(1, 20), (1.0, 0.25)
+_PUBLIC_SAMPLES = {"exact": 60_000, "gossip": 30_000, "sketch": 20_000}
+_SAMPLES = {"quick": 20_000, "full": 60_000}
+
+
+def without(items: Sequence[int]) -> list[Pair]:
+    """Return the full profile against the one without an item, for each of some items."""
+    return [([1.0] * ITEMS, [float(place != item) for place in range(ITEMS)]) for item in items]
+
+
+def having(profile: Sequence[float]) -> NDArray[np.int64]:
+    """Return the items that a profile of indicators has."""
+    return np.flatnonzero(np.asarray(profile) >= 0.5)  # noqa: PLR2004
 
 
 def _profiles(rows: Sequence[tuple[Any, Any, float]], n_items: int) -> Profiles:
@@ -83,7 +95,7 @@ def _alone(n_users: int, weight: float = 1.0) -> Profiles:
 
 
 def _model(profiles: Profiles, random_state: RandomState, **settings: Any) -> PrivateNeighbors:  # noqa: ANN401
-    settings = {"n_neighbors": profiles.n_users - 1, "n_voters": 1, "catalogue": "given", **settings}
+    settings = {"n_neighbors": profiles.n_users - 1, "catalogue": "given", **settings}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HetdpWarning)  # about scores that are for comparison only
         return PrivateNeighbors(random_state=random_state, **settings).fit(profiles)
@@ -118,8 +130,7 @@ def _new_recipients(random_state: RandomState) -> list[Reached]:
     model = _model(fitted, random_state)
     before = model.guarantee_
     found = (model.kneighbors(asking)[0] - _MUCH).ravel()
-    level, _ = _grown(before, model.guarantee_)
-    return [Reached("scores", found * level)]
+    return [Reached("scores", found * (model.guarantee_.per_recipient - before.per_recipient))]
 
 
 def _gossip(random_state: RandomState) -> list[Reached]:
@@ -193,74 +204,17 @@ def _sketch(random_state: RandomState, *, names: str = "given") -> list[Reached]
     ]
 
 
-def _recommended(random_state: RandomState, *, engine: str = "exact", rounds: int = _ROUNDS) -> list[Reached]:
-    """Look at items for two circles of friends, whose votes are known, and at what everybody has.
-
-    Votes of the one circle less those of the other are noise, where one friend has an item, about its weight. What the
-    two have alike is how popular an item is; how far noise moves that is compared with how far apart two kinds of items
-    are that so many people more or less have.
-    """
-    first, second = np.arange(_CIRCLE), np.arange(_CIRCLE, 2 * _CIRCLE)
-    others = 2 * _CIRCLE + np.arange(_POPULAR)
-    begin, kinds = 0, {}
-    for name, size in _ITEMS.items():
-        kinds[name] = np.arange(begin, begin + size)
-        begin += size
-    friends = first[: _CIRCLE // 2]
-    rows = [
-        (np.repeat(circle, _ITEMS[name]), np.tile(kinds[name], _CIRCLE), 1.0)
-        for circle, name in ((first, "first"), (second, "second"))
-    ]
-    rows += [
-        (np.resize(first, _ITEMS["one"]), kinds["one"], _PART),
-        (np.repeat(friends, _ITEMS["many"]), np.tile(kinds["many"], friends.size), 1.0),
-    ]
-    rows += [
-        ((np.arange(count)[:, None] + kinds[name]).ravel() % _POPULAR + others[0], np.tile(kinds[name], count), 1.0)
-        for name, count in _OWNERS.items()
-    ]
-    profiles, stream = _profiles(rows, begin), as_stream(random_state)
-    votes, popularity = [], []
-    for _ in range(rounds):
-        settings = {
-            "n_neighbors": _CIRCLE - 1,
-            "n_voters": _CIRCLE - 1,
-            "epsilon": _LOUD,
-            "engine": engine,
-            "cycles": 100,
-        }
-        model = _model(profiles, stream, **settings)
-        before = model.guarantee_
-        seen = _as_matrix(model.recommend(begin, epsilon=1), (profiles.n_users, begin))
-        level, shared = _grown(before, model.guarantee_)
-        own = np.resize(first, _ITEMS["one"])
-        apart = seen[first][:, kinds["one"]] - seen[second][:, kinds["one"]]
-        unit = (seen[first][:, kinds["many"]][friends.size :] - seen[second][:, kinds["many"]][friends.size :]).mean()
-        unit /= friends.size  # what one vote is worth
-        apart = apart.T[np.arange(_CIRCLE) != own[:, None]]
-        votes.append((apart / unit - _PART) * level)
-        low, high = (seen[: 2 * _CIRCLE, kinds[name]].mean(axis=0) for name in _OWNERS)
-        person = (high.mean() - low.mean()) / (_OWNERS["high"] - _OWNERS["low"])
-        popularity += [(kind - np.median(kind)) / person * shared for kind in (low, high)]
-    return [
-        Reached("votes", np.concatenate(votes), "difference"),
-        Reached("popularity", np.concatenate(popularity), slack=0.05),
-    ]
-
-
-def _names(random_state: RandomState, *, engine: str) -> list[Reached]:
-    """Look at which items are named that three or four people have: by `fit` with sketches, else by `recommend`."""
+def _names(random_state: RandomState) -> list[Reached]:
+    """Look at which items `fit` names that three or four people have."""
     parts, n_users = [], 40
     for owners in (3, 4):
         items = np.repeat(np.arange(_NAMED), owners)
         users = (np.tile(np.arange(owners), _NAMED) + items) % n_users
         profiles = Profiles.from_pairs(users, items, np.ones(items.size), user_ids=np.arange(n_users))
-        model = PrivateNeighbors(1, n_voters=1, epsilon=10, engine=engine, delta=_DELTA, random_state=random_state)
-        asked = {"epsilon": 5} if engine != "sketch" else {}
-        named = np.unique(np.asarray(model.fit(profiles).recommend(_NAMED, **asked)["item"], dtype=np.int64))
-        level = float(model.levels(*asked.values()).names)
+        model = PrivateNeighbors(1, epsilon=10, engine="sketch", delta=_DELTA, random_state=random_state).fit(profiles)
+        level = float(model.levels().names)
         found = np.zeros(_NAMED, dtype=np.bool_)
-        found[named] = True
+        found[model.item_ids_.astype(np.int64)] = True
         bound = math.log((math.expm1(level) / model.guarantee_.delta + 2) / 2)
         chance = (math.exp(owners * level - bound) - math.exp(-bound)) / (2 * -math.expm1(-bound))
         # Noise is drawn in steps of 1/255 of a person, and the bound is rounded up to one.
@@ -268,18 +222,7 @@ def _names(random_state: RandomState, *, engine: str) -> list[Reached]:
     return parts
 
 
-def _grown(before: Guarantee, after: Guarantee) -> tuple[float, float]:
-    """Return by how much a promise has grown: for each recipient, and once for all."""
-    return after.per_recipient - before.per_recipient, after.shared - before.shared
-
-
-def _as_matrix(frame: Any, shape: tuple[int, int]) -> Floats:  # noqa: ANN401  (pandas or arrow)
-    found = np.full(shape, np.nan)
-    found[np.asarray(frame["user"], dtype=np.int64), np.asarray(frame["item"], dtype=np.int64)] = frame["score"]
-    return found
-
-
-#: Every public way to neighbours and recommendations, by name.
+#: Every public way to neighbours, by name.
 FRONT_DOORS: dict[str, FrontDoor] = {
     "PrivateNeighbors.kneighbors, exact": _lists,
     "PrivateNeighbors.kneighbors, exact, lists of one": _short_lists,
@@ -290,10 +233,7 @@ FRONT_DOORS: dict[str, FrontDoor] = {
     "PrivateNeighbors.kneighbors, gossip": _gossip,
     "PrivateNeighbors.kneighbors, sketch": _sketch,
     "PrivateNeighbors.kneighbors, sketch, private names": partial(_sketch, names="private"),
-    "PrivateNeighbors.recommend, sketch, private names": partial(_names, engine="sketch"),
-    "PrivateNeighbors.recommend, exact, private names": partial(_names, engine="exact"),
-    "PrivateNeighbors.recommend, exact": _recommended,
-    "PrivateNeighbors.recommend, gossip": partial(_recommended, engine="gossip", rounds=4),
+    "PrivateNeighbors.fit, sketch, private names": _names,
 }
 
 
@@ -305,11 +245,10 @@ def _seen(profile: Sequence[float], size: int, random_state: RandomState, *, eng
     stream, sketched, found = as_stream(random_state), engine == "sketch", 0
     readers = ITEMS if sketched else _WATCHING
     own = np.arange(ITEMS)[:, None] if sketched else np.tile(np.arange(ITEMS), (readers, 1))
-    having = np.flatnonzero(np.array(profile) >= 0.5)  # noqa: PLR2004  (indicators)
     # Gossip counts the smaller of both weights; otherwise what recipients have is theirs alone.
     rows = [(np.repeat(np.arange(readers), own.shape[1]), own.ravel(), 1.0 if engine == "gossip" else 0.0)]
     watched = readers + np.arange(_WATCHED)
-    rows += [(watched, np.full(_WATCHED, item), WEIGHTS[item]) for item in having]
+    rows += [(watched, np.full(_WATCHED, item), WEIGHTS[item]) for item in having(profile)]
     strangers = [(watched, np.full(_WATCHED, ITEMS), 0.0)]  # so that everybody is there whatever they have
     profiles, seen = _profiles([*rows, *strangers], ITEMS + 1), []
     while found < size:
@@ -322,112 +261,126 @@ def _seen(profile: Sequence[float], size: int, random_state: RandomState, *, eng
     return np.concatenate(seen)[:size]
 
 
+def _named(profile: Sequence[float], size: int, random_state: RandomState) -> Floats:
+    """Return which of the six items `fit` names, for each of as many copies of them as there are runs.
+
+    Each copy is counted by a few others besides, so that one more or less decides; noise is drawn for each by itself.
+    """
+    items, everything = having(profile), np.arange(ITEMS * size)
+    own = (np.arange(size)[:, None] * ITEMS + items).ravel()
+    profiles = Profiles.from_pairs(
+        np.concatenate([np.zeros(own.size, dtype=np.int64), np.repeat([1, 2], everything.size)]),
+        np.concatenate([own, np.tile(everything, 2)]),
+        np.concatenate([np.tile(np.array(WEIGHTS)[items], size), np.repeat(_OTHERS, everything.size)]),
+        user_ids=range(3),
+    )
+    model = PrivateNeighbors(
+        1, epsilon=EPSILON / NAMES_SHARE, engine="sketch", delta=_NAMES_DELTA, random_state=as_stream(random_state)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HetdpWarning)  # in a small crowd, there may be no name
+        model.fit(profiles)
+    found = np.zeros(everything.size)
+    found[model.item_ids_.astype(np.int64)] = 1.0
+    return found.reshape(size, ITEMS)
+
+
+def population(profile: Sequence[float], weights: Sequence[float] = WEIGHTS, copies: int = 1) -> CodedProfiles:
+    """Return strangers with nothing in common with anybody, after so many users with the given profile."""
+    items = having(profile)
+    lonely = np.arange(copies, copies + _STRANGERS)
+    pairs = Profiles.from_pairs(
+        np.concatenate([np.repeat(np.arange(copies), items.size), lonely]),
+        np.concatenate([np.tile(items, copies), lonely - copies + ITEMS]).astype(np.int64),
+        np.concatenate([np.tile(np.array(weights)[items], copies), np.ones(_STRANGERS)]),
+        user_ids=np.arange(copies + _STRANGERS),
+        item_ids=np.arange(ITEMS + _STRANGERS),
+    )
+    return code_profiles(pairs)
+
+
+def _recipients(count: int, after: Sequence[float] | None = None) -> Holdings:
+    """Return so many recipients who have all six items; after one with the given profile, if there is one."""
+    first = having(after) if after is not None else np.empty(0, dtype=np.int64)
+    sizes = [*([] if after is None else [first.size]), *[ITEMS] * count]
+    items = np.concatenate([first, np.tile(np.arange(ITEMS), count)]).astype(np.int32)
+    return Holdings(np.cumsum([0, *sizes], dtype=np.int64), items)
+
+
+def _exact_lists(profile: Sequence[float], size: int, random_state: RandomState, *, every_pair: bool = False) -> Floats:
+    """Return three neighbours and their scores for each recipient, after the user has got a list too."""
+    coded = population(profile)
+    lists = exact_neighbors(
+        coded,
+        k=3,
+        epsilon=EPSILON,
+        stream=as_stream(random_state),
+        factors=np.ones(coded.n_users),
+        own=_recipients(size, after=profile),
+        members=False,
+        every_pair=every_pair,
+    )
+    return np.concatenate([lists.indices, lists.scores], axis=1)[1:]
+
+
+def _gossip_scores(profile: Sequence[float], size: int, random_state: RandomState) -> Floats:
+    """Return the noisy score of a pair."""
+    first, own = population(profile, copies=size), _recipients(size)
+    both = CodedProfiles(
+        np.concatenate([first.indptr, first.indptr[-1] + own.indptr[1:]]),
+        np.concatenate([first.items, own.items]),
+        np.concatenate([first.codes, np.full(own.items.size, WEIGHT_STEPS, dtype=np.uint8)]),
+        first.n_items,
+    )
+    scores = noisy_scores(both, key=as_stream(random_state).key(), epsilon=EPSILON, factors=np.ones(both.n_users))
+    peers = (first.n_users + np.arange(size)).astype(np.int32)
+    return scores.score(np.arange(size, dtype=np.int32), np.arange(size + 1), peers, scores.worker())[:, None]
+
+
+def _sketch_bits(
+    profile: Sequence[float], size: int, random_state: RandomState, *, tuned_for: Fraction = USUAL_TUNING
+) -> Floats:
+    """Return one bit per item."""
+    stream = as_stream(random_state)
+    sketches = Sketches(population(profile, copies=size), epsilon=EPSILON, tuned_for=tuned_for, stream=stream)
+    rows = np.empty((ITEMS, sketches.n_groups * GROUP_USERS // 64), dtype=np.uint64)
+    sketches.rows(np.arange(ITEMS), rows)
+    return np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little")[:, :size].T.astype(np.float64)
+
+
+#: What one recipient, or everybody, gets to see of a user.
+SUBJECTS: dict[str, Subject] = {
+    "exact engine, one list": _exact_lists,
+    "exact engine, noise for every pair": partial(_exact_lists, every_pair=True),
+    "gossip engine, one score": _gossip_scores,
+    "sketch engine, one sketch": _sketch_bits,
+    "sketch engine, one sketch tuned for a half": partial(_sketch_bits, tuned_for=Fraction(1, 2)),
+    "sketch engine, private names": _named,
+}
+#: Of names, also the chance of a worse loss.
+_DELTAS = {"sketch engine, private names": [float(_NAMES_DELTA) * weight for weight in WEIGHTS]}
+
+
 def audit_cases(size: str) -> list[Case]:
-    """Return the cases of `PrivateNeighbors`, for the battery."""
-    if size == "quick":
-        return [scale_case(name, front_door) for name, front_door in list(FRONT_DOORS.items())[:1]]
+    """Return the cases of `PrivateNeighbors` and its engines."""
+    cases = []
+    for name, subject in SUBJECTS.items():
+        told = {"adjacent": without((0, 1, 2, 3)), "claimed": WEIGHTS, "delta": _DELTAS.get(name, 0.0)}
+        cases += [
+            statistical_case(name, subject, samples=_SAMPLES[size], **told),
+            # The item of weight 0 must leave every bit as it was.
+            replay_case(name, subject, adjacent=without([1]), limits={1: 0.0}),
+        ]
     doors = [scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()]
-    return doors + [
+    if size == "quick":
+        return [*cases, doors[0]]
+    return [*cases, *doors] + [
         statistical_case(
             f"PrivateNeighbors.kneighbors, {engine}",
             partial(_seen, engine=engine),
             adjacent=without((0, 1, 3) if engine == "exact" else (1, 3)),
             claimed=WEIGHTS,
-            samples=_SAMPLES[engine],
+            samples=_PUBLIC_SAMPLES[engine],
         )
         for engine in ENGINES
     ]
-
-
-_ONE_IN_TEN, _TWO_PERCENT = Fraction(1, 10), Fraction(98, 100)
-#: Smaller, for what is far off.
-_few_sizes, _few_votes = partial(_sizes, fits=_PAIR_FITS), partial(_recommended, rounds=4)
-
-
-def _full_level(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Give votes all of the level, and popularity its tenth besides."""
-    return lambda *given, epsilon, **rest: real(*given, epsilon=epsilon / (1 - recommending.POPULARITY_SHARE), **rest)
-
-
-def _twice_the_strength(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Count a vote twice; at a weight of 1 that wraps in 8 bits, and hides."""
-    return lambda coded, own, votes, *rest, **more: real(
-        coded, own, replace(votes, weights=2 * votes.weights), *rest, **more
-    )
-
-
-def _pairs_at(level: Callable[[Scoring], Fraction], *, members: bool = True) -> Callable[..., Any]:
-    """Return how to make a search of one in which pairs cost something else than is promised."""
-
-    def make(real: Callable[..., Any]) -> Callable[..., Any]:
-        def fit(coded: CodedProfiles, how: Scoring, *rest: object, **more: object) -> object:
-            broken = replace(how, pair_epsilon=level(how)) if more.get("members", True) == members else how
-            return real(coded, broken, *rest, **more)
-
-        return fit
-
-    return make
-
-
-def _at_level_of_lists(real: Callable[..., Any]) -> Callable[..., Any]:
-    """Draw recommendations at the level of the lists, whatever level was asked for."""
-    return lambda fitted, n, *, epsilon, **rest: real(fitted, n, epsilon=fitted.scoring.pair_epsilon or epsilon, **rest)
-
-
-def _sharper_bits(real: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda coded, *, epsilon, **rest: real(coded, epsilon=epsilon / _TWO_PERCENT, **rest)
-
-
-#: What splits a budget, broken on purpose.
-MUTANTS: Sequence[Mutant] = (
-    behind(_few_votes, "votes at the full level", recommending, vote_selection=_full_level),
-    behind(_few_votes, "votes of twice the strength", recommending, vote_selection=_twice_the_strength),
-    behind(_few_votes, "popularity at ten times its level", recommending, laplace_integers=narrower(_ONE_IN_TEN)),
-    behind(_few_votes, "recommendations at the level of lists", Fitted, recommend=_at_level_of_lists),
-    behind(_few_sizes, "sizes at the full level", scores, laplace_integers=narrower(_ONE_IN_TEN)),
-    behind(
-        _few_sizes,
-        "pairs at the full level, beside sizes",
-        exact,
-        _fit=_pairs_at(lambda how: how.pair_epsilon + how.size_epsilon),
-    ),
-    behind(_lists, "neighbours with noise 2 % too small", exact, laplace_tables=narrower(_TWO_PERCENT)),
-    behind(
-        _short_lists,
-        "best neighbours with noise 2 % too small",
-        exact,
-        laplace_tables=narrower(_TWO_PERCENT),
-        threshold_tables=narrower(_TWO_PERCENT),
-    ),
-    behind(
-        _new_recipients,
-        "lists for newcomers 3 % too sharp",
-        exact,
-        _fit=_pairs_at(lambda how: how.pair_epsilon * Fraction(103, 100), members=False),
-    ),
-    behind(
-        _gossip,
-        "gossip with noise 2 % too small",
-        gossip,
-        laplace_tables=narrower(_TWO_PERCENT),
-    ),
-    behind(
-        FRONT_DOORS["PrivateNeighbors.recommend, exact, private names"],
-        "names at the full level of recommendations",
-        catalogue,
-        chosen_names=told_otherwise(epsilon=lambda level: 5 * level),
-    ),
-    behind(
-        FRONT_DOORS["PrivateNeighbors.recommend, sketch, private names"],
-        "names of sketches at ten times delta",
-        catalogue,
-        chosen_names=told_otherwise(delta=lambda delta: 10 * delta),
-    ),
-    behind(
-        FRONT_DOORS["PrivateNeighbors.kneighbors, sketch, private names"],
-        "sketches of neighbours at the full level, beside names",
-        sketch,
-        Sketches=told_otherwise(epsilon=lambda level: level * Fraction(10, 9)),
-    ),
-    behind(_sketch, "sketches 2 % too sharp", sketch, Sketches=_sharper_bits),
-)

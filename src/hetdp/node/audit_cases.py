@@ -1,38 +1,62 @@
-"""What a node publishes, by the front door: a store with a profile, epochs that pass, and what its ledger then says."""
+"""Audit cases of a node: what it publishes, drawn alone and through its store, epochs that pass and its ledger.
+
+The subject is a profile of six catalogue items, each with a dial; what is looked at are the bits, as they are read from
+the bytes that travel. Bits are drawn independently, so many copies of the six items in one sketch are as many runs.
+"""
 
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.mutants.base import Mutant, behind, told_otherwise
-from hetdp.auditing.registry import Case, scale_case, statistical_case
+from hetdp.auditing.adjacency import Pair
+from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.node import publication
-from hetdp.node.audits.bits import DIALS, pairs
 from hetdp.node.catalogue_file import CatalogueItem
-from hetdp.node.dials import FULL_DIAL
+from hetdp.node.dials import FULL_DIAL, draw_bits
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.publication import publish
-from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.bits import unpack
+from hetdp.sketching.bits import pack, unpack
 
-__all__ = ["FRONT_DOORS", "MUTANTS", "audit_cases", "seen"]
+__all__ = ["CLAIMS", "DIALS", "FRONT_DOORS", "GROUP", "audit_cases", "pairs", "published_bits", "seen_of_a_group"]
 
+#: From "never counts" to full; 29 is none of the steps of 1/255.
+DIALS = (80, 0, 29, FULL_DIAL, 50, 1)
+_EPSILON = Fraction(2)
+#: Of one sketch at epsilon 1.
+CLAIMS = [dial / FULL_DIAL for dial in DIALS]
 #: Items of the catalogue, of which a profile has as many as it may, half of them at a dial of 40.
 _ITEMS, _OWN, _DIAL = 60_000, 20_000, 40
 _EPOCHS, _EPOCH_S = 20, 100
-_EPSILON = Fraction(2)
+_SAMPLES = {"quick": 20_000, "full": 60_000}
+#: Where an indicator says that an item is there.
+_PRESENT = 0.5
+#: Ten items at full dial and one at 10, at epsilon 3: what one of them loses does not depend on the others.
+GROUP = (*(FULL_DIAL,) * 10, 10)
+_GROUP_EPSILON = Fraction(3)
+
+
+def pairs(items: Sequence[int], n_items: int = len(DIALS)) -> list[Pair]:
+    """Return the full list against the one without an item, for each of some items."""
+    return [([1.0] * n_items, [float(place != item) for place in range(n_items)]) for item in items]
+
+
+def published_bits(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
+    """Return `size` sketches of a list of items with their dials, as others read them."""
+    dials = np.where(np.array(profile) >= _PRESENT, DIALS, 0).astype(np.uint8)
+    bits = draw_bits(np.tile(dials, size), epsilon=Fraction(1), stream=as_stream(random_state))
+    return unpack(pack(bits), bits.size).reshape(size, -1).astype(np.float64)
 
 
 @contextmanager
@@ -97,42 +121,35 @@ def seen(
 ) -> NDArray[np.float64]:
     """Return the bits of as many copies of some items as a profile may have, epoch after epoch."""
     stream, copies = as_stream(random_state), min(size, _OWN // len(dials))
-    listed = [place for place, there in enumerate(profile) if there >= 0.5]  # noqa: PLR2004  (indicators)
+    listed = np.flatnonzero(np.array(profile) >= _PRESENT).tolist()
     chosen = {place + len(dials) * copy: dials[place] for copy in range(copies) for place in listed}
     with _node(len(dials) * copies, chosen, stream, epsilon) as (_, sketches):
         drawn = [next(sketches).reshape(copies, -1) for _ in range(-(-size // copies))]
     return np.concatenate(drawn)[:size].astype(np.float64)
 
 
-def _seen(profile: Sequence[float], size: int, random_state: RandomState) -> NDArray[np.float64]:
-    """Return the sketches of items of all kinds of dials."""
-    return seen(profile, size, random_state)
-
+seen_of_a_group = partial(seen, dials=GROUP, epsilon=_GROUP_EPSILON)
 
 #: The only way out of a node.
 FRONT_DOORS: dict[str, FrontDoor] = {"node, publication": _published}
 
 
 def audit_cases(size: str) -> list[Case]:
-    """Return the cases of a node's publication, for the battery."""
+    """Return the cases of a node."""
+    name, everyone = "node, one published sketch", pairs(range(len(DIALS)))
+    cases = [
+        statistical_case(name, published_bits, adjacent=everyone, claimed=CLAIMS, samples=_SAMPLES[size]),
+        # The item of dial 0 must leave every bit as it was.
+        replay_case(name, published_bits, adjacent=pairs([1]), limits={1: 0.0}),
+    ]
     if size == "quick":
-        return []
+        return cases
     claims = [float(_EPSILON) * dial / FULL_DIAL for dial in DIALS]
-    told = statistical_case("node, publication", _seen, adjacent=pairs([1, 3, 4]), claimed=claims, samples=30_000)
-    return [*(scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()), told]
-
-
-def _sharper(epsilon: Fraction) -> Fraction:
-    return epsilon * Fraction(102, 100)
-
-
-#: A node's publication, broken on purpose.
-MUTANTS: Sequence[Mutant] = (
-    behind(_published, "epochs 2 % too sharp", publication, draw_bits=told_otherwise(epsilon=_sharper)),
-    behind(
-        _published,
-        "epochs at half price",
-        LossLedger,
-        charge=lambda real: lambda ledger, dials: real(ledger, dials // 2),
-    ),
-)
+    of_group = [float(_GROUP_EPSILON) * dial / FULL_DIAL for dial in GROUP]
+    last = pairs([len(GROUP) - 1], len(GROUP))
+    return [
+        *cases,
+        *(scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()),
+        statistical_case("node, publication", seen, adjacent=pairs([1, 3, 4]), claimed=claims, samples=30_000),
+        statistical_case("node, one item of a group", seen_of_a_group, adjacent=last, claimed=of_group, samples=30_000),
+    ]
