@@ -1,7 +1,7 @@
 """Heterogeneous differential privacy: a privacy dial for every item.
 
 Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep count with `Ledger`. For answers per group
-of a frame, files or a database: `release_table` with `count`, `mean`, `total`, `variance`. For neighbours and
+of a frame, files or a database: `release_table` with `tables.count`, `mean`, `total`, `variance`. For neighbours and
 recommendations from user x item profiles: `Profiles`, `PrivateNeighbors` and `PrivateRecommender`; `evaluate` tells
 what they are worth, `compare` which mechanism suits a question, `audit` whether a promise can be broken. The modules
 listed here hold what else there is to a task, and the types of results; they are loaded when they are first used.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         mechanisms,
         neighbors,
         noise,
-        pictures,
+        plots,
         policies,
         profiles,
         queries,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from hetdp.noise import discrete_gaussian, discrete_laplace
     from hetdp.profiles import Box, Categories, PrivacyWeights, Profiles, WeightPrior, split
     from hetdp.recommender import PrivateRecommender
-    from hetdp.tables import TableAnswer, count, mean, plan_table, release_table, total, unknown_keys, variance
+    from hetdp.tables import TableAnswer, plan_table, release_table, unknown_keys
 
 __all__ = [
     "Box",
@@ -64,7 +64,6 @@ __all__ = [
     "auditing",
     "best_multiplier",
     "compare",
-    "count",
     "coverage",
     "datasets",
     "discrete_gaussian",
@@ -73,14 +72,13 @@ __all__ = [
     "evaluate",
     "evaluation",
     "falsify",
-    "mean",
     "mechanisms",
     "ndcg",
     "neighbors",
     "noise",
-    "pictures",
     "plan",
     "plan_table",
+    "plots",
     "policies",
     "precision",
     "profiles",
@@ -95,9 +93,7 @@ __all__ = [
     "split",
     "stretch",
     "tables",
-    "total",
     "unknown_keys",
-    "variance",
 ]
 
 __getattr__, __dir__ = attach(
@@ -112,7 +108,7 @@ __getattr__, __dir__ = attach(
             "mechanisms",
             "neighbors",
             "noise",
-            "pictures",
+            "plots",
             "policies",
             "profiles",
             "queries",
@@ -134,9 +130,7 @@ __getattr__, __dir__ = attach(
         "noise": ("discrete_gaussian", "discrete_laplace"),
         "profiles": ("Box", "Categories", "PrivacyWeights", "Profiles", "WeightPrior", "split"),
         "recommender": ("PrivateRecommender",),
-        "tables": (
-            *("TableAnswer", "count", "mean", "plan_table", "release_table", "total", "unknown_keys", "variance"),
-        ),
+        "tables": ("TableAnswer", "plan_table", "release_table", "unknown_keys"),
     },
     there=("__version__",),
 )

@@ -284,7 +284,7 @@ def labelled(extra):
     yield (
         "table",
         hetdp.release_table(
-            rows, {"people": hetdp.count()}, by={"ward": ["er", "icu"]}, weights="dial", epsilon=1.0
+            rows, {"people": hetdp.tables.count()}, by={"ward": ["er", "icu"]}, weights="dial", epsilon=1.0
         ).label(),
     )
     yield "ledger", ledger.label()

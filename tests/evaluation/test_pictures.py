@@ -9,7 +9,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.evaluation.pictures import _apart, _shift
 from hetdp.evaluation.results import EASE, MODEL, POPULARITY, PRIVATE_POPULARITY, RANDOM, TRUE, Evaluation, ItemRow
 from hetdp.evaluation.results import NeighborRow as Found
-from hetdp.pictures.drawing import WIDTH
+from hetdp.plots import WIDTH
 
 
 def item(method, epsilon=None, weights=None, ndcg=0.3, loss=None):

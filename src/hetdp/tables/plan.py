@@ -312,13 +312,13 @@ def _checked_default(default_weight: float | None, weights: str | None) -> float
 def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggregate]:
     if not isinstance(aggregates, Mapping) or not aggregates:
         raise InvalidInput(
-            "aggregates must be a mapping of names to hetdp.count(), hetdp.mean(...) and the like, at least one. "
+            "aggregates must be a mapping of names to hetdp.tables.count(), hetdp.tables.mean(...) and the like, at least one. "
             f"Got {type(aggregates).__name__ if aggregates else 'none'} instead."
         )
     for name, aggregate in aggregates.items():
         if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
             raise InvalidInput(
-                f"aggregates must map a name to hetdp.count(), hetdp.mean(...) and the like. "
+                f"aggregates must map a name to hetdp.tables.count(), hetdp.tables.mean(...) and the like. "
                 f"Got {type(name).__name__} and {type(aggregate).__name__} instead."
             )
     return dict(aggregates)
