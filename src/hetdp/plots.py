@@ -16,9 +16,9 @@ from typing import Any
 
 from hetdp.cards import BLUE, DARK, INK, LINE, MUTED, PAPER
 from hetdp.core.errors import InvalidInput
-from hetdp.core.extras import require_all
 from hetdp.core.files import write_whole
-from hetdp.core.words import printable
+from hetdp.core.optional import require_all
+from hetdp.core.text import printable
 
 __all__ = ["save"]
 
@@ -143,18 +143,19 @@ def _without_tags(part: Any) -> Any:  # noqa: ANN401  (of a specification)
 def check_rows(rows: int) -> None:
     """Refuse a drawing of too many rows."""
     if rows > _MOST_ROWS:
-        raise InvalidInput(f"A picture must have at most {_MOST_ROWS:,} rows. Got {rows:,} instead: ask for fewer bins "
-                           "or groups.")  # fmt: skip
+        raise InvalidInput(
+            f"must have at most {_MOST_ROWS:,} rows", parameter="plot", got=rows, hint="Ask for fewer bins or groups."
+        )
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def check_picture(path: str | os.PathLike[str], *, name: str = "path") -> Path:
+def check_picture(path: str | os.PathLike[str], *, parameter: str = "path") -> Path:
     """Return the path of a picture; refuse one that cannot be drawn before anything is done for it."""
     place = Path(path)
     if place.suffix.lower() not in _ENDINGS:
-        raise InvalidInput(f"{name} must end in .svg, .png or .html. Got {place.name!r} instead.")
+        raise InvalidInput("must end in .svg, .png or .html", parameter=parameter, got=place.name)
     require_all(_PACKAGES, extra="plot", purpose="A picture")
     return place
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import hetdp
 from hetdp.accounting.composition import STEPS, steps_down
@@ -263,7 +262,7 @@ def test_everybody_is_charged_without_a_table():
 def test_new_people_need_a_limit_and_must_not_be_most():
     ledger = ledger_of({"ann": 1.0, "bob": 1.0})
     cases = [
-        (["ann", "dee", "eve"], {}, r"items must be mostly known .* Got 2 new ones of 3 instead.*--new-people"),
+        (["ann", "dee", "eve"], {}, r"items must be mostly known .* [(]got 2 new ones of 3[)].*--new-people"),
         (["dee"], {}, "mostly known"),
     ]
     for ids, settings, message in cases:
@@ -273,7 +272,7 @@ def test_new_people_need_a_limit_and_must_not_be_most():
     ledger.charge_people([(["eve", "fay"], [1.0, 1.0])], amount=0.1, limit=0.25, new_people=True)
     assert sorted(ledger.limits.tolist()) == [0.25, 0.25, 1.0, 1.0, 1.0]
     unlimited = Ledger.of_people()
-    with pytest.raises(InvalidInput, match=r"ids must be known to the ledger\. Got 1 unknown ones instead"):
+    with pytest.raises(InvalidInput, match=r"ids must be known to the ledger [(]got 1 unknown ones[)]"):
         unlimited.charge_people([(["ann"], [1.0])], amount=0.1)
     view = ledger.view(["gil"], limit=1.0, new_people=True)
     assert view.new == 1

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from hetdp.cli import output
-from hetdp.cli import source as source_module
+from hetdp.cli import output, source as source_module
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.gossip.engine import users_settled
 from hetdp.profiles.reading.pairs import _FIXED_BYTES, open_pairs

@@ -73,7 +73,7 @@ def test_no_chart_is_made_of_a_category(run):
 
 
 REFUSED = {
-    "found.pdf": (2, "--plot must end in .svg, .png or .html. Got 'found.pdf' instead."),
+    "found.pdf": (2, "--plot must end in .svg, .png or .html [(]got 'found.pdf'[)]."),
     "nowhere/found.svg": (3, "--plot must be in an existing folder"),
     "data.svg": (2, "--plot must not be the data or the ledger"),
     "ledger.svg": (2, "--plot must not be the data or the ledger"),
@@ -98,13 +98,13 @@ def test_more_than_can_be_seen_is_refused_before_anything_is_spent(run, kind):
     command = (*bins, "--bins", 1200) if kind == "bins" else (*WARDS, "--ledger", "ledger.db")
     code, out, err = run(*command, "--plot", "found.svg")
     assert code == 2
-    assert "--plot must have at most 1,000 rows. Got 1,200 instead" in err
+    assert "--plot must have at most 1,000 rows [(]got 1,200[)]" in err
     assert not out
     assert not Path("ledger.db").exists()
 
 
 def test_two_files_cannot_be_one(run):
-    code, _, err = run(*COMPARE, "-o", "same.svg", "--plot", "./same.svg")
+    code, _, err = run(*MEAN, *SPEND, "-o", "same.svg", "--plot", "./same.svg")
     assert code == 2
     assert "--plot must not be the file of --output" in err
 
@@ -116,7 +116,6 @@ def test_a_missing_extra_is_named_before_anything_is_spent(run, hide):
     assert not out
     assert "pip install 'hetdp[plot]'" in err
     assert not Path("ledger.db").exists()
-    assert run(*COMPARE, "-o", "errors.svg")[0] == 0, "an SVG image of a comparison needs no extra"
 
 
 def test_an_answer_that_was_paid_for_is_shown_even_if_it_cannot_be_drawn(run, monkeypatch):
@@ -182,7 +181,7 @@ def test_bins_of_every_level_of_dials_count(run):
     bins = ("histogram" if word == "mean" else word for word in (*MEAN, *SPEND))
     code, out, err = run(*bins, "--bins", 600, "--by-dial", "--plot", "found.svg")
     assert (code, out) == (2, "")
-    assert "at most 1,000 rows. Got 1,800 instead" in err
+    assert "at most 1,000 rows [(]got 1,800[)]" in err
     assert not Path("ledger.db").exists()
 
 

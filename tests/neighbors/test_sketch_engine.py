@@ -175,10 +175,10 @@ def test_two_users_and_empty_profiles():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 2}, "k must be below the number of users \\(2\\). Got 2 instead."),
-        ({"k": 0}, "k must be a whole number >= 1. Got 0 instead."),
-        ({"threads": 0}, "threads must be a whole number >= 1. Got 0 instead."),
-        ({"memory_bytes": 0}, "memory_bytes must be a whole number >= 1. Got 0 instead."),
+        ({"k": 2}, "k must be below the number of users \\(2\\) [(]got 2[)]."),
+        ({"k": 0}, "k must be a whole number >= 1 [(]got 0[)]."),
+        ({"threads": 0}, "threads must be a whole number >= 1 [(]got 0[)]."),
+        ({"memory_bytes": 0}, "memory_bytes must be a whole number >= 1 [(]got 0[)]."),
     ],
 )
 def test_bad_parameters_are_named(options, message):

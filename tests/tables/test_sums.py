@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from table_reference import ODD, reference_sums
 
 from hetdp.tables import count, mean, total, variance

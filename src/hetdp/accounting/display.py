@@ -16,8 +16,8 @@ from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.accounting.label import Spending
 from hetdp.cards import BLUE, INK, MUTED, ORANGE, PAPER, Card, CardTable, Glyph, bar, interval
 from hetdp.core.errors import InvalidInput, LedgerError
-from hetdp.core.estimators import Estimator, shown_params
-from hetdp.core.words import as_precise, counted, printable, several
+from hetdp.core.estimator import Estimator, shown_params
+from hetdp.core.text import as_precise, counted, printable, several
 from hetdp.plots import (
     WIDTH,
     Specification,
@@ -365,8 +365,9 @@ def plot_charges(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
     steps = [steps_of(entry.amount, entry.unit, wanted=unit) for entry in history if entry.amount is not None]
     if not history or len(steps) < len(history):
         raise InvalidInput(
-            "ledger must have charges that say their level to be drawn. Got "
-            f"{'one that does not' if history else 'none'} instead."
+            "must have charges that say their level to be drawn",
+            parameter="ledger",
+            got="one that does not" if history else "none",
         )
     ends = [loss_of(total) for total in itertools.accumulate(steps)]
     rows = [
@@ -409,7 +410,7 @@ def plot_what_is_left(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is opti
     bounded = np.isfinite(limits)
     most = float(limits[bounded].max(initial=0.0))
     if not most:
-        raise InvalidInput("ledger must know somebody with a limit to be drawn. Got nobody instead.")
+        raise InvalidInput("must know somebody with a limit to be drawn (got nobody)", parameter="ledger")
     who, unit = several(ledger.protects), ledger.unit
     nothing = bounded & (left <= 0)
     edges = np.linspace(0.0, most, _BARS + 1)

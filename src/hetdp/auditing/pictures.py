@@ -4,7 +4,7 @@ from typing import Any
 
 from hetdp.auditing.report import NOTHING, OWNERS, VIOLATED, AuditReport, AuditRow
 from hetdp.cards import BLUE, INK, RED, Card, CardTable, bar
-from hetdp.core.words import counted, printable
+from hetdp.core.text import counted, printable
 from hetdp.plots import WIDTH, amount, drawn, layer, name_axis, titled, tooltip
 
 __all__ = ["audit_card", "plot_audit"]

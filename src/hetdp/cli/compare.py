@@ -10,8 +10,7 @@ import click
 from hetdp.cli.output import Voice, output_options, print_json, print_rows, westin_option
 from hetdp.cli.plotting import check_plot, plot_option, write_plot
 from hetdp.core.errors import HetdpError
-from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES, Comparison
-from hetdp.mechanisms.comparison import compare as simulate
+from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES, Comparison, compare as simulate
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import PrivacyWeights, WeightPrior
 

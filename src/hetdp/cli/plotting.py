@@ -35,7 +35,7 @@ def check_plot(plot: Path, *, keep: Sequence[Path | None] = (), output: Path | N
         How many bins or groups it would show, as far as that is known before.
     """
     check_rows(rows)
-    check_picture(plot, name="--plot")
+    check_picture(plot, parameter="plot")
     check_writable(plot, keep=keep, name="--plot")
     if output is not None and plot.resolve() == output.resolve():
         raise click.UsageError(f"--plot must not be the file of --output: {str(plot)!r} would be written twice.")

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hetdp.core.words import agreeing
+from hetdp.core.text import agreeing
 from hetdp.experiments.configurations import Configuration
 from hetdp.experiments.datasets.prepared import DataSet
 from hetdp.experiments.measurements import Measurements, Values

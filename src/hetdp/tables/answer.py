@@ -12,7 +12,7 @@ from hetdp.accounting.label import Label, LabelOptions
 from hetdp.cards import Card, CardTable, Glyph
 from hetdp.core.errors import SimulatedResult
 from hetdp.core.files import as_frame
-from hetdp.core.words import counted, listed, printable
+from hetdp.core.text import counted, listed, printable
 from hetdp.mechanisms.ratios import Estimate
 from hetdp.plots import WIDTH, drawn, interval_layers, layer, stacked, text_of, titled
 from hetdp.tables.plan import TablePlan
@@ -121,9 +121,9 @@ class TableAnswer:
         Examples
         --------
         >>> import pyarrow as pa
-        >>> import hetdp
+        >>> from hetdp import release_table, tables
         >>> people = pa.table({"ward": ["er", "icu", "er"]})
-        >>> answer = hetdp.release_table(people, {"people": hetdp.tables.count()}, by={"ward": ["er", "icu"]}, epsilon=1.0)
+        >>> answer = release_table(people, {"people": tables.count()}, by={"ward": ["er", "icu"]}, epsilon=1.0)
         >>> answer.to_frame().columns.tolist()
         ['ward', 'aggregate', 'estimate', 'low', 'high', 'value']
         """
@@ -177,9 +177,9 @@ class TableAnswer:
         Examples
         --------
         >>> import pyarrow as pa
-        >>> import hetdp
+        >>> from hetdp import release_table, tables
         >>> people = pa.table({"ward": ["er", "icu", "er"]})
-        >>> answer = hetdp.release_table(people, {"people": hetdp.tables.count()}, by={"ward": ["er", "icu"]}, epsilon=1.0)
+        >>> answer = release_table(people, {"people": tables.count()}, by={"ward": ["er", "icu"]}, epsilon=1.0)
         >>> answer.plot().title["text"]
         'A released table: people by ward'
         """

@@ -74,8 +74,7 @@ def release_table(
         A table of pandas, Polars (lazy too), Arrow, DuckDB, Dask, Spark or ibis; or files: a path, a pattern
         such as `visits/*.parquet`, or a list of paths; or the address of a database, "postgresql://localhost/clinic".
     aggregates
-        What to release: names of your own for `hetdp.tables.count()`, `hetdp.tables.mean(...)`, `hetdp.tables.total(...)`,
-        `hetdp.tables.variance(...)`.
+        What to release: your names for `hetdp.tables.count()`, `mean(...)`, `total(...)` and `variance(...)`.
     epsilon
         What a person of dial 1 loses by all of it together.
     by
@@ -139,9 +138,9 @@ def release_table(
         population=population, confidence=confidence,
     )  # fmt: skip
     if ledger is not None and not hasattr(ledger, "charge_people"):
-        raise InvalidInput(f"ledger must be a hetdp.Ledger. Got {type(ledger).__name__} instead.")
+        raise InvalidInput("must be a hetdp.Ledger", parameter="ledger", got=type(ledger))
     if ledger is not None and unit is None:
-        raise InvalidInput("unit must be given with a ledger: it says who is charged. Got None instead.")
+        raise InvalidInput("must be given with a ledger: it says who is charged", parameter="unit")
     told = _Told(limit, new_people, update_dials)
     try:
         with open_source(table, numbers=_numbers(plan), values=_values(plan), name=table_name) as source:

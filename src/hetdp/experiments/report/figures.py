@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hetdp.cards import BLUE, GREEN, ORANGE, PURPLE
-from hetdp.core.words import listed
+from hetdp.core.text import listed
 from hetdp.experiments.figure_points import RANDOM, FigurePoint
 
 __all__ = ["FIGURES", "Figure", "Series", "differences", "present_series", "remarks"]
