@@ -34,6 +34,11 @@ _PACKAGES = ("altair", "vl_convert")
 _ENDINGS = (".svg", ".png", ".html")
 _TAG = re.compile(r"<(?=[/!]|script)", re.IGNORECASE)
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # -- theme ------------------------------------------------------------------------------------------------------------
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', 'Liberation Sans', Arial, sans-serif"
