@@ -401,9 +401,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("options", "code", "words"),
         [
-            (("--epsilon", 0), 2, "--epsilon must be a finite number > 0"),
-            (("--epsilon", -1), 2, "--epsilon must be a finite number > 0"),
-            (("--epsilon", "nan"), 2, "--epsilon must be a finite number > 0"),
+            (("--epsilon", 0), 2, "--epsilon must be a number above 0"),
+            (("--epsilon", -1), 2, "--epsilon must be a number above 0"),
+            (("--epsilon", "nan"), 2, "--epsilon must be a number above 0"),
             ((), 2, "--epsilon"),
             (("--epsilon", 1, "--engine", "magic"), 2, "'magic' is not one of"),
             (("--epsilon", 1, "--score", "magic"), 2, "'magic' is not one of"),

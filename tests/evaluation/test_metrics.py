@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
-from plain_profiles import USERS, crowd, pairs, profiles_of
+from tests.support.plain_profiles import USERS, crowd, pairs, profiles_of
 
 from hetdp import errors
 from hetdp.evaluation import metrics
@@ -175,7 +175,7 @@ def test_an_item_nobody_has_in_training_does_not_count_for_coverage():
 @pytest.mark.parametrize(
     ("rows", "n", "test", "message"),
     [
-        (ROWS, 0, TEST, "n must be a whole number >= 1 [(]got 0[)]"),
+        (ROWS, 0, TEST, "n must be a whole number of at least 1 [(]got 0[)]"),
         (ROWS, 2, FULL.keep(np.zeros(7, bool)), "test must hold at least one item to judge by"),
         ([("ann", "go"), ("ann", "go")], 2, TEST, "at most once [(]got some item twice[)]"),
         ([("zoe", "go")], 2, TEST, "user ids must be among those declared"),

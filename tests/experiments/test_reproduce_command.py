@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click.testing
 import pytest
+from tests.support.sweeps import SMALL
 
 from hetdp.cli.reproduce import reproduce
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.experiments.demo import demo_report
-from sweeps import SMALL
 
 pytestmark = pytest.mark.slow
 

@@ -246,13 +246,13 @@ def test_tiny_epsilons_need_no_table():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "k must be a whole number >= 1 [(]got 0[)]."),
-        ({"cycles": 0}, "cycles must be a whole number >= 1"),
+        ({"k": 0}, "k must be a whole number of at least 1 [(]got 0[)]."),
+        ({"cycles": 0}, "cycles must be a whole number of at least 1"),
         ({"cycles": 40_000}, "cycles must be at most 32000 [(]got 40000[)]."),
         ({"combine": "sum"}, "combine must be one of 'smaller', 'product'"),
         ({"cyclon_view": 0}, "cyclon_view must be"),
-        ({"threads": 0}, "threads must be a whole number >= 1"),
-        ({"sample": -1}, "sample must be a whole number >= 0"),
+        ({"threads": 0}, "threads must be a whole number of at least 1"),
+        ({"sample": -1}, "sample must be a whole number of at least 0"),
     ],
 )
 def test_wrong_parameters_are_named(options, message):

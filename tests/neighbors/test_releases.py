@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support.forks import in_a_copy
 
 import hetdp
-from forks import in_a_copy
 from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.neighbors.engines import ENGINES as BY_NAME

@@ -111,8 +111,8 @@ def test_a_policy_with_the_same_seed_is_independent():
         ({"share": 0}, "share must be above 0 and below 1 [(]got 0[)]"),
         ({"share": 1.0}, "share must be above 0 and below 1 [(]got 1.0[)]"),
         ({"share": float("nan")}, "share must be a finite number"),
-        ({"random_state": -1}, "random_state must be a whole number >= 0 [(]got -1[)]"),
-        ({"random_state": 0.5}, "random_state must be a whole number >= 0 [(]got 0.5[)]"),
+        ({"random_state": -1}, "random_state must be a whole number of at least 0 [(]got -1[)]"),
+        ({"random_state": 0.5}, "random_state must be a whole number of at least 0 [(]got 0.5[)]"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):

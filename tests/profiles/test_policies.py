@@ -131,8 +131,8 @@ def test_policies_are_values():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: policies.slices(0, 1, 0), "n must be a whole number >= 1 [(]got 0[)]"),
-        (lambda: policies.slices(0, 1, 2.0), "n must be a whole number >= 1 [(]got 2.0[)]"),
+        (lambda: policies.slices(0, 1, 0), "n must be a whole number of at least 1 [(]got 0[)]"),
+        (lambda: policies.slices(0, 1, 2.0), "n must be a whole number of at least 1 [(]got 2.0[)]"),
         (lambda: policies.slices(0.5, 0.25, 3), "lower and upper must satisfy .* [(]got 0.5, 0.25[)]"),
         (lambda: policies.slices(-0.5, 1, 3), "lower and upper must satisfy"),
         (lambda: policies.slices(0, 1.5, 3), "lower and upper must satisfy"),
@@ -147,9 +147,9 @@ def test_policies_are_values():
             "per must be one of 'item', 'user'. Got 'pair'",
         ),
         (lambda: policies.constant(1).draw(block(2), 0, per="pair"), "per must be one of 'item', 'user'"),
-        (lambda: policies.constant(1).draw(block(2), -1), "random_state must be a whole number >= 0"),
-        (lambda: policies.westin(1, 0, 0).draw(block(2), "seed"), "random_state must be a whole number >= 0"),
-        (lambda: policies.westin(1, 0, 0).group_sizes(-1), "n_users must be a whole number >= 0"),
+        (lambda: policies.constant(1).draw(block(2), -1), "random_state must be a whole number of at least 0"),
+        (lambda: policies.westin(1, 0, 0).draw(block(2), "seed"), "random_state must be a whole number of at least 0"),
+        (lambda: policies.westin(1, 0, 0).group_sizes(-1), "n_users must be a whole number of at least 0"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):

@@ -4,7 +4,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from crowds import tastes
+from tests.support.crowds import tastes
 
 from hetdp import PrivateRecommender, Profiles
 from hetdp.core.errors import DataError

@@ -4,7 +4,7 @@ import copy
 import pickle
 
 import pytest
-from crowds import tastes
+from tests.support.crowds import tastes
 
 from hetdp import Ledger, PrivateRecommender, Profiles
 from hetdp.core.errors import BudgetExhausted, DataError, InvalidInput

@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from tests.support.sketch_helpers import bits_of_rows, coded_of, dense_bits, exact, random_profiles, runs, same_profile
+from tests.support.statistics_helpers import FALSE_ALARM
 
 from hetdp import audit, errors, mechanisms
 from hetdp.core.randomness import seeded_stream
@@ -16,8 +18,6 @@ from hetdp.profiles.coded import WEIGHT_STEPS, code_profiles, weight_codes
 from hetdp.sketching import _kernels, bits as sketch_bits
 from hetdp.sketching.bits import Sketches, pack, toss_bits, unpack
 from hetdp.sketching.law import chance_of_one, sketch_tables
-from sketch_helpers import bits_of_rows, coded_of, dense_bits, exact, random_profiles, runs, same_profile
-from statistics_helpers import FALSE_ALARM
 
 CODES = (0, 1, 60, 127, 200, 255)  # 0 stands for absent
 

@@ -203,7 +203,7 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"max_groups": 0}, "max_groups must be a whole number >= 1"),
+        ({"max_groups": 0}, "max_groups must be a whole number of at least 1"),
         ({"max_groups": 2, "unit": None}, "max_groups must be 1 without unit and by"),
         ({"by": {"ward": ["er", "er"]}}, "keys of 'ward' must be all different"),
         ({"by": {"ward": []}}, "keys of 'ward' must be at least one"),
@@ -216,7 +216,7 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
         ({"by": {"ward": hetdp.unknown_keys()}, "population": 9}, "population must not be given with unknown keys"),
         ({"by": {"value": ["1"]}}, "by must name columns other than those of the answer"),
         ({"by": {"nowhere": ["a"]}}, "must have a column 'nowhere'.* Tell which it is by by=... \\(--by\\)"),
-        ({"epsilon": 0}, "epsilon must be a finite number > 0"),
+        ({"epsilon": 0}, "epsilon must be a number above 0"),
         ({"epsilon": 1e-6}, "epsilon must be above"),
         ({"where": "age >="}, "a value"),
         ({"where": "age = 'old'"}, "age"),
@@ -228,7 +228,7 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
             {"population": 9, "max_groups": None},
             "population must come with max_groups .--max-groups. where unit and by",
         ),
-        ({"population": -1}, "population must be a finite number > 0"),
+        ({"population": -1}, "population must be a number above 0"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
     ],
 )

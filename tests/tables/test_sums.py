@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
-from table_reference import ODD, reference_sums
+from tests.support.table_reference import ODD, reference_sums
 
 from hetdp.tables import count, mean, total, variance
 from hetdp.tables.conditions import parse_condition

@@ -1,6 +1,4 @@
-"""Checks of public parameters, all with one message shape.
-
-"NAME must be CONSTRAINT. Got X instead."
+"""Checks of public parameters: each returns the value in the form that is used, or raises `InvalidInput`.
 
 Only public parameters come here. Private values are never checked: they are clamped (see `hetdp.profiles.Box.clamp`),
 because an exception about a private value would itself be a leak.
@@ -54,7 +52,7 @@ def positive(name: str, value: object) -> float:
     except InvalidInput:
         number = 0.0
     if number <= 0.0:
-        raise InvalidInput("must be a finite number > 0", parameter=name, got=value)
+        raise InvalidInput("must be a number above 0", parameter=name, got=value)
     return number
 
 
@@ -62,7 +60,7 @@ def not_negative(name: str, value: object) -> float:
     """Return `value` as a float, or explain that it is not a finite number of at least zero."""
     number = finite(name, value)
     if number < 0.0:
-        raise InvalidInput("must be a finite number >= 0", parameter=name, got=value)
+        raise InvalidInput("must be a number of at least 0", parameter=name, got=value)
     return number + 0.0  # never -0.0: SQLite would lose its sign
 
 
@@ -85,7 +83,7 @@ def chance(name: str, value: object) -> Fraction:
 def whole(name: str, value: object, *, minimum: int) -> int:
     """Return `value` as an int of at least `minimum`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or int(value) < minimum:
-        raise InvalidInput(f"must be a whole number >= {minimum}", parameter=name, got=value)
+        raise InvalidInput(f"must be a whole number of at least {minimum}", parameter=name, got=value)
     return int(value)
 
 

@@ -206,12 +206,12 @@ class BudgetExhausted(HetdpError):
                 f"{requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}. Use a smaller {unit}."
             )
             return
+        who = counted(items, protected, several(protected))
         super().__init__(
-            f"The privacy budget is exhausted; nothing was spent. Private, for the owner of the data: "
-            f"{counted(items, protected, several(protected))} cannot pay; for the one with the largest shortfall "
-            f"({unit}): Requested: {requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}. "
-            f"Use a smaller epsilon, or drop the spent {several(protected)} for good: on_exhausted='drop' "
-            "(--on-exhausted drop)."
+            f"The privacy budget is exhausted; nothing was spent. Private, for the owner of the data: {who} cannot "
+            f"afford this release. Largest shortfall ({unit}): Requested: {requested:.6g}. Remaining: {remaining:.6g}. "
+            f"Short by: {self.short_by:.6g}. Use a smaller epsilon, or drop the spent {several(protected)} for good "
+            "(on_exhausted='drop')."
         )
 
 

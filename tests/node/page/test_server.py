@@ -9,11 +9,11 @@ import sys
 import httpx
 import pytest
 from page_browser import served
+from tests.support.sockets import hung_up
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.page import serve
 from hetdp.node.storage.page_door import PageDoor
-from sockets import hung_up
 
 pytestmark = pytest.mark.network
 
