@@ -445,7 +445,7 @@ class PrivateNeighbors(Estimator):
         return USUAL_TUNING if self.tuned_for is None else as_tuning(self.tuned_for, epsilon)
 
     def _repr_html_(self) -> str:
-        from hetdp.accounting.cards import model_card
+        from hetdp.accounting.display import model_card
 
         return model_card(self, self.guarantee_ if self.__sklearn_is_fitted__() else None).html()
 

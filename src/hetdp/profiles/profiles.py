@@ -293,7 +293,7 @@ class Profiles:
         return f"Profiles(private: {', '.join(shown)})"
 
     def _repr_html_(self) -> str:
-        from hetdp.pictures.cards import Card
+        from hetdp.cards import Card
 
         counts = {"users": self.n_users, "items": self.n_items, "pairs": self.n_pairs}
         facts = {name: f"{count:,}" for name, count in counts.items()}

@@ -572,7 +572,7 @@ class PrivateRecommender(Estimator):
         return promise(self._settings(), simulated=as_stream(self.random_state).simulated)
 
     def _repr_html_(self) -> str:
-        from hetdp.accounting.cards import model_card
+        from hetdp.accounting.display import model_card
 
         return model_card(self, self.guarantee_ if self.__sklearn_is_fitted__() else None).html()
 

@@ -316,14 +316,14 @@ def _checked_default(default_weight: float | None, weights: str | None) -> float
 def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggregate]:
     if not isinstance(aggregates, Mapping) or not aggregates:
         raise InvalidInput(
-            "must be a mapping of names to hetdp.count(), hetdp.mean(...) and the like, at least one",
+            "must be a mapping of names to tables.count(), tables.mean(...) and the like, at least one",
             parameter="aggregates",
             got=type(aggregates) if aggregates else "none",
         )
     for name, aggregate in aggregates.items():
         if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
             raise InvalidInput(
-                f"must map a name to hetdp.count(), hetdp.mean(...) and the like (got {type(name).__name__} "
+                f"must map a name to tables.count(), tables.mean(...) and the like (got {type(name).__name__} "
                 f"and {type(aggregate).__name__})",
                 parameter="aggregates",
             )

@@ -11,23 +11,20 @@ from xml.etree import ElementTree as ET
 import altair as alt
 import pytest
 
+from hetdp.cards import BLUE, DARK, GREEN, INK, LINE, MUTED, OCHRE, ORANGE, PAPER, PINK, PURPLE, RED
 from hetdp.core.errors import InvalidInput, MissingExtra
-from hetdp.pictures import Picture, save
-from hetdp.pictures.drawing import amount, decades, drawn, interval_layers, layer, name_axis, stacked, titled
-from hetdp.pictures.style import (
-    BLUE,
-    DARK,
-    GREEN,
-    INK,
-    LINE,
-    MUTED,
-    OCHRE,
-    ORANGE,
-    PAPER,
-    PINK,
-    PURPLE,
-    RED,
+from hetdp.plots import (
+    amount,
+    check_rows,
+    decades,
+    drawn,
     follow_dark,
+    interval_layers,
+    layer,
+    name_axis,
+    save,
+    stacked,
+    titled,
 )
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -64,14 +61,15 @@ def test_text_is_readable_on_light_and_dark_paper(ink):
 
 def test_a_picture_is_a_chart_that_people_can_change_and_compose(chart):
     assert isinstance(chart, alt.LayerChart)
-    assert isinstance(chart.properties(width=300), Picture)
-    assert isinstance(chart.interactive(), Picture)
-    assert isinstance(chart + alt.Chart(alt.Data(values=[{"x": 1}])).mark_rule().encode(x="x:Q"), Picture)
+    own = type(chart)
+    assert isinstance(chart.properties(width=300), own)
+    assert isinstance(chart.interactive(), own)
+    assert isinstance(chart + alt.Chart(alt.Data(values=[{"x": 1}])).mark_rule().encode(x="x:Q"), own)
     beside = (chart | chart).to_dict()  # what is only allowed at the top is added there
     assert "config" not in beside["hconcat"][0]
     panels = drawn(stacked(titled("two"), [{"layer": interval_layers(ROWS, shown={})} for _ in range(2)]))
     assert isinstance(panels, alt.VConcatChart)
-    assert isinstance(panels, Picture)
+    assert panels.to_dict()["config"]["title"]["color"] == INK
     assert isinstance(panels.vconcat[0].layer[0], alt.Chart)
 
 
@@ -86,7 +84,7 @@ def test_a_picture_has_the_style_of_the_house_unless_another_is_chosen(chart):
 def test_notebooks_show_an_image_unless_another_renderer_is_chosen(chart):
     shown = chart._repr_mimebundle_()
     assert set(shown) == {"image/svg+xml", "text/plain"}
-    assert shown["text/plain"] == "<picture: A <title> & more>"
+    assert shown["text/plain"] == "<chart: A <title> & more>"
     with alt.renderers.enable("json"):
         assert "application/json" in chart._repr_mimebundle_()[0]
 
@@ -198,7 +196,7 @@ def test_a_missing_package_is_named_with_what_brings_it(hide, missing):
 def test_nothing_imports_altair_before_something_is_drawn():
     script = (
         "import sys, hetdp\n"
-        "from hetdp import pictures\n"
+        "from hetdp import plots\n"
         "import hetdp.cli.main\n"
         "a = hetdp.release(hetdp.stretch(hetdp.queries.total(hetdp.Box([0], [1])), [1.0]), [1], epsilon=1.0)\n"
         "a._repr_html_()\n"
@@ -208,6 +206,12 @@ def test_nothing_imports_altair_before_something_is_drawn():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[]", "True"]
+
+
+def test_too_many_rows_are_refused():
+    check_rows(1_000)
+    with pytest.raises(InvalidInput, match="at most 1,000 rows"):
+        check_rows(1_001)
 
 
 def test_what_has_no_estimate_is_said_and_keeps_its_place():
@@ -246,4 +250,4 @@ def test_the_look_is_named_in_one_place_only():
     source = Path(__file__).parents[2] / "src" / "hetdp"
     for color in (INK, BLUE, GREEN, MUTED, LINE):
         places = [path.name for path in source.rglob("*.py") if color in path.read_text()]
-        assert places == ["style.py"], color
+        assert places == ["cards.py"], color

@@ -1,7 +1,7 @@
-"""A card in a notebook: what it is, a number large, facts, a table, small print. Everything is escaped.
+"""A card in a notebook: a title, a number shown large, facts, a table and sentences. Everything is escaped.
 
-Colours are those of the page around (`currentColor`, no background), so that a card fits light and dark pages, whoever
-decides which. No script, no request, and readable where a page takes the style away.
+Text has the colour of the page around it (`currentColor`, no background), so that a card fits light and dark pages. A
+card has no script, makes no request, and stays readable where a page removes its style.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,18 @@ from dataclasses import dataclass, field
 from html import escape
 
 from hetdp.core.text import printable
-from hetdp.pictures.style import BLUE, ORANGE
 
 __all__ = ["Card", "CardTable", "Glyph", "bar", "interval"]
+
+INK, MUTED, LINE, PAPER = "#22272e", "#5d6673", "#e3e6ea", "white"
+#: Their replacements on dark pages.
+DARK = {PAPER: "#14181d", INK: "#e6eaf0", MUTED: "#9aa5b3", LINE: "#2d3540"}
+#: Colours of marks, readable on white and on near-black, and told apart by most colour-blind people. Text has none of
+#: them: no colour is easy to read on both.
+BLUE, ORANGE, GREEN, PURPLE = "#3f7fd1", "#d97a1f", "#1f9e78", "#a565c9"
+PINK, OCHRE = "#cf5590", "#a8842c"
+#: For a promise that is broken.
+RED = "#d8453b"
 
 #: Pixels of a small drawing in a table.
 _WIDE, _HIGH = 120, 14
@@ -39,9 +48,6 @@ _STYLE = {
     " .rows thead :is(th,td)": "opacity:.72",
     " .number": "text-align:right;white-space:nowrap",
     " svg": "display:inline-block;vertical-align:middle;width:120px;height:14px;overflow:visible",
-    " code": "padding:0;background:none;color:inherit;font:12px/1.4 ui-monospace,monospace",
-    " pre": "margin:.5rem 0 0;padding:0;border:0;background:none;color:inherit;white-space:pre-wrap;"
-    "overflow-wrap:anywhere",
     " details": "margin:.4rem 0 0",
     " summary": "cursor:pointer;opacity:.72",
 }
@@ -49,13 +55,13 @@ _STYLE = {
 
 @dataclass(frozen=True)
 class Glyph:
-    """A small drawing of ours in a cell; `words` are for those who cannot see it."""
+    """A small drawing in a cell; `words` describe it to people who cannot see it."""
 
     inside: str
     words: str
 
     def html(self) -> str:
-        """Return the drawing."""
+        """Return the drawing as SVG."""
         return (
             f'<svg width="{_WIDE}" height="{_HIGH}" viewBox="0 0 {_WIDE} {_HIGH}" role="img" '
             f'aria-label="{_text(self.words)}">{self.inside}</svg>'
@@ -63,26 +69,14 @@ class Glyph:
 
 
 def bar(share: float, words: str, color: str = BLUE) -> Glyph:
-    """Return a bar that is filled up to some share.
-
-    Examples
-    --------
-    >>> "60.0" in bar(0.5, "half").inside
-    True
-    """
+    """Return a bar that is filled up to some share."""
     filled = _WIDE * min(max(share, 0.0), 1.0)
     track = f'<rect x="0" y="4" width="{_WIDE}" height="6" rx="3" fill="currentColor" opacity=".16"/>'
     return Glyph(f'{track}<rect x="0" y="4" width="{filled:.1f}" height="6" rx="3" fill="{color}"/>', words)
 
 
 def interval(low: float | None, estimate: float, high: float | None, span: tuple[float, float], words: str) -> Glyph:
-    """Return an estimate within its interval, on the scale from the lowest to the highest of a table.
-
-    Examples
-    --------
-    >>> interval(1.0, 2.0, 3.0, (0.0, 4.0), "2").inside.count("<line")
-    1
-    """
+    """Return an estimate within its interval, on the scale from the lowest to the highest of a table."""
     begin, end = span
 
     def place(number: float) -> float:
@@ -155,8 +149,6 @@ class Card:
         Rows.
     sentences
         Each a paragraph.
-    code
-        A line to copy.
     folded
         What is shown when its heading is clicked: sentences, or facts.
     """
@@ -168,7 +160,6 @@ class Card:
     facts: Mapping[str, str | Glyph] = field(default_factory=dict)
     table: CardTable | None = None
     sentences: Sequence[str] = ()
-    code: str = ""
     folded: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
 
     def html(self) -> str:
@@ -189,8 +180,6 @@ class Card:
         if self.table is not None:
             parts.append(self.table.html())
         parts += [f"<p>{_text(sentence)}</p>" for sentence in self.sentences]
-        if self.code:
-            parts.append(f"<pre><code>{_text(self.code)}</code></pre>")
         for heading, inside in self.folded.items():
             shown = f"<p>{_text(inside)}</p>" if isinstance(inside, str) else _facts(inside)
             parts.append(f"<details><summary>{_text(heading)}</summary>{shown}</details>")
@@ -206,7 +195,7 @@ def _facts(facts: Mapping[str, str | Glyph]) -> str:
 
 
 def _rules() -> str:
-    # The class three times: pages of notebooks style every row of every table, and would win.
+    # The class three times, so that it wins against the rules of notebooks for every row of every table.
     return "".join(f"{'.hetdp-card' * 3}{where}{{{rule}}}" for where, rule in _STYLE.items())
 
 

@@ -294,7 +294,7 @@ def test_no_text_of_a_chart_is_a_script_wherever_it_is_put():
     ledger.charge_people([(["ann"], [1.0])], amount=1.0, description=EVIL)
     chart = ledger.plot()
     table = hetdp.release_table(
-        pa.table({"ward": [EVIL] * 50}), {"people": hetdp.count()}, by={"ward": [EVIL]}, epsilon=1.0
+        pa.table({"ward": [EVIL] * 50}), {"people": hetdp.tables.count()}, by={"ward": [EVIL]}, epsilon=1.0
     ).plot()
     with alt.renderers.enable("html"):
         bundle = chart._repr_mimebundle_()

@@ -17,7 +17,7 @@ PEOPLE = pa.table(
         "privacy": np.where(np.arange(600) % 2, 0.7310585, 1.0),
     }
 )
-ASKED = {"people": hetdp.count(), "hours": hetdp.mean("hours", lower=0, upper=80)}
+ASKED = {"people": hetdp.tables.count(), "hours": hetdp.tables.mean("hours", lower=0, upper=80)}
 BY = {"ward": ["er", "<b>icu", "lab", "nobody"]}
 
 
@@ -65,7 +65,7 @@ def test_a_card_has_a_row_for_each_group_and_aggregate_escaped(answer):
 
 
 def test_what_cannot_be_estimated_is_shown_as_dials_leave_it_and_says_why():
-    counts = hetdp.release_table(PEOPLE, {"people": hetdp.count()}, by=BY, weights="privacy", epsilon=5.0)
+    counts = hetdp.release_table(PEOPLE, {"people": hetdp.tables.count()}, by=BY, weights="privacy", epsilon=5.0)
     chart = counts.plot()
     assert "Grey: as dials leave it; there is no estimate." in " ".join(chart.title["subtitle"])
     assert {row["value"] for row in values(chart)} == {row.value for row in counts.rows}
@@ -83,7 +83,7 @@ def test_a_table_without_groups_and_a_simulated_one():
 def test_many_groups_are_cut_in_a_card_and_many_reasons_in_its_sentences():
     wards = [f"ward {number}" for number in range(40)]
     table = pa.table({"ward": wards, "hours": np.full(40, 3.0), "privacy": np.full(40, 0.5)})
-    mean = {"hours": hetdp.mean("hours", lower=0, upper=80)}
+    mean = {"hours": hetdp.tables.mean("hours", lower=0, upper=80)}
     answer = hetdp.release_table(table, mean, by={"ward": wards}, weights="privacy", epsilon=0.5)
     html = answer._repr_html_()
     assert "16 more in .to_frame()." in html

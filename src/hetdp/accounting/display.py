@@ -1,34 +1,248 @@
-"""Answers drawn with their intervals and promises; what a ledger was charged; for its owner, what is left in it."""
+"""Answers, promises, models and ledgers as cards for notebooks and as charts: what is public of them.
+
+`plot_what_is_left` alone is private: it shows the owner of the data what is left to each account.
+"""
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.composition import loss_of, steps_of
-from hetdp.accounting.guarantee import in_digits
-from hetdp.accounting.rows import charged_when, confidence_words, histogram_of, one_row, promise_words, vector_rows
-from hetdp.core.errors import InvalidInput
-from hetdp.core.text import counted, printable, several
-from hetdp.pictures.drawing import WIDTH, amount, drawn, interval_layers, layer, name_axis, text_of, titled, tooltip
-from hetdp.pictures.style import BLUE, INK, MUTED, ORANGE, PAPER, Specification
+from hetdp.accounting.guarantee import Guarantee, in_digits
+from hetdp.accounting.label import Spending
+from hetdp.cards import BLUE, INK, MUTED, ORANGE, PAPER, Card, CardTable, Glyph, bar, interval
+from hetdp.core.errors import InvalidInput, LedgerError
+from hetdp.core.estimator import Estimator, shown_params
+from hetdp.core.text import as_precise, counted, printable, several
+from hetdp.plots import (
+    WIDTH,
+    Specification,
+    amount,
+    drawn,
+    interval_layers,
+    layer,
+    name_axis,
+    text_of,
+    titled,
+    tooltip,
+)
 
 if TYPE_CHECKING:
     from hetdp.accounting.by_dial import ByDial
     from hetdp.accounting.ledger.ledger import Ledger
+    from hetdp.accounting.ledger.state import Entry
     from hetdp.accounting.releasing import Release
 
-__all__ = ["plot_by_dial", "plot_charges", "plot_release", "plot_what_is_left"]
-
+#: Charges that are shown, and numbers of a vector.
+_LAST, _MOST = 5, 12
 #: Bars of what is left in a ledger.
 _BARS = 24
 #: Charges of a ledger that are drawn one by one: the last ones.
 _CHARGES = 30
 #: What is counted per item where answers are about levels of dials, because how many there are is private.
 _PER_ITEM = {"total": "mean", "count": "share", "histogram": "share"}
+
+
+# -- rows -----------------------------------------------------------------------------------------------------------
+
+
+def charged_when(entry: "Entry") -> str:
+    """Return when a ledger was charged, as people write it, in UTC."""
+    return entry.time.replace("T", " ").removesuffix("+00:00")
+
+
+def confidence_words(confidence: float | None) -> str:
+    """Return what an interval is, in words; nothing where there is none.
+
+    Examples
+    --------
+    >>> confidence_words(0.95)
+    '95 % interval'
+    """
+    return "" if confidence is None else f"{100 * confidence:g} % interval"
+
+
+def promise_words(guarantee: Guarantee) -> str:
+    """Return a promise as a sentence.
+
+    Examples
+    --------
+    >>> promise_words(Guarantee("epsilon", 1.0, simulated=True))
+    'Simulated: nothing is promised.'
+    """
+    short = guarantee.short
+    return f"{short[:1].upper()}{short[1:]}."
+
+
+def interval_row(
+    name: str, estimate: float | None, low: float | None, high: float | None, value: float | None
+) -> dict[str, Any]:
+    """Return a row: numbers, and texts as precise as the interval is narrow.
+
+    Examples
+    --------
+    >>> row = interval_row("er", 34.234, 31.9, 36.5, 30.0)
+    >>> row["words"], row["as_left"]
+    ('34.2 (31.9 to 36.5)', '30.0')
+    """
+    shown, begin, end = as_precise(estimate, low, high)
+    places = len(shown.partition(".")[2]) if begin else None
+    (left,) = as_precise(value) if places is None or value is None else (f"{value:,.{places}f}",)
+    return {
+        "name": name,
+        "estimate": estimate,
+        "low": low,
+        "high": high,
+        "value": value,
+        "shown": shown,
+        "from": begin,
+        "to": end,
+        "words": f"{shown} ({begin} to {end})" if begin else shown or "no estimate",
+        "as_left": left,
+    }
+
+
+def one_row(answer: "Release") -> dict[str, Any]:
+    """Return the row of an answer that is one number."""
+    numbers = (answer.estimate, answer.low, answer.high, answer.value)
+    return interval_row("", *(None if number is None else float(number) for number in numbers))
+
+
+def vector_rows(answer: "Release") -> list[dict[str, Any]]:
+    """Return one row per number of an answer: of a histogram under the names of its bins, else numbered."""
+    values: NDArray[np.float64] = np.atleast_1d(answer.value)
+    query = histogram_of(answer)
+    names = map(str, range(values.size)) if query is None else query.labels
+    numbers = (answer.estimate, answer.low, answer.high, values)
+    columns = ([None] * values.size if found is None else np.atleast_1d(found).tolist() for found in numbers)
+    return [interval_row(name, *cells) for name, *cells in zip(names, *columns, strict=True)]
+
+
+def histogram_of(answer: "Release") -> Any:  # noqa: ANN401  (a histogram of either kind)
+    """Return the query of a histogram, whose bins are public; None for other answers."""
+    if answer.paid is None:
+        return None
+    mechanism: Any = answer.paid[0].mechanism
+    query = getattr(getattr(mechanism, "base", mechanism), "query", None)  # the base of what is sampled
+    return query if hasattr(query, "labels") else None
+
+
+# -- cards ----------------------------------------------------------------------------------------------------------
+
+
+def promised(guarantee: Guarantee) -> dict[str, Any]:
+    """Return the parts of a card that tell a promise: in a line, what it means, and in full."""
+    if guarantee.simulated:
+        return {"marks": ("simulated: do not publish",), "sentences": [guarantee.text]}
+    return {
+        "sentences": [promise_words(guarantee), guarantee.label().headline],
+        "folded": {"The promise in full": guarantee.text},
+    }
+
+
+def guarantee_card(guarantee: Guarantee) -> Card:
+    """Return the card of a promise."""
+    return Card("Guarantee", **promised(guarantee))
+
+
+def model_card(model: Estimator, guarantee: Guarantee | None) -> Card:
+    """Return the card of a model: its parameters, and once it is fitted what it promises."""
+    chosen, usual = shown_params(model)
+    parts: dict[str, Any] = {"about": "not fitted yet" if guarantee is None else "fitted"}
+    parts |= {} if guarantee is None else promised(guarantee)
+    folded = {**parts.pop("folded", {}), **({"Parameters as by default": usual} if usual else {})}
+    return Card(type(model).__name__, facts=chosen, folded=folded, **parts)
+
+
+def release_card(answer: "Release") -> Card:
+    """Return the card of an answer: the estimate and its interval, what was released, and the promise."""
+    facts: dict[str, str | Glyph] = {}
+    lead = table = None
+    if isinstance(answer.value, np.ndarray):
+        table = _vector_table(answer)
+    else:
+        row = one_row(answer)
+        within = f"{row['from']} to {row['to']} ({confidence_words(answer.confidence)})" if row["from"] else ""
+        lead = (row["shown"], within) if row["shown"] else (row["as_left"], "as dials leave it")
+        if row["shown"]:
+            facts["as dials leave it"] = row["as_left"]
+    if answer.reason is not None:
+        facts["no estimate" if answer.estimate is None else "no interval"] = answer.reason
+    if answer.scale is not None:
+        facts["noise"] = f"{answer.noise}, scale {answer.scale:.6g}"
+    return Card("Release", about=answer.query, lead=lead, table=table, facts=facts, **promised(answer.guarantee))
+
+
+def _vector_table(answer: "Release") -> CardTable:
+    """Return the table of a histogram, or of another vector."""
+    rows = vector_rows(answer)
+    if answer.estimate is None:
+        noisy = [(row["name"], row["as_left"]) for row in rows]
+        return CardTable(("", "as dials leave it"), noisy, numbers=(1,), most=_MOST, rest=" in .value")
+    header = ("", "estimate", "from", "to", confidence_words(answer.confidence))
+    shown = [(row["name"], *cells) for row, cells in zip(rows, interval_cells(rows), strict=True)]
+    return CardTable(header, shown, numbers=(1, 2, 3), most=_MOST, rest=" in .estimate, .low and .high")
+
+
+def interval_cells(rows: "list[dict[str, Any]]") -> Iterator[tuple[str | Glyph, ...]]:
+    """Yield the cells of estimates with their intervals, and a small drawing of each on a common scale."""
+    known = [row[end] for row in rows for end in ("estimate", "low", "high") if row[end] is not None]
+    for row in rows:
+        drawing: str | Glyph = ""
+        if row["estimate"] is not None:
+            span = (min(known), max(known))
+            drawing = interval(row["low"], row["estimate"], row["high"], span, f"{row['name']}: {row['words']}")
+        yield row["shown"], row["from"], row["to"], drawing
+
+
+def ledger_card(ledger: "Ledger") -> Card:
+    """Return the card of a ledger: what is public about it, and how many accounts there are, which is private."""
+    place = "in memory" if ledger.path is None else f"file {ledger.path.name}"
+    try:
+        facts, history = dict(_ledger_facts(ledger)), ledger.history
+        kind = several(ledger.protects) if ledger.colluders is None else "profiles"
+    except LedgerError:
+        return Card("Ledger", about=f"closed or unreadable, {place}")
+    charges = [
+        (
+            entry.description or "a charge",
+            "not said" if entry.amount is None else f"{entry.unit} = {in_digits(entry.amount)}",
+            charged_when(entry),
+        )
+        for entry in reversed(history)
+    ]
+    header = ("last charges", "level", "when (UTC)")
+    table = CardTable(header, charges, numbers=(1,), most=_LAST, rest=" in .history") if charges else None
+    return Card(f"Ledger of {kind}", about=f"{counted(len(history), 'charge')}, {place}", facts=facts, table=table)
+
+
+def _ledger_facts(ledger: "Ledger") -> Iterator[tuple[str, str | Glyph]]:
+    spending, limit = Spending.of(ledger), ledger.limit
+    boundless = limit is None or math.isinf(limit)
+    if math.isinf(spending.spent):
+        yield "spent at a dial of 1", "not known: a charge did not say its level"
+    else:
+        words = f"{spending.unit} = {in_digits(spending.spent)}" + ("" if boundless else f" of {limit:g}")
+        yield "spent at a dial of 1", words
+        if limit is not None and not boundless:
+            yield "", bar(spending.spent / limit if limit else 1.0, words)
+    accounts: Mapping[str, tuple[float, float | None]] = {
+        "spent by dials": (ledger.weights_spent, ledger.weights_limit),
+        "delta": (ledger.delta_spent, ledger.delta_limit),
+    }
+    for name, (spent, most) in accounts.items():
+        if spent or most is not None:
+            yield name, in_digits(spent) + ("" if most is None or math.isinf(most) else f" of {most:g}")
+    yield "against", spending.against
+    if ledger.colluders is None:
+        yield "private", counted(ledger.size, ledger.protects, several(ledger.protects))
+
+
+# -- charts ---------------------------------------------------------------------------------------------------------
 
 
 def plot_release(answer: "Release", column: str = "") -> Any:  # noqa: ANN401  (altair is optional)
