@@ -7,12 +7,12 @@ import numpy as np
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import dials as node_dials
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.memory_network import MemoryNetwork
 from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, encode, name_of
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Call, Node, Reply
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.settings import NodeSettings
+from tests.support.memory_network import MemoryNetwork
 
 START = 1_000_000.0
 #: Where nobody is.
