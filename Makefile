@@ -1,18 +1,23 @@
 # make run and make test are all a newcomer needs; both set up .venv by themselves. make check is for while one works.
 VENV := .venv
 BIN := $(VENV)/bin
+EXTRAS := .[report,node,dask,duckdb,sql,sklearn,plot]
+GROUPS := --group test --group lint --group docs
+
+# uv if it is there; otherwise Python's own tools. The pip of an older Python does not know --group, so it is updated.
+PIP := python -m pip install --quiet --disable-pip-version-check
 ifneq ($(shell command -v uv 2>/dev/null),)
   CREATE := uv venv --quiet --allow-existing $(VENV)
-  INSTALL := uv pip install --quiet --python $(BIN)/python
+  INSTALL := uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
 else
-  CREATE := python3 -m venv $(VENV)
-  INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+  CREATE := python3 -m venv $(VENV) && $(BIN)/$(PIP) 'pip>=25.1'
+  INSTALL := $(BIN)/$(PIP) --constraint constraints.txt
 endif
 
-.PHONY: run check test tests exhaustive docs test-engines lint pythons bench reproduce release-check clean
+.PHONY: run check test tests exhaustive docs test-engines lint pythons bench constraints reproduce release-check clean distclean
 .DEFAULT_GOAL := run
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once, about a minute) ..." >&2
 	@$(CREATE)
 	@$(INSTALL) --editable '.[report,node,duckdb]'
@@ -23,7 +28,7 @@ $(VENV)/.installed: pyproject.toml
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "Adding the development tools (once) ..." >&2
-	@$(INSTALL) --editable '.[dev]'
+	@$(INSTALL) --editable '$(EXTRAS)' $(GROUPS)
 	@touch $@
 
 run: $(VENV)/.installed
@@ -37,22 +42,23 @@ lint: $(VENV)/.installed-dev
 
 # Several processes on two cores: libraries that start threads of their own would only wait for each other.
 ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+FAST := --quiet --numprocesses 2 -m 'not slow and not browser and not network'
 
 # Lint and the fast tests.
 check: lint
-	$(ALONE) $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow and not browser and not network'
+	$(ALONE) $(BIN)/pytest $(FAST)
 
-# Everything, as CI runs it; both at once, as linters use one core only.
+# Everything, as CI runs it. Linters and tests run at once, because linters use one core only.
 test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory --jobs 2 lint tests
 
-# Three processes, as many a test waits for others that it has started.
-tests:
+# Three processes, because many tests wait for processes that they started.
+tests: $(VENV)/.installed-dev
 	$(ALONE) $(BIN)/pytest --numprocesses 3 --dist worksteal
 
-# Everything, and all of what the tests usually take samples of: half an hour.
+# Everything, and what make test leaves out (CONTRIBUTING.md lists it): half an hour.
 exhaustive: $(VENV)/.installed-dev
-	$(ALONE) $(BIN)/pytest --numprocesses 2 --exhaustive
+	$(ALONE) $(BIN)/pytest --numprocesses 2 --exhaustive --timeout 3600
 
 # The site, in build/docs: notebooks run, a warning is an error, nothing is fetched.
 docs: $(VENV)/.installed-dev
@@ -60,32 +66,39 @@ docs: $(VENV)/.installed-dev
 	@echo "Open build/docs/index.html"
 
 # Tables on Spark as well, on this machine alone: a download of 400 MB, and a Java runtime must be installed.
-.venv-engines/.installed: pyproject.toml
-	@python3 -m venv .venv-engines
-	@.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' 'pyspark>=4.0'
+.venv-engines/.installed: pyproject.toml constraints.txt
+	@python3 -m venv .venv-engines && .venv-engines/bin/$(PIP) 'pip>=25.1'
+	@.venv-engines/bin/$(PIP) --constraint constraints.txt --editable '$(EXTRAS)' $(GROUPS) 'pyspark>=4.0'
 	@touch $@
 
 test-engines: .venv-engines/.installed
 	@java -version >/dev/null 2>&1 || { echo "Spark needs a Java runtime (Debian: apt-get install default-jre-headless)" >&2; exit 1; }
-	.venv-engines/bin/python -m pytest tests/tables -m spark
+	.venv-engines/bin/pytest tests/tables -m spark
 
-# The fast tests on every Python we promise that is installed, and with the oldest dependencies that we allow.
+# The fast tests on every supported Python that is installed, and with the oldest dependencies that we allow.
 PYTHONS := 3.11 3.12 3.13
 pythons:
 	@for version in $(PYTHONS); do \
 	  if python$$version -c '' 2>/dev/null; then \
 	    echo "== Python $$version" && python$$version -m venv .venv-$$version && \
-	    .venv-$$version/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' && \
-	    .venv-$$version/bin/python -m pytest -q -n 2 -m 'not slow and not browser and not network' || exit 1; \
+	    .venv-$$version/bin/$(PIP) 'pip>=25.1' && \
+	    .venv-$$version/bin/$(PIP) --constraint constraints.txt --editable '$(EXTRAS)' $(GROUPS) && \
+	    .venv-$$version/bin/pytest $(FAST) || exit 1; \
 	  else echo "== Python $$version is not installed"; fi; done
-	@echo "== oldest dependencies" && python3 -m venv .venv-oldest && \
-	  .venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check uv && \
-	  .venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct --editable '.[dev]' && \
-	  .venv-oldest/bin/python -m pytest -q -n 2 -m 'not slow and not browser and not network'
+	@echo "== oldest dependencies" && python3 -m venv .venv-oldest && .venv-oldest/bin/$(PIP) uv && \
+	  .venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
+	    --editable '$(EXTRAS)' $(GROUPS) && \
+	  .venv-oldest/bin/pytest $(FAST)
 
-# The peers that speeds are compared with.
+# The newest versions of everything that make installs. Run make test afterwards, and commit what passes.
+constraints:
+	@rm -rf .venv-newest && python3 -m venv .venv-newest && .venv-newest/bin/$(PIP) 'pip>=25.1'
+	@.venv-newest/bin/$(PIP) --editable '$(EXTRAS)' $(GROUPS) --group bench
+	@.venv-newest/bin/python -m pip freeze --exclude-editable > constraints.txt
+
+# The libraries that speeds are compared with.
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
-	@$(INSTALL) --editable '.[bench]'
+	@$(INSTALL) --group bench
 	@touch $@
 
 bench: $(VENV)/.installed-bench
@@ -102,10 +115,14 @@ bench: $(VENV)/.installed-bench
 reproduce: $(VENV)/.installed
 	@$(BIN)/hetdp reproduce
 
-# Is what would be published whole? Builds it twice and runs it where nothing else is installed; not part of make test.
+# Is what would be published complete? Builds it twice and runs it where nothing else is installed; not part of make test.
 release-check:
 	@python3 tools/release_check.py
 
+# What tools leave behind. distclean also removes the environments and the compiled engines.
 clean:
-	rm -rf $(VENV) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache docs/reference/generated
+
+distclean: clean
+	rm -rf $(VENV) .venv-*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -26,8 +26,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Extras that are not for whoever uses hetdp.
-OF_DEVELOPERS = {"bench", "dev", "docs"}
 _DAY_S = 86400
 _LONGEST_S = 1800
 _SHOWN = 12
@@ -280,7 +278,7 @@ def install_and_run(findings: Findings, scratch: Path, wheel: Path, python: str,
 
 def main() -> int:
     """Check everything; return 1 if anything failed."""
-    known = [one for one in settings()["project"]["optional-dependencies"] if one not in OF_DEVELOPERS]
+    known = list(settings()["project"]["optional-dependencies"])
     parser = argparse.ArgumentParser(description="Is what we would publish whole?")
     parser.add_argument("--python", action="append", help="a Python to install into; default: all that we promise")
     parser.add_argument("--extra", action="append", choices=["none", *known], help="default: none, and each of them")

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import hetdp.accounting.ledger.ledger
 from hetdp.accounting.composition import STEPS
@@ -87,24 +86,24 @@ def test_preview_spends_nothing():
 @pytest.mark.parametrize(
     ("charge", "message"),
     [
-        ({"losses": [0.1, 0.1]}, r"losses must hold one loss per item \(3\)\. Got 2 instead"),
-        ({"losses": [0.1, -0.123, 0.0]}, r"losses must be >= 0\. Got a negative loss instead"),
+        ({"losses": [0.1, 0.1]}, r"losses must hold one loss per item \(3\) [(]got 2[)]"),
+        ({"losses": [0.1, -0.123, 0.0]}, r"losses must be >= 0 [(]got a negative loss[)]"),
         ({"losses": [0.1, math.nan, 0.0]}, r"losses must hold finite numbers only"),
         ({"losses": [0.1, math.inf, 0.0]}, r"losses must hold finite numbers only"),
         ({"losses": ["a", "b", "c"]}, r"losses must be a vector of numbers"),
         ({"losses": [[0.1, 0.1, 0.1]]}, r"losses must be a non-empty vector"),
         (
             {"losses": [0.1] * 3, "unit": "delta"},
-            r"unit must be one of 'epsilon', 'rho'\. Got 'delta' instead",
+            r"unit must be one of 'epsilon', 'rho' [(]got 'delta'[)]",
         ),
         ({"losses": [0.1] * 3, "unit": "rho"}, r"A ledger with unit='rho' takes both"),
         (
             {"losses": [0.0] * 3, "weights_loss": -1},
-            r"weights_loss must be a finite number >= 0\. Got -1 instead",
+            r"weights_loss must be a number of at least 0 [(]got -1[)]",
         ),
         ({"losses": [0.0] * 3, "weights_loss": math.nan}, r"weights_loss must be a finite number"),
-        ({"losses": [0.0] * 3, "amount": -1}, r"amount must be a finite number >= 0\. Got -1 instead"),
-        ({"losses": [0.0] * 3, "description": 7}, r"description must be a valid text\. Got int instead"),
+        ({"losses": [0.0] * 3, "amount": -1}, r"amount must be a number of at least 0 [(]got -1[)]"),
+        ({"losses": [0.0] * 3, "description": 7}, r"description must be a valid text [(]got int[)]"),
         ({"losses": [0.0] * 3, "description": "\ud800"}, r"description must be a valid text"),
     ],
 )
@@ -122,27 +121,27 @@ def test_a_bad_charge_spends_nothing(charge, message, on_exhausted):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"limits": 1.0}, r"limits must be a vector with one limit per item\. Got a single value instead"),
+        ({"limits": 1.0}, r"limits must be a vector with one limit per item [(]got a single value[)]"),
         ({"limits": np.array(1.0)}, r"limits must be a vector with one limit per item"),
         ({"limits": []}, r"limits must be a non-empty vector"),
-        ({"limits": [1.0, -1.0]}, r"limits must be >= 0\. Got a negative limit instead"),
+        ({"limits": [1.0, -1.0]}, r"limits must be >= 0 [(]got a negative limit[)]"),
         ({"limits": [math.inf]}, r"limits must hold finite numbers only"),
         ({"limits": [[1.0], [1.0, 2.0]]}, r"limits must be a vector of numbers"),
         ({"limits": None}, r"limits must hold finite numbers only"),
         ({"limits": [1.0], "unit": "delta"}, r"unit must be one of"),
         ({"limits": [1.0], "on_exhausted": "ignore"}, r"on_exhausted must be one of 'raise', 'drop'"),
-        ({"limits": [1.0], "items": ["a", "b"]}, r"items must hold one label per item \(1\)\. Got 2 instead"),
+        ({"limits": [1.0], "items": ["a", "b"]}, r"items must hold one label per item \(1\) [(]got 2[)]"),
         (
             {"limits": [1.0, 1.0], "items": ["a", "a"]},
-            r"items must be all different\. Got 1 repeated instead",
+            r"items must be all different [(]got 1 repeated[)]",
         ),
         ({"limits": [1.0], "items": [b"a"]}, r"items must be labels of type str or int"),
-        ({"limits": [1.0, 1.0], "items": ["1", 1.0]}, r"items must be all different\. Got 1 repeated instead"),
+        ({"limits": [1.0, 1.0], "items": ["1", 1.0]}, r"items must be all different [(]got 1 repeated[)]"),
         ({"limits": [1.0], "items": [""]}, r"items must not be missing or empty"),
         ({"limits": [1.0], "protects": "house"}, r"protects must be one of 'item', 'row', 'person'"),
-        ({"limits": [1.0], "weights_limit": -1}, r"weights_limit must be a finite number >= 0"),
-        ({"limits": [1.0], "items": "a"}, r"items must be a sequence of labels\. Got a single text instead"),
-        ({"limits": [1.0], "path": 7}, r"path must be the name of a file\. Got int instead"),
+        ({"limits": [1.0], "weights_limit": -1}, r"weights_limit must be a number of at least 0"),
+        ({"limits": [1.0], "items": "a"}, r"items must be a sequence of labels [(]got a single text[)]"),
+        ({"limits": [1.0], "path": 7}, r"path must be the name of a file [(]got int[)]"),
         ({"limits": [1.0], "path": "a\0b"}, r"path must be the name of a file|cannot be reached"),
     ],
 )
@@ -199,7 +198,7 @@ def test_charge_all_is_all_or_nothing():
     ledger = Ledger(limits=[1.0])
     with pytest.raises(BudgetExhausted):
         ledger.charge_all([Charge([0.5]), Charge([0.4]), Charge([0.2])])
-    with pytest.raises(InvalidInput, match=r"charges must be of type Charge\. Got list instead"):
+    with pytest.raises(InvalidInput, match=r"charges must be of type Charge [(]got list[)]"):
         ledger.charge_all([Charge([0.5]), [0.1]])
 
     def broken():
@@ -295,7 +294,7 @@ def test_extend_adds_unspent_items():
     assert ledger.charge([0.5, 1.0, 1.0]).tolist() == [True, True, True]
     for arguments, message in [
         ({"limits": [1.0], "items": ["a"]}, "all different"),
-        ({"limits": [1.0]}, r"items must be given, as when the ledger was made\. Got None instead"),
+        ({"limits": [1.0]}, r"items must be given, as when the ledger was made"),
         ({"limits": [1.0], "items": ["c", "d"]}, "one label per item"),
         ({"limits": [-1.0], "items": ["c"]}, "limits must be >= 0"),
     ]:
@@ -441,13 +440,13 @@ def test_a_view_charges_the_items_it_names():
     assert ledger.spent.tolist() == [0.25, 0.0, 0.5]
     assert (ledger.history[0].description, ledger.weights_spent, view.new) == ("mean", 0.5, 0)
     assert view.preview([0.75, 0.75]).tolist() == [False, True]
-    with pytest.raises(InvalidInput, match=r"losses must hold one loss per item \(2\)\. Got 3 instead"):
+    with pytest.raises(InvalidInput, match=r"losses must hold one loss per item \(2\) [(]got 3[)]"):
         view.charge([0.1, 0.1, 0.1])
 
 
 def test_a_view_adds_and_charges_new_items_or_does_nothing():
     ledger = Ledger(limits=[1.0], items=["ann"])
-    with pytest.raises(InvalidInput, match=r"items must be known to the ledger\. Got 2 unknown ones instead"):
+    with pytest.raises(InvalidInput, match=r"items must be known to the ledger [(]got 2 unknown ones[)]"):
         ledger.view(["ann", "dee", "eve"])
     view = ledger.view(["dee", "ann"], limit=0.25)
     assert (view.new, ledger.size, view.active.tolist()) == (1, 1, [True, True])

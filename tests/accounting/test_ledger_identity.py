@@ -5,8 +5,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hetdp.accounting.ledger.identity import Ids, canonical, canonical_ids
 from hetdp.core.errors import InvalidInput

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import hetdp
 from hetdp.accounting.composition import STEPS, steps_down
@@ -215,7 +214,7 @@ def test_who_cannot_pay_is_dropped_for_good_or_stops_the_release():
     people = {1: 1.0, 2: 0.5, 3: 0.0}
     table = [(np.array([1, 2, 3]), np.array([1.0, 0.5, 0.0]))]
     strict, dropping = ledger_of(people), ledger_of(people, on_exhausted="drop")
-    with pytest.raises(BudgetExhausted, match=r"Private.* 1 person cannot pay.*drop the spent people") as caught:
+    with pytest.raises(BudgetExhausted, match=r"Private.* 1 person cannot afford.*drop the spent people") as caught:
         strict.charge_people(table, amount=1.5)
     assert (caught.value.requested, caught.value.remaining, caught.value.items) == (1.5, 1.0, 1)
     assert (strict.total, strict.spent.tolist(), len(strict.history)) == (0.0, [0.0, 0.0, 0.0], 1)
@@ -263,7 +262,7 @@ def test_everybody_is_charged_without_a_table():
 def test_new_people_need_a_limit_and_must_not_be_most():
     ledger = ledger_of({"ann": 1.0, "bob": 1.0})
     cases = [
-        (["ann", "dee", "eve"], {}, r"items must be mostly known .* Got 2 new ones of 3 instead.*--new-people"),
+        (["ann", "dee", "eve"], {}, r"items must be mostly known .* [(]got 2 new ones of 3[)].*--new-people"),
         (["dee"], {}, "mostly known"),
     ]
     for ids, settings, message in cases:
@@ -273,7 +272,7 @@ def test_new_people_need_a_limit_and_must_not_be_most():
     ledger.charge_people([(["eve", "fay"], [1.0, 1.0])], amount=0.1, limit=0.25, new_people=True)
     assert sorted(ledger.limits.tolist()) == [0.25, 0.25, 1.0, 1.0, 1.0]
     unlimited = Ledger.of_people()
-    with pytest.raises(InvalidInput, match=r"ids must be known to the ledger\. Got 1 unknown ones instead"):
+    with pytest.raises(InvalidInput, match=r"ids must be known to the ledger [(]got 1 unknown ones[)]"):
         unlimited.charge_people([(["ann"], [1.0])], amount=0.1)
     view = ledger.view(["gil"], limit=1.0, new_people=True)
     assert view.new == 1
@@ -307,7 +306,7 @@ def test_a_table_that_is_none_costs_nothing(batches, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"amount": -1}, "amount must be a finite number >= 0"),
+        ({"amount": -1}, "amount must be a number of at least 0"),
         ({"amount": 1e9}, "amount must leave the total"),
         ({"amount": 1, "unit": "rho"}, "no finite epsilon covers"),
         ({"amount": 1, "delta": -1}, "delta must be"),

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import hetdp
-from hetdp.core.estimators import shown_params
+from hetdp.core.estimator import shown_params
 
 PROFILES = hetdp.Profiles.from_pairs(
     [user for user in range(60) for _ in range(4)],

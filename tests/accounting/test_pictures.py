@@ -234,7 +234,7 @@ def test_of_many_charges_the_last_are_drawn():
     rows = [row for row in values(mean.plot()) if "name" in row]
     assert (len(rows), rows[0]["name"], rows[-1]["end"]) == (30, "21. charge 20", 25.0)
     assert "The last 30 of 50 charges" in " ".join(mean.plot().title["subtitle"])
-    with pytest.raises(InvalidInput, match=r"charges that say their level to be drawn\. Got none instead"):
+    with pytest.raises(InvalidInput, match=r"charges that say their level to be drawn"):
         ledger.plot()
 
 
@@ -254,9 +254,9 @@ def test_who_has_nothing_left_or_no_limit_is_said():
 @pytest.mark.parametrize(
     ("ledger", "message"),
     [
-        (hetdp.Ledger.of_profiles(limit=3), "Got one of profiles instead"),
-        (hetdp.Ledger.of_people(limit=3), "Got nobody instead"),
-        (hetdp.Ledger(limits=[1e7]), "Got nobody instead"),
+        (hetdp.Ledger.of_profiles(limit=3), "[(]got one of profiles[)]"),
+        (hetdp.Ledger.of_people(limit=3), "[(]got nobody[)]"),
+        (hetdp.Ledger(limits=[1e7]), "[(]got nobody[)]"),
     ],
     ids=["profiles", "nobody", "boundless"],
 )

@@ -77,12 +77,12 @@ def test_what_cannot_be_reached_is_said_with_what_can():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"within": 0}, "within must be a finite number > 0"),
+        ({"within": 0}, "within must be a number above 0"),
         ({"within": 1, "epsilon": 1}, "epsilon and rho must not be given with within"),
         ({"within": 1, "denominator": 0}, "within must be asked of a stretched mean"),
         ({"within": 1, "confidence": 2}, "confidence must lie strictly between 0 and 1"),
-        ({"within": 1, "deviation": -1}, "deviation must be a finite number >= 0"),
-        ({"epsilon": 1, "denominator": -1}, "denominator must be a finite number >= 0"),
+        ({"within": 1, "deviation": -1}, "deviation must be a number of at least 0"),
+        ({"epsilon": 1, "denominator": -1}, "denominator must be a number of at least 0"),
         ({"epsilon": 1, "denominator": 1e-300}, "denominator must be large enough"),
     ],
 )

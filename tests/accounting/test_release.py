@@ -7,15 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
+from tests.support.statistics_helpers import loss_lower_bound
 
 import hetdp
 from catalogue import CATALOGUE, UNIT, extreme_points
 from hetdp import Box, errors, queries
 from hetdp.core import vectors
 from hetdp.core.randomness import seeded_stream
-from statistics_helpers import loss_lower_bound
 
 every_query = pytest.mark.parametrize("query", CATALOGUE.values(), ids=CATALOGUE.keys())
 pytestmark = pytest.mark.filterwarnings("ignore::hetdp.core.errors.StretchingWarning")
@@ -297,7 +296,7 @@ def test_wrong_number_of_values_spends_nothing():
     ledger = hetdp.Ledger(limits=np.ones(6))
     with pytest.raises(errors.InvalidInput, match="values must hold one number per item"):
         hetdp.release(stretched, np.ones(5), epsilon=1.0, ledger=ledger)
-    with pytest.raises(errors.InvalidInput, match="epsilon must be a finite number > 0"):
+    with pytest.raises(errors.InvalidInput, match="epsilon must be a number above 0"):
         hetdp.release(stretched, np.ones(6), epsilon=0, ledger=ledger)
     assert not ledger.spent.any()
 
@@ -320,10 +319,10 @@ def test_dropped_items_no_longer_count():
         ({"epsilon": 1, "rho": 1}, "epsilon must be given, and rho must not"),
         ({"noise": "gaussian", "epsilon": 1}, "rho must be given, and epsilon must not"),
         ({"noise": "uniform", "epsilon": 1}, "noise must be one of 'laplace', 'gaussian'"),
-        ({"epsilon": -1}, "epsilon must be a finite number > 0. Got -1"),
-        ({"epsilon": float("nan")}, "epsilon must be a finite number > 0"),
-        ({"epsilon": "1"}, "epsilon must be a finite number > 0"),
-        ({"noise": "gaussian", "rho": float("inf")}, "rho must be a finite number > 0"),
+        ({"epsilon": -1}, "epsilon must be a number above 0. Got -1"),
+        ({"epsilon": float("nan")}, "epsilon must be a number above 0"),
+        ({"epsilon": "1"}, "epsilon must be a number above 0"),
+        ({"noise": "gaussian", "rho": float("inf")}, "rho must be a number above 0"),
         ({"epsilon": 1, "grid": 0.3}, "grid must be a power of two"),
         ({"epsilon": 1, "grid": -1.0}, "grid must be a power of two"),
         ({"epsilon": 1, "grid": 2.0**-300}, "grid must be at least"),

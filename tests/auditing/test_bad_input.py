@@ -17,7 +17,7 @@ def test_columns_are_compared_item_by_item():
     with pytest.raises(errors.InvalidInput, match=r"differ in exactly one item\. Got 2"):
         hetdp.audit(lambda profile: float(profile.sum()), adjacent=two, claimed=1.0, samples=1000)
     frames = [(pd.DataFrame({"a": [0]}), pd.DataFrame({"a": [1]}))]
-    with pytest.raises(errors.InvalidInput, match="Got DataFrame instead"):
+    with pytest.raises(errors.InvalidInput, match=r"[(]got DataFrame[)]"):
         hetdp.audit(lambda _: 0.0, adjacent=frames, claimed=1.0, samples=1000)
 
 
@@ -26,7 +26,7 @@ def test_an_exception_of_the_function_is_named_without_its_message():
         message = f"secret {profile}"
         raise RuntimeError(message)
 
-    with pytest.raises(errors.InvalidInput, match="Got RuntimeError instead") as caught:
+    with pytest.raises(errors.InvalidInput, match=r"[(]got RuntimeError[)]") as caught:
         hetdp.audit(boom, adjacent=PAIR, claimed=1.0, samples=1000)
     assert "secret" not in str(caught.value)
 

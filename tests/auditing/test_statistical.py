@@ -180,7 +180,7 @@ def test_bad_mechanisms(mechanism, message):
     [
         ({"claimed": float("inf")}, "claimed must be a finite number"),
         ({"claimed": float("nan")}, "claimed must be a finite number"),
-        ({"claimed": -1.0}, "claimed must be a finite number >= 0"),
+        ({"claimed": -1.0}, "claimed must be a number of at least 0"),
         ({"claimed": [1.0, float("inf")], "adjacent": [([0, 0], [0, 1])]}, "claimed must be a finite number"),
         ({"claimed": {"other": 1.0}}, "claimed must hold a loss for every audited item"),
         ({"claimed": []}, "claimed must hold a loss for every item"),
@@ -192,7 +192,7 @@ def test_bad_mechanisms(mechanism, message):
         ({"adjacent": [([0, 1], [1, 0])]}, "exactly one item. Got 2"),
         ({"adjacent": [([0, float("nan")], [0, float("nan")])]}, "exactly one item. Got 0"),
         ({"adjacent": [([0, 1], [0])]}, "same length"),
-        ({"samples": 10}, "samples must be a whole number >= 1000"),
+        ({"samples": 10}, "samples must be a whole number of at least 1000"),
         ({"confidence": 1.0}, "confidence must lie between"),
         ({"epsilon": 1.0}, "epsilon must come with a mechanism"),
         ({"items": [5]}, "items must name at least one"),

@@ -225,7 +225,7 @@ def test_a_dry_run_measures_nothing(run, monkeypatch):
         (("--slices", "0,1,2.5"), "--slices must be"),
         (("--slices", "0,inf,2"), "--slices must be"),
         (("--slices", "0,2,2"), "lower and upper"),
-        (("--slices", "0,1,0"), "n must be a whole number >= 1"),
+        (("--slices", "0,1,0"), "n must be a whole number of at least 1"),
         (("--share", "1"), "share must be above 0 and below 1"),
         (("--what", "neighbors", "--engine", "model"), "--engine model finds no neighbours"),
         (("--combine", "product", "--engine", "exact"), "--combine is for --engine gossip"),

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from crowds import tastes
 from pyarrow import parquet
+from tests.support.crowds import tastes
 
 from hetdp import PrivateRecommender
 
@@ -128,7 +128,7 @@ class TestLearn:
         ("arguments", "code", "words"),
         [
             (("learn", "likes.csv", "--epsilon", 1), 2, "--output is needed"),
-            (("learn", "likes.csv", "--epsilon", 0, "-o", "m"), 2, "--epsilon must be a finite number > 0"),
+            (("learn", "likes.csv", "--epsilon", 0, "-o", "m"), 2, "--epsilon must be a number above 0"),
             (("learn", "likes.csv", "--epsilon", 1, "--delta", 2, "-o", "m"), 2, "--delta must be below 1"),
             (("learn", "likes.csv", "--epsilon", 1, "--unit", "user", "-o", "m"), 2, "--unit must be 'item'"),
             (("learn", "likes.csv", "--epsilon", 1, "-o", "likes.csv"), 2, "would be overwritten"),

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from hetdp.cli import output
-from hetdp.cli import source as source_module
+from hetdp.cli import output, source as source_module
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.gossip.engine import users_settled
 from hetdp.profiles.reading.pairs import _FIXED_BYTES, open_pairs
@@ -402,9 +401,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("options", "code", "words"),
         [
-            (("--epsilon", 0), 2, "--epsilon must be a finite number > 0"),
-            (("--epsilon", -1), 2, "--epsilon must be a finite number > 0"),
-            (("--epsilon", "nan"), 2, "--epsilon must be a finite number > 0"),
+            (("--epsilon", 0), 2, "--epsilon must be a number above 0"),
+            (("--epsilon", -1), 2, "--epsilon must be a number above 0"),
+            (("--epsilon", "nan"), 2, "--epsilon must be a number above 0"),
             ((), 2, "--epsilon"),
             (("--epsilon", 1, "--engine", "magic"), 2, "'magic' is not one of"),
             (("--epsilon", 1, "--score", "magic"), 2, "'magic' is not one of"),

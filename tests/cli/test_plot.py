@@ -73,7 +73,7 @@ def test_no_chart_is_made_of_a_category(run):
 
 
 REFUSED = {
-    "found.pdf": (2, "--plot must end in .svg, .png or .html. Got 'found.pdf' instead."),
+    "found.pdf": (2, "--plot must end in .svg, .png or .html [(]got 'found.pdf'[)]."),
     "nowhere/found.svg": (3, "--plot must be in an existing folder"),
     "data.svg": (2, "--plot must not be the data or the ledger"),
     "ledger.svg": (2, "--plot must not be the data or the ledger"),
@@ -98,7 +98,7 @@ def test_more_than_can_be_seen_is_refused_before_anything_is_spent(run, kind):
     command = (*bins, "--bins", 1200) if kind == "bins" else (*WARDS, "--ledger", "ledger.db")
     code, out, err = run(*command, "--plot", "found.svg")
     assert code == 2
-    assert "--plot must have at most 1,000 rows. Got 1,200 instead" in err
+    assert "--plot must have at most 1,000 rows [(]got 1,200[)]" in err
     assert not out
     assert not Path("ledger.db").exists()
 
@@ -182,7 +182,7 @@ def test_bins_of_every_level_of_dials_count(run):
     bins = ("histogram" if word == "mean" else word for word in (*MEAN, *SPEND))
     code, out, err = run(*bins, "--bins", 600, "--by-dial", "--plot", "found.svg")
     assert (code, out) == (2, "")
-    assert "at most 1,000 rows. Got 1,800 instead" in err
+    assert "at most 1,000 rows [(]got 1,800[)]" in err
     assert not Path("ledger.db").exists()
 
 

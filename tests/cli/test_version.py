@@ -20,8 +20,6 @@ from hetdp.cli.main import cli
 from hetdp.cli.version import versions
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-#: Of developers, who have their sources at hand.
-UNUSED = {"bench", "dev", "docs"}
 
 
 def run(*arguments):
@@ -49,7 +47,7 @@ def test_every_dependency_that_somebody_uses_is_told():
     extras = {
         name: requirements
         for name, requirements in PROJECT["optional-dependencies"].items()
-        if name not in UNUSED and name in metadata.metadata("hetdp").get_all("Provides-Extra", [])
+        if name in metadata.metadata("hetdp").get_all("Provides-Extra", [])
     }
     told = versions()
     assert told["packages"].keys() >= {Requirement(one).name for one in PROJECT["dependencies"]}

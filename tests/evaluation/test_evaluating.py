@@ -57,10 +57,10 @@ def test_it_tells_how_far_it_is(groups):
         ({"engine": "sketch", "score": "cosine"}, "score must be 'overlap' with engine='sketch'"),
         ({"engine": "gossip", "combine": "larger"}, "combine must be one of 'smaller', 'product'"),
         ({"what": "users"}, "what must be one of 'neighbors', 'items'"),
-        ({"items": 0}, "items must be a whole number >= 1"),
-        ({"share": 0}, "share must be above 0 and below 1. Got 0 instead"),
+        ({"items": 0}, "items must be a whole number of at least 1"),
+        ({"share": 0}, "share must be above 0 and below 1 [(]got 0[)]"),
         ({"policy": "westin"}, "policy must be one of hetdp.policies"),
-        ({"runs": 1}, "runs must be a whole number >= 2"),
+        ({"runs": 1}, "runs must be a whole number of at least 2"),
         ({"neighbors": 60}, r"neighbors must be below the number of users \(60\)"),
     ],
 )

@@ -99,9 +99,9 @@ def test_ease_knows_taste_and_popularity_does_not(crowd):
 
 
 def test_bad_arguments_are_refused(crowd):
-    with pytest.raises(InvalidInput, match="n must be a whole number >= 1"):
+    with pytest.raises(InvalidInput, match="n must be a whole number of at least 1"):
         popularity(crowd).recommend(n=0)
     with pytest.raises(InvalidInput, match="epsilon must be"):
         private_popularity(crowd, epsilon=0)
-    with pytest.raises(InvalidInput, match="n_head must be a whole number >= 1"):
+    with pytest.raises(InvalidInput, match="n_head must be a whole number of at least 1"):
         ease(crowd, n_head=0)

@@ -127,22 +127,22 @@ def test_a_file_changes_what_it_names_only(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("epsilon = [1]", "Got 'epsilon' instead; did you mean 'epsilons'?"),
+        ("epsilon = [1]", "[(]got 'epsilon'[)]; did you mean 'epsilons'?"),
         ("rnus = 3", "did you mean 'runs'?"),
-        ("[sweep]\nruns = 3", "Got 'sweep' instead"),
-        ("mixes = [[0.5, 0.5, 0.5]]", "sum to 1. Got 0.5, 0.5, 0.5 instead"),
-        ("mixes = [[1.2, -0.2, 0]]", "sum to 1. Got 1.2, -0.2, 0 instead"),
+        ("[sweep]\nruns = 3", "[(]got 'sweep'[)]"),
+        ("mixes = [[0.5, 0.5, 0.5]]", "sum to 1 [(]got 0.5, 0.5, 0.5[)]"),
+        ("mixes = [[1.2, -0.2, 0]]", "sum to 1 [(]got 1.2, -0.2, 0[)]"),
         ("mixes = [0.5]", "three shares"),
-        ("pragmatists = [1.5]", "between 0 and 1. Got 1.5 instead"),
+        ("pragmatists = [1.5]", "between 0 and 1 [(]got 1.5[)]"),
         ("lower = [2]", "0 <= lower <= upper <= 1"),
         ("lower = []", "at least one"),
-        ("epsilons = [0]", "epsilons must be a finite number > 0. Got 0.0 instead"),
-        ("engine_epsilons = [-1]", "engine_epsilons must be a finite number > 0. Got -1.0 instead"),
+        ("epsilons = [0]", "epsilons must be a number above 0 [(]got 0.0[)]"),
+        ("engine_epsilons = [-1]", "engine_epsilons must be a number above 0 [(]got -1.0[)]"),
         ("pragmatists = [0.9]\nunconcerned = [0.9]", "sum to 1 at most"),
         ("epsilons = ['x']", "list of numbers"),
         ("slices = [2.5]", "list of whole numbers"),
-        ("runs = 0", "runs must be a whole number >= 1"),
-        ("runs = true", "runs must be a whole number >= 1"),
+        ("runs = 0", "runs must be a whole number of at least 1"),
+        ("runs = true", "runs must be a whole number of at least 1"),
         ("per = ['house']", "per must be one of 'item', 'user'"),
         ("extras = 1", "true or false"),
         ("score = 3", "must be a text"),
@@ -164,7 +164,7 @@ def test_a_missing_file_is_refused(tmp_path):
 
 def test_the_sweep_of_the_paper():
     assert (len(SweepSettings().lower), SweepSettings.quick().runs) == (10, 3)
-    with pytest.raises(InvalidInput, match=r"runs must be a whole number >= 1\. Got 0 instead\."):
+    with pytest.raises(InvalidInput, match=r"runs must be a whole number of at least 1 [(]got 0[)]\."):
         SweepSettings(runs=0)
     paper, everything = paper_configurations(SweepSettings()), sweep_configurations(SweepSettings())
     assert (len(paper), len(everything)) == (143, 161)

@@ -41,8 +41,7 @@ from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.recommender.parts import Parts
-from hetdp.tables import count, mean
-from hetdp.tables import release as tables
+from hetdp.tables import count, mean, release as tables
 
 CHARGES = [(Ledger, "charge"), (Ledger, "charge_people"), (Ledger, "charge_profiles"), (LossLedger, "charge")]
 LOOKS = [

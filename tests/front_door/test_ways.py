@@ -13,7 +13,7 @@ import hetdp
 from hetdp.auditing import battery
 from hetdp.auditing.report import NOTHING
 from hetdp.cli.main import cli
-from hetdp.core.estimators import Estimator
+from hetdp.core.estimator import Estimator
 
 #: Functions that release nothing, and why.
 NOTHING_RELEASED = {

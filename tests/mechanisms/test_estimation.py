@@ -331,7 +331,7 @@ def test_the_published_distortion_counts_items_that_a_ledger_dropped():
 
 def test_a_distortion_bound_is_of_a_stretched_query():
     middle = hetdp.release(hetdp.mechanisms.maximum(Box.uniform(0, 1, size=3), [1, 1, 1]), [0, 1, 1], epsilon=1.0)
-    with pytest.raises(errors.InvalidInput, match=r"about must be a stretched query, .* Got Release instead"):
+    with pytest.raises(errors.InvalidInput, match=r"about must be a stretched query, .* [(]got Release[)]"):
         hetdp.release_distortion_bound(middle, epsilon=1.0)
 
 

@@ -81,7 +81,7 @@ def test_the_best_multiplier_is_that_of_the_prior():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("middle", {}, r"name must be one of 'mean'.*Got 'middle' instead"),
+        ("middle", {}, r"name must be one of 'mean'.*[(]got 'middle'[)]"),
         ("mean", {"lower": 0}, "lower and upper must be given for a mean"),
         ("median", {"lower": 0, "upper": 1, "multiplier": 2.0}, "nothing is stretched"),
         ("mean", {"lower": 0, "upper": 1, "step": 0.5}, "step must be given for what is chosen among values"),

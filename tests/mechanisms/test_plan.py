@@ -3,8 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from hetdp.mechanisms.plan import choose_grid, float_up, floor_product, product_up
 from hetdp.mechanisms.queries.base import exact_sum

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import hetdp
 from catalogue import AGES, CATALOGUE, SIGNED, UNIT, extreme_points
@@ -208,7 +207,7 @@ def test_one_item_moves_both_sums_of_a_variance_by_no_more_than_declared(low, le
         (lambda: queries.scalar_product(Box([0], [1])), "two profiles of equal length"),
         (lambda: queries.norm(UNIT, order=3), "order must be 1 or 2"),
         (lambda: queries.power(SIGNED, 2), "lower >= 0"),
-        (lambda: queries.power(UNIT, 0), "exponent must be a finite number > 0"),
+        (lambda: queries.power(UNIT, 0), "exponent must be a number above 0"),
         (lambda: queries.l0(AGES), "domain of l0 must contain 0"),
         (lambda: queries.logistic([0] * 6, UNIT), "coefficients must not all be 0"),
         (

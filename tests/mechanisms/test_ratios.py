@@ -185,15 +185,15 @@ def test_counts_and_totals_are_scaled_up_by_a_public_number_only():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: noise_quantile([], 1.0), "confidence must lie strictly between 0 and 1. Got 1.0 instead."),
-        (lambda: NoisySum(math.nan, 1.0), "value must be a finite number. Got nan instead."),
-        (lambda: NoisySum(1.0, -1.0), "scale must be a finite number >= 0. Got -1.0 instead."),
-        (lambda: NoisySum(1.0, 1.0, "uniform"), "noise must be one of 'laplace', 'gaussian'. Got 'uniform' instead."),
+        (lambda: noise_quantile([], 1.0), "confidence must lie strictly between 0 and 1 [(]got 1.0[)]."),
+        (lambda: NoisySum(math.nan, 1.0), "value must be a finite number [(]got nan[)]."),
+        (lambda: NoisySum(1.0, -1.0), "scale must be a number of at least 0 [(]got -1.0[)]."),
+        (lambda: NoisySum(1.0, 1.0, "uniform"), "noise must be one of 'laplace', 'gaussian' [(]got 'uniform'[)]."),
         (
             lambda: weighted_mean(MANY, MANY, center=9, lower=0, upper=1),
-            "center must lie between 0 and 1. Got 9 instead.",
+            "center must lie between 0 and 1 [(]got 9[)].",
         ),
-        (lambda: scaled_count(MANY, MANY, population=0), "population must be a finite number > 0. Got 0 instead."),
+        (lambda: scaled_count(MANY, MANY, population=0), "population must be a number above 0 [(]got 0[)]."),
     ],
 )
 def test_bad_input(call, words):

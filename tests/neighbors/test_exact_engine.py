@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from tests.support.statistics_helpers import FALSE_ALARM
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.exact import engine as exact
@@ -12,7 +13,6 @@ from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import CodedProfiles, code_profiles
 from hetdp.profiles.holdings import Holdings
-from statistics_helpers import FALSE_ALARM
 
 ONE = Fraction(1)
 

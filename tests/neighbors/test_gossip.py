@@ -11,9 +11,7 @@ import pytest
 
 from hetdp import Profiles, errors
 from hetdp.core.randomness import seeded_stream
-from hetdp.neighbors.engines.gossip import engine
-from hetdp.neighbors.engines.gossip import noisy_scores as gossip_scores
-from hetdp.neighbors.engines.gossip import protocol as gossip_protocol
+from hetdp.neighbors.engines.gossip import engine, noisy_scores as gossip_scores, protocol as gossip_protocol
 from hetdp.neighbors.engines.gossip.engine import gossip_neighbors
 from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores
 from hetdp.profiles.coded import CodedProfiles, code_profiles
@@ -248,13 +246,13 @@ def test_tiny_epsilons_need_no_table():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "k must be a whole number >= 1. Got 0 instead."),
-        ({"cycles": 0}, "cycles must be a whole number >= 1"),
-        ({"cycles": 40_000}, "cycles must be at most 32000. Got 40000 instead."),
+        ({"k": 0}, "k must be a whole number of at least 1 [(]got 0[)]."),
+        ({"cycles": 0}, "cycles must be a whole number of at least 1"),
+        ({"cycles": 40_000}, "cycles must be at most 32000 [(]got 40000[)]."),
         ({"combine": "sum"}, "combine must be one of 'smaller', 'product'"),
         ({"cyclon_view": 0}, "cyclon_view must be"),
-        ({"threads": 0}, "threads must be a whole number >= 1"),
-        ({"sample": -1}, "sample must be a whole number >= 0"),
+        ({"threads": 0}, "threads must be a whole number of at least 1"),
+        ({"sample": -1}, "sample must be a whole number of at least 0"),
     ],
 )
 def test_wrong_parameters_are_named(options, message):

@@ -8,13 +8,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests.support.statistics_helpers import FALSE_ALARM, fit_pvalue, laplace_log_weights
 
 from hetdp.auditing import audit
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.gossip import noisy_scores as gossip_scores
 from hetdp.neighbors.engines.gossip.noisy_scores import NoisyScores, noisy_scores, score_table
 from hetdp.profiles.coded import CodedProfiles
-from statistics_helpers import FALSE_ALARM, fit_pvalue, laplace_log_weights
 
 CONFIDENT = 1 - 1e-7
 

@@ -126,7 +126,7 @@ def test_ledgers_of_another_kind_are_refused():
         (Ledger.of_people(limit=9), "must be one of profiles"),
         (Ledger(limits=[9.0] * 12), "must be one of profiles"),
         (Ledger.of_profiles(protects="person"), r"must protect what the release does \(item\)"),
-        ("ledger.db", "ledger must be a Ledger .*Got str instead"),
+        ("ledger.db", "ledger must be a Ledger .*[(]got str[)]"),
     ):
         with pytest.raises(InvalidInput, match=words):
             model(ledger=ledger).fit(PROFILES)

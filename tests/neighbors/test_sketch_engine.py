@@ -9,6 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from tests.support.sketch_helpers import bits_of_rows, coded_of, dense_bits, exact, random_profiles, same_profile
+from tests.support.statistics_helpers import FALSE_ALARM
 
 from hetdp import errors
 from hetdp.core.randomness import seeded_stream
@@ -17,8 +19,6 @@ from hetdp.profiles.coded import code_profiles
 from hetdp.profiles.holdings import Holdings
 from hetdp.sketching.estimate import bit_values, item_owners
 from hetdp.sketching.law import chance_of_one
-from sketch_helpers import bits_of_rows, coded_of, dense_bits, exact, random_profiles, same_profile
-from statistics_helpers import FALSE_ALARM
 
 
 def test_items_of_weight_0_change_nothing_bitwise():
@@ -175,10 +175,10 @@ def test_two_users_and_empty_profiles():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 2}, "k must be below the number of users \\(2\\). Got 2 instead."),
-        ({"k": 0}, "k must be a whole number >= 1. Got 0 instead."),
-        ({"threads": 0}, "threads must be a whole number >= 1. Got 0 instead."),
-        ({"memory_bytes": 0}, "memory_bytes must be a whole number >= 1. Got 0 instead."),
+        ({"k": 2}, "k must be below the number of users \\(2\\) [(]got 2[)]."),
+        ({"k": 0}, "k must be a whole number of at least 1 [(]got 0[)]."),
+        ({"threads": 0}, "threads must be a whole number of at least 1 [(]got 0[)]."),
+        ({"memory_bytes": 0}, "memory_bytes must be a whole number of at least 1 [(]got 0[)]."),
     ],
 )
 def test_bad_parameters_are_named(options, message):

@@ -156,10 +156,10 @@ def test_shrunk_votes_find_more_test_items_than_votes_alone(epsilon):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n": 0}, "n must be a whole number >= 1. Got 0 instead."),
-        ({"spread": -1.0}, "spread must be at least 0. Got -1.0 instead."),
-        ({"spread": float("nan")}, "spread must be at least 0. Got nan instead."),
-        ({"weights": [-1.0] * 11}, "weights must be finite and at least 0. Got others instead."),
+        ({"n": 0}, "n must be a whole number of at least 1 [(]got 0[)]."),
+        ({"spread": -1.0}, "spread must be at least 0 [(]got -1.0[)]."),
+        ({"spread": float("nan")}, "spread must be at least 0 [(]got nan[)]."),
+        ({"weights": [-1.0] * 11}, "weights must be finite and at least 0."),
     ],
 )
 def test_bad_parameters_are_named(fitted, options, message):

@@ -10,8 +10,7 @@ import pytest
 from swarm import START, a_network, contact_of, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.node import daemon as daemon_module
-from hetdp.node import learning
+from hetdp.node import daemon as daemon_module, learning
 from hetdp.node.daemon import Daemon
 from hetdp.node.demo.people import invent_people
 from hetdp.node.handle import NodeHandle

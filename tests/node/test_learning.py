@@ -15,8 +15,7 @@ import pytest
 from swarm import a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.node import dials as node_dials
-from hetdp.node import learning
+from hetdp.node import dials as node_dials, learning
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import ENOUGH, Learner, learn_from_crowd, main

@@ -11,8 +11,7 @@ import pytest
 from swarm import Swarm, address_of, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.node import daemon as daemon_room
-from hetdp.node import publication
+from hetdp.node import daemon as daemon_room, publication
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import Learner

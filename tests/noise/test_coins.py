@@ -2,8 +2,7 @@ from decimal import Decimal, getcontext
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.noise.coins import (

@@ -5,12 +5,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from tests.support.statistics_helpers import FALSE_ALARM, fit_pvalue, gaussian_log_weights, laplace_log_weights
 
 import hetdp
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.noise import coins, gaussian, laplace
-from statistics_helpers import FALSE_ALARM, fit_pvalue, gaussian_log_weights, laplace_log_weights
 
 SAMPLES = 400_000
 SCALES = [Fraction(1, 10), Fraction(1, 2), 1, Fraction(10, 3), 10, 1000, 0.7]
@@ -184,5 +184,5 @@ def test_bad_scales_are_refused_by_name(bad):
 
 
 def test_bad_sizes_are_refused():
-    with pytest.raises(InvalidInput, match="size must be a whole number >= 0"):
+    with pytest.raises(InvalidInput, match="size must be a whole number of at least 0"):
         hetdp.discrete_laplace(1, -1)

@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.support.statistics_helpers import FALSE_ALARM, fit_pvalue, laplace_log_weights
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.noise.truncated import truncated_laplace_integers
-from statistics_helpers import FALSE_ALARM, fit_pvalue, laplace_log_weights
 
 SAMPLES = 400_000
 CASES = [(Fraction(1, 2), 1), (Fraction(10, 3), 2), (Fraction(10), 0), (Fraction(10), 25), (Fraction(100), 20)]

@@ -55,10 +55,10 @@ def test_whatever_is_no_category_counts_for_none(cell):
         ([], "one label at least, none of them empty"),
         (["a", " "], "one label at least, none of them empty"),
         (["a", None], "one label at least, none of them empty"),
-        (["a", " a"], "must be different from each other. Got 'a' twice instead"),
-        ([1, "1.0"], "must be different from each other. Got '1' twice instead"),
-        ("abc", "must be a list of labels. Got str instead"),
-        (3, "must be a list of labels. Got int instead"),
+        (["a", " a"], "must be different from each other [(]got 'a' twice[)]"),
+        ([1, "1.0"], "must be different from each other [(]got '1' twice[)]"),
+        ("abc", "must be a list of labels [(]got str[)]"),
+        (3, "must be a list of labels [(]got int[)]"),
     ],
 )
 def test_bad_categories_are_refused(labels, message):

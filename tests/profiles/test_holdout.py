@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hetdp import errors
 from hetdp.core.randomness import seeded_stream, simulation_stream
@@ -108,12 +107,12 @@ def test_a_policy_with_the_same_seed_is_independent():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"protocol": "leave-one-out"}, "protocol must be one of 'paper', 'each'. Got 'leave-one-out' instead"),
-        ({"share": 0}, "share must be above 0 and below 1. Got 0 instead"),
-        ({"share": 1.0}, "share must be above 0 and below 1. Got 1.0 instead"),
+        ({"protocol": "leave-one-out"}, "protocol must be one of 'paper', 'each' [(]got 'leave-one-out'[)]"),
+        ({"share": 0}, "share must be above 0 and below 1 [(]got 0[)]"),
+        ({"share": 1.0}, "share must be above 0 and below 1 [(]got 1.0[)]"),
         ({"share": float("nan")}, "share must be a finite number"),
-        ({"random_state": -1}, "random_state must be a whole number >= 0. Got -1 instead"),
-        ({"random_state": 0.5}, "random_state must be a whole number >= 0. Got 0.5 instead"),
+        ({"random_state": -1}, "random_state must be a whole number of at least 0 [(]got -1[)]"),
+        ({"random_state": 0.5}, "random_state must be a whole number of at least 0 [(]got 0.5[)]"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):

@@ -4,8 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hetdp import WeightPrior, errors
 from hetdp.core.randomness import seeded_stream
@@ -132,25 +131,25 @@ def test_policies_are_values():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: policies.slices(0, 1, 0), "n must be a whole number >= 1. Got 0 instead"),
-        (lambda: policies.slices(0, 1, 2.0), "n must be a whole number >= 1. Got 2.0 instead"),
-        (lambda: policies.slices(0.5, 0.25, 3), "lower and upper must satisfy .* Got 0.5, 0.25 instead"),
+        (lambda: policies.slices(0, 1, 0), "n must be a whole number of at least 1 [(]got 0[)]"),
+        (lambda: policies.slices(0, 1, 2.0), "n must be a whole number of at least 1 [(]got 2.0[)]"),
+        (lambda: policies.slices(0.5, 0.25, 3), "lower and upper must satisfy .* [(]got 0.5, 0.25[)]"),
         (lambda: policies.slices(-0.5, 1, 3), "lower and upper must satisfy"),
         (lambda: policies.slices(0, 1.5, 3), "lower and upper must satisfy"),
         (lambda: policies.slices(0, float("nan"), 3), "upper must be a finite number"),
-        (lambda: policies.westin(0.6, 0.6, 0), "must be >= 0 and sum to 1. Got 0.6, 0.6, 0 instead"),
+        (lambda: policies.westin(0.6, 0.6, 0), "must be >= 0 and sum to 1 [(]got 0.6, 0.6, 0[)]"),
         (lambda: policies.westin(1.5, -0.5, 0), "must be >= 0 and sum to 1"),
         (lambda: policies.westin("all", 0, 0), "fundamentalists must be a finite number"),
-        (lambda: policies.constant(2), r"value must lie in \[0, 1\]. Got 2 instead"),
+        (lambda: policies.constant(2), r"value must lie in \[0, 1\] [(]got 2[)]"),
         (lambda: policies.constant(None), "value must be a finite number"),
         (
             lambda: policies.slices(0, 1, 2).draw(block(2), 0, per="pair"),
             "per must be one of 'item', 'user'. Got 'pair'",
         ),
         (lambda: policies.constant(1).draw(block(2), 0, per="pair"), "per must be one of 'item', 'user'"),
-        (lambda: policies.constant(1).draw(block(2), -1), "random_state must be a whole number >= 0"),
-        (lambda: policies.westin(1, 0, 0).draw(block(2), "seed"), "random_state must be a whole number >= 0"),
-        (lambda: policies.westin(1, 0, 0).group_sizes(-1), "n_users must be a whole number >= 0"),
+        (lambda: policies.constant(1).draw(block(2), -1), "random_state must be a whole number of at least 0"),
+        (lambda: policies.westin(1, 0, 0).draw(block(2), "seed"), "random_state must be a whole number of at least 0"),
+        (lambda: policies.westin(1, 0, 0).group_sizes(-1), "n_users must be a whole number of at least 0"),
     ],
 )
 def test_bad_arguments_are_refused(call, message):

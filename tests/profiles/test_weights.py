@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hetdp import PrivacyWeights, errors
 from hetdp.profiles.coded import WEIGHT_STEPS, weight_codes

@@ -110,7 +110,7 @@ def test_a_person_in_two_files_is_refused_as_everywhere(files, address, tmp_path
 
 
 def test_bad_input_is_refused(files):
-    with pytest.raises(InvalidInput, match=r"parts must be files, for a cluster. Got profiles instead."):
+    with pytest.raises(InvalidInput, match=r"parts must be files, for a cluster [(]got profiles[)]."):
         ClusterParts([Profiles.read(files[0])], "tcp://127.0.0.1:9")
     with pytest.raises(DataError, match="parts must be files that exist"):
         ClusterParts(["nowhere.parquet"], "tcp://127.0.0.1:9")

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from crowds import muted, tastes
 from scipy.sparse import csr_array
+from tests.support.crowds import muted, tastes
+from tests.support.forks import in_a_copy
 
-from forks import in_a_copy
 from hetdp import PrivateRecommender, Profiles
 from hetdp.core.errors import DataError, HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.profiles.holdings import Holdings

@@ -20,7 +20,7 @@ def texts(*ids):
 def test_one_person_is_one_however_the_id_is_written(again):
     people = Participants(SECRET)
     people.add(np.array([3, 7]))
-    with pytest.raises(DataError, match=r"Got 1 who came before instead. Put all items of a person into one file"):
+    with pytest.raises(DataError, match=r"[(]got 1 who came before[)]. Put all items of a person into one file"):
         people.add(again)
     assert len(people) == 2
 

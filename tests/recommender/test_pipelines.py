@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from crowds import tastes
 from scipy import sparse
+from tests.support.crowds import tastes
 
 from hetdp import Ledger, PrivateRecommender, Profiles, ndcg, split
 from hetdp.core.errors import BudgetExhausted, HetdpWarning, InvalidInput

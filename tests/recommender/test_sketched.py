@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.support.sketch_helpers import coded_of, random_profiles, same_profile
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.randomness import seeded_stream
@@ -17,7 +18,6 @@ from hetdp.recommender.parts import Part
 from hetdp.recommender.sketched import SketchLearning, SketchSums, sum_part
 from hetdp.sketching.law import chance_of_one, contrast
 from hetdp.sketching.people import PeopleBits, person_keys
-from sketch_helpers import coded_of, random_profiles, same_profile
 
 SECRET = seeded_stream(1).key()
 ONE = Fraction(1)

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy import stats
+from tests.support.sketch_helpers import coded_of, exact, same_profile
+from tests.support.statistics_helpers import FALSE_ALARM
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.noise.coins import binary_digits, logistic
 from hetdp.sketching import people as people_module
 from hetdp.sketching.law import sketch_tables
 from hetdp.sketching.people import PeopleBits, person_keys
-from sketch_helpers import coded_of, exact, same_profile
-from statistics_helpers import FALSE_ALARM
 
 CODES = (0, 1, 60, 127, 200, 255)  # 0 stands for absent
 SECRET = seeded_stream(1).key()

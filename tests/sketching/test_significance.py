@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hetdp.sketching.significance import RARE, SIGNIFICANT, best_by_chance, binomial_tail, rare_tail, significance
 

@@ -199,7 +199,7 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"max_groups": 0}, "max_groups must be a whole number >= 1"),
+        ({"max_groups": 0}, "max_groups must be a whole number of at least 1"),
         ({"max_groups": 2, "unit": None}, "max_groups must be 1 without unit and by"),
         ({"by": {"ward": ["er", "er"]}}, "keys of 'ward' must be all different"),
         ({"by": {"ward": []}}, "keys of 'ward' must be at least one"),
@@ -212,7 +212,7 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
         ({"by": {"ward": hetdp.unknown_keys()}, "population": 9}, "population must not be given with unknown keys"),
         ({"by": {"value": ["1"]}}, "by must name columns other than those of the answer"),
         ({"by": {"nowhere": ["a"]}}, "must have a column 'nowhere'.* Tell which it is by by=... \\(--by\\)"),
-        ({"epsilon": 0}, "epsilon must be a finite number > 0"),
+        ({"epsilon": 0}, "epsilon must be a number above 0"),
         ({"epsilon": 1e-6}, "epsilon must be above"),
         ({"where": "age >="}, "a value"),
         ({"where": "age = 'old'"}, "age"),
@@ -224,7 +224,7 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
             {"population": 9, "max_groups": None},
             "population must come with max_groups .--max-groups. where unit and by",
         ),
-        ({"population": -1}, "population must be a finite number > 0"),
+        ({"population": -1}, "population must be a number above 0"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
     ],
 )
@@ -236,7 +236,7 @@ def test_bad_input_is_refused(change, message):
 def test_a_column_whose_type_holds_no_numbers_is_refused_before_anything_is_charged(engine, engine_table):
     table = engine_table(engine, pa.table({"person": [1, 2], "age": ["30", "40"]}))
     ledger = hetdp.Ledger.of_people(limit=3.0)
-    told = r"Got 'mean age' instead, about 'age', which is of type String\. Cast it"
+    told = r"[(]got 'mean age'[)], about 'age', which is of type String\. Cast it"
     with pytest.raises(errors.DataError, match=told):
         hetdp.release_table(
             table,
@@ -305,7 +305,7 @@ def test_the_epsilon_of_an_accuracy_gives_it(weights):
 def test_an_accuracy_out_of_reach_is_told_of_the_aggregates_that_it_is_out_of_reach_for():
     asked = {"age": hetdp.mean("age", lower=18, upper=70), "pay": hetdp.mean("pay", lower=0, upper=9000)}
     own = {"people": 60, "weights": "privacy"}
-    told = r'at least 1,050 for pay: .* Got 8 instead\. .* within={"age": 8, "pay": \.\.\.}'
+    told = r'at least 1,050 for pay: .* [(]got 8[)]\. .* within={"age": 8, "pay": \.\.\.}'
     with pytest.raises(errors.InvalidInput, match=told):
         hetdp.plan_table(asked, within=8, **own)
     assert hetdp.plan_table(asked, within={"age": 8, "pay": 1050}, **own).epsilon > 0
@@ -335,7 +335,7 @@ def test_what_an_engine_says_about_a_cell_stays_inside(monkeypatch):
         raise RuntimeError(message)
 
     monkeypatch.setattr(release, "group_sums", burst)
-    with pytest.raises(errors.DataError, match="Got RuntimeError instead") as caught:
+    with pytest.raises(errors.DataError, match=r"[(]got RuntimeError[)]") as caught:
         hetdp.release_table(visits(), AGGREGATES, **EVERYTHING)
     assert "secret" not in str(caught.value)
 
@@ -392,7 +392,7 @@ def test_an_engine_that_dies_is_charged_once_and_answers_nothing(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(release, "group_sums", burst)
-    with pytest.raises(errors.DataError, match="Got MemoryError instead"):
+    with pytest.raises(errors.DataError, match=r"[(]got MemoryError[)]"):
         hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
     assert len(ledger.history) == 1
 
@@ -563,7 +563,7 @@ def test_only_empty_dials_take_the_default_in_every_engine(engine, engine_table)
     ("options", "message"),
     [
         ({"default_weight": 0.5}, "default_weight must come with weights"),
-        ({"default_weight": 1.5, "weights": "privacy"}, r"default_weight must lie in \[0, 1\]. Got 1.5 instead"),
+        ({"default_weight": 1.5, "weights": "privacy"}, r"default_weight must lie in \[0, 1\] [(]got 1.5[)]"),
         ({"default_weight": "1", "weights": "privacy"}, "default_weight must be a finite number"),
     ],
 )

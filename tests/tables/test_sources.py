@@ -156,7 +156,7 @@ def test_what_is_no_number_is_refused_by_its_type(engine, engine_table):
     table = pa.table({"day": pa.array([dt.date(2026, 1, 1)] * 3, pa.date32()), "ward": ["er"] * 3})
     if engine in {"pandas", "dask"}:
         pytest.skip("dates of arrow are plain objects to pandas")
-    with pytest.raises(DataError, match=r"^the column 'day' must be one of numbers. Got Date instead."):
+    with pytest.raises(DataError, match=r"^the column 'day' must be one of numbers [(]got Date[)]."):
         open_source(engine_table(engine, table), numbers=["day"]).__enter__()
 
 
@@ -189,7 +189,7 @@ def test_scrubbing_lets_our_own_errors_and_the_user_pass():
 
 @pytest.mark.parametrize("table", [object(), 3, None, [], {"a": [1]}, np.zeros(3)])
 def test_an_engine_that_is_not_known_is_refused(table):
-    with pytest.raises(InvalidInput, match=r"^table must be a pandas, Polars, .* Got \w+ instead\.$"):
+    with pytest.raises(InvalidInput, match=r"^table must be a pandas, Polars, .* [(]got \w+[)]\.$"):
         open_source(table).__enter__()
 
 
@@ -275,14 +275,14 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,2\n")
     (tmp_path / "2.csv").write_text("b,a\n1,2\n")
     parquet.write_table(pa.table({"a": [1]}), tmp_path / "3.parquet")
-    with pytest.raises(DataError, match=r"must have the same header. Got another in 2.csv instead"):
+    with pytest.raises(DataError, match=r"must have the same header [(]got another in 2.csv[)]"):
         open_source(tmp_path / "*.csv").__enter__()
-    with pytest.raises(DataError, match=r"all of one kind. Got '.csv', '.parquet' instead"):
+    with pytest.raises(DataError, match=r"all of one kind [(]got '.csv', '.parquet'[)]"):
         open_source(str(tmp_path / "*")).__enter__()
     with pytest.raises(DataError, match=r"which names none, instead"):
         open_source(str(tmp_path / "*.tsv")).__enter__()
     (tmp_path / "4.xlsx").write_text("a")
-    with pytest.raises(DataError, match=r"Got '.xlsx' instead"):
+    with pytest.raises(DataError, match=r"[(]got '.xlsx'[)]"):
         open_source(tmp_path / "4.xlsx").__enter__()
 
 

@@ -6,9 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from table_reference import ODD, reference_sums
+from hypothesis import given, strategies as st
+from tests.support.table_reference import ODD, reference_sums
 
 from hetdp.tables import count, mean, total, variance
 from hetdp.tables.conditions import parse_condition

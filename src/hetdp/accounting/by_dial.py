@@ -140,11 +140,12 @@ def release_by_dial(
     check_confidence(confidence)
     ends = float_vector("levels", levels)
     if ends.size < 2 or (np.diff(ends) <= 0).any() or ends[0] < 0 or ends[-1] > 1:  # noqa: PLR2004  (a level has two ends)
-        raise InvalidInput("levels must be at least two increasing numbers in [0, 1]. Got other numbers instead.")
+        raise InvalidInput("must be at least two increasing numbers in [0, 1] (got other numbers)", parameter="levels")
     if not isinstance(mechanism, Stretched) or mechanism.query.why_no_estimate is not None or denominator == 0:
         raise InvalidInput(
-            "mechanism must be a stretched mean, total, count, variance or histogram of items that are alike, with a "
-            f"denominator. Got {getattr(mechanism, 'name', type(mechanism).__name__)!r} without one instead."
+            "must be a stretched mean, total, count, variance or histogram of items that are alike, with a "
+            f"denominator (got {getattr(mechanism, 'name', type(mechanism).__name__)!r} without one)",
+            parameter="mechanism",
         )
     dials = mechanism.weights.values
     inside = [(dials > low) & (dials <= high) for low, high in pairwise(ends)]

@@ -10,8 +10,8 @@ from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.accounting.label import Spending
 from hetdp.accounting.rows import charged_when, confidence_words, one_row, promise_words, vector_rows
 from hetdp.core.errors import LedgerError
-from hetdp.core.estimators import Estimator, shown_params
-from hetdp.core.words import counted, several
+from hetdp.core.estimator import Estimator, shown_params
+from hetdp.core.text import counted, several
 from hetdp.pictures.cards import Card, CardTable, Glyph, bar, interval
 
 if TYPE_CHECKING:

@@ -183,7 +183,7 @@ def epsilon_delta_of_rho(rho: ArrayLike, delta: float) -> NDArray[np.float64]:
     it is never worse than `rho + 2 * sqrt(rho * log(1/delta))` (Bun and Steinke 2016, Proposition 1.3).
     """
     if positive("delta", delta) >= 1.0:
-        raise InvalidInput(f"delta must be a number with 0 < delta < 1. Got {delta!r} instead.")
+        raise InvalidInput("must be a number with 0 < delta < 1", parameter="delta", got=delta)
     losses, inverse = np.unique(np.asarray(rho, dtype=np.float64), return_inverse=True)
     # A tiny loss may be taken for a larger one, which is sound and keeps the quotient below from overflowing.
     finite = np.clip(losses, 1e-30, np.finfo(np.float64).max)

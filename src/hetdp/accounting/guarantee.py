@@ -443,7 +443,7 @@ class Guarantee:
             known["at_weight_one"] = None if converted is None else (float(converted[0]), float(converted[1]))
             return cls(**known)
         except Exception:  # noqa: BLE001  (a file from elsewhere chooses what goes wrong)
-            raise DataError("a guarantee must be facts as hetdp writes them. Got others instead.") from None
+            raise DataError("a guarantee must be facts as hetdp writes them") from None
 
     def public(self) -> "Guarantee":
         """Return the promise without the weights, safe to publish.
@@ -466,7 +466,7 @@ class Guarantee:
         1.5
         """
         if self.recipients is None:
-            raise InvalidInput("recipients must have lists of their own. Got a promise without any instead.")
+            raise InvalidInput("must have lists of their own (got a promise without any)", parameter="recipients")
         recipients = self.recipients.more(each, most)
         return replace(self, recipients=recipients, amount=_shown_up(recipients.against(1)))
 
@@ -495,8 +495,9 @@ class Guarantee:
         parts = (self, *others)
         if len({(part.unit, part.protects, part.protected, part.adjacent, part.factor) for part in parts}) > 1:
             raise InvalidInput(
-                "guarantees must share unit, protects, protected, adjacent and factor to be composed: losses add up "
-                "for one and the same difference. Got different ones instead."
+                "must share unit, protects, protected, adjacent and factor to be composed: losses add up for "
+                "one and the same difference (got different ones)",
+                parameter="guarantees",
             )
         recipients = _composed_recipients(parts)
         alone = recipients is not None and not recipients.together
@@ -530,7 +531,7 @@ class Guarantee:
         if any(part.weights is None for part in parts):
             return None
         if len({part.loss.size for part in parts}) > 1:
-            raise InvalidInput("guarantees must be about the same items. Got different numbers of items instead.")
+            raise InvalidInput("must be about the same items (got different numbers of items)", parameter="guarantees")
         total = functools.reduce(add_up, (part.loss for part in parts))
         share = np.nextafter(total / amount, np.inf)
         if self.unit == "rho":
@@ -539,7 +540,7 @@ class Guarantee:
 
     def _require_weights(self) -> NDArray[np.float64]:
         if self.weights is None:
-            raise InvalidInput("weights must be known for a per-item loss. Got a public guarantee instead.")
+            raise InvalidInput("must be known for a per-item loss (got a public guarantee)", parameter="weights")
         return self.weights.values
 
 

@@ -203,7 +203,7 @@ class Label:
         """
         chosen = tuple(sorted({float(dial) for dial in dials}, reverse=True))
         if not chosen or not all(0 < dial <= 1 for dial in chosen):
-            raise InvalidInput("dials must be at least one number, each above 0 and at most 1. Got others instead.")
+            raise InvalidInput("must be at least one number, each above 0 and at most 1", parameter="dials")
         if ledger is not None:
             spending = Spending.of(ledger)
         several = whole("items", items, minimum=1)
@@ -219,9 +219,9 @@ class Label:
         if not level and spending.left:
             level, title = spending.left, "Everything that a ledger allows"
         if not level:
-            raise InvalidInput("a ledger must have a charge or a limit of everybody to be labelled. Got none instead.")
+            raise InvalidInput("a ledger must have a charge or a limit of everybody to be labelled")
         if math.isinf(level):
-            raise InvalidInput("a ledger must know the level (amount) of each charge to be labelled. Got none instead.")
+            raise InvalidInput("a ledger must know the level (amount) of each charge to be labelled")
         of_profiles = account.colluders is not None
         changed = f"a change of one {account.protects}, as releases charged here have it"
         promise = Guarantee(

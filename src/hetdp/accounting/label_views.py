@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.label import SCHEMA, SCHEMA_VERSION, Label, Odds, Spending, posterior
 from hetdp.core.checks import float_up
-from hetdp.core.words import printable, several
+from hetdp.core.text import printable, several
 
 if TYPE_CHECKING:
     from hetdp.accounting.guarantee import Guarantee

@@ -12,7 +12,7 @@ from hetdp.accounting.composition import loss_of, steps_of
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.rows import charged_when, confidence_words, histogram_of, one_row, promise_words, vector_rows
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import counted, printable, several
+from hetdp.core.text import counted, printable, several
 from hetdp.pictures.drawing import WIDTH, amount, drawn, interval_layers, layer, name_axis, text_of, titled, tooltip
 from hetdp.pictures.style import BLUE, INK, MUTED, ORANGE, PAPER, Specification
 
@@ -151,8 +151,9 @@ def plot_charges(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
     steps = [steps_of(entry.amount, entry.unit, wanted=unit) for entry in history if entry.amount is not None]
     if not history or len(steps) < len(history):
         raise InvalidInput(
-            "ledger must have charges that say their level to be drawn. Got "
-            f"{'one that does not' if history else 'none'} instead."
+            "must have charges that say their level to be drawn",
+            parameter="ledger",
+            got="one that does not" if history else "none",
         )
     ends = [loss_of(total) for total in itertools.accumulate(steps)]
     rows = [
@@ -195,7 +196,7 @@ def plot_what_is_left(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is opti
     bounded = np.isfinite(limits)
     most = float(limits[bounded].max(initial=0.0))
     if not most:
-        raise InvalidInput("ledger must know somebody with a limit to be drawn. Got nobody instead.")
+        raise InvalidInput("must know somebody with a limit to be drawn (got nobody)", parameter="ledger")
     who, unit = several(ledger.protects), ledger.unit
     nothing = bounded & (left <= 0)
     edges = np.linspace(0.0, most, _BARS + 1)

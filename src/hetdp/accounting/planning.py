@@ -149,8 +149,9 @@ def plan(
         return Plans(tuple(plan(one, **asked, **accuracy) for one in mechanism))  # type: ignore[call-overload]
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput(
-            "mechanism must be a stretched query, hetdp.stretch(query, weights), or another of hetdp.mechanisms. "
-            f"Got {type(mechanism).__name__} instead."
+            "must be a stretched query, hetdp.stretch(query, weights), or another of hetdp.mechanisms",
+            parameter="mechanism",
+            got=type(mechanism),
         )
     if noise is None:
         noise = "gaussian" if epsilon is None and rho is not None else "laplace"
@@ -160,12 +161,12 @@ def plan(
     own = None if denominator is None else not_negative("denominator", denominator)
     if within is not None:
         if epsilon is not None or rho is not None:
-            raise InvalidInput(f"epsilon and rho must not be given with within, which finds one. Got {given} instead.")
+            raise InvalidInput("epsilon and rho must not be given with within, which finds one", got=given)
         given[wanted] = level_within(
             mechanism, within, noise=noise, confidence=confidence, denominator=own, drops=drops, deviation=deviation
         )
     if given[wanted] is None or given[other] is not None:
-        raise InvalidInput(f"{wanted} must be given, and {other} must not, with noise={noise!r}. Got {given} instead.")
+        raise InvalidInput(f"{wanted} must be given, and {other} must not, with noise={noise!r}", got=given)
     prepared = mechanism.plan(noise=noise, amount=given[wanted], grid=grid)
     if not isinstance(prepared, StretchedPlan) or prepared.mechanism.query.why_no_estimate is not None or own == 0:
         return prepared

@@ -286,7 +286,7 @@ def release(
     check_confidence(confidence)
     read = mechanism.domain.read(values)  # once; their number is checked before anything is charged
     if ledger is not None and not hasattr(ledger, "charge"):
-        raise InvalidInput(f"ledger must be a hetdp.Ledger. Got {type(ledger).__name__} instead.")
+        raise InvalidInput("must be a hetdp.Ledger", parameter="ledger", got=type(ledger))
     keep = constant(np.True_, read.size)
     if ledger is not None:
         keep = ledger.charge(
@@ -463,6 +463,7 @@ def _to_bound(about: Stretched | Release, epsilon: Real) -> tuple[StretchedPlan,
     if isinstance(about, Release) and about.paid is not None and isinstance(about.paid[0], StretchedPlan):
         return about.paid  # type: ignore[return-value]
     raise InvalidInput(
-        "about must be a stretched query, hetdp.stretch(query, weights), or a release of one. "
-        f"Got {type(about).__name__} instead."
+        "must be a stretched query, hetdp.stretch(query, weights), or a release of one",
+        parameter="about",
+        got=type(about),
     )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.guarantee import Guarantee
-from hetdp.core.words import as_precise
+from hetdp.core.text import as_precise
 
 if TYPE_CHECKING:
     from hetdp.accounting.ledger.state import Entry

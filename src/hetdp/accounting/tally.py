@@ -68,8 +68,10 @@ class Tally:
             return replace(together, remarks=(*together.remarks, _SEEDED)) if seeded else together
         except InvalidInput as error:
             raise InvalidInput(
-                "parameters must make the same kind of promise (unit, what is protected) in every fit of one object, "
-                "for losses add up. Got another kind instead. Make a new estimator for it."
+                "must make the same kind of promise (unit, what is protected) in every fit of one object, "
+                "for losses add up (got another kind)",
+                parameter="parameters",
+                hint="Make a new estimator for it.",
             ) from error
 
 
@@ -79,5 +81,5 @@ def charge(ledgers: Iterable[Ledger | None], promise: Guarantee, description: st
         if ledger is None:
             continue
         if not isinstance(ledger, Ledger):
-            raise InvalidInput(f"ledger must be a Ledger (Ledger.of_profiles). Got {type(ledger).__name__} instead.")
+            raise InvalidInput("must be a Ledger (Ledger.of_profiles)", parameter="ledger", got=type(ledger))
         ledger.charge_profiles(promise, description=description)

@@ -1,7 +1,6 @@
 """Adjacent profiles: which item two profiles differ in, and which pair shows an item's influence most."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Sized
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set as AbstractSet, Sized
 from functools import wraps
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
@@ -32,7 +31,7 @@ def formerly_neighbors(function: Callable[_P, _R]) -> Callable[_P, _R]:
     def call(*arguments: _P.args, **keywords: _P.kwargs) -> _R:
         if "neighbors" in keywords:
             if keywords.get("adjacent") is not None:
-                raise InvalidInput("adjacent must be given once; neighbors is its former name. Got both instead.")
+                raise InvalidInput("must be given once; neighbors is its former name (got both)", parameter="adjacent")
             keywords["adjacent"] = keywords.pop("neighbors")
         return function(*arguments, **keywords)
 
@@ -51,18 +50,16 @@ def differing_item(one: object, two: object) -> Hashable:
         first, second = list(one), list(two)  # type: ignore[call-overload]
         if len(first) != len(second):
             raise InvalidInput(
-                f"adjacent profiles must be of the same length. Got {len(first)} and {len(second)} items instead."
+                f"adjacent profiles must be of the same length (got {len(first)} and {len(second)} items)"
             )
         items = [place for place in range(len(first)) if not _same(first[place], second[place])]
     elif any(isinstance(profile, Sized) and not isinstance(profile, str | bytes) for profile in (one, two)):
         kinds = " and ".join(sorted({type(profile).__name__ for profile in (one, two)}))
-        raise InvalidInput(
-            f"adjacent profiles must be two sequences, two columns, two dicts or two sets. Got {kinds} instead."
-        )
+        raise InvalidInput("adjacent profiles must be two sequences, two columns, two dicts or two sets", got=kinds)
     else:
         items = [] if _same(one, two) else [0]
     if len(items) != 1:
-        raise InvalidInput(f"adjacent profiles must differ in exactly one item. Got {len(items)} instead.")
+        raise InvalidInput("adjacent profiles must differ in exactly one item", got=len(items))
     return items[0]
 
 
@@ -70,7 +67,7 @@ def checked_pairs(adjacent: Sequence[Pair]) -> list[tuple[Hashable, Pair]]:
     """Return given pairs of profiles, each with the one item in which they differ."""
     listed = list(adjacent) if isinstance(adjacent, Sequence) else []
     if not listed or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in listed):  # noqa: PLR2004
-        raise InvalidInput("adjacent must be a list of pairs of profiles. Got something else instead.")
+        raise InvalidInput("must be a list of pairs of profiles", parameter="adjacent")
     return [(differing_item(one, two), (one, two)) for one, two in listed]
 
 

@@ -83,7 +83,7 @@ def plan_samples(
     """
     promised = not_negative("claim", claim)
     if finite("factor", factor) <= 1:
-        raise InvalidInput(f"factor must be > 1. Got {factor!r} instead.")
+        raise InvalidInput("must be > 1", parameter="factor", got=factor)
     check_confidence("power", power)
     quantiles = _quantiles(check_confidence("confidence", confidence) / comparisons, 1 - power)
     if promised == 0:
@@ -123,7 +123,7 @@ def check_confidence(name: str, value: float) -> float:
     """Return the false-alarm rate 1 - value of a confidence strictly between 1/2 and 1."""
     number = finite(name, value)
     if not 0.5 < number < 1:  # noqa: PLR2004  (less than even odds is no confidence)
-        raise InvalidInput(f"{name} must lie between 0.5 and 1. Got {value!r} instead.")
+        raise InvalidInput("must lie between 0.5 and 1", parameter=name, got=value)
     return 1 - number
 
 

@@ -70,7 +70,7 @@ def floating_point_audit(
         features=[precision_feature()],
     )
     if plan.subject.reader.kind != "numbers":
-        raise InvalidInput("mechanism must return numbers for a floating-point audit. Got labels instead.")
+        raise InvalidInput("must return numbers for a floating-point audit (got labels)", parameter="mechanism")
     known = plan.subject.plan
     step = known.grid if grid is None and known is not None else grid
     off_grid: list[int] = [0]

@@ -33,7 +33,7 @@ class OutputReader:
         sized = isinstance(raw, np.ndarray | Sequence) and not isinstance(raw, str) and getattr(raw, "ndim", 1) > 0
         if not sized or len(raw) != count:  # type: ignore[arg-type]
             got = f"{len(raw)} outputs" if sized else type(raw).__name__  # type: ignore[arg-type]
-            raise InvalidInput(f"mechanism must return one output for each of {count} runs. Got {got} instead.")
+            raise InvalidInput(f"must return one output for each of {count} runs", parameter="mechanism", got=got)
         if isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf":
             return self._numbers(raw.reshape(count, -1))
         return self.singles(list(raw))  # type: ignore[call-overload]
@@ -57,10 +57,10 @@ class OutputReader:
         for value in values:
             if not isinstance(value, Hashable) or not _hashes(value):
                 raise InvalidInput(
-                    f"mechanism must return numbers, vectors or hashable labels. Got {type(value).__name__} instead."
+                    "must return numbers, vectors or hashable labels", parameter="mechanism", got=type(value)
                 )
             if _holds_nan(value):
-                raise InvalidInput("mechanism must not return nan, not even inside a label. Got nan instead.")
+                raise InvalidInput("must not return nan, not even inside a label (got nan)", parameter="mechanism")
         kinds = {type(value) for value in values} | ({self.label} if self.label is not None else set())
         if len(kinds) > 1:
             self._refuse(" and ".join(sorted(kind.__name__ for kind in kinds)))
@@ -75,19 +75,20 @@ class OutputReader:
         if self.kind == "numbers" and rows.shape[1] != self.cells:
             self._refuse(f"{rows.shape[1]} numbers, after {self.cells}")
         if rows.shape[1] == 0:
-            raise InvalidInput("mechanism must return at least one number. Got an empty vector instead.")
+            raise InvalidInput("must return at least one number (got an empty vector)", parameter="mechanism")
         numbers_only = rows.astype(np.float64)
         if np.isnan(numbers_only).any():
             raise InvalidInput(
-                "mechanism must not return nan: nothing can be said about it. Got nan instead. "
-                "If only some profiles lead to nan, that is a leak; hetdp.auditing.replay_audit shows it."
+                "must not return nan: nothing can be said about it (got nan)",
+                parameter="mechanism",
+                hint=("If only some profiles lead to nan, that is a leak; hetdp.auditing.replay_audit shows it."),
             )
         self.kind, self.cells = "numbers", rows.shape[1]
         return numbers_only
 
     @staticmethod
     def _refuse(got: str) -> None:
-        raise InvalidInput(f"mechanism must return the same type and shape in every run. Got {got} instead.")
+        raise InvalidInput("must return the same type and shape in every run", parameter="mechanism", got=got)
 
 
 def _row(value: object) -> list[float] | None:

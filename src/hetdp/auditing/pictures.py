@@ -3,7 +3,7 @@
 from typing import Any
 
 from hetdp.auditing.report import NOTHING, OWNERS, VIOLATED, AuditReport, AuditRow
-from hetdp.core.words import counted, printable
+from hetdp.core.text import counted, printable
 from hetdp.pictures.cards import Card, CardTable, bar
 from hetdp.pictures.drawing import WIDTH, amount, drawn, layer, name_axis, titled, tooltip
 from hetdp.pictures.style import BLUE, INK, RED

@@ -22,7 +22,7 @@ from hetdp.auditing.scales import FrontDoor, scale_audit
 from hetdp.auditing.statistical import audit
 from hetdp.auditing.subjects import Claims, fresh_seed
 from hetdp.core.checks import one_of
-from hetdp.core.extras import require
+from hetdp.core.optional import require
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.noise import discrete_laplace
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 
 __all__ = ["NOTHING", "OWNERS", "REPORTED", "VIOLATED", "AuditInterrupted", "AuditReport", "AuditRow", "Finding"]
 

@@ -71,7 +71,9 @@ def sampler_audit(
     keywords = {"random_state": as_stream(random_state)} if accepts(sampler, "random_state") else {}
     drawn = np.asarray(sampler(size=count, **keywords))
     if drawn.shape != (count,) or drawn.dtype.kind not in "iu":
-        raise InvalidInput(f"sampler must return {count} integers. Got shape {drawn.shape} of {drawn.dtype} instead.")
+        raise InvalidInput(
+            f"must return {count} integers (got shape {drawn.shape} of {drawn.dtype})", parameter="sampler"
+        )
     below = _laplace_below if distribution == "laplace" else _gaussian_below(spread)
     tests = {"cells": _cells_pvalue(drawn, spread, below)}
     tests |= _tail_pvalues(drawn, spread, below)

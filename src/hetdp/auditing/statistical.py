@@ -20,7 +20,7 @@ from hetdp.auditing.subjects import Claims, Subject, claims_for, pairs_for, subj
 from hetdp.core.checks import Real, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.core.words import counted, rough_duration
+from hetdp.core.text import counted, rough_duration
 
 __all__ = ["AuditPlan", "audit", "plan_audit"]
 
@@ -281,10 +281,10 @@ def plan_audit(
     subject = subject_of(mechanism, epsilon=epsilon)
     promise: Claims | None = subject.claims if claimed is None else claimed
     if promise is None:
-        raise InvalidInput("claimed must be given with a function: the loss it promises. Got None instead.")
+        raise InvalidInput("must be given with a function: the loss it promises", parameter="claimed")
     pairs = pairs_for(subject, adjacent, items)
     if not pairs:
-        raise InvalidInput("items must name at least one item of adjacent. Got none instead.")
+        raise InvalidInput("must name at least one item of adjacent", parameter="items")
     comparisons = EVENTS_PER_PAIR * len(pairs)
     planned = []
     for item, pair in pairs:

@@ -59,8 +59,10 @@ class Subject:
         except Exception as error:
             # Its message may quote a profile; the traceback still leads a programmer there.
             raise InvalidInput(
-                f"mechanism must return on every profile. Got {type(error).__name__} instead. "
-                "If only some profiles lead to it, that is a leak; hetdp.auditing.replay_audit shows it."
+                "must return on every profile",
+                parameter="mechanism",
+                got=type(error),
+                hint=("If only some profiles lead to it, that is a leak; hetdp.auditing.replay_audit shows it."),
             ) from error
         return self.reader.batch(raw, count) if self.vectorised else self.reader.singles(raw)
 
@@ -98,10 +100,12 @@ def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
         )
     if not callable(mechanism):
         raise InvalidInput(
-            f"mechanism must be a plan, a mechanism or a function of a profile. Got {type(mechanism).__name__} instead."
+            "must be a plan, a mechanism or a function of a profile",
+            parameter="mechanism",
+            got=type(mechanism),
         )
     if epsilon is not None:
-        raise InvalidInput(f"epsilon must come with a mechanism; give a function `claimed`. Got {epsilon!r} instead.")
+        raise InvalidInput("must come with a mechanism; give a function `claimed`", parameter="epsilon", got=epsilon)
     return _function_subject(mechanism)
 
 
@@ -124,11 +128,13 @@ def planned(mechanism: Plan | Mechanism, *, epsilon: object = None, rho: object 
     if isinstance(mechanism, Plan):
         if epsilon is not None or rho is not None:
             raise InvalidInput(
-                f"epsilon must not be given with a plan, which has its own. Got {epsilon or rho!r} instead."
+                "must not be given with a plan, which has its own", parameter="epsilon", got=epsilon or rho
             )
         return mechanism
     if (epsilon is None) == (rho is None):
-        raise InvalidInput("epsilon must be given with a mechanism (or rho, for a replay). Got both or none instead.")
+        raise InvalidInput(
+            "must be given with a mechanism (or rho, for a replay) (got both or none)", parameter="epsilon"
+        )
     if rho is not None:
         return mechanism.plan(noise="gaussian", amount=rho)
     return mechanism.plan(noise="laplace", amount=epsilon)
@@ -140,7 +146,7 @@ def claims_for(claimed: Claims, item: Hashable) -> float:
         losses = {key: not_negative("claimed", value) for key, value in claimed.items()}
         label = item if item in losses else str(item)  # the keys of a JSON object are text
         if label not in losses:
-            raise InvalidInput(f"claimed must hold a loss for every audited item. Got none for {item!r} instead.")
+            raise InvalidInput(f"must hold a loss for every audited item (got none for {item!r})", parameter="claimed")
         return losses[label]
     if isinstance(claimed, Sequence | np.ndarray) and np.ndim(claimed) == 1:
         listed = [
@@ -185,6 +191,6 @@ def pairs_for(
         raise InvalidInput("adjacent must be given with a function: pairs of profiles that differ in one item.")
     for item in items or ():
         if not 0 <= item < subject.claims.size:
-            raise InvalidInput(f"items must be positions below {subject.claims.size}. Got {item!r} instead.")
+            raise InvalidInput(f"must be positions below {subject.claims.size}", parameter="items", got=item)
     chosen = default_items(subject.claims) if items is None else items
     return [(item, subject.pair_for(item, plan)) for item in chosen]

@@ -123,22 +123,22 @@ def _load_function(target: str) -> Callable[..., Any]:
     """Return the function that FILE.py:FUNCTION names."""
     path, _, name = target.rpartition(":")
     if not path or not name:
-        raise DataError(f"the function must be given as FILE.py:FUNCTION. Got {target!r} instead.")
+        raise DataError("the function must be given as FILE.py:FUNCTION", got=target)
     if not Path(path).is_file():
-        raise DataError(f"the file of the function must exist. Got {path!r} instead.")
+        raise DataError("the file of the function must exist", got=path)
     spec = importlib.util.spec_from_file_location("audited", path)
     if spec is None or spec.loader is None:
-        raise DataError(f"the file of the function must be a Python file. Got {path!r} instead.")
+        raise DataError("the file of the function must be a Python file", got=path)
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         raise DataError(
-            f"the file of the function must run without an error. Got {type(error).__name__} in {path!r} instead."
+            f"the file of the function must run without an error (got {type(error).__name__} in {path!r})"
         ) from error
     function = getattr(module, name, None)
     if not callable(function):
-        raise DataError(f"{path} must define a function {name!r}. Got {type(function).__name__} instead.")
+        raise DataError(f"{path} must define a function {name!r}", got=type(function))
     return function  # type: ignore[no-any-return]
 
 
@@ -152,7 +152,7 @@ def _read_json(option: str, text: str) -> Any:  # noqa: ANN401  (JSON is whateve
         return json.loads(Path(text).read_text(encoding="utf-8") if is_file else text)
     except (ValueError, OSError) as error:
         kind = "a JSON file" if is_file or text.endswith(".json") else "JSON or a file with it"
-        raise DataError(f"{option} must be {kind}. Got {text[:60]!r} instead.") from error
+        raise DataError(f"must be {kind}", parameter=option, got=text[:60]) from error
 
 
 def _show_report(report: "AuditReport") -> None:

@@ -18,7 +18,7 @@ from hetdp.cli.output import (
     print_rows,
     rounded,
 )
-from hetdp.core.words import counted, several
+from hetdp.core.text import counted, several
 
 if TYPE_CHECKING:
     from hetdp.accounting import Ledger

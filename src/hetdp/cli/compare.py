@@ -11,8 +11,7 @@ from hetdp.cli.output import Voice, check_writable, output_options, print_json, 
 from hetdp.cli.plotting import check_plot, plot_option, write_plot
 from hetdp.core.errors import HetdpError
 from hetdp.core.files import write_whole
-from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES, Comparison
-from hetdp.mechanisms.comparison import compare as simulate
+from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES, Comparison, compare as simulate
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import PrivacyWeights, WeightPrior
 

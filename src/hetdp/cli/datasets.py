@@ -108,7 +108,7 @@ def _existing(name: str) -> Path:
 
     path = Path(name)
     if not path.exists():
-        raise DataError(f"NAME must be {', '.join(BUILT_IN)}, or a file. Got {name!r}, which is neither, instead.")
+        raise DataError(f"NAME must be {', '.join(BUILT_IN)}, or a file (got {name!r}, which is neither,)")
     return path
 
 

@@ -35,7 +35,7 @@ from hetdp.cli.plotting import check_plot, plot_option, write_plot
 from hetdp.cli.source import COLUMN_OPTIONS, Source, data_options
 from hetdp.core.checks import fraction
 from hetdp.core.files import write_whole
-from hetdp.core.words import rough_duration
+from hetdp.core.text import rough_duration
 from hetdp.evaluation.results import MODEL, PRIVATE_POPULARITY, SAME, THIRDS, TRUE, WAYS_TO_COMBINE, WHAT
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES

@@ -101,7 +101,7 @@ def _label(source: Path, options: "LabelOptions") -> "Label":
         with source.open("rb") as file:
             begins = file.read(len(_LEDGER))
     except OSError as error:
-        raise DataError(f"SOURCE must be a file or folder. Got {str(source)!r} ({error.strerror}) instead.") from None
+        raise DataError(f"SOURCE must be a file or folder (got {str(source)!r} ({error.strerror}))") from None
     if begins == _LEDGER:
         from hetdp.accounting import Ledger
 
@@ -130,7 +130,7 @@ def _of_node(folder: Path, options: "LabelOptions") -> "Label":
 def _json(source: Path) -> Any:  # noqa: ANN401  (whatever JSON can hold)
     try:
         if source.stat().st_size > _MOST_BYTES:
-            raise DataError(f"SOURCE must be at most {_MOST_BYTES:,} bytes of JSON. Got more instead.")
+            raise DataError(f"SOURCE must be at most {_MOST_BYTES:,} bytes of JSON")
         return json.loads(source.read_bytes())
     except (ValueError, RecursionError):
         raise DataError(f"{_NO_PROMISE} Got another file instead.") from None

@@ -26,8 +26,7 @@ from hetdp.cli.output import (
     say_nobody_counts,
     threads_option,
 )
-from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, ledger_options
-from hetdp.cli.profile_ledger import in_words as ledger_in_words
+from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, in_words as ledger_in_words, ledger_options
 from hetdp.cli.source import (
     COLUMN_OPTIONS,
     DEFAULT_DELTA,
@@ -39,7 +38,7 @@ from hetdp.cli.source import (
 )
 from hetdp.core.checks import fraction
 from hetdp.core.errors import DataError
-from hetdp.core.words import agreeing, counted
+from hetdp.core.text import agreeing, counted
 
 if TYPE_CHECKING:
     from hetdp.profiles import Profiles

@@ -5,8 +5,10 @@ Data goes to standard output, everything else to standard error. Exit codes: 0 d
 terminated. A command is imported when it is called, and imports what it needs when it runs, so that `--help` is quick.
 """
 
+import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import Any
 
 import click
 
@@ -14,9 +16,47 @@ from hetdp.cli.interrupts import INTERRUPTED
 from hetdp.cli.output import wrapped
 from hetdp.cli.version import print_version
 from hetdp.core.errors import BudgetExhausted, DataError, HetdpError, LedgerError
-from hetdp.core.lazy import OnDemand
 
 __all__ = ["cli", "main"]
+
+
+class OnDemand(MutableMapping[str, Any]):
+    """Objects by name, each imported when it is asked for.
+
+    Parameters
+    ----------
+    package
+        Where their modules are.
+    names
+        What they are called. The object `warm-up` is `warm_up` in the module `warm_up` of the package.
+
+    """
+
+    def __init__(self, package: str, *names: str) -> None:
+        self._package = package
+        self._found: dict[str, Any] = dict.fromkeys(names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401  (whatever it is)
+        if self._found[name] is None:
+            attribute = name.replace("-", "_")
+            self._found[name] = getattr(importlib.import_module(f"{self._package}.{attribute}"), attribute)
+        return self._found[name]
+
+    def __setitem__(self, name: str, value: object) -> None:
+        self._found[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
 
 #: In the order of the documentation.
 COMMANDS = OnDemand(

@@ -33,7 +33,7 @@ from hetdp.cli.profile_ledger import ProfileLedger, in_words, ledger_options
 from hetdp.cli.source import Source, check_names, data_options, delta_option, names_option, require_memory
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import byte_size, counted, rough_duration
+from hetdp.core.text import byte_size, counted, rough_duration
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.recommending import split_epsilon
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
@@ -398,4 +398,4 @@ def check_together(engines: Collection[str], score: str, sizes: str | None, cycl
 def check_size(neighbors: int, n_users: int) -> None:
     """Refuse lists longer than there are others to put on them."""
     if neighbors >= n_users:
-        raise InvalidInput(f"--neighbors must be below the number of users ({n_users}). Got {neighbors} instead.")
+        raise InvalidInput(f"--neighbors must be below the number of users ({n_users})", got=neighbors)

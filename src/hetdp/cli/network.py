@@ -10,8 +10,8 @@ import click
 
 from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, tuning_option
 from hetdp.core.errors import DataError
-from hetdp.core.extras import require_all
 from hetdp.core.files import write_whole
+from hetdp.core.optional import require_all
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -112,7 +112,7 @@ def create(
     key_file = key_file_of(file)
     for path in (file, key_file, versions_file_of(file)):
         if path.exists():
-            raise DataError(f"a new network must not replace a file. Got {str(path)!r}, which exists, instead.")
+            raise DataError(f"a new network must not replace a file (got {str(path)!r}, which exists,)")
     if not voice.dry_run:
         key.save(key_file)
         signs = "new versions of the catalogue and invitations" if invite_only else "new versions of the catalogue"
@@ -180,7 +180,7 @@ def invite(file: Path, *, key: str, secret: Path | None, voice: Voice) -> None:
         )
     holder = Identity.load(secret or key_file_of(file))
     if known.admission != "invite" or holder.key.hex() != known.network_key:
-        raise DataError(f"--secret must be the key of an invite-only network. Got another for {file.name!r} instead.")
+        raise DataError(f"--secret must be the key of an invite-only network (got another for {file.name!r})")
     if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None:
         raise click.UsageError(f"--key must be 64 hexadecimal digits. Got {key[:100]!r} instead.")
     if voice.dry_run:
@@ -222,24 +222,24 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
         raise click.UsageError("a new version needs --add or --retire. Got neither.")
     known = read_network(file)
     if not known.grows:
-        raise DataError(f"{file.name} must be of a network whose catalogue can grow. Got an older one instead.")
+        raise DataError(f"{file.name} must be of a network whose catalogue can grow (got an older one)")
     maker = Identity.load(secret or key_file_of(file))
     if maker.key.hex() != known.network_key:
-        raise DataError(f"--secret must be the key of the network's maker. Got another for {file.name!r} instead.")
+        raise DataError(f"--secret must be the key of the network's maker (got another for {file.name!r})")
     items, history = whole_catalogue(file, known)
     names = [item.item for item in items] + [row.item for version in history.versions for row in version.items]
     places = {name: place for place, name in enumerate(names)}
     unknown = [name for name in retire if name not in places]
     if unknown:
-        raise DataError(f"--retire must name items by their id, not by title. Got {unknown[0][:100]!r} instead.")
+        raise DataError("--retire must name items by their id, not by title", got=unknown[0][:100])
     gone = {place for version in history.versions for place in version.retired}
     again = next((name for name in retire if places[name] in gone), None)
     if again is not None:
-        raise DataError(f"--retire must name items in use. Got {again[:100]!r}, which is retired already, instead.")
+        raise DataError(f"--retire must name items in use (got {again[:100]!r}, which is retired already,)")
     added = [] if add is None else read_network_catalogue(add)[0]
     repeated = next((item.item for item in added if item.item in places), None)
     if repeated is not None:
-        raise DataError(f"--add must hold new items only. Got {repeated[:100]!r}, which is in the catalogue, instead.")
+        raise DataError(f"--add must hold new items only (got {repeated[:100]!r}, which is in the catalogue,)")
     rows = [NewItem(item.item, item.title, item.link, item.group) for item in added]
     before = history.number
     try:

@@ -21,7 +21,7 @@ from hetdp.cli.node_owner import OWNER_COMMANDS, imported_facts, tell_imported
 from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, print_private, with_private
 from hetdp.core.errors import DataError, HetdpError, MissingExtra
 from hetdp.core.files import write_whole
-from hetdp.core.words import counted, duration
+from hetdp.core.text import counted, duration
 
 if TYPE_CHECKING:
     from hetdp.node.handle import NodeHandle
@@ -250,7 +250,7 @@ def export(*, folder: Path, output: Path | None, as_csv: bool, voice: Voice) -> 
 
     if output is not None:
         if output.resolve().is_relative_to(folder.resolve()):
-            raise DataError("--output must be outside the node's folder. Got a file inside it instead.")
+            raise DataError("--output must be outside the node's folder (got a file inside it)")
         check_writable(output)
     handle = NodeHandle.open(folder)
     try:
@@ -305,7 +305,7 @@ def _say_if_alone(handle: "NodeHandle", voice: Voice) -> None:
 
 
 def _start_page(handle: "NodeHandle", voice: Voice) -> threading.Thread | None:
-    from hetdp.core.extras import require
+    from hetdp.core.optional import require
 
     try:
         serve = require("hetdp.node.page", extra="node", purpose="The page").serve

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_rows
-from hetdp.core.words import duration
+from hetdp.core.text import duration
 
 if TYPE_CHECKING:
     from hetdp.node.demo.larger import LargerNetwork

@@ -7,7 +7,7 @@ import click
 
 from hetdp.cli.node_moving import folder_option
 from hetdp.cli.output import Voice, output_options, print_json, print_private, print_rows
-from hetdp.core.words import short_number
+from hetdp.core.text import short_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

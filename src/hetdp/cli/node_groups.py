@@ -8,7 +8,7 @@ import click
 from hetdp.cli.node_moving import folder_option
 from hetdp.cli.output import Voice, output_options, print_json, print_private, print_rows
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import short_number
+from hetdp.core.text import short_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,13 +50,11 @@ def groups(
 
     chosen = WHOLE_LIST if whole_list else group
     if whole_list and group is not None:
-        raise InvalidInput("one of --group and --whole-list must be given. Got both instead.")
+        raise InvalidInput("one of --group and --whole-list must be given (got both)")
     if store_it and limit is None:
         raise InvalidInput("--set must come with --limit. Got none instead; --no-limit needs no --set.")
     if (limit is not None or no_limit) != (chosen is not None) or (limit is not None and no_limit):
-        raise InvalidInput(
-            "--group or --whole-list must be given with one of --limit and --no-limit. Got something else instead."
-        )
+        raise InvalidInput("--group or --whole-list must be given with one of --limit and --no-limit")
     handle = NodeHandle.open(folder)
     try:
         losses = handle.group_losses()

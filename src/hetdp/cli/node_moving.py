@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_private
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 
 __all__ = ["backup", "folder_option", "move", "receive", "restore"]
 
@@ -58,8 +58,7 @@ def move(
     their names, and those that the other catalogue lacks are kept with their losses. Into a node that exists, losses
     of both add up. The old folder is closed for good, and kept. Interrupted, give the same command again.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    from hetdp.node.moving import NewNode, ParcelFile, cancel, target_of
-    from hetdp.node.moving import move as move_node
+    from hetdp.node.moving import NewNode, ParcelFile, cancel, move as move_node, target_of
     from hetdp.node.storage.parcels import open_origin
 
     if [target is not None, file is not None, cancelling].count(True) != 1:
@@ -119,8 +118,7 @@ def receive(
 
     The file is marked as used, so that it opens once. Interrupted, give the same command again.
     """
-    from hetdp.node.moving import NewNode, target_of
-    from hetdp.node.moving import move as move_node
+    from hetdp.node.moving import NewNode, move as move_node, target_of
     from hetdp.node.storage.parcels import open_origin
 
     with open_origin(file) as origin:

@@ -9,7 +9,7 @@ import click
 from hetdp.cli.node_moving import folder_option
 from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_private
 from hetdp.core.errors import DataError
-from hetdp.core.words import agreeing, counted
+from hetdp.core.text import agreeing, counted
 
 if TYPE_CHECKING:
     from hetdp.node.handle import NodeHandle

@@ -14,7 +14,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from pathlib import Path
@@ -28,7 +28,7 @@ from hetdp._version import __version__
 from hetdp.core.compiling import words_about_compiling
 from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
 from hetdp.core.files import whole_file
-from hetdp.core.words import agreeing, printable, several
+from hetdp.core.text import agreeing, printable, several
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger
@@ -376,8 +376,9 @@ def refuse_profiles(ledger: "Ledger") -> None:
     if ledger.colluders is not None:
         name = "it" if ledger.path is None else ledger.path.name
         raise DataError(
-            f"--ledger must be a ledger of rows or people. Got {name}, which is one of profiles (hetdp neighbors, "
-            "recommend, learn), instead. Give another file."
+            f"--ledger must be a ledger of rows or people (got {name}, which is one of profiles (hetdp "
+            "neighbors, recommend, learn),)",
+            hint="Give another file.",
         )
 
 
@@ -406,14 +407,11 @@ def in_options(called: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        subject, must, rest = str(error).partition(" must ")
-        options = {option for parameter in click.get_current_context().command.params for option in parameter.opts}
-        words = subject.split(" ")
-        for name in (subject, " ".join(words[:2]), words[0]):
-            option = f"--{name.replace('_', '-')}"
-            here = called.get(name, option if option in options else None)
-            if must and here is not None:
-                raise type(error)(f"{here}{subject[len(name) :]} must {rest}") from None
+        own = {parameter.name: parameter.opts[0] for parameter in click.get_current_context().command.params}
+        names = {**own, **called}
+        error.problems = tuple(
+            replace(problem, parameter=names.get(problem.parameter, problem.parameter)) for problem in error.problems
+        )
         raise
 
 
@@ -457,15 +455,15 @@ def check_writable(path: Path, *, keep: Sequence[Path | None] = (), name: str = 
         raise click.UsageError(f"{name} must not be the data or the ledger: {str(path)!r} would be overwritten.")
     folder = path.parent
     if not folder.is_dir():
-        raise DataError(f"{name} must be in an existing folder. Got {str(path)!r} instead.")
+        raise DataError("must be in an existing folder", parameter=name, got=str(path))
     if path.is_dir():
-        raise DataError(f"{name} must be a file. Got {str(path)!r}, which is a folder, instead.")
+        raise DataError(f"must be a file (got {str(path)!r}, which is a folder,)", parameter=name)
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{path.name}.", suffix=".tmp") as trial:
             trial.write(bytes(_ROOM))
             trial.flush()
     except OSError as error:
-        raise DataError(f"{name} must be a writable file. Got {str(path)!r} ({error.strerror}) instead.") from None
+        raise DataError(f"must be a writable file (got {str(path)!r} ({error.strerror}))", parameter=name) from None
 
 
 def check_ending(output: Path, endings: tuple[str, ...] = ENDINGS) -> None:

@@ -10,7 +10,7 @@ import click
 
 from hetdp.cli.output import DEFAULT_LIMITS, rounded
 from hetdp.core.errors import BudgetExhausted, DataError
-from hetdp.core.words import several
+from hetdp.core.text import several
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger
@@ -86,7 +86,7 @@ class ProfileLedger:
         name = "" if ledger.path is None else ledger.path.name
         if ledger.colluders is None:
             kind = several(ledger.protects)
-            raise DataError(f"--ledger must be a ledger of profiles. Got {name}, which is one of {kind}, instead.")
+            raise DataError(f"--ledger must be a ledger of profiles (got {name}, which is one of {kind},)")
         for option in LEDGER_OPTIONS[1:]:
             asked, kept = getattr(self, option), getattr(ledger, option)
             if asked is not None and asked != kept:

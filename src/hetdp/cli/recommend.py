@@ -28,8 +28,7 @@ from hetdp.cli.output import (
     print_private,
     print_promise,
 )
-from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, ledger_options
-from hetdp.cli.profile_ledger import in_words as ledger_in_words
+from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, in_words as ledger_in_words, ledger_options
 from hetdp.cli.source import Source, catalogue_option, column_options
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.recommending import VOTERS

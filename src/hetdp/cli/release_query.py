@@ -13,8 +13,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting import ByDial, Ledger, Release, plan, release_by_dial
-from hetdp.accounting import release as release_answer
+from hetdp.accounting import ByDial, Ledger, Release, plan, release as release_answer, release_by_dial
 from hetdp.accounting.by_dial import WESTIN_LEVELS
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.ledger import LedgerView
@@ -38,8 +37,8 @@ from hetdp.cli.output import (
 )
 from hetdp.cli.plotting import check_plot, write_plot
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.text import counted
 from hetdp.core.vectors import constant
-from hetdp.core.words import counted
 from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
 from hetdp.mechanisms.plan import Mechanism
@@ -218,7 +217,7 @@ def _categories(listed: str | None, path: Path | None) -> Categories | None:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError):
-        raise DataError(f"--categories-file must be a readable text file. Got {str(path)!r} instead.") from None
+        raise DataError("--categories-file must be a readable text file", got=str(path)) from None
     return Categories(line for line in lines if line.strip())
 
 
@@ -288,8 +287,9 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
             raise DataError(f"--id-column must {must} ids.")
         if labels is None and ledger.size != table.rows:
             raise DataError(
-                f"{table.path.name} must have as many rows as the ledger ({ledger.size}). "
-                f"Got {table.rows} instead. A ledger made with --id-column lets rows come and go."
+                f"{table.path.name} must have as many rows as the ledger ({ledger.size})",
+                got=table.rows,
+                hint="A ledger made with --id-column lets rows come and go.",
             )
         limit = DEFAULT_LIMITS[ledger.unit] if options["limit"] is None else options["limit"]
         view = None if labels is None else ledger.view(labels, limit=limit, new_people=options["new_people"])

@@ -29,7 +29,7 @@ from hetdp.cli.output import (
     write_paid,
 )
 from hetdp.cli.plotting import check_plot, write_plot
-from hetdp.core.words import as_precise, counted, listed
+from hetdp.core.text import as_precise, counted, listed
 from hetdp.mechanisms.plan import float_up
 
 if TYPE_CHECKING:

@@ -92,8 +92,7 @@ def reproduce(
     from hetdp.datasets import BUILT_IN
     from hetdp.experiments.prepared import prepare_data
     from hetdp.experiments.published_figures import read_published
-    from hetdp.experiments.reproduction import check_folder, require_packages
-    from hetdp.experiments.reproduction import reproduce as run
+    from hetdp.experiments.reproduction import check_folder, reproduce as run, require_packages
 
     settings = _settings(data, config, quick=quick, per=per, runs=runs, most_runs=most_runs)
     if jobs is not None and address is not None:
@@ -122,7 +121,7 @@ def reproduce(
 
 def _plan(settings: "SweepSettings", sets: "list[DataSet]", output: Path) -> str:
     """Return what would be run, what of it is finished already, and which mixes are left out."""
-    from hetdp.core.words import counted, listed
+    from hetdp.core.text import counted, listed
     from hetdp.experiments.reproduction import RESULTS
     from hetdp.experiments.results import count_missing
     from hetdp.experiments.sweep import plan_tasks, sweep_configurations
@@ -185,7 +184,7 @@ def _runner(address: str | None, jobs: int | None) -> "Iterator[Runner]":
 
 def _show(found: "Reproduction", output: Path, voice: Voice, *, exact: bool) -> None:
     """Show what was found; `exact` if people are behind it who were not invented."""
-    from hetdp.core.words import counted
+    from hetdp.core.text import counted
     from hetdp.experiments.report.contents import answer, lead, summary
     from hetdp.experiments.report.verdict_table import verdict_rows
 

@@ -10,7 +10,7 @@ import click
 from hetdp.cli.output import Voice
 from hetdp.core.checks import finite
 from hetdp.core.errors import DataError
-from hetdp.core.words import byte_size, counted
+from hetdp.core.text import byte_size, counted
 from hetdp.profiles.reading.files import available_bytes
 
 if TYPE_CHECKING:

@@ -11,8 +11,6 @@ from hetdp.cli.output import print_json
 
 __all__ = ["print_version", "versions"]
 
-#: Extras that nobody needs to use hetdp.
-_OF_DEVELOPERS = {"bench", "dev", "docs"}
 #: No dependency by name, but what results depend on: numba's compiler, and the frames that results come as.
 _BENEATH, _BESIDE = ("llvmlite",), ("pandas", "polars")
 
@@ -55,7 +53,7 @@ def _requirements() -> tuple[set[str], set[str]]:
         extra = re.search(r"extra\s*==\s*['\"]([\w.-]+)", requirement)
         if name is not None and extra is None:
             needed.add(name[0])
-        elif name is not None and extra is not None and extra[1] not in _OF_DEVELOPERS:
+        elif name is not None and extra is not None:
             optional.add(name[0])
     return needed, optional
 

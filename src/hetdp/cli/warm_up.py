@@ -9,7 +9,7 @@ import click
 from hetdp.cli.output import Voice, output_options, print_facts, print_json
 from hetdp.core.compiling import PARTS, compiled, kept_in, seconds_to_compile
 from hetdp.core.errors import HetdpError
-from hetdp.core.words import listed, rough_duration
+from hetdp.core.text import listed, rough_duration
 
 __all__ = ["warm_up"]
 

@@ -1,6 +1,4 @@
-"""Checks of public parameters, all with one message shape.
-
-"NAME must be CONSTRAINT. Got X instead."
+"""Checks of public parameters: each returns the value in the form that is used, or raises `InvalidInput`.
 
 Only public parameters come here. Private values are never checked: they are clamped (see `hetdp.profiles.Box.clamp`),
 because an exception about a private value would itself be a leak.
@@ -37,13 +35,13 @@ Real = SupportsFloat | SupportsIndex | Fraction
 def finite(name: str, value: object) -> float:
     """Return `value` as a float, or explain that it is not a finite number."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise InvalidInput(f"{name} must be a finite number. Got {value!r} instead.")
+        raise InvalidInput("must be a finite number", parameter=name, got=value)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InvalidInput(f"{name} must be a finite number. Got {value!r} instead.")
+        raise InvalidInput("must be a finite number", parameter=name, got=value)
     return number
 
 
@@ -54,7 +52,7 @@ def positive(name: str, value: object) -> float:
     except InvalidInput:
         number = 0.0
     if number <= 0.0:
-        raise InvalidInput(f"{name} must be a finite number > 0. Got {value!r} instead.")
+        raise InvalidInput("must be a number above 0", parameter=name, got=value)
     return number
 
 
@@ -62,7 +60,7 @@ def not_negative(name: str, value: object) -> float:
     """Return `value` as a float, or explain that it is not a finite number of at least zero."""
     number = finite(name, value)
     if number < 0.0:
-        raise InvalidInput(f"{name} must be a finite number >= 0. Got {value!r} instead.")
+        raise InvalidInput("must be a number of at least 0", parameter=name, got=value)
     return number + 0.0  # never -0.0: SQLite would lose its sign
 
 
@@ -77,7 +75,7 @@ def chance(name: str, value: object) -> Fraction:
     exact = fraction(name, value)
     if exact >= 1:
         raise InvalidInput(
-            f"{name} must be below 1, and far below one in the number of people. Got {float(exact):g} instead."
+            "must be below 1, and far below one in the number of people", parameter=name, got=float(exact)
         )
     return exact
 
@@ -85,7 +83,7 @@ def chance(name: str, value: object) -> Fraction:
 def whole(name: str, value: object, *, minimum: int) -> int:
     """Return `value` as an int of at least `minimum`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or int(value) < minimum:
-        raise InvalidInput(f"{name} must be a whole number >= {minimum}. Got {value!r} instead.")
+        raise InvalidInput(f"must be a whole number of at least {minimum}", parameter=name, got=value)
     return int(value)
 
 
@@ -93,7 +91,7 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
     if value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise InvalidInput(f"{name} must be one of {listed}. Got {value!r} instead.")
+        raise InvalidInput(f"must be one of {listed}", parameter=name, got=value)
     return value
 
 
@@ -104,11 +102,11 @@ def float_vector(name: str, value: ArrayLike) -> NDArray[np.float64]:
     try:
         vector = np.array(value, dtype=np.float64, ndmin=1)
     except (TypeError, ValueError):  # its words quote a cell
-        raise InvalidInput(f"{name} must be a vector of numbers. Got {type(value).__name__} instead.") from None
+        raise InvalidInput("must be a vector of numbers", parameter=name, got=type(value)) from None
     if vector.ndim != 1 or vector.size == 0:
-        raise InvalidInput(f"{name} must be a non-empty vector. Got shape {vector.shape} instead.")
+        raise InvalidInput(f"must be a non-empty vector (got shape {vector.shape})", parameter=name)
     if not np.isfinite(vector).all():
-        raise InvalidInput(f"{name} must hold finite numbers only. Got nan or infinity instead.")
+        raise InvalidInput("must hold finite numbers only (got nan or infinity)", parameter=name)
     vector.flags.writeable = False
     return vector
 

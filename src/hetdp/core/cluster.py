@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from hetdp.core.errors import InvalidInput
-from hetdp.core.extras import require
+from hetdp.core.optional import require
 
 __all__ = ["connect_dask", "within"]
 
@@ -31,11 +31,12 @@ def connect_dask(address: str, *, timeout_s: float = 5.0) -> Any:  # noqa: ANN40
         client = within(deadline, lambda: make(address, timeout=timeout_s, set_as_default=False)) if workers else None
     except Exception as error:
         raise InvalidInput(
-            f"--dask must be the address of a Dask scheduler that answers within {timeout_s:g} seconds, "
-            f"such as tcp://10.0.0.1:8786. Got {address!r} instead."
+            f"--dask must be the address of a Dask scheduler that answers within {timeout_s:g} seconds, such "
+            "as tcp://10.0.0.1:8786",
+            got=address,
         ) from error
     if client is None:
-        raise InvalidInput(f"--dask must be a scheduler with at least one worker. Got {address!r} with none instead.")
+        raise InvalidInput(f"--dask must be a scheduler with at least one worker (got {address!r} with none)")
     return client
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from hetdp.core.words import listed, rough_duration
+from hetdp.core.text import listed, rough_duration
 
 __all__ = ["PARTS", "compiled", "kept_in", "seconds_to_compile", "words_about_compiling"]
 

@@ -40,8 +40,9 @@ class Home:
         """Refuse to go on in a copy of the process."""
         if not (self._here or self._simulated):
             raise InvalidInput(
-                "something new must be released in the process that fitted the model, where it is counted. Got a copy "
-                "of that process instead. Ask before it forks; what was released by then can be shown anywhere."
+                "something new must be released in the process that fitted the model, where it is counted "
+                "(got a copy of that process)",
+                hint="Ask before it forks; what was released by then can be shown anywhere.",
             )
 
     @property

@@ -173,7 +173,7 @@ class KeyedWords:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         if len(key) != _KEY_BYTES:
-            raise InvalidInput(f"key must be {_KEY_BYTES} bytes. Got {len(key)} instead.")
+            raise InvalidInput(f"must be {_KEY_BYTES} bytes", parameter="key", got=len(key))
         # Each block is a number used once with its pair; electronic codebook mode is then just AES as a function.
         self._start = Cipher(algorithms.AES(key), modes.ECB()).encryptor  # noqa: S305
         self._own = threading.local()

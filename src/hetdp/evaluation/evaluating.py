@@ -101,12 +101,13 @@ class EvaluationPlan:
         whole("items", self.items, minimum=1)
         whole("runs", self.runs, minimum=_FEWEST_RUNS)
         if not 0.0 < finite("share", self.share) < 1.0:
-            raise InvalidInput(f"share must be above 0 and below 1. Got {self.share!r} instead.")
+            raise InvalidInput("must be above 0 and below 1", parameter="share", got=self.share)
         for policy in self.policy:
             if not hasattr(policy, "draw"):
                 raise InvalidInput(
-                    "policy must be one of hetdp.policies, such as hetdp.policies.slices(0.5, 1, 3), or several. "
-                    f"Got {type(policy).__name__} instead."
+                    "must be one of hetdp.policies, such as hetdp.policies.slices(0.5, 1, 3), or several",
+                    parameter="policy",
+                    got=type(policy),
                 )
 
     @property
@@ -171,12 +172,12 @@ class EvaluationPlan:
         require_profiles("profiles", profiles)
         if self.neighbors >= profiles.n_users:
             raise InvalidInput(
-                f"neighbors must be below the number of users ({profiles.n_users}). Got {self.neighbors} instead."
+                f"must be below the number of users ({profiles.n_users})", parameter="neighbors", got=self.neighbors
             )
         for name in self.engines:
             self._neighbors(name, Fraction(1), 0).promise(profiles.n_users)  # refuses a score that it does not know
         if not (profiles.popularity > 1).any():
-            raise DataError("an item must be shared by two users to be tested. Got no such item instead.")
+            raise DataError("an item must be shared by two users to be tested (got no such item)")
 
     def measure(self, profiles: Profiles, progress: Progress | None = None) -> Evaluation:
         """Return what was measured."""

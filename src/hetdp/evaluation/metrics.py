@@ -100,16 +100,17 @@ def recall_per_user(
     neighbors = np.asarray(indices)
     if neighbors.ndim != 2 or neighbors.shape[0] != profiles.n_users or neighbors.dtype.kind not in "iu":  # noqa: PLR2004
         raise InvalidInput(
-            f"indices must be whole numbers, a row for each of the {profiles.n_users} users. "
-            f"Got {neighbors.dtype} of shape {neighbors.shape} instead."
+            f"must be whole numbers, a row for each of the {profiles.n_users} users (got {neighbors.dtype} of "
+            f"shape {neighbors.shape})",
+            parameter="indices",
         )
     neighbors = neighbors.astype(np.int64)  # a copy in rows, as the kernel wants it
     if neighbors.size and (neighbors.min() < -1 or neighbors.max() >= profiles.n_users):
         raise InvalidInput(
-            f"indices must be -1 or below the number of users ({profiles.n_users}). Got one outside instead."
+            f"must be -1 or below the number of users ({profiles.n_users}) (got one outside)", parameter="indices"
         )
     if (neighbors == np.arange(profiles.n_users)[:, None]).any():
-        raise InvalidInput("indices must name other users. Got a user as their own neighbour instead.")
+        raise InvalidInput("must name other users (got a user as their own neighbour)", parameter="indices")
     rows, wanted = (profiles.indptr, profiles.indices), (test.indptr, test.indices)
     found = count_found(neighbors, rows, wanted, profiles.n_items)
     shares: NDArray[np.float64] = found / np.maximum(test.sizes, 1)
@@ -219,7 +220,7 @@ def judge_per_user(model: Recommends, profiles: Profiles, test: Profiles, n: int
     n = whole("n", n, minimum=1)
     _check_same(profiles, test)
     if not test.n_pairs:
-        raise InvalidInput("test must hold at least one item to judge by. Got none instead.")
+        raise InvalidInput("must hold at least one item to judge by", parameter="test")
     users, items = (
         _positions(name, column, ids, guessed=profiles.guessed and name == "item")
         for name, column, ids in zip(
@@ -233,7 +234,7 @@ def judge_per_user(model: Recommends, profiles: Profiles, test: Profiles, n: int
     wanted = test.owners.astype(np.int64) * test.n_items + test.indices
     given = users.astype(np.int64) * test.n_items + items
     if np.unique(given).size != given.size:
-        raise InvalidInput("model must recommend an item to a user at most once. Got some item twice instead.")
+        raise InvalidInput("must recommend an item to a user at most once (got some item twice)", parameter="model")
     hit = np.isin(given, wanted, assume_unique=True)
     gains = ndcg_per_user(users[hit], ranks[hit], test.sizes, n)
     return Judged(n, test.sizes, gains, users[hit], items[hit], np.unique(items))
@@ -285,7 +286,7 @@ def _check_same(profiles: Profiles, test: Profiles) -> None:
         ("items", profiles.item_ids, test.item_ids),
     ):
         if mine is not theirs and not np.array_equal(mine, theirs):
-            raise InvalidInput(f"test must list the same {name} as profiles, in the same order. Got others instead.")
+            raise InvalidInput(f"must list the same {name} as profiles, in the same order", parameter="test")
 
 
 def _positions(name: str, column: Sized, ids: Ids, *, guessed: bool) -> NDArray[np.int32]:
@@ -300,7 +301,7 @@ def _positions(name: str, column: Sized, ids: Ids, *, guessed: bool) -> NDArray[
     known, rank = encoder.finish()
     place = positions(ids, known)
     if (place < 0).any():
-        raise InvalidInput(f"{name} ids must be among those of the profiles. Got {(place < 0).sum()} others instead.")
+        raise InvalidInput(f"{name} ids must be among those of the profiles (got {(place < 0).sum()} others)")
     return place[rank[codes]]
 
 

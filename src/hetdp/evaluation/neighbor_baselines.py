@@ -156,5 +156,5 @@ def same_neighbors(profiles: Profiles, k: int = 10) -> Neighbors:
 def _below(k: int, n_users: int) -> int:
     k = whole("k", k, minimum=1)
     if k >= n_users:
-        raise InvalidInput(f"k must be below the number of users ({n_users}). Got {k} instead.")
+        raise InvalidInput(f"must be below the number of users ({n_users})", parameter="k", got=k)
     return k

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import one_of
 from hetdp.core.files import as_frame
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 from hetdp.evaluation.intervals import interval, ratio_interval
 
 __all__ = [

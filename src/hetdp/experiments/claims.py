@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hetdp.core.words import agreeing
+from hetdp.core.text import agreeing
 from hetdp.experiments.configurations import Configuration
 from hetdp.experiments.measurements import Measurements, Values
 from hetdp.experiments.paper_claims import HARDLY, NO_CHANGE, TIMES

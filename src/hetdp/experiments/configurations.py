@@ -69,7 +69,7 @@ class Configuration:
         for epsilon in self.epsilons:
             fraction("epsilon", epsilon)
         if self.private and not self.epsilons:
-            raise InvalidInput("epsilons must hold at least one number > 0. Got none instead.")
+            raise InvalidInput("must hold at least one number > 0", parameter="epsilons")
         if self.engine in ("exact", "sketch"):
             one_of(f"score of the {self.engine} engine", self.score, ("overlap",))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hetdp.core.errors import DataError
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 from hetdp.datasets import BUILT_IN
 from hetdp.experiments.configurations import fingerprint
 from hetdp.experiments.published_figures import PUBLISHED_SETS, Published, published_for
@@ -64,8 +64,9 @@ def prepare_data(
     """
     if papers and len(papers) != len(names):
         raise DataError(
-            f"--as must say of each data set which of the paper's it is: {counted(len(names), 'time')}, in the order "
-            f"of --data. Got {len(papers)} instead."
+            f"--as must say of each data set which of the paper's it is: {counted(len(names), 'time')}, in "
+            "the order of --data",
+            got=len(papers),
         )
     found: list[DataSet] = []
     for name, declared in zip(names, papers or [""] * len(names), strict=True):
@@ -75,7 +76,7 @@ def prepare_data(
             path = Path(name)
             if not path.exists():
                 listed = ", ".join(BUILT_IN)
-                raise DataError(f"--data must be a file, or one of {listed}. Got {name!r} instead.")
+                raise DataError(f"--data must be a file, or one of {listed}", got=name)
             with open_pairs(path) as pairs:
                 profiles, label, weights = Profiles.from_rows(*pairs.read()), _label(path), pairs.weights
         check_profiles(label, profiles, k=k)
@@ -87,14 +88,14 @@ def prepare_data(
         points = (published or {}).get(label) or (published or {}).get(paper or "") or published_for(paper)
         found.append(DataSet(label, profiles, fingerprint(profiles), paper, points, weights))
     if len({one.fingerprint for one in found}) < len(found):
-        raise DataError("--data must name different data sets. Got two with the same users and items instead.")
+        raise DataError("--data must name different data sets (got two with the same users and items)")
     known = {name for one in found for name in (one.name, one.paper)}
     strange = [name for name in published or {} if name not in known]
     if strange:
         names_here = ", ".join(sorted(filter(None, known)))
         raise DataError(
-            f"--published must hold points of the data sets that are evaluated ({names_here}). Got points of "
-            f"{strange[0]!r} instead."
+            f"--published must hold points of the data sets that are evaluated ({names_here}) (got points of "
+            f"{strange[0]!r})"
         )
     return found
 
@@ -102,16 +103,16 @@ def prepare_data(
 def check_profiles(name: str, profiles: Profiles, *, k: int) -> None:
     """Refuse profiles that have nothing to evaluate."""
     if profiles.n_users < 2:  # noqa: PLR2004  (a user and a neighbour)
-        raise DataError(f"{name} must have at least 2 users to find neighbours among. Got {profiles.n_users} instead.")
+        raise DataError("must have at least 2 users to find neighbours among", parameter=name, got=profiles.n_users)
     if profiles.n_users <= k:
         raise DataError(
-            f"{name} must have more users than neighbours are looked for (k = {k}). Got {profiles.n_users} instead."
+            f"must have more users than neighbours are looked for (k = {k})", parameter=name, got=profiles.n_users
         )
     if not (profiles.popularity > 1).any():
-        raise DataError(f"{name} must have an item that two users have, or nothing can be tested. Got none instead.")
+        raise DataError("must have an item that two users have, or nothing can be tested", parameter=name)
     sizes = profiles.sizes
     if (sizes == sizes[0]).all() and (profiles.popularity[profiles.indices] == profiles.n_users).all():
-        raise DataError(f"{name} must have users who differ. Got {profiles.n_users} identical profiles instead.")
+        raise DataError(f"must have users who differ (got {profiles.n_users} identical profiles)", parameter=name)
 
 
 def _label(path: Path) -> str:

@@ -91,7 +91,7 @@ def read_published(path: Path) -> dict[str, Published]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"--published must be a file that can be read. Got {str(path)!r} instead.") from error
+        raise DataError("--published must be a file that can be read", got=str(path)) from error
     except json.JSONDecodeError as error:
         raise DataError(f"--published must be a JSON file. Got {str(path)!r} instead: {error}.") from error
     try:
@@ -115,7 +115,7 @@ def _sets(found: object) -> dict[str, Published]:
     ones, twos, threes = (_entries(key, figures.get(key, {})) for key in ("figure1", "figure2", "figure3"))
     names = dict.fromkeys([*ones, *twos, *threes])
     if not names:
-        raise InvalidInput("figure1, figure2 or figure3 must hold points of a data set. Got none instead.")
+        raise InvalidInput("figure1, figure2 or figure3 must hold points of a data set")
     return {name: _one_set(name, ones.get(name, {}), twos.get(name, {}), threes.get(name, {})) for name in names}
 
 
@@ -148,26 +148,26 @@ def _one_set(name: str, first: object, second: object, third: object) -> Publish
 
 def _entries(where: str, found: object, known: tuple[str, ...] = ()) -> dict[str, Any]:
     if not isinstance(found, dict):
-        raise InvalidInput(f"{where} must be an object with names. Got {type(found).__name__} instead.")
+        raise InvalidInput(f"{where} must be an object with names", got=type(found))
     strange = [key for key in found if known and key not in known]
     if strange:
-        raise InvalidInput(f"{where} must hold {', '.join(known)} only. Got {strange[0]!r} instead.")
+        raise InvalidInput(f"{where} must hold {', '.join(known)} only", got=strange[0])
     return found
 
 
 def _curve(where: str, points: object) -> Iterator[tuple[float, float]]:
     if not isinstance(points, list):
-        raise InvalidInput(f"{where} must be a list of points. Got {type(points).__name__} instead.")
+        raise InvalidInput(f"{where} must be a list of points", got=type(points))
     for point in points:
         if not isinstance(point, list) or len(point) < 2:  # noqa: PLR2004  (a place and a recall)
-            raise InvalidInput(f"{where} must hold points [place, recall]. Got {point!r} instead.")
+            raise InvalidInput(f"{where} must hold points [place, recall]", got=point)
         yield finite(where, point[0]), _recall(where, point[1])
 
 
 def _recall(where: str, value: object) -> float:
     recall = finite(where, value)
     if not 0.0 <= recall <= 1.0:
-        raise InvalidInput(f"{where} must be a recall, from 0 to 1. Got {value!r} instead.")
+        raise InvalidInput(f"{where} must be a recall, from 0 to 1", got=value)
     return recall
 
 
@@ -175,4 +175,4 @@ def _number_after(prefix: str, where: str, key: str) -> float:
     try:
         return finite(where, float(key.removeprefix(prefix) if key.startswith(prefix) else ""))
     except ValueError as error:  # ours is one, too
-        raise InvalidInput(f"{where} must have names such as {prefix}0.5. Got {key!r} instead.") from error
+        raise InvalidInput(f"{where} must have names such as {prefix}0.5", got=key) from error

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hetdp.core.errors import DataError
-from hetdp.core.extras import require_all
 from hetdp.core.files import write_whole
+from hetdp.core.optional import require_all
 from hetdp.datasets import describe
 from hetdp.evaluation.results import Evaluation
 from hetdp.experiments.configurations import Task

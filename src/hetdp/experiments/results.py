@@ -44,7 +44,7 @@ class ResultsStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.parent.is_dir():
-            raise DataError(f"results must be kept in an existing folder. Got {str(path)!r} instead.")
+            raise DataError("must be kept in an existing folder", parameter="results", got=str(path))
         with suppress(OSError):  # SQLite says better what is wrong
             path.touch()
             path.chmod(0o600)

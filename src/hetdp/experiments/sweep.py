@@ -96,7 +96,7 @@ class SweepSettings:
         for name in ("data", "epsilons", "engine_epsilons", "lower", "slices", "mixes", "per"):
             values = getattr(self, name)
             if not values or len(set(values)) != len(values):
-                raise InvalidInput(f"{name} must be a list of different values, at least one. Got {values!r} instead.")
+                raise InvalidInput("must be a list of different values, at least one", parameter=name, got=values)
         for name in ("epsilons", "engine_epsilons"):
             for epsilon in getattr(self, name):
                 positive(name, epsilon)
@@ -110,12 +110,12 @@ class SweepSettings:
     def _check_shares(self) -> None:
         for share in (*self.pragmatists, *self.unconcerned):
             if not 0.0 <= finite("pragmatists and unconcerned", share) <= 1.0:
-                raise InvalidInput(f"pragmatists and unconcerned must lie between 0 and 1. Got {share!r} instead.")
+                raise InvalidInput("pragmatists and unconcerned must lie between 0 and 1", got=share)
         if self.dropped_mixes and len(self.dropped_mixes) == len(self.pragmatists) * len(self.unconcerned):
             raise InvalidInput(
-                "pragmatists and unconcerned must have a combination that leaves room for fundamentalists: shares that "
-                f"sum to 1 at most. Got pragmatists {list(self.pragmatists)} and unconcerned {list(self.unconcerned)} "
-                "instead."
+                "pragmatists and unconcerned must have a combination that leaves room for fundamentalists: "
+                f"shares that sum to 1 at most (got pragmatists {list(self.pragmatists)} and unconcerned "
+                f"{list(self.unconcerned)})"
             )
 
     @classmethod
@@ -175,7 +175,7 @@ def read_settings(path: Path, *, base: SweepSettings | None = None) -> SweepSett
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"--config must be a file that can be read. Got {str(path)!r} instead.") from error
+        raise DataError("--config must be a file that can be read", got=str(path)) from error
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"--config must be a TOML file. Got {str(path)!r} instead: {error}.") from error
     known = {field.name: getattr(base or SweepSettings(), field.name) for field in dataclasses.fields(SweepSettings)}
@@ -201,11 +201,11 @@ def _cast(name: str, value: Any, like: Any) -> Any:  # noqa: ANN401  (whatever a
     if isinstance(like, bool):
         if isinstance(value, bool):
             return value
-        raise InvalidInput(f"{name} must be true or false. Got {value!r} instead.")
+        raise InvalidInput("must be true or false", parameter=name, got=value)
     if isinstance(like, str):
         if isinstance(value, str):
             return value
-        raise InvalidInput(f"{name} must be a text. Got {value!r} instead.")
+        raise InvalidInput("must be a text", parameter=name, got=value)
     if not isinstance(like, tuple):
         return value
     values = value if isinstance(value, list) else [value]
@@ -214,14 +214,14 @@ def _cast(name: str, value: Any, like: Any) -> Any:  # noqa: ANN401  (whatever a
     kind = str if name in ("data", "per") else (int if name == "slices" else (int, float))
     if any(isinstance(part, bool) or not isinstance(part, kind) for part in values):
         what = {"data": "texts", "per": "texts", "slices": "whole numbers"}.get(name, "numbers")
-        raise InvalidInput(f"{name} must be a list of {what}. Got {value!r} instead.")
+        raise InvalidInput(f"must be a list of {what}", parameter=name, got=value)
     return tuple(values if kind in (str, int) else map(float, values))
 
 
 def _check_mix(mix: object) -> None:
     if not isinstance(mix, tuple) or len(mix) != 3:  # noqa: PLR2004  (three groups)
         raise InvalidInput(
-            f"mixes must be lists of three shares: fundamentalists, pragmatists, unconcerned. Got {mix!r} instead."
+            "must be lists of three shares: fundamentalists, pragmatists, unconcerned", parameter="mixes", got=mix
         )
     GroupRule(*mix)
 

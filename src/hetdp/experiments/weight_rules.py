@@ -186,7 +186,7 @@ class PracticeRule:
 
     def __post_init__(self) -> None:
         if self.fundamentalists >= 1.0:
-            raise InvalidInput("fundamentalists must be below 1 where they are left out. Got 1 instead.")
+            raise InvalidInput("must be below 1 where they are left out (got 1)", parameter="fundamentalists")
         _ = self._policy
 
     @property

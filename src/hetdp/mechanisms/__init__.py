@@ -12,57 +12,6 @@ mechanism                              good for
 =====================================  ================================================================
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from hetdp.core.lazy import attach
-
-if TYPE_CHECKING:
-    from hetdp.mechanisms.comparison import Comparison, Contender, compare
-    from hetdp.mechanisms.estimation import best_multiplier
-    from hetdp.mechanisms.plan import Mechanism, Plan
-    from hetdp.mechanisms.ratios import NoisySum
-    from hetdp.mechanisms.sampling import Sampled, sample
-    from hetdp.mechanisms.selection import Selection, maximum, median, minimum, mode, quantile
-    from hetdp.mechanisms.sketching import Sketch, sketch
-    from hetdp.mechanisms.stretching import Stretched, stretch
-    from hetdp.mechanisms.thresholding import Thresholded, threshold, uniform
-
-__all__ = [
-    "Comparison",
-    "Contender",
-    "Mechanism",
-    "NoisySum",
-    "Plan",
-    "Sampled",
-    "Selection",
-    "Sketch",
-    "Stretched",
-    "Thresholded",
-    "best_multiplier",
-    "compare",
-    "maximum",
-    "median",
-    "minimum",
-    "mode",
-    "quantile",
-    "sample",
-    "sketch",
-    "stretch",
-    "threshold",
-    "uniform",
-]
-
-__getattr__, __dir__ = attach(
-    __name__,
-    {
-        "comparison": ("Comparison", "Contender", "compare"),
-        "estimation": ("best_multiplier",),
-        "plan": ("Mechanism", "Plan"),
-        "ratios": ("NoisySum",),
-        "sampling": ("Sampled", "sample"),
-        "selection": ("Selection", "maximum", "median", "minimum", "mode", "quantile"),
-        "sketching": ("Sketch", "sketch"),
-        "stretching": ("Stretched", "stretch"),
-        "thresholding": ("Thresholded", "threshold", "uniform"),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

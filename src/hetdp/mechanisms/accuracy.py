@@ -91,8 +91,10 @@ def level_within(
     if not isinstance(mechanism, Stretched) or mechanism.query.why_no_estimate is not None or denominator == 0:
         reason = "What is divided out, and so how wide an interval is, is known for them only."
         raise InvalidInput(
-            "within must be asked of a stretched mean, total, count, variance or histogram, with a denominator. "
-            f"Got {mechanism.name!r} instead. {reason}"
+            "must be asked of a stretched mean, total, count, variance or histogram, with a denominator",
+            parameter="within",
+            got=mechanism.name,
+            hint=reason,
         )
 
     def reach(level: float) -> float:
@@ -104,9 +106,11 @@ def level_within(
     best = reach(MOST_LEVEL)
     if best > goal:
         raise InvalidInput(
-            f"within must be at least {up(best):f}: with {expected_weight(mechanism)[1]}, "
-            f"{'chance alone makes' if denominator is None else 'chance and the denominator make'} the interval reach "
-            f"that far, whatever the level. Got {within!r} instead."
+            f"must be at least {up(best):f}: with {expected_weight(mechanism)[1]}, "
+            f"{'chance alone makes' if denominator is None else 'chance and the denominator make'} the "
+            "interval reach that far, whatever the level",
+            parameter="within",
+            got=within,
         )
     return smallest_level(reach, goal)
 

@@ -235,7 +235,7 @@ def compare(
     ways = list(_ways(question, crowds, min(judged, _TRIALS)))
     for name, made in (contenders or {}).items():
         if not isinstance(name, str) or not callable(made) or name in {way.name for way in ways}:
-            raise InvalidInput(f"contenders must be functions under names of their own. Got {name!r} instead.")
+            raise InvalidInput("must be functions under names of their own", parameter="contenders", got=name)
         named = name if all(part.isidentifier() for part in name.split(".")) else f"contenders[{name!r}]"
         line = f"hetdp.release({named}(weights, {level!r}), values, epsilon={level!r})"
         ways.append(
@@ -347,25 +347,26 @@ def _of_ones_own(
     if not isinstance(mechanism, Mechanism) or mechanism.domain.size != size:
         what = f"{mechanism.domain.size} items" if isinstance(mechanism, Mechanism) else type(mechanism).__name__
         raise InvalidInput(
-            f"contender {name!r} must make a mechanism with one item per weight. Got {what} instead. An example: "
-            f"{EXAMPLE}"
+            f"contender {name!r} must make a mechanism with one item per weight",
+            got=what,
+            hint=f"An example: {EXAMPLE}",
         )
     if mechanism.plan(noise="laplace", amount=epsilon).is_vector:
-        raise InvalidInput(f"contender {name!r} must have a number as its answer. Got a vector instead.")
+        raise InvalidInput(f"contender {name!r} must have a number as its answer (got a vector)")
     return mechanism
 
 
 def _question(query: Query | str, size: int | None, share: float | None) -> _Question:
     if (share is None) == (query == "quantile"):
-        raise InvalidInput(f"quantile must be given for a quantile only. Got {share!r} instead.")
+        raise InvalidInput("must be given for a quantile only", parameter="quantile", got=share)
     if isinstance(query, Query):
         if query.is_vector:
-            raise InvalidInput(f"query must have a number as its answer. Got {query.name!r} instead.")
+            raise InvalidInput("must have a number as its answer", parameter="query", got=query.name)
         if size not in (None, query.size):
-            raise InvalidInput(f"n must be left out or be the size of the query ({query.size}). Got {size!r} instead.")
+            raise InvalidInput(f"must be left out or be the size of the query ({query.size})", parameter="n", got=size)
         return _Question(query.name, query.domain, query, query)
     if query not in QUERY_NAMES:
-        raise InvalidInput(f"query must be a query or one of {', '.join(QUERY_NAMES)}. Got {query!r} instead.")
+        raise InvalidInput(f"must be a query or one of {', '.join(QUERY_NAMES)}", parameter="query", got=query)
     center = 0.5 if query == "variance" else 0.0  # as `hetdp release` has it
     box = Box.uniform(0, 1, size=whole("n", size, minimum=2), center=center)
     if query == "median":
@@ -500,7 +501,7 @@ def _levels(prior: WeightPrior) -> list[float]:
     """
     levels = np.unique(prior.weights[(prior.weights > 0) & (prior.probabilities > 0)])
     if levels.size == 0:
-        raise InvalidInput("weight_prior must give some weight above 0 a chance. Got only zeros instead.")
+        raise InvalidInput("must give some weight above 0 a chance (got only zeros)", parameter="weight_prior")
     spread = np.linspace(0, levels.size - 1, min(levels.size, _LEVELS))
     return [float(level) for level in levels[np.rint(spread).astype(np.intp)]]
 

@@ -65,13 +65,13 @@ def plan_distortion(of: StretchedPlan, *, epsilon: object, confidence: float) ->
     """Plan the release of a bound on the distortion of a release that was planned."""
     level = fraction("epsilon", epsilon)
     if not 0 < confidence < 1:
-        raise InvalidInput(f"confidence must lie strictly between 0 and 1. Got {confidence!r} instead.")
+        raise InvalidInput("must lie strictly between 0 and 1", parameter="confidence", got=confidence)
     query = of.mechanism.query
     worst = float(query.item_distortions(np.zeros(query.size)).max()) * _ROUNDED_UP
     if not 0 < worst / float(level) < math.inf:
-        raise InvalidInput(f"epsilon must be large enough for finite noise. Got {epsilon!r} instead.")
+        raise InvalidInput("must be large enough for finite noise", parameter="epsilon", got=epsilon)
     step = choose_grid(scale=worst / float(level), reach=worst, error=0.0, requested=None)
     largest = math.ceil(worst / step)
     if largest / level >= MAXIMUM_SCALE:
-        raise InvalidInput(f"epsilon must be large enough for noise below 2**52 steps. Got {epsilon!r} instead.")
+        raise InvalidInput("must be large enough for noise below 2**52 steps", parameter="epsilon", got=epsilon)
     return DistortionPlan(of, level, confidence, step, largest / level, largest)

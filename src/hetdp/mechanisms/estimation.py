@@ -71,7 +71,7 @@ class Denominator:
         spread = unit / level if noise == "laplace" else Fraction(unit) ** 2 / (2 * level)
         if spread >= (MAXIMUM_SCALE if noise == "laplace" else MAXIMUM_SCALE**2):
             raise InvalidInput(
-                f"denominator must be large enough for noise below 2**52 steps. Got {float(level):g} instead."
+                "must be large enough for noise below 2**52 steps", parameter="denominator", got=float(level)
             )
         return cls(noise, level, step, spread)
 
@@ -138,7 +138,7 @@ def best_multiplier(
     _require_total(query)
     weights = prior.weights[(prior.weights > 0) & (prior.probabilities > 0)]
     if weights.size == 0:
-        raise InvalidInput("weight_prior must give some weight above 0 a chance. Got only zeros instead.")
+        raise InvalidInput("must give some weight above 0 a chance (got only zeros)", parameter="weight_prior")
     relative = np.unique(query.modular_sensitivities(1.0)) / query.sensitivity
     corners = np.outer(relative, 1 / weights).ravel()  # where another weight starts to count fully
     largest = max(1.0, float(corners.max()))
@@ -224,5 +224,5 @@ class _Summary:
 
 def _require_total(query: Query) -> LinearQuery:
     if not (isinstance(query, LinearQuery) and query.homogeneous):
-        raise InvalidInput(f"query must be a total, mean or count. Got {query.name!r} instead.")
+        raise InvalidInput("must be a total, mean or count", parameter="query", got=query.name)
     return query

@@ -66,7 +66,7 @@ def examples() -> list[Example]:
     """Return the examples of all mechanisms."""
     from hetdp import mechanisms
 
-    for name in mechanisms.__all__:  # a mechanism brings its examples along when it is loaded
+    for name in dir(mechanisms):  # a mechanism brings its examples along when it is loaded
         getattr(mechanisms, name)
     return [example for make in _mechanisms for example in make()]
 

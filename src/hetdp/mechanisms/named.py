@@ -67,13 +67,13 @@ def mechanism_named(
     one_of("name", name, QUERIES)
     kind = one_of("mechanism", mechanism or default_mechanism(name), MECHANISMS)
     if (threshold is None) == (kind == "threshold"):
-        raise InvalidInput(f"threshold must be given for the mechanism threshold only. Got {threshold!r} instead.")
+        raise InvalidInput("must be given for the mechanism threshold only", parameter="threshold", got=threshold)
     if (quantile is None) == (name == "quantile"):
-        raise InvalidInput(f"quantile must be given for a quantile only. Got {quantile!r} instead.")
+        raise InvalidInput("must be given for a quantile only", parameter="quantile", got=quantile)
     if kind != "stretching" and multiplier != 1.0:
-        raise InvalidInput(f"multiplier must not be given where nothing is stretched. Got {multiplier!r} instead.")
+        raise InvalidInput("must not be given where nothing is stretched", parameter="multiplier", got=multiplier)
     if name in SELECTED and prior is not None:
-        raise InvalidInput(f"prior must not be given for a {name}: nothing is stretched. Got one instead.")
+        raise InvalidInput(f"must not be given for a {name}: nothing is stretched", parameter="prior")
     domain = _domain(name, own.size, (lower, upper, center), categories)
     if name in SELECTED and kind in ("exponential", "sampling"):
         chosen = _selection(name, domain, quantile, categories, step)
@@ -86,7 +86,7 @@ def mechanism_named(
         return thresholded(query, own, level=threshold, prior=prior)
     if multiplier == "best":
         if prior is None or epsilon is None:
-            raise InvalidInput("prior and epsilon must be given for multiplier='best'. Got None instead.")
+            raise InvalidInput("prior and epsilon must be given for multiplier='best'")
         multiplier = best_multiplier(query, prior, epsilon)
     return stretch(query, float(own.values[0]) if public else own, multiplier=multiplier, prior=prior)
 
@@ -98,14 +98,16 @@ def _domain(
     lower, upper, center = limits
     if categories is not None:
         if name not in CATEGORICAL or limits != (None, None, None):
-            raise InvalidInput("categories must be given for a histogram or mode, without a range. Got both instead.")
+            raise InvalidInput(
+                "must be given for a histogram or mode, without a range (got both)", parameter="categories"
+            )
         return categories.domain(size=size)
     if name == "mode":
-        raise InvalidInput("categories must be given for a mode: they are public. Got None instead.")
+        raise InvalidInput("must be given for a mode: they are public", parameter="categories")
     if name == "count":
         return Box.uniform(0, 1, size=size)
     if lower is None or upper is None:
-        raise InvalidInput(f"lower and upper must be given for a {name}: the range is public. Got None instead.")
+        raise InvalidInput(f"lower and upper must be given for a {name}: the range is public")
     if name == "variance" and center is None:
         center = lower / 2 + upper / 2  # keeps the most of a variance
     return Box.uniform(lower, upper, size=size, center=center)
@@ -127,7 +129,7 @@ def _query(name: str, domain: Box, kind: str, bins: int, categories: Categories 
     known = {**queries.COMPARED_BY_NAME, **queries.RELEASED_BY_NAME}
     if name not in known or kind == "exponential":
         possible = "exponential or sampling" if name in SELECTED else "stretching, sampling or threshold"
-        raise InvalidInput(f"mechanism of a {name} must be {possible}. Got {kind!r} instead.")
+        raise InvalidInput(f"mechanism of a {name} must be {possible}", got=kind)
     if name != "histogram":
         return known[name](domain)
     edges = np.linspace(domain.lower[0], domain.upper[0], bins + 1)
@@ -136,4 +138,4 @@ def _query(name: str, domain: Box, kind: str, bins: int, categories: Categories 
 
 def _refuse(step: float | None) -> None:
     if step is not None:
-        raise InvalidInput(f"step must be given for what is chosen among values of a range only. Got {step!r} instead.")
+        raise InvalidInput("must be given for what is chosen among values of a range only", parameter="step", got=step)

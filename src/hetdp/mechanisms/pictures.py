@@ -4,7 +4,7 @@ import math
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from hetdp.core.words import printable
+from hetdp.core.text import printable
 from hetdp.pictures.cards import Card, CardTable, bar
 from hetdp.pictures.drawing import WIDTH, amount, decades, drawn, layer, name_axis, text_of, titled, tooltip
 from hetdp.pictures.style import GREEN, INK, LINE, MUTED, PAPER, follow_dark

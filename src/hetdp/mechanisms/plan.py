@@ -165,7 +165,7 @@ class FullPricePlan(Plan):
 def require_plain_epsilon(noise: str, grid: float | None, what: str) -> None:
     """Refuse noise and grid for a mechanism that adds no noise to a number."""
     if noise != "laplace" or grid is not None:
-        raise InvalidInput(f"noise and grid must be left alone, and epsilon given, for a {what}. Got more instead.")
+        raise InvalidInput(f"noise and grid must be left alone, and epsilon given, for a {what}")
 
 
 # -- exact arithmetic -------------------------------------------------------------------------------------------------
@@ -180,11 +180,11 @@ def choose_grid(*, scale: float, reach: float, error: float, requested: float | 
     """
     if requested is not None:
         if not (math.isfinite(requested) and requested > 0 and math.frexp(requested)[0] == 0.5):  # noqa: PLR2004
-            raise InvalidInput(f"grid must be a power of two. Got {requested!r} instead.")
+            raise InvalidInput("must be a power of two", parameter="grid", got=requested)
         finest = max(scale / _LARGEST_STEPS, 2 * reach / _LARGEST_STEPS, error)
         if requested < finest:
             raise InvalidInput(
-                f"grid must be at least {finest:.3g} for this query and noise. Got {requested!r} instead."
+                f"must be at least {finest:.3g} for this query and noise", parameter="grid", got=requested
             )
         return requested
     scale_exponent, reach_exponent = math.frexp(scale)[1] - 1, math.frexp(reach)[1] - 1

@@ -211,7 +211,7 @@ def weighted_mean(
     Estimate(value=34.0, low=26.4..., high=41.9..., reason=None)
     """
     if not lower <= center <= upper:
-        raise InvalidInput(f"center must lie between {lower:g} and {upper:g}. Got {center!r} instead.")
+        raise InvalidInput(f"must lie between {lower:g} and {upper:g}", parameter="center", got=center)
     taken, miss = 0.0, 1 - check_confidence(confidence)
     if room is not None and distorted:
         inside = weighted_mean(
@@ -491,7 +491,7 @@ def _last(excess: Callable[[float], float], inside: float, end: float) -> float:
 def check_confidence(confidence: float) -> float:
     """Return a confidence, or explain that it is none."""
     if not 0 < finite("confidence", confidence) < 1:
-        raise InvalidInput(f"confidence must lie strictly between 0 and 1. Got {confidence!r} instead.")
+        raise InvalidInput("must lie strictly between 0 and 1", parameter="confidence", got=confidence)
     return confidence
 
 

@@ -68,7 +68,7 @@ class Sampled(Mechanism):
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SampledPlan":
         if noise != "laplace":
-            raise InvalidInput(f"noise must be 'laplace' (with epsilon) for sampling. Got {noise!r} instead.")
+            raise InvalidInput("must be 'laplace' (with epsilon) for sampling", parameter="noise", got=noise)
         inner = self.base.plan(noise=noise, amount=amount, grid=grid)
         return SampledPlan(self, inner, fraction("epsilon", amount))
 
@@ -185,14 +185,16 @@ def sample(
     """
     if not isinstance(base, Query) and not callable(base):
         raise InvalidInput(
-            "base must be a query, or a function from weights to a mechanism such as "
-            f"functools.partial(hetdp.mechanisms.median, domain). Got {type(base).__name__} instead."
+            "must be a query, or a function from weights to a mechanism such as "
+            "functools.partial(hetdp.mechanisms.median, domain)",
+            parameter="base",
+            got=type(base),
         )
     size = base.size if isinstance(base, Query) else PrivacyWeights(weights).size
     equal = PrivacyWeights(np.ones(size))
     mechanism = Stretched(base, equal) if isinstance(base, Query) else base(equal)
     if not isinstance(mechanism, Mechanism):
-        raise InvalidInput(f"base must make a mechanism from weights. Got {type(mechanism).__name__} instead.")
+        raise InvalidInput("must make a mechanism from weights", parameter="base", got=type(mechanism))
     return Sampled(mechanism, as_weights(weights, mechanism.domain.size), prior)
 
 

@@ -132,7 +132,7 @@ def quantile(
     True
     """
     if not 0 <= finite("share", share) <= 1:
-        raise InvalidInput(f"share must lie in [0, 1]. Got {share!r} instead.")
+        raise InvalidInput("must lie in [0, 1]", parameter="share", got=share)
     return _ranked(f"quantile {share:g}", domain, weights, candidates, round(share * _STEPS))
 
 
@@ -236,7 +236,7 @@ def mode(domain: Box, weights: PrivacyWeights | ArrayLike, *, categories: ArrayL
     """
     if isinstance(categories, Categories):
         if domain != categories.domain(size=domain.size):
-            raise InvalidInput(f"domain of categories must be categories.domain(size=n). Got {domain!r} instead.")
+            raise InvalidInput("domain of categories must be categories.domain(size=n)", got=domain)
         codes, place_of = np.arange(float(len(categories))), categories.places
     else:
         codes = np.unique(float_vector("categories", categories))
@@ -274,7 +274,7 @@ def round_values(lower: float, upper: float, step: float | None = None) -> Float
     else:
         (unit,) = _decimals(positive("step", step))
     if high - low > _MOST_VALUES * unit:
-        raise InvalidInput(f"step must be at least 1 / {_MOST_VALUES} of the range. Got {step!r} instead.")
+        raise InvalidInput(f"must be at least 1 / {_MOST_VALUES} of the range", parameter="step", got=step)
     first = int((low / unit).to_integral_value(ROUND_CEILING))
     last = int((high / unit).to_integral_value(ROUND_FLOOR))
     multiples = (float(place * unit) for place in range(first, last + 1))
@@ -352,7 +352,7 @@ def _beside(points: Floats, clamped: Floats, steps: Steps) -> tuple[Steps, Steps
 def _checked(domain: Box, weights: PrivacyWeights | ArrayLike) -> PrivacyWeights:
     if domain.size > _LARGEST_SIZE:
         raise InvalidInput(
-            f"domain must have at most {_LARGEST_SIZE} items for a selection. Got {domain.size} instead."
+            f"must have at most {_LARGEST_SIZE} items for a selection", parameter="domain", got=domain.size
         )
     return as_weights(weights, domain.size)
 

@@ -213,12 +213,12 @@ def stretch(
     (2.0, array([0.5, 0.5, 0.4]), 1.7)
     """
     if not isinstance(query, Query):
-        raise InvalidInput(f"query must come from hetdp.queries. Got {type(query).__name__} instead.")
+        raise InvalidInput("must come from hetdp.queries", parameter="query", got=type(query))
     public = finite("weights", weights) if isinstance(weights, int | float) else None
     secret = as_weights(weights if public is None else np.full(query.size, public), query.size)
     factor = finite("multiplier", multiplier)
     if factor < 1:
-        raise InvalidInput(f"multiplier must be >= 1. Got {multiplier!r} instead.")
+        raise InvalidInput("must be >= 1", parameter="multiplier", got=multiplier)
     if query.better_than_stretching is not None:
         # Warned about whatever the weights are: a warning that depended on them would tell about them.
         warnings.warn(query.better_than_stretching, StretchingWarning, stacklevel=2)
@@ -229,7 +229,7 @@ def as_weights(weights: PrivacyWeights | ArrayLike, size: int) -> PrivacyWeights
     """Return weights as `PrivacyWeights`, one per item."""
     secret = weights if isinstance(weights, PrivacyWeights) else PrivacyWeights(weights)
     if secret.size != size:
-        raise InvalidInput(f"weights must be one per item ({size}). Got {secret.size} instead.")
+        raise InvalidInput(f"must be one per item ({size})", parameter="weights", got=secret.size)
     return secret
 
 
@@ -353,9 +353,7 @@ class StretchedPlan(Plan):
 def _plan(stretched: Stretched, *, noise: str, amount: object, grid: float | None) -> StretchedPlan:
     query = stretched.query
     if not (math.isfinite(query.sensitivity) and query.sensitivity > _SMALLEST_SENSITIVITY):
-        raise InvalidInput(
-            f"the sensitivity of the query must be a finite number above 1e-290. Got {query.sensitivity:g} instead."
-        )
+        raise InvalidInput("the sensitivity of the query must be a finite number above 1e-290", got=query.sensitivity)
     name = "epsilon" if noise == "laplace" else "rho"
     level = fraction(name, amount)
     multiplier = Fraction(stretched.multiplier)
@@ -363,7 +361,7 @@ def _plan(stretched: Stretched, *, noise: str, amount: object, grid: float | Non
     steepness = level if noise == "laplace" else _root_below(2 * level)
     rough = multiplier * Fraction(query.sensitivity) / steepness
     if rough > _LARGEST_SCALE:
-        raise InvalidInput(f"{name} must be large enough for finite noise. Got {amount!r} instead.")
+        raise InvalidInput("must be large enough for finite noise", parameter=name, got=amount)
     reach = per_cell
     if isinstance(query, ItemwiseQuery):
         reach += max(float(np.abs(part.lowest_contributions(np.ones(part.size))).max()) for _, part in query.parts())
@@ -375,8 +373,9 @@ def _plan(stretched: Stretched, *, noise: str, amount: object, grid: float | Non
         spread, largest = (multiplier * steps) ** 2 * query.cells / (2 * level), MAXIMUM_SCALE**2
     if spread >= largest:
         raise InvalidInput(
-            f"{name} must be large enough, and the multiplier small enough, for noise below 2**52 steps. "
-            f"Got {amount!r} and {stretched.multiplier:g} instead."
+            "must be large enough, and the multiplier small enough, for noise below 2**52 steps (got "
+            f"{amount!r} and {stretched.multiplier:g})",
+            parameter=name,
         )
     if isinstance(query, ItemwiseQuery):
         shrinkage = stretched.shrinkage

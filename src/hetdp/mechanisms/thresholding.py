@@ -91,7 +91,7 @@ def threshold(
     secret = as_weights(weights, query.size)
     public = finite("level", level)
     if not _SMALLEST_LEVEL <= public <= 1:
-        raise InvalidInput(f"level must lie in (0, 1], and not below {_SMALLEST_LEVEL:g}. Got {level!r} instead.")
+        raise InvalidInput(f"must lie in (0, 1], and not below {_SMALLEST_LEVEL:g}", parameter="level", got=level)
     return Thresholded(query, secret, 1.0 / public, prior, level=public)
 
 
@@ -120,7 +120,7 @@ def uniform(query: Query, weights: PrivacyWeights | ArrayLike, *, prior: WeightP
     """
     positive = prior.weights[(prior.weights > 0) & (prior.probabilities > 0)]
     if positive.size == 0:
-        raise InvalidInput("prior must give some weight above 0 a chance. Got only zeros instead.")
+        raise InvalidInput("must give some weight above 0 a chance (got only zeros)", parameter="prior")
     return threshold(query, weights, level=float(positive.min()), prior=prior)
 
 

@@ -14,7 +14,7 @@ from hetdp.accounting.label import Label, LabelOptions
 from hetdp.accounting.tally import Tally, charge
 from hetdp.core.checks import Real, chance, fraction, one_of, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
-from hetdp.core.estimators import Estimator
+from hetdp.core.estimator import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.catalogue import NOTHING_NAMED, Items
@@ -178,7 +178,7 @@ class PrivateNeighbors(Estimator):
         catalogue = "given" if by_position else self._catalogue
         if k >= profiles.n_users:
             raise InvalidInput(
-                f"n_neighbors must be below the number of users (n_samples = {profiles.n_users}). Got {k} instead."
+                f"must be below the number of users (n_samples = {profiles.n_users})", parameter="n_neighbors", got=k
             )
         search = Search(
             k,
@@ -254,8 +254,9 @@ class PrivateNeighbors(Estimator):
         k = whole("n_neighbors", most if n_neighbors is None else n_neighbors, minimum=1)
         if k > most:
             raise InvalidInput(
-                f"n_neighbors must be at most the {most} fitted: longer lists would be another release. "
-                f"Got {k} instead."
+                f"must be at most the {most} fitted: longer lists would be another release",
+                parameter="n_neighbors",
+                got=k,
             )
         scores, indices, sure = fitted.lists.scores, fitted.lists.indices, fitted.significance
         if X is not None:
@@ -308,7 +309,7 @@ class PrivateNeighbors(Estimator):
         self._require_fit()
         known, hidden = split(self._asking(X), protocol="each", share=HIDDEN_SHARE)
         if not hidden.n_pairs:
-            raise InvalidInput("X must have people with at least 2 items, one of them to hide. Got none instead.")
+            raise InvalidInput("X must have people with at least 2 items, one of them to hide")
         if self.ledger is None and not self.simulated_:
             self._warn_uncounted()
         _, neighbors = self.kneighbors(known)
@@ -382,7 +383,7 @@ class PrivateNeighbors(Estimator):
             )
         place = position_of(self.user_ids_, user)
         if place is None:
-            raise InvalidInput(f"user must be one of the {self.user_ids_.size} users. Got {user!r} instead.")
+            raise InvalidInput(f"must be one of the {self.user_ids_.size} users", parameter="user", got=user)
         scores, indices = (part[place] for part in self.kneighbors())
         names = self.user_ids_[indices].tolist()
         rows = zip(names, scores.tolist(), self.significance_[place].tolist(), strict=True)
@@ -496,12 +497,14 @@ class PrivateNeighbors(Estimator):
         one_of("catalogue", self._catalogue, CATALOGUES)
         if score.name not in engine.scores:
             known = " or ".join(map(repr, engine.scores))
-            raise InvalidInput(f"score must be {known} with engine={engine.name!r}. Got {self._score!r} instead.")
+            raise InvalidInput(f"must be {known} with engine={engine.name!r}", parameter="score", got=self._score)
         whole("cycles", self.cycles, minimum=1)
         whole("n_voters", self.n_voters, minimum=1)
         epsilon = fraction("epsilon", self.epsilon)
         if self.tuned_for is not None and engine is not SKETCH:
-            raise InvalidInput(f"tuned_for must be None unless engine='sketch'. Got it with {self.engine!r} instead.")
+            raise InvalidInput(
+                f"must be None unless engine='sketch' (got it with {self.engine!r})", parameter="tuned_for"
+            )
         return engine, score, whole("n_neighbors", self.n_neighbors, minimum=1), epsilon
 
     @property

@@ -146,8 +146,8 @@ class Releases:
         """Return the lists of new recipients; those who were served before get the same list again."""
         if not self.engine.newcomers:
             raise InvalidInput(
-                "X must be None with engine='gossip', where only members take part. Got recipients instead. Use "
-                "engine='exact' or 'sketch'."
+                "X must be None with engine='gossip', where only members take part (got recipients)",
+                hint="Use engine='exact' or 'sketch'.",
             )
         if not asking.n_users:
             k = self.fitted.search.k
@@ -224,10 +224,11 @@ class Releases:
         most, level, only = made.items.shape[1], made.epsilon, made.significant_only
         if n > most or (epsilon is not None and epsilon != level) or only != significant_only:
             raise InvalidInput(
-                f"n must be at most {most}, epsilon {float(level):g} and significant_only {only}, as "
-                "when items were first recommended: anything else would be another release. "
-                f"Got {n}, {float(level if epsilon is None else epsilon):g} and {significant_only} instead. "
-                "Fit again to begin anew."
+                f"must be at most {most}, epsilon {float(level):g} and significant_only {only}, as when items "
+                f"were first recommended: anything else would be another release (got {n}, "
+                f"{float(level if epsilon is None else epsilon):g} and {significant_only})",
+                parameter="n",
+                hint="Fit again to begin anew.",
             )
         return made
 

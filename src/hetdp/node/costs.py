@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from hetdp.core.words import duration
+from hetdp.core.text import duration
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.sketches import plausible_ones

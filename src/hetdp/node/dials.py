@@ -35,7 +35,7 @@ def as_dial(weight: str | float) -> int:
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite() or not 0 <= number <= 1:
-        raise InvalidInput("weight must be a number from 0 to 1. Got another instead.")
+        raise InvalidInput("must be a number from 0 to 1", parameter="weight")
     if not number or number.adjusted() < _LEAST_POWER:  # as a fraction, 1e-999999999 would fill the memory
         return 0
     return math.floor(Fraction(number) * FULL_DIAL)

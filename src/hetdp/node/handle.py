@@ -13,7 +13,7 @@ import numpy as np
 from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.accounting.label import Label, LabelOptions, Spending, what_is_left
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.words import duration
+from hetdp.core.text import duration
 from hetdp.mechanisms.plan import float_up
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.groups import GroupLosses

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 from hetdp.node.storage.events import Happening
 
 __all__ = ["HAPPENINGS", "happening"]

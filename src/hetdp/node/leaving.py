@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hetdp.core.errors import DataError
-from hetdp.core.words import counted, duration
+from hetdp.core.text import counted, duration
 from hetdp.node.handle import NodeHandle
 from hetdp.node.moving import ParcelFile, begin_move, move
 from hetdp.node.storage.folder import IDENTITY, STORE, erase_folder, is_running
@@ -56,7 +56,7 @@ def finish_leaving(folder: Path, *, patience_s: float = _STOPS_WITHIN_S) -> list
     its folder, too.
     """
     if (folder / IDENTITY).exists() and _fact_of(folder, "mode") not in ("closed", None):
-        raise DataError("a node must be closed before it is erased. Got one that is not instead.")
+        raise DataError("a node must be closed before it is erased (got one that is not)")
     _wait_until_stopped(folder, patience_s)
     return erase_folder(folder)
 

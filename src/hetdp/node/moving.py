@@ -71,9 +71,7 @@ def begin_move(origin: Origin, target: MoveTarget, *, now_s: float) -> Passage:
     passage = store.passage.get()
     if passage is None or passage.kind == "parcel":
         if passage is None and store.mode.get() == "closed":
-            raise DataError(
-                f"a node must be open to move. Got one in {origin.words} that has left its network instead."
-            )
+            raise DataError(f"a node must be open to move (got one in {origin.words} that has left its network)")
         target.check(origin)
         store.other_charges.repair(store.events, now_s=now_s)
         passage = Passage(
@@ -101,7 +99,7 @@ def cancel(origin: Origin) -> None:
     passage = origin.store.passage.get()
     if passage is None or passage.kind != "moved" or passage.done:
         got = "one that has not been moved" if passage is None else "another"
-        raise DataError(f"a move that can be cancelled must have begun and not ended. Got {got} instead.")
+        raise DataError("a move that can be cancelled must have begun and not ended", got=got)
     with origin.store.database.transaction(durable=True):
         origin.store.passage.open(passage)
 
@@ -128,7 +126,7 @@ class NewNode:
         if self.folder.exists():
             raise DataError(f"the folder of a new node must not exist yet. Got {str(self.folder)!r}, which does.")
         if origin.path.is_dir() and self.folder.absolute().is_relative_to(origin.path.absolute()):
-            raise DataError(f"the new folder must be outside of the old one. Got {str(self.folder)!r} instead.")
+            raise DataError("the new folder must be outside of the old one", got=str(self.folder))
         if self.network_path is not None:
             read_network(self.network_path)
         changed_settings(origin, self.settings)
@@ -182,7 +180,7 @@ class NewNode:
         with closing(NodeStore(self.folder / STORE)) as store:
             found = store.passage.get()
         if found is None or (found.id, found.kind) != (passage.id, "arriving"):
-            raise DataError(f"{self.words} must be the one that this move has made. Got another instead.")
+            raise DataError(f"{self.words} must be the one that this move has made")
 
 
 @dataclass(frozen=True)
@@ -206,7 +204,7 @@ class IntoNode:
         with closing(NodeHandle.open(self.folder)) as handle, locked(self.folder):
             handle.check_open()
             if (self.folder / IDENTITY).read_bytes() == origin.files[IDENTITY]:
-                raise DataError("a node must move to another node. Got a copy of the same instead.")
+                raise DataError("a node must move to another node (got a copy of the same)")
 
     def prepare(self, origin: Origin, passage: Passage) -> None:
         """Look once more; all of it is one transaction, once the source is done."""
@@ -243,11 +241,11 @@ class ParcelFile:
     def check(self, origin: Origin) -> None:
         """Refuse a file that exists, and one in the folder of the node."""
         if self.path.exists():
-            raise DataError(f"the file must be new. Got {str(self.path)!r}, which exists, instead.")
+            raise DataError(f"the file must be new (got {str(self.path)!r}, which exists,)")
         if self.path.absolute().is_relative_to(origin.path.absolute()):
-            raise DataError("the file must be outside of the node's folder. Got one inside it instead.")
+            raise DataError("the file must be outside of the node's folder (got one inside it)")
         if not self.path.absolute().parent.is_dir():
-            raise DataError(f"the file must be in a folder that exists. Got {str(self.path)!r} instead.")
+            raise DataError("the file must be in a folder that exists", got=str(self.path))
 
     def prepare(self, origin: Origin, passage: Passage) -> None:
         """Write the file, which cannot be received yet."""
@@ -255,7 +253,7 @@ class ParcelFile:
             with open_origin(self.path) as found:
                 before = found.store.passage.get()
             if before is None or before.id != passage.id:
-                raise DataError(f"{self.words} must be the one that this move has written. Got another instead.")
+                raise DataError(f"{self.words} must be the one that this move has written")
             return
         for left in self.path.absolute().parent.glob(f".{self.path.name}.*.tmp*"):  # by a try that was killed
             left.unlink()
@@ -269,7 +267,7 @@ class ParcelFile:
         with open_origin(self.path) as parcel:
             found = parcel.store.passage.get()
             if found is None or found.id != passage.id:
-                raise DataError(f"{self.words} must be the one that this move has written. Got another instead.")
+                raise DataError(f"{self.words} must be the one that this move has written")
             if found.kind == "arriving":
                 _close(parcel.store, msgspec.structs.replace(found, kind="parcel"))
 

@@ -49,9 +49,9 @@ def back_up(folder: Path, file: Path, *, now_s: float, dry_run: bool = False) ->
     The file is as private as the folder.
     """
     if file.exists():
-        raise DataError(f"the file of a backup must be new. Got {str(file)!r}, which exists, instead.")
+        raise DataError(f"the file of a backup must be new (got {str(file)!r}, which exists,)")
     if file.absolute().is_relative_to(folder.absolute()):
-        raise DataError("a backup must be outside of the node's folder. Got a file inside it instead.")
+        raise DataError("a backup must be outside of the node's folder (got a file inside it)")
     with open_origin(folder, lock=False) as origin:
         before = origin.store.passage.get()
         if before is not None and before.done:

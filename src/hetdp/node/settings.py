@@ -99,8 +99,7 @@ def parsed_settings(raw: bytes, name: str) -> NodeSettings:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         if "$.invitation" in str(error):
             raise DataError(
-                f"invitation in {name} must be 128 hexadecimal digits, as `hetdp network invite` prints them. "
-                "Got something else instead."
+                f"invitation in {name} must be 128 hexadecimal digits, as `hetdp network invite` prints them"
             ) from None
         raise DataError(f"the settings file {name} must hold known settings. Got: {error}.") from None
 

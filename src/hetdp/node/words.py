@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from fractions import Fraction
 
-from hetdp.core.words import agreeing
+from hetdp.core.text import agreeing
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.recommendations import Recommendation
 from hetdp.sketching.law import most_odds_factor

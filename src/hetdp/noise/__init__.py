@@ -1,22 +1,5 @@
 """Exact noise on the integers, and the proofs' machinery behind it."""
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from hetdp.core.lazy import attach
-
-if TYPE_CHECKING:
-    from hetdp.noise.gaussian import discrete_gaussian
-    from hetdp.noise.laplace import discrete_laplace
-
-__all__ = [
-    "discrete_gaussian",
-    "discrete_laplace",
-]
-
-__getattr__, __dir__ = attach(
-    __name__,
-    {
-        "gaussian": ("discrete_gaussian",),
-        "laplace": ("discrete_laplace",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -342,7 +342,7 @@ class _Kernels:
         self.interpreted_words += words
         if words <= _INTERPRET_WORDS and self.interpreted_words <= _INTERPRET_TOTAL:
             return function
-        from hetdp.core.kernels import kernel as compiled
+        from hetdp.core.compiled import kernel as compiled
 
         return self.compiled.setdefault(function.__name__, compiled(function))
 

@@ -54,7 +54,7 @@ def discrete_gaussian(
     """
     exact = fraction("sigma", sigma)
     if exact >= MAXIMUM_SCALE:
-        raise InvalidInput(f"sigma must be below 2**52. Got {sigma!r} instead.")
+        raise InvalidInput("must be below 2**52", parameter="sigma", got=sigma)
     stream = as_stream(random_state)
     if size is None:
         return int(gaussian_integers(exact**2, 1, stream)[0])
@@ -65,9 +65,7 @@ def discrete_gaussian(
 def gaussian_integers(variance: Fraction, count: int, stream: Stream) -> NDArray[np.int64]:
     """Draw `count` exact samples of the given rational variance (the core of `discrete_gaussian`)."""
     if not 0 < variance < MAXIMUM_SCALE**2:
-        raise InvalidInput(
-            "the standard deviation of the noise must be above 0 and below 2**52 steps. Got another instead."
-        )
+        raise InvalidInput("the standard deviation of the noise must be above 0 and below 2**52 steps")
     design = _design(variance)
     out = np.empty(count, dtype=np.int64)
     filled = 0

@@ -85,7 +85,7 @@ def discrete_laplace(
     """
     exact = fraction("scale", scale)
     if exact > MAXIMUM_SCALE:
-        raise InvalidInput(f"scale must be at most 2**52. Got {scale!r} instead.")
+        raise InvalidInput("must be at most 2**52", parameter="scale", got=scale)
     stream = as_stream(random_state)
     if size is None:
         return int(laplace_integers(exact, 1, stream)[0])
@@ -96,9 +96,7 @@ def discrete_laplace(
 def laplace_integers(scale: Fraction, count: int, stream: Stream) -> NDArray[np.int64]:
     """Draw `count` exact samples from the given stream (the core of `discrete_laplace`)."""
     if not 0 < scale <= MAXIMUM_SCALE:  # beyond it the kernels would run out of digits
-        raise InvalidInput(
-            f"the scale of the noise must be above 0 and at most 2**52 steps. Got {float(scale):g} instead."
-        )
+        raise InvalidInput("the scale of the noise must be above 0 and at most 2**52 steps", got=float(scale))
     design = _design(scale)
     out = np.empty(count, dtype=np.int64)
     for begin in range(0, count, 64 * CHUNK_WORDS):

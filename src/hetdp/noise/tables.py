@@ -73,7 +73,7 @@ def laplace_tables(scale: Fraction) -> LaplaceTables:
     2**136 tries would help.
     """
     if not 0 < scale <= _LARGEST_SCALE:
-        raise InvalidInput(f"the scale of the noise must be above 0 and at most 2**40. Got {float(scale):g} instead.")
+        raise InvalidInput("the scale of the noise must be above 0 and at most 2**40", got=float(scale))
     places = 1
     while _BASE**places < BITS * scale:  # beyond it, exp(-128) < 2**-184 is left
         places += 1

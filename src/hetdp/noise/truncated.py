@@ -41,7 +41,7 @@ def truncated_laplace_integers(scale: Fraction, bound: int, count: int, stream: 
     (-15, 15)
     """
     if whole("bound", bound, minimum=0) >= _INT64_MAX:  # where samples saturate
-        raise InvalidInput(f"bound must be below 2**63 - 1. Got {bound!r} instead.")
+        raise InvalidInput("must be below 2**63 - 1", parameter="bound", got=bound)
     out = np.empty(count, dtype=np.int64)
     filled = 0
     while filled < count:

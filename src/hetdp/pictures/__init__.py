@@ -1,13 +1,5 @@
 """Where people would rather look: cards in notebooks, charts that stay altair's, and files that follow the dark."""
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from hetdp.core.lazy import attach
-
-if TYPE_CHECKING:
-    from hetdp.pictures.chart import Picture
-    from hetdp.pictures.files import save
-
-__all__ = ["Picture", "save"]
-
-__getattr__, __dir__ = attach(__name__, {"chart": ("Picture",), "files": ("save",)})
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

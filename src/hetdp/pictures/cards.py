@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from hetdp.core.words import printable
+from hetdp.core.text import printable
 from hetdp.pictures.style import BLUE, ORANGE
 
 __all__ = ["Card", "CardTable", "Glyph", "bar", "interval"]

@@ -5,7 +5,7 @@ Importing this needs the extra `plot`, so it is imported when something is drawn
 
 from typing import Any
 
-from hetdp.core.extras import require_all
+from hetdp.core.optional import require_all
 from hetdp.pictures.files import INERT, PACKAGES, as_svg, title_of
 from hetdp.pictures.style import Specification, house_style
 

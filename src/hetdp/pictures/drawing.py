@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import printable
+from hetdp.core.text import printable
 from hetdp.pictures.style import BLUE, MUTED, Specification
 
 __all__ = [
@@ -73,7 +73,7 @@ def check_rows(rows: int, *, name: str = "a picture") -> None:
     >>> check_rows(20_000)
     Traceback (most recent call last):
     ...
-    hetdp.core.errors.InvalidInput: a picture must have at most 1,000 rows. Got 20,000 instead: ask for fewer bins ...
+    hetdp.core.errors.InvalidInput: a picture must have at most 1,000 rows (got 20,000): ask for fewer bins ...
     """
     if rows > _MOST_ROWS:
         raise InvalidInput(

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hetdp.core.errors import InvalidInput
-from hetdp.core.extras import require_all
 from hetdp.core.files import write_whole
+from hetdp.core.optional import require_all
 from hetdp.pictures.style import DARK, PAPER, dark_rules, follow_dark
 
 __all__ = ["ENDINGS", "INERT", "PACKAGES", "as_bytes", "as_svg", "check_picture", "save", "title_of"]
@@ -51,11 +51,11 @@ def check_picture(path: str | os.PathLike[str], *, name: str = "path") -> Path:
     >>> check_picture("answer.pdf")
     Traceback (most recent call last):
     ...
-    hetdp.core.errors.InvalidInput: path must end in .svg, .png or .html. Got 'answer.pdf' instead.
+    hetdp.core.errors.InvalidInput: path must end in .svg, .png or .html (got 'answer.pdf').
     """
     place = Path(path)
     if place.suffix.lower() not in ENDINGS:
-        raise InvalidInput(f"{name} must end in .svg, .png or .html. Got {place.name!r} instead.")
+        raise InvalidInput("must end in .svg, .png or .html", parameter=name, got=place.name)
     require_all(PACKAGES, extra="plot", purpose="A picture")
     return place
 

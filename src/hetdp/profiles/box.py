@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.checks import finite, float_vector, whole
 from hetdp.core.errors import InvalidInput
+from hetdp.core.text import counted
 from hetdp.core.vectors import constant, each, is_constant
-from hetdp.core.words import counted
 
 __all__ = ["Box"]
 
@@ -46,20 +46,21 @@ class Box:
         if not each(np.less, self.lower, self.upper).all():
             where = int(np.argmin(self.lower < self.upper))
             raise InvalidInput(
-                f"lower must be below upper for every item. Got lower={self.lower[where]:g} and "
-                f"upper={self.upper[where]:g} at position {where} instead."
+                f"must be below upper for every item (got lower={self.lower[where]:g} and "
+                f"upper={self.upper[where]:g} at position {where})",
+                parameter="lower",
             )
         with np.errstate(over="ignore"):
             bounded = each(np.isfinite, each(np.subtract, self.upper, self.lower)).all()
         if not bounded:
-            raise InvalidInput("upper - lower must be finite for every item. Got a range that overflows instead.")
+            raise InvalidInput("upper - lower must be finite for every item (got a range that overflows)")
         if center is None:
             center = each(_usual_center, self.lower, self.upper)
         # Without negative zeros.
         self.center = float_vector("center", each(_plus_zero, np.atleast_1d(np.asarray(center, dtype=np.float64))))
         _same_length("center", self.center, self.lower)
         if not each(_inside, self.lower, self.center, self.upper).all():
-            raise InvalidInput("center must lie inside the box. Got a center outside [lower, upper] instead.")
+            raise InvalidInput("must lie inside the box (got a center outside [lower, upper])", parameter="center")
 
     @classmethod
     def uniform(cls, lower: float, upper: float, *, size: int, center: float | None = None) -> Self:
@@ -187,7 +188,9 @@ class Box:
         """
         vector = _private_floats(values)
         if vector.shape != (self.size,):
-            raise InvalidInput(f"values must hold one number per item ({self.size}). Got shape {vector.shape} instead.")
+            raise InvalidInput(
+                f"must hold one number per item ({self.size}) (got shape {vector.shape})", parameter="values"
+            )
         return vector
 
     def shrink(self, clamped: NDArray[np.float64], shrinkage: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -225,7 +228,7 @@ def _private_floats(values: ArrayLike) -> NDArray[np.float64]:
         try:
             values = np.asarray(values)  # a column of some data frame
         except Exception:  # noqa: BLE001  (its message might quote a value)
-            raise InvalidInput("values must be a sequence of numbers. Got something else instead.") from None
+            raise InvalidInput("must be a sequence of numbers", parameter="values") from None
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if isinstance(values, np.ndarray):
@@ -244,4 +247,4 @@ def _private_float(cell: object) -> float:
 
 def _same_length(name: str, vector: NDArray[np.float64], reference: NDArray[np.float64]) -> None:
     if vector.size != reference.size:
-        raise InvalidInput(f"{name} must be as long as lower ({reference.size}). Got {vector.size} instead.")
+        raise InvalidInput(f"must be as long as lower ({reference.size})", parameter=name, got=vector.size)

@@ -46,13 +46,13 @@ class Categories:
 
     def __init__(self, labels: Iterable[object]) -> None:
         if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-            raise InvalidInput(f"categories must be a list of labels. Got {type(labels).__name__} instead.")
+            raise InvalidInput("must be a list of labels", parameter="categories", got=type(labels))
         texts = tuple(_text(label) for label in labels)
         if not texts or "" in texts:
-            raise InvalidInput("categories must be one label at least, none of them empty. Got something else instead.")
+            raise InvalidInput("must be one label at least, none of them empty", parameter="categories")
         repeated = next((text for place, text in enumerate(texts) if text in texts[:place]), None)
         if repeated is not None:
-            raise InvalidInput(f"categories must be different from each other. Got {repeated!r} twice instead.")
+            raise InvalidInput(f"must be different from each other (got {repeated!r} twice)", parameter="categories")
         object.__setattr__(self, "labels", texts)
 
     def __len__(self) -> int:

@@ -53,7 +53,7 @@ def split(
     one_of("protocol", protocol, _PROTOCOLS)
     probability = finite("share", share)
     if not 0.0 < probability < 1.0:
-        raise InvalidInput(f"share must be above 0 and below 1. Got {share!r} instead.")
+        raise InvalidInput("must be above 0 and below 1", parameter="share", got=share)
     # One number for every pair, testable or not: what one user has does not shift the draws of the next.
     drawn = simulation_stream(random_state, "split").uniforms(profiles.n_pairs)
     if protocol == "paper":

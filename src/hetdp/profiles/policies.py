@@ -73,9 +73,7 @@ class Slices:
     def __post_init__(self) -> None:
         lower, upper = finite("lower", self.lower), finite("upper", self.upper)
         if not 0.0 <= lower <= upper <= 1.0:
-            raise InvalidInput(
-                f"lower and upper must satisfy 0 <= lower <= upper <= 1. Got {lower:g}, {upper:g} instead."
-            )
+            raise InvalidInput(f"lower and upper must satisfy 0 <= lower <= upper <= 1 (got {lower:g}, {upper:g})")
         # For n = 1 the formula of the paper divides by zero, and its figures show n = 1 and n = 2 alike.
         whole("n", self.n, minimum=1)
 
@@ -136,9 +134,7 @@ class Westin:
         shares = [finite(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
         if min(shares) < 0.0 or abs(sum(shares) - 1.0) > 1e-9:  # noqa: PLR2004  (rounding of the sum)
             listed = ", ".join(f"{share:g}" for share in shares)
-            raise InvalidInput(
-                f"fundamentalists, pragmatists and unconcerned must be >= 0 and sum to 1. Got {listed} instead."
-            )
+            raise InvalidInput("fundamentalists, pragmatists and unconcerned must be >= 0 and sum to 1", got=listed)
 
     def __str__(self) -> str:
         return f"westin {self.fundamentalists:g},{self.pragmatists:g},{self.unconcerned:g}"
@@ -222,7 +218,7 @@ class Constant:
 
     def __post_init__(self) -> None:
         if not 0.0 <= finite("value", self.value) <= 1.0:
-            raise InvalidInput(f"value must lie in [0, 1]. Got {self.value!r} instead.")
+            raise InvalidInput("must lie in [0, 1]", parameter="value", got=self.value)
 
     def __str__(self) -> str:
         return f"constant {self.value:g}"

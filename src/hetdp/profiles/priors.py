@@ -44,23 +44,24 @@ class WeightPrior:
     def __init__(self, weights: ArrayLike | Mapping[float, float], probabilities: ArrayLike | None = None) -> None:
         if isinstance(weights, Mapping):
             if probabilities is not None:
-                raise InvalidInput("probabilities must be omitted with a dict of weights. Got both instead.")
+                raise InvalidInput("must be omitted with a dict of weights (got both)", parameter="probabilities")
             probabilities = list(weights.values())
             weights = list(weights.keys())
         self.weights = float_vector("weights", weights)
         if ((self.weights < 0.0) | (self.weights > 1.0)).any():
-            raise InvalidInput("weights of a prior must lie in [0, 1]. Got a weight outside instead.")
+            raise InvalidInput("weights of a prior must lie in [0, 1] (got a weight outside)")
         if probabilities is None:
             probabilities = np.full(self.weights.size, 1.0 / self.weights.size)
         self.probabilities = float_vector("probabilities", probabilities)
         if self.probabilities.size != self.weights.size:
             raise InvalidInput(
-                f"probabilities must be as many as weights ({self.weights.size}). "
-                f"Got {self.probabilities.size} instead."
+                f"must be as many as weights ({self.weights.size})",
+                parameter="probabilities",
+                got=self.probabilities.size,
             )
         total = float(self.probabilities.sum())
         if (self.probabilities < 0.0).any() or abs(total - 1.0) > 1e-9:  # noqa: PLR2004  (rounding of the sum)
-            raise InvalidInput(f"probabilities must be >= 0 and sum to 1. Got a sum of {total:g} instead.")
+            raise InvalidInput(f"must be >= 0 and sum to 1 (got a sum of {total:g})", parameter="probabilities")
 
     @classmethod
     def of(cls, prior: "WeightPrior | ArrayLike | Mapping[float, float]") -> "WeightPrior":
@@ -72,7 +73,7 @@ class WeightPrior:
         0.9
         """
         if isinstance(prior, PrivacyWeights):
-            raise InvalidInput("a prior must be public. Got the secret weights in use instead.")
+            raise InvalidInput("a prior must be public (got the secret weights in use)")
         return prior if isinstance(prior, WeightPrior) else cls(prior)
 
     @classmethod

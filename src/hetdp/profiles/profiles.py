@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import HetdpWarning, InvalidInput
-from hetdp.core.words import agreeing, counted
+from hetdp.core.text import agreeing, counted
 from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
 from hetdp.profiles.reading.pairs import (
     PairCollector,
@@ -67,21 +67,22 @@ class Profiles:
         indptr, indices = np.array(self.indptr), np.array(self.indices)
         if indptr.dtype.kind not in "iu" or indptr.shape != (user_ids.size + 1,):
             raise InvalidInput(
-                f"indptr must hold one whole number more than there are users ({user_ids.size}). "
-                f"Got {indptr.dtype} of shape {indptr.shape} instead."
+                f"must hold one whole number more than there are users ({user_ids.size}) (got {indptr.dtype} "
+                f"of shape {indptr.shape})",
+                parameter="indptr",
             )
         if indices.dtype.kind not in "iu" or indices.ndim != 1:
             raise InvalidInput(
-                f"indices must be a vector of whole numbers. Got {indices.dtype} of shape {indices.shape} instead."
+                f"must be a vector of whole numbers (got {indices.dtype} of shape {indices.shape})", parameter="indices"
             )
         if indptr[0] != 0 or indptr[-1] != indices.size or (indptr[1:] < indptr[:-1]).any():
-            raise InvalidInput("indptr must rise from 0 to the number of pairs. Got something else instead.")
+            raise InvalidInput("must rise from 0 to the number of pairs", parameter="indptr")
         if indices.size and (indices.min() < 0 or indices.max() >= item_ids.size):
-            raise InvalidInput("indices must be >= 0 and below the number of items. Got one outside instead.")
+            raise InvalidInput("must be >= 0 and below the number of items (got one outside)", parameter="indices")
         rising = indices[1:] > indices[:-1]
         rising[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < indices.size)] - 1] = True  # where a new user begins
         if not rising.all():
-            raise InvalidInput("indices must be sorted and different within each user. Got something else instead.")
+            raise InvalidInput("must be sorted and different within each user", parameter="indices")
         indptr, indices = indptr.astype(np.int64), indices.astype(np.int32)
         indptr.flags.writeable = indices.flags.writeable = False
         self._set(indptr, indices, weight_vector(self.weights, indices.size), user_ids, item_ids, self.guessed)
@@ -211,8 +212,8 @@ class Profiles:
         known_users, known_items = ids
         if (known_users.size, known_items.size) != shape:
             raise InvalidInput(
-                f"user_ids and item_ids must fit the matrix ({shape[0]} x {shape[1]}). "
-                f"Got {known_users.size} and {known_items.size} instead."
+                f"user_ids and item_ids must fit the matrix ({shape[0]} x {shape[1]}) (got {known_users.size} "
+                f"and {known_items.size})"
             )
         profiles = cls._merged(merge_pairs(keys, None, shape), known_users, known_items)
         return profiles if weights is None else profiles.with_weights(weights)
@@ -380,7 +381,7 @@ class Profiles:
         """
         found = position_of(self.user_ids, user)
         if found is None:
-            raise InvalidInput(f"user must be one of the {self.n_users} users. Got {user!r} instead.")
+            raise InvalidInput(f"must be one of the {self.n_users} users", parameter="user", got=user)
         part = slice(self.indptr[found], self.indptr[found + 1])
         return dict(zip(self.item_ids[self.indices[part]].tolist(), self.weights[part].tolist(), strict=True))
 
@@ -425,7 +426,8 @@ class Profiles:
         mask = np.asarray(chosen)
         if mask.dtype != np.bool_ or mask.shape != (self.n_pairs,):
             raise InvalidInput(
-                f"chosen must be one bool per pair ({self.n_pairs}). Got {mask.dtype} of shape {mask.shape} instead."
+                f"must be one bool per pair ({self.n_pairs}) (got {mask.dtype} of shape {mask.shape})",
+                parameter="chosen",
             )
         indptr = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])[self.indptr]
         indices, weights = self.indices[mask], self.weights[mask]
@@ -474,11 +476,12 @@ def require_profiles(name: str, value: object) -> Profiles:
     >>> require_profiles("profiles", "likes.csv")
     Traceback (most recent call last):
     ...
-    hetdp.core.errors.InvalidInput: profiles must be a hetdp.Profiles, as Profiles.read, ... Got str instead.
+    hetdp.core.errors.InvalidInput: profiles must be a hetdp.Profiles, as Profiles.read, .. (got str).
     """
     if not isinstance(value, Profiles):
         raise InvalidInput(
-            f"{name} must be a hetdp.Profiles, as Profiles.read, from_pairs and from_frame make them. "
-            f"Got {type(value).__name__} instead."
+            "must be a hetdp.Profiles, as Profiles.read, from_pairs and from_frame make them",
+            parameter=name,
+            got=type(value),
         )
     return value

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 
 __all__ = ["PrivacyWeights"]
 
@@ -63,7 +63,9 @@ class PrivacyWeights:
         elif items is not None and isinstance(weights, _Labelled):
             vector = _from_mapping(dict(zip(weights.index, weights.to_numpy(), strict=True)), items, default)
         elif items is not None:
-            raise InvalidInput("items must come with a dict or a labelled series of weights. Got a vector instead.")
+            raise InvalidInput(
+                "must come with a dict or a labelled series of weights (got a vector)", parameter="items"
+            )
         else:
             vector = _as_vector(weights)
         outside = ~((vector >= 0.0) & (vector <= 1.0))
@@ -103,9 +105,9 @@ def _as_vector(weights: object) -> NDArray[np.float64]:
     try:
         vector = np.array(weights, dtype=np.float64, ndmin=1)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInput("weights must be numbers in [0, 1]. Got something that is not a number instead.") from None
+        raise InvalidInput("must be numbers in [0, 1]", parameter="weights") from None
     if vector.ndim != 1 or vector.size == 0:
-        raise InvalidInput(f"weights must be a non-empty vector. Got shape {vector.shape} instead.")
+        raise InvalidInput(f"must be a non-empty vector (got shape {vector.shape})", parameter="weights")
     return vector
 
 
@@ -116,6 +118,6 @@ def _from_mapping(
         return _as_vector([default if weight is None else weight for weight in weights.values()])
     unknown = len(weights.keys() - set(items))
     if unknown:
-        raise InvalidInput(f"weights must name known items only. Got {unknown} that are not in items instead.")
+        raise InvalidInput(f"must name known items only (got {unknown} that are not in items)", parameter="weights")
     found = [weights.get(item) for item in items]
     return _as_vector([default if weight is None else weight for weight in found])

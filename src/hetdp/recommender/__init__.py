@@ -3,13 +3,6 @@
 What is here is loaded when first asked for.
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from hetdp.core.lazy import attach
-
-if TYPE_CHECKING:
-    from hetdp.recommender.estimator import PrivateRecommender
-
-__all__ = ["PrivateRecommender"]
-
-__getattr__, __dir__ = attach(__name__, {"estimator": ("PrivateRecommender",)})
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inner, kernel
+from hetdp.core.compiled import inner, kernel
 from hetdp.sketching._kernels import bit_count
 
 __all__ = ["count_pairs", "mirror", "turn"]

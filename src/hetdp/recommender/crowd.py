@@ -105,8 +105,8 @@ class Crowd:
         self._pass(parts, dials, self._head, self._people)
         if self._counted is not None and not self._counted.are(self._people):
             raise DataError(
-                "the parts must hold the same people whenever they are read. Got others the second time instead. "
-                "Wait until nobody writes to the files, and learn again."
+                "the parts must hold the same people whenever they are read (got others the second time)",
+                hint="Wait until nobody writes to the files, and learn again.",
             )
         self._counted = None  # whoever comes from now on was not there to be counted
 
@@ -129,7 +129,7 @@ class Crowd:
         Made when it is first asked for, once, whoever asks: noise that is drawn twice for the same sums is paid twice.
         """
         if not self.n_people and self.settings.unit == "item":  # whole people are protected even from being counted
-            raise InvalidInput("a model must be learned from at least one person. Got nobody instead.")
+            raise InvalidInput("a model must be learned from at least one person (got nobody)")
         with self._home.alone():
             if self._published is None:
                 self._home.require()
@@ -155,10 +155,10 @@ class Crowd:
         wanted = positions(self.item_ids, as_ids("head", head))
         if (wanted < 0).any():
             raise InvalidInput(
-                f"head must be items of the catalogue. Got {int((wanted < 0).sum())} that are not instead."
+                f"must be items of the catalogue (got {int((wanted < 0).sum())} that are not)", parameter="head"
             )
         if not 0 < wanted.size <= self.settings.n_head:
-            raise InvalidInput(f"head must be 1 to {self.settings.n_head} items (n_head). Got {wanted.size} instead.")
+            raise InvalidInput(f"must be 1 to {self.settings.n_head} items (n_head)", parameter="head", got=wanted.size)
         return np.sort(wanted)
 
 

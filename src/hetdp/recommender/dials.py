@@ -38,13 +38,14 @@ class PersonDials:
         try:
             values = np.asarray(weights, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InvalidInput("user_weights must be numbers in [0, 1]. Got something else instead.") from None
+            raise InvalidInput("must be numbers in [0, 1]", parameter="user_weights") from None
         if values.shape != (user_ids.size,):
             raise InvalidInput(
-                f"user_weights must be one number per person ({user_ids.size:,}). Got shape {values.shape} instead."
+                f"must be one number per person ({user_ids.size:,}) (got shape {values.shape})",
+                parameter="user_weights",
             )
         if not ((values >= 0) & (values <= 1)).all():
-            raise InvalidInput("user_weights must be numbers in [0, 1]. Got one outside instead.")
+            raise InvalidInput("must be numbers in [0, 1] (got one outside)", parameter="user_weights")
         self._ids, self._codes = user_ids, weight_codes(values)
 
     def __repr__(self) -> str:
@@ -55,7 +56,8 @@ class PersonDials:
         places = positions(self._ids, user_ids)
         if (places < 0).any():
             raise InvalidInput(
-                f"user_weights must hold a weight for every person. Got none for {int((places < 0).sum()):,} instead."
+                f"must hold a weight for every person (got none for {int((places < 0).sum()):,})",
+                parameter="user_weights",
             )
         return np.asarray(self._codes[places])
 

@@ -13,7 +13,7 @@ from hetdp.accounting.label import Label, LabelOptions
 from hetdp.accounting.tally import Once, Tally, charge
 from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
-from hetdp.core.estimators import Estimator
+from hetdp.core.estimator import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.core.ranking import ndcg_per_user
@@ -199,15 +199,15 @@ class PrivateRecommender(Estimator):
         dials = self._dials(parts, user_weights)
         if self._crowd is None:
             if self.__sklearn_is_fitted__():
-                raise InvalidInput(
-                    "X must come to the object that began the crowd. Got a copy or a loaded model instead."
-                )
+                raise InvalidInput("X must come to the object that began the crowd (got a copy or a loaded model)")
             settings = self._settings()
             given = self._given_items(parts, by_position=by_position)
             if given is None or (given.size > settings.n_head and self.head is None):
                 raise InvalidInput(
-                    "catalogue must be a list of ids, and head one too if that is longer than n_head, for partial_fit: "
-                    "what must be chosen from everybody needs more than one pass. Got another instead. Use fit."
+                    "must be a list of ids, and head one too if that is longer than n_head, for partial_fit: "
+                    "what must be chosen from everybody needs more than one pass",
+                    parameter="catalogue",
+                    hint="Use fit.",
                 )
             crowd = self._begin(parts, given, dials, by_position=by_position)
         else:
@@ -219,7 +219,7 @@ class PrivateRecommender(Estimator):
                     "as input."
                 )
             if crowd.settings not in (self._settings(), self._settings(given=True)):
-                raise InvalidInput("parameters must be those that the crowd was begun with. Got others instead.")
+                raise InvalidInput("must be those that the crowd was begun with", parameter="parameters")
             if self.ledger not in crowd.charged:  # given since
                 charge([self.ledger], crowd.guarantee, f"model ({self.release})")
                 crowd.charged.append(self.ledger)
@@ -238,7 +238,7 @@ class PrivateRecommender(Estimator):
         if isinstance(given, Mapping):
             return PersonDials(as_ids("user", list(given)), list(given.values()))
         if len(parts) != 1:
-            raise InvalidInput("user_weights must be a mapping where the data come in parts. Got a list instead.")
+            raise InvalidInput("must be a mapping where the data come in parts (got a list)", parameter="user_weights")
         return PersonDials(next(iter(parts)).user_ids, given)
 
     def _begin(self, parts: Parts, given: Ids | None, dials: PersonDials | None, *, by_position: bool) -> Crowd:
@@ -398,7 +398,7 @@ class PrivateRecommender(Estimator):
         public = self._public
         known, hidden = split(self._rows(X), protocol="each", share=HIDDEN_SHARE)
         if not hidden.n_pairs:
-            raise InvalidInput("X must have people with at least 2 items, one of them to hide. Got none instead.")
+            raise InvalidInput("X must have people with at least 2 items, one of them to hide")
         if self.ledger is None and self._crowd is not None and not self.simulated_:
             self._warn_uncounted()
         found = self._best(known, public, min(_JUDGED, public.item_ids.size))
@@ -439,11 +439,11 @@ class PrivateRecommender(Estimator):
         place = position_of(public.item_ids, item)
         if place is None:
             raise InvalidInput(
-                f"item must be one of the {public.item_ids.size} of the catalogue. Got {item!r} instead."
+                f"must be one of the {public.item_ids.size} of the catalogue", parameter="item", got=item
             )
         asking = self._asking(profile)
         if asking.n_users != 1:
-            raise InvalidInput(f"profile must be that of one person. Got {asking.n_users} instead.")
+            raise InvalidInput("must be that of one person", parameter="profile", got=asking.n_users)
         own = holdings(asking, public.item_ids)
         parts = contributions(public.model, public.head, own.items, place)
         names = public.item_ids[parts.items].astype(object)
@@ -613,7 +613,8 @@ class PrivateRecommender(Estimator):
     def _fitted_people(self) -> Parts:
         if self._own is None:
             raise InvalidInput(
-                "profiles must be given: this model does not hold those that it was learned from. Got None instead."
+                "must be given: this model does not hold those that it was learned from",
+                parameter="profiles",
             )
         return self._own
 
@@ -635,7 +636,7 @@ class PrivateRecommender(Estimator):
 
 def _not_empty(item_ids: Ids) -> Ids:
     if not item_ids.size:
-        raise InvalidInput("catalogue must list at least one item. Got none instead.")
+        raise InvalidInput("must list at least one item", parameter="catalogue")
     return item_ids
 
 

@@ -62,14 +62,14 @@ def load(path: str | os.PathLike[str]) -> PublishedModel:
     """Return the model in a file."""
     name = Path(path).name
     if not Path(path).is_file():
-        raise DataError(f"a model must be a file. Got {os.fspath(path)!r}, which is none, instead.")
+        raise DataError(f"a model must be a file (got {os.fspath(path)!r}, which is none,)")
     try:
         with zipfile.ZipFile(path) as file:
             return _opened(file, name)
     except DataError:
         raise
     except Exception:  # noqa: BLE001  (a hostile file chooses what goes wrong)
-        raise DataError(f"{name} must be a model saved by hetdp. Got a damaged or another file instead.") from None
+        raise DataError("must be a model saved by hetdp (got a damaged or another file)", parameter=name) from None
 
 
 def _opened(file: zipfile.ZipFile, name: str) -> PublishedModel:
@@ -80,7 +80,7 @@ def _opened(file: zipfile.ZipFile, name: str) -> PublishedModel:
         raise ValueError(name)
     if whole("version", about["version"], minimum=1) > _VERSION:
         raise DataError(
-            f"{name} must be of version {_VERSION} or older. Got {about['version']} instead. Use a newer hetdp."
+            f"must be of version {_VERSION} or older", parameter=name, got=about["version"], hint="Use a newer hetdp."
         )
     exact = {field: _fraction(about["settings"][field]) for field in _EXACT}
     settings = ModelSettings(**about["settings"] | exact)

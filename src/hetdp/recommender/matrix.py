@@ -15,8 +15,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.core.compiled import kernel
 from hetdp.core.errors import InvalidInput
-from hetdp.core.kernels import kernel
 from hetdp.core.randomness import Stream
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import MAXIMUM_SCALE
@@ -186,7 +186,7 @@ def noisy_sums(exact: NDArray[np.int64], *, spread: int, rho: Fraction, stream: 
     """Return sums with exact noise, for which a weight of 1, that moves them by up to `spread` in L2, pays rho."""
     variance = spread**2 / (2 * rho)
     if variance >= MAXIMUM_SCALE**2:
-        raise InvalidInput("epsilon must be larger for a matrix. Got one that asks for too much noise instead.")
+        raise InvalidInput("must be larger for a matrix (got one that asks for too much noise)", parameter="epsilon")
     return exact + gaussian_integers(variance, exact.size, stream)
 
 
@@ -274,7 +274,7 @@ class MatrixLearning(Learning):
     def evidence(self) -> Evidence:
         """Return the noisy matrix of the head, and what is known about its noise."""
         if self._head is None:
-            raise InvalidInput("a model must be learned from at least one part. Got none instead.")
+            raise InvalidInput("a model must be learned from at least one part")
         if self._evidence is None:
             counts, size = self.counts[self._head], self._head.size
             rho, spread = self._rho - self._counts_rho, self._rule.pair_spread(size)
@@ -296,8 +296,9 @@ class MatrixLearning(Learning):
     def _require_open(published: object) -> None:
         if published is not None:
             raise InvalidInput(
-                "all parts must come before the model is first asked for, with release='matrix': its noise is drawn "
-                "once, and more people would be another release. Got another part instead. Fit anew."
+                "all parts must come before the model is first asked for, with release='matrix': its noise "
+                "is drawn once, and more people would be another release (got another part)",
+                hint="Fit anew.",
             )
 
 

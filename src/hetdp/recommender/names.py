@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import Stream
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
 from hetdp.profiles.reading.identifiers import Ids

@@ -43,11 +43,11 @@ class Parts:
     ) -> None:
         for part in given:
             if not isinstance(part, Profiles | str | os.PathLike):
-                raise InvalidInput(f"parts must be Profiles or names of files. Got {type(part).__name__} instead.")
+                raise InvalidInput("must be Profiles or names of files", parameter="parts", got=type(part))
             if not isinstance(part, Profiles) and not Path(part).exists():
-                raise DataError(f"parts must be files that exist. Got {os.fspath(part)!r} instead.")
+                raise DataError("must be files that exist", parameter="parts", got=os.fspath(part))
         if not given:
-            raise InvalidInput("parts must be at least one. Got none instead.")
+            raise InvalidInput("must be at least one", parameter="parts")
         self._given = tuple(given)
         self._read = read
         self._progress: Callable[[int, int], None] | None = None
@@ -102,7 +102,7 @@ class Participants:
     >>> people.add(np.array([" 2"], dtype=object))
     Traceback (most recent call last):
     ...
-    hetdp.core.errors.DataError: each person must come once, in one part. Got 1 who came before instead. ...
+    hetdp.core.errors.DataError: each person must come once, in one part (got 1 who came before). ...
     """
 
     def __init__(self, secret: bytes) -> None:
@@ -132,8 +132,8 @@ class Participants:
         repeated = int((known[1:] == known[:-1]).sum())
         if repeated:
             raise DataError(
-                f"each person must come once, in one part. Got {repeated:,} who came before instead. Put all items of "
-                "a person into one file; 1, 1.0 and ' 1' are one person."
+                f"each person must come once, in one part (got {repeated:,} who came before)",
+                hint="Put all items of a person into one file; 1, 1.0 and ' 1' are one person.",
             )
         self._keys = known
 
@@ -187,7 +187,7 @@ def on_items(coded: CodedProfiles, own_ids: Ids, item_ids: Ids, *, complete: boo
         unknown = np.unique(coded.items[places[coded.items] < 0]).size
         if unknown:
             raise DataError(
-                f"the catalogue must list every item in the data. Got {unknown:,} that are not in it instead. Add "
-                "them, or leave them out of the data."
+                f"the catalogue must list every item in the data (got {unknown:,} that are not in it)",
+                hint="Add them, or leave them out of the data.",
             )
     return coded.renamed(places, item_ids.size)

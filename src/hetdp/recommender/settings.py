@@ -43,15 +43,17 @@ class ModelSettings:
 
     def __post_init__(self) -> None:
         if not _LEAST_EPSILON <= fraction("epsilon", self.epsilon) <= _MOST_EPSILON:
-            raise InvalidInput(f"epsilon must be from 1e-9 to 1e9. Got {float(self.epsilon):g} instead.")
+            raise InvalidInput("must be from 1e-9 to 1e9", parameter="epsilon", got=float(self.epsilon))
         chance("delta", self.delta)
         for name, choices in (("release", RELEASES), ("unit", UNITS), ("catalogue", CATALOGUES)):
             one_of(name, getattr(self, name), choices)
         whole("n_head", self.n_head, minimum=1)
         if self.unit == "user" and self.release == "sketch":
             raise InvalidInput(
-                "unit must be 'item' for the release of sketches: they protect items, and a whole person loses the sum "
-                "of theirs. Got 'user' instead. A matrix protects whole people."
+                "must be 'item' for the release of sketches: they protect items, and a whole person loses "
+                "the sum of theirs (got 'user')",
+                parameter="unit",
+                hint="A matrix protects whole people.",
             )
         if self.catalogue == "private":
             check_names(self.names_epsilon, self.names_delta)

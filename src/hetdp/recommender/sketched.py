@@ -142,7 +142,7 @@ class SketchWork:
         """Return the sums of a part."""
         bits = PeopleBits(self.secret, epsilon=self.epsilon, n_items=part.coded.n_items)
         if part.keys is None:
-            raise InvalidInput("a part must hold the keys of its people, for their sketches. Got none instead.")
+            raise InvalidInput("a part must hold the keys of its people, for their sketches")
         return sum_part(bits, part.keys, part.coded, self.head, threads=self.threads)
 
 
@@ -276,11 +276,11 @@ class SketchLearning(Learning):
         """Return what all sketches say about the head."""
         added, counted = self._added, self._counted
         if added is None:
-            raise InvalidInput("a model must be learned from at least one part. Got none instead.")
+            raise InvalidInput("a model must be learned from at least one part")
         if counted is not None and not np.array_equal(counted.ones, added.ones):
             raise DataError(
-                "the parts must hold the same whenever they are read. Got something else the second time instead. "
-                "Wait until nobody writes to the files, and learn again."
+                "the parts must hold the same whenever they are read (got something else the second time)",
+                hint="Wait until nobody writes to the files, and learn again.",
             )
         self._counted = None  # whoever comes from now on was not there to be counted
         return SketchSums(added.n_people, added.ones[self._head], added.pairs).evidence(self.epsilon)

@@ -4,27 +4,6 @@
 parts, `estimate` reads sketches, and `significance` tells how sure it is that what was read is more than noise.
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from hetdp.core.lazy import attach
-
-if TYPE_CHECKING:
-    from hetdp.sketching.estimate import item_owners, item_shares, items_behind, items_behind_error
-    from hetdp.sketching.law import chance_of_one, contrast
-
-__all__ = [
-    "chance_of_one",
-    "contrast",
-    "item_owners",
-    "item_shares",
-    "items_behind",
-    "items_behind_error",
-]
-
-__getattr__, __dir__ = attach(
-    __name__,
-    {
-        "estimate": ("item_owners", "item_shares", "items_behind", "items_behind_error"),
-        "law": ("chance_of_one", "contrast"),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

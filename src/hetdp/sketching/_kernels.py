@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inlined, kernel
+from hetdp.core.compiled import inlined, kernel
 from hetdp.sketching.law import GROUP_WORDS, ROUNDS, SketchTables
 
 __all__ = [

@@ -6,7 +6,7 @@ Blocks of AES are (first 64 bits of the key, last 24 bits | purpose << 24 | coun
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import kernel
+from hetdp.core.compiled import kernel
 from hetdp.sketching.law import GROUP_WORDS, ROUNDS
 
 __all__ = ["coin_blocks", "own_blocks", "set_own_bits"]

@@ -137,7 +137,7 @@ class Sketches:
         """
         whole("user", user, minimum=0)
         if user >= self.n_users:
-            raise InvalidInput(f"user must be below the number of users ({self.n_users}). Got {user} instead.")
+            raise InvalidInput(f"must be below the number of users ({self.n_users})", parameter="user", got=user)
         group, column = divmod(user, GROUP_USERS)
         ones = np.empty(self.n_items, dtype=np.uint8)
         step = 4096

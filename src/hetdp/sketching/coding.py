@@ -75,11 +75,11 @@ class SketchCode:
         if self.coded_bytes is not None and len(sent) == self.coded_bytes:
             return self._decoded(sent)
         if len(sent) != self.raw_bytes:
-            raise InvalidInput(f"a sketch must be {self._sizes()} bytes. Got {len(sent)} instead.")
+            raise InvalidInput(f"a sketch must be {self._sizes()} bytes", got=len(sent))
         if sent[-1] >> ((self.size - 1) % 8 + 1):
-            raise InvalidInput("the spare bits of a sketch must be 0. Got others instead.")
+            raise InvalidInput("the spare bits of a sketch must be 0")
         if self._coded(sent) is not None:
-            raise InvalidInput("a sketch that fits must be sent coded. Got a raw one instead.")
+            raise InvalidInput("a sketch that fits must be sent coded (got a raw one)")
         return sent
 
     def _coded(self, raw: bytes) -> bytes | None:
@@ -103,12 +103,12 @@ class SketchCode:
         low = count * self.low_digits
         ends = np.flatnonzero(bits[low:])
         if ends.size != count:
-            raise InvalidInput("a coded sketch must say how many ones it has. Got another number instead.")
+            raise InvalidInput("a coded sketch must say how many ones it has (got another number)")
         digits = bits[:low].reshape(count, self.low_digits).astype(np.int64)
         gaps = ((np.diff(ends, prepend=-1) - 1) << self.low_digits) + digits @ (1 << np.arange(self.low_digits))
         places = np.cumsum(gaps + 1) - 1
         if count and places[-1] >= self.size:
-            raise InvalidInput(f"a coded sketch must have {self.size} bits. Got more instead.")
+            raise InvalidInput(f"a coded sketch must have {self.size} bits")
         sketch: NDArray[np.uint8] = np.zeros(self.size, dtype=np.uint8)
         sketch[places] = 1
         return np.packbits(sketch, bitorder="little").tobytes()

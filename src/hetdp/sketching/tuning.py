@@ -38,7 +38,7 @@ def as_tuning(tuned_for: Tuning, epsilon: Fraction) -> Fraction:
         return best_tuning(WeightPrior.of(tuned_for), epsilon)
     weight = fraction("tuned_for", tuned_for)
     if weight > 1:
-        raise InvalidInput(f"tuned_for must be above 0 and at most 1, or a prior of weights. Got {tuned_for} instead.")
+        raise InvalidInput("must be above 0 and at most 1, or a prior of weights", parameter="tuned_for", got=tuned_for)
     return weight
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hetdp.core.checks import positive
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import listed
+from hetdp.core.text import listed
 from hetdp.mechanisms.accuracy import MOST_LEVEL, smallest_level, up
 from hetdp.mechanisms.ratios import Estimate, NoisySum
 from hetdp.tables.sums import PEOPLE
@@ -48,10 +48,11 @@ def epsilon_within(plan: "TablePlan", within: float | Mapping[str, float], peopl
         each = ", ".join(f'"{name}": {"..." if name in least else f"{goal:g}"}' for name, goal in goals.items())
         apart = f" Aggregates may have a number each, within={{{each}}} (or one --aggregate at a time)."
     raise InvalidInput(
-        f"within must be at least {listed([f'{most:,f} for {name}' for name, most in least.items()])}: who has which "
-        "dial is chance, and makes intervals of so many people that wide, whatever epsilon is. Got "
-        f"{listed([f'{goals[name]:,g}' for name in least])} instead.{apart} What helps: more people in a group, or a "
-        "lower confidence."
+        f"must be at least {listed([f'{most:,f} for {name}' for name, most in least.items()])}: who has which "
+        "dial is chance, and makes intervals of so many people that wide, whatever epsilon is",
+        parameter="within",
+        got=listed([f"{goals[name]:,g}" for name in least]),
+        hint=f"{apart} What helps: more people in a group, or a lower confidence.",
     )
 
 
@@ -61,7 +62,7 @@ def _goals(plan: "TablePlan", within: float | Mapping[str, float]) -> dict[str, 
     strangers = [name for name in goals if name not in plan.aggregates]
     if strangers or not goals:
         got = listed([repr(name) for name in strangers]) if strangers else "none"
-        raise InvalidInput(f"within must name aggregates. Got {got} instead.")
+        raise InvalidInput("must name aggregates", parameter="within", got=got)
     return {name: positive("within", goal) for name, goal in goals.items()}
 
 

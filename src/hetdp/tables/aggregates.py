@@ -199,8 +199,7 @@ def total(column: str, *, lower: float, upper: float) -> Aggregate:
     low, high = _range(column, lower, upper)
     if not low <= 0 <= high:
         raise InvalidInput(
-            f"lower and upper of a total must have 0 between them: somebody absent adds 0. Got {low:g} and {high:g} "
-            "instead."
+            f"lower and upper of a total must have 0 between them: somebody absent adds 0 (got {low:g} and {high:g})"
         )
     return _Total(Sum(column, low, high, 0.0, power=1, added_up=True))
 
@@ -241,12 +240,13 @@ def parse_aggregate(text: str) -> tuple[str, Aggregate]:
     name, *rest = text.split(":")
     if name not in AGGREGATES:
         raise InvalidInput(
-            f"an aggregate must be one of {', '.join(AGGREGATES)}. Got {name!r} instead. What else there is (a median, "
-            "a histogram) is asked of all rows: hetdp.queries, --query."
+            f"an aggregate must be one of {', '.join(AGGREGATES)}",
+            got=name,
+            hint="What else there is (a median, a histogram) is asked of all rows: hetdp.queries, --query.",
         )
     if name == "count":
         if rest:
-            raise InvalidInput(f"a count must stand alone: it has no column and no range. Got {text!r} instead.")
+            raise InvalidInput("a count must stand alone: it has no column and no range", got=text)
         return name, count()
     try:
         *column, lower, upper = rest
@@ -254,9 +254,7 @@ def parse_aggregate(text: str) -> tuple[str, Aggregate]:
     except ValueError:
         column, low, high = [], 0.0, 0.0
     if not column:
-        raise InvalidInput(
-            f"an aggregate must be NAME:COLUMN:LOWER:UPPER, such as {name}:hours:0:99. Got {text!r} instead."
-        )
+        raise InvalidInput(f"an aggregate must be NAME:COLUMN:LOWER:UPPER, such as {name}:hours:0:99", got=text)
     return f"{name} of {':'.join(column)}", AGGREGATES[name](":".join(column), lower=low, upper=high)
 
 
@@ -267,10 +265,10 @@ def _centred(column: str, lower: float, upper: float) -> Sum:
 
 def _range(column: str, lower: float, upper: float) -> tuple[float, float]:
     if not isinstance(column, str):
-        raise InvalidInput(f"column must be the name of a column. Got {type(column).__name__} instead.")
+        raise InvalidInput("must be the name of a column", parameter="column", got=type(column))
     low, high = finite("lower", lower), finite("upper", upper)
     if not (low < high and 2.0**-400 < high - low < 2.0**400):
-        raise InvalidInput(f"lower must be below upper, by less than 1e120. Got {lower!r} and {upper!r} instead.")
+        raise InvalidInput(f"must be below upper, by less than 1e120 (got {lower!r} and {upper!r})", parameter="lower")
     return low, high
 
 

@@ -10,7 +10,7 @@ from hetdp.accounting.guarantee import Guarantee
 from hetdp.accounting.label import Label, LabelOptions
 from hetdp.core.errors import SimulatedResult
 from hetdp.core.files import as_frame
-from hetdp.core.words import counted, listed
+from hetdp.core.text import counted, listed
 from hetdp.mechanisms.ratios import Estimate
 from hetdp.tables.plan import TablePlan
 

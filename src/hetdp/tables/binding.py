@@ -68,7 +68,7 @@ def _native_keys(key: KeyColumn, dtype: nw.dtypes.DType) -> dict[Any, Any]:
     """Return the public keys as the column has them, each with the key as given; none for unknown keys."""
     kind, read = _reader(dtype)
     if read is None:
-        raise DataError(f"column {key.column!r} of by must hold {_KEY_TYPES}. Got {dtype} instead.")
+        raise DataError(f"column {key.column!r} of by must hold {_KEY_TYPES}", got=dtype)
     if isinstance(key.keys, UnknownKeys):
         return {}
     native: dict[Any, Any] = {}
@@ -76,11 +76,9 @@ def _native_keys(key: KeyColumn, dtype: nw.dtypes.DType) -> dict[Any, Any]:
         try:
             own = read(given)
         except (TypeError, ValueError):
-            raise DataError(
-                f"keys of {key.column!r} must be {kind}, as the column is. Got {given!r} instead."
-            ) from None
+            raise DataError(f"keys of {key.column!r} must be {kind}, as the column is", got=given) from None
         if own in native:
-            raise DataError(f"keys of {key.column!r} must be all different. Got {given!r} and {native[own]!r} instead.")
+            raise DataError(f"keys of {key.column!r} must be all different (got {given!r} and {native[own]!r})")
         native[own] = given
     return native
 

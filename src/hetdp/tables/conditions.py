@@ -40,7 +40,7 @@ import narwhals as nw
 from narwhals.dtypes import DType
 
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import listed
+from hetdp.core.text import listed
 
 __all__ = ["MAXIMUM_DEPTH", "Condition", "parse_condition"]
 
@@ -242,7 +242,7 @@ def _column_names(node: Node) -> Iterator[ColumnName]:
 
 
 def _refuse(wanted: str, got: str, position: int) -> NoReturn:
-    raise InvalidInput(f"where must {wanted}. Got {got} at position {position} instead.")
+    raise InvalidInput(f"must {wanted} (got {got} at position {position})", parameter="where")
 
 
 def _quoted(name: str) -> str:
@@ -345,10 +345,10 @@ def parse_condition(text: str) -> Condition:
     >>> parse_condition("age >= and")
     Traceback (most recent call last):
         ...
-    hetdp.core.errors.InvalidInput: where must have a column or a value after '>='. Got and at position 8 instead.
+    hetdp.core.errors.InvalidInput: where must have a column or a value after '>=' (got and at position 8).
     """
     if not isinstance(text, str):
-        raise InvalidInput(f"where must be a text such as 'age >= 18'. Got {type(text).__name__} instead.")
+        raise InvalidInput("must be a text such as 'age >= 18'", parameter="where", got=type(text))
     return Condition(text, _Parser(list(_tokens(text))).condition())
 
 

@@ -67,8 +67,8 @@ def key_noise_scale(epsilon: Fraction, *, steps: int, groups: int) -> Fraction:
     if scale > MAXIMUM_SCALE:
         least = Fraction(groups * steps, MAXIMUM_SCALE)
         raise InvalidInput(
-            f"epsilon for the keys must be at least {float(least):g} where a person is in up to {groups} groups. "
-            f"Got {float(epsilon):g} instead."
+            f"epsilon for the keys must be at least {float(least):g} where a person is in up to {groups} groups",
+            got=float(epsilon),
         )
     return scale
 

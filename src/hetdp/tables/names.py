@@ -45,8 +45,10 @@ def check_names(epsilon: Fraction, delta: Real) -> None:
     """Refuse levels of names at which noise would be cut off far inside its scale, which is slow to draw."""
     if epsilon < chance("delta", delta):
         raise InvalidInput(
-            "epsilon must not be so far below delta where names are private. Got "
-            f"{float(epsilon):g} for names and {float(delta):g} instead. Give a catalogue."
+            f"must not be so far below delta where names are private (got {float(epsilon):g} for names and "
+            f"{float(delta):g})",
+            parameter="epsilon",
+            hint="Give a catalogue.",
         )
 
 

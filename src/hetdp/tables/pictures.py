@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from hetdp.accounting.cards import interval_cells, promised
 from hetdp.accounting.rows import confidence_words, interval_row, promise_words
-from hetdp.core.words import counted, listed, printable
+from hetdp.core.text import counted, listed, printable
 from hetdp.pictures.cards import Card, CardTable, Glyph
 from hetdp.pictures.drawing import WIDTH, drawn, interval_layers, layer, stacked, text_of, titled
 

@@ -10,7 +10,7 @@ from typing import Any
 from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.core.checks import Real, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import counted, listed
+from hetdp.core.text import counted, listed
 from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import NoisySum, least_weight
 from hetdp.noise.laplace import MAXIMUM_SCALE
@@ -238,28 +238,30 @@ def plan_table(
     0.39
     """
     if (epsilon is None) == (within is None):
-        raise InvalidInput("epsilon or within must be given, and not both. Got neither or both instead.")
+        raise InvalidInput("epsilon or within must be given, and not both (got neither or both)")
     named = _checked_aggregates(aggregates)
     level = Fraction(1) if epsilon is None else fraction("epsilon", epsilon)
     columns = _checked_by(by)
     for name, column in (("weights", weights), ("unit", unit)):
         if column is not None and not isinstance(column, str):
-            raise InvalidInput(f"{name} must be the name of a column. Got {type(column).__name__} instead.")
+            raise InvalidInput("must be the name of a column", parameter=name, got=type(column))
     default = _checked_default(default_weight, weights)
     groups = 1 if max_groups is None else whole("max_groups", max_groups, minimum=1)
     if groups > 1 and (unit is None or not columns):
         raise InvalidInput(
-            f"max_groups must be 1 without unit and by: {'a row is in one group' if columns else 'there is one group'}."
-            f" Got {max_groups!r} instead."
+            f"must be 1 without unit and by: {'a row is in one group' if columns else 'there is one group'}",
+            parameter="max_groups",
+            got=max_groups,
         )
     everybody = None if population is None else positive("population", population)
     unknown = [key.keys for key in columns if isinstance(key.keys, UnknownKeys)]
     if not 0 < confidence < 1:
-        raise InvalidInput(f"confidence must lie between 0 and 1. Got {confidence!r} instead.")
+        raise InvalidInput("must lie between 0 and 1", parameter="confidence", got=confidence)
     if everybody is not None and unknown:
         raise InvalidInput(
-            "population must not be given with unknown keys: people of keys that do not come out would be counted with "
-            "the others. Got both instead."
+            "must not be given with unknown keys: people of keys that do not come out would be counted with "
+            "the others (got both)",
+            parameter="population",
         )
     kind = {"scaled_up": everybody is not None, "weighted": weights is not None or unit is not None}
     sums = list(dict.fromkeys(added for each in named.values() for added in each.sums(**kind)))
@@ -279,8 +281,9 @@ def plan_table(
     )
     if everybody is not None and plan.shrinks_by_groups and max_groups is None:
         raise InvalidInput(
-            "population must come with max_groups (--max-groups) where unit and by are given: nothing can be scaled up "
-            "unless it is said in how many groups people are at most; 1, if nobody is in two. Got it alone instead."
+            "must come with max_groups (--max-groups) where unit and by are given: nothing can be scaled up "
+            "unless it is said in how many groups people are at most; 1, if nobody is in two (got it alone)",
+            parameter="population",
         )
     if within is not None:
         from hetdp.tables.accuracy import epsilon_within
@@ -293,33 +296,36 @@ def plan_table(
 def _check_size(plan: TablePlan) -> None:
     if max(plan.spread(added) for added in plan.shares) >= MAXIMUM_SCALE:
         raise InvalidInput(
-            f"epsilon must be above {float(plan.epsilon * max(map(plan.spread, plan.shares)) / MAXIMUM_SCALE):.2g} for "
-            f"{counted(len(plan.shares), 'sum')} and max_groups={plan.question.max_groups}. "
-            f"Got {float(plan.epsilon):g} instead."
+            f"must be above {float(plan.epsilon * max(map(plan.spread, plan.shares)) / MAXIMUM_SCALE):.2g} "
+            f"for {counted(len(plan.shares), 'sum')} and max_groups={plan.question.max_groups}",
+            parameter="epsilon",
+            got=float(plan.epsilon),
         )
     if not plan.unknown and plan.n_groups > _MOST_GROUPS:
-        raise InvalidInput(f"by must have at most {_MOST_GROUPS:,} groups. Got {plan.n_groups:,} instead.")
+        raise InvalidInput(f"must have at most {_MOST_GROUPS:,} groups", parameter="by", got=plan.n_groups)
 
 
 def _checked_default(default_weight: float | None, weights: str | None) -> float | None:
     if default_weight is None:
         return None
     if weights is None:
-        raise InvalidInput("default_weight must come with weights, the column it is for. Got it alone instead.")
+        raise InvalidInput("must come with weights, the column it is for (got it alone)", parameter="default_weight")
     return checked_default(default_weight, weights)
 
 
 def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggregate]:
     if not isinstance(aggregates, Mapping) or not aggregates:
         raise InvalidInput(
-            "aggregates must be a mapping of names to hetdp.count(), hetdp.mean(...) and the like, at least one. "
-            f"Got {type(aggregates).__name__ if aggregates else 'none'} instead."
+            "must be a mapping of names to hetdp.count(), hetdp.mean(...) and the like, at least one",
+            parameter="aggregates",
+            got=type(aggregates) if aggregates else "none",
         )
     for name, aggregate in aggregates.items():
         if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
             raise InvalidInput(
-                f"aggregates must map a name to hetdp.count(), hetdp.mean(...) and the like. "
-                f"Got {type(name).__name__} and {type(aggregate).__name__} instead."
+                f"must map a name to hetdp.count(), hetdp.mean(...) and the like (got {type(name).__name__} "
+                f"and {type(aggregate).__name__})",
+                parameter="aggregates",
             )
     return dict(aggregates)
 
@@ -327,38 +333,40 @@ def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggreg
 def _checked_by(by: Keys | None) -> tuple[KeyColumn, ...]:
     if by is not None and not isinstance(by, Mapping):
         raise InvalidInput(
-            'by must map columns to their keys, such as {"ward": ["er", "icu"]}, or to hetdp.unknown_keys(). '
-            f"Got {type(by).__name__} instead."
+            'must map columns to their keys, such as {"ward": ["er", "icu"]}, or to hetdp.unknown_keys()',
+            parameter="by",
+            got=type(by),
         )
     return tuple(_checked_keys(column, keys) for column, keys in (by or {}).items())
 
 
 def _checked_keys(column: str, keys: Sequence[Any] | UnknownKeys) -> KeyColumn:
     if not isinstance(column, str):
-        raise InvalidInput(f"by must map names of columns to their keys. Got {type(column).__name__} instead.")
+        raise InvalidInput("must map names of columns to their keys", parameter="by", got=type(column))
     if column in ANSWER_COLUMNS:
         raise InvalidInput(
-            f"by must name columns other than those of the answer ({', '.join(ANSWER_COLUMNS)}): rename yours. "
-            f"Got {column!r} instead."
+            f"must name columns other than those of the answer ({', '.join(ANSWER_COLUMNS)}): rename yours",
+            parameter="by",
+            got=column,
         )
     if isinstance(keys, UnknownKeys):
         return KeyColumn(column, keys)
     if isinstance(keys, str) or not isinstance(keys, Sequence):
         raise InvalidInput(
-            f"keys of {column!r} must be a list, or hetdp.unknown_keys(delta=...) to have them chosen from the data. "
-            f"Got {type(keys).__name__} instead."
+            f"keys of {column!r} must be a list, or hetdp.unknown_keys(delta=...) to have them chosen from the data",
+            got=type(keys),
         )
     own = tuple(keys)
     if not own:
-        raise InvalidInput(f"keys of {column!r} must be at least one. Got none instead.")
+        raise InvalidInput(f"keys of {column!r} must be at least one")
     kinds = {type(key) for key in own}
     if len(kinds) > 1 or not kinds <= {str, int, bool, dt.date}:
         raise InvalidInput(
-            f"keys of {column!r} must be all texts, all whole numbers, all booleans or all dates. "
-            f"Got {listed(sorted(kind.__name__ for kind in kinds))} instead."
+            f"keys of {column!r} must be all texts, all whole numbers, all booleans or all dates",
+            got=listed(sorted(kind.__name__ for kind in kinds)),
         )
     if len(set(own)) < len(own):
-        raise InvalidInput(f"keys of {column!r} must be all different. Got {len(own) - len(set(own))} twice instead.")
+        raise InvalidInput(f"keys of {column!r} must be all different (got {len(own) - len(set(own))} twice)")
     return KeyColumn(column, own)
 
 

@@ -139,9 +139,9 @@ def release_table(
         population=population, confidence=confidence,
     )  # fmt: skip
     if ledger is not None and not hasattr(ledger, "charge_people"):
-        raise InvalidInput(f"ledger must be a hetdp.Ledger. Got {type(ledger).__name__} instead.")
+        raise InvalidInput("must be a hetdp.Ledger", parameter="ledger", got=type(ledger))
     if ledger is not None and unit is None:
-        raise InvalidInput("unit must be given with a ledger: it says who is charged. Got None instead.")
+        raise InvalidInput("must be given with a ledger: it says who is charged", parameter="unit")
     told = _Told(limit, new_people, update_dials)
     try:
         with open_source(table, numbers=_numbers(plan), values=_values(plan), name=table_name) as source:

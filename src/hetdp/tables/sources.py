@@ -22,7 +22,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
-from hetdp.core.extras import require, require_all
+from hetdp.core.optional import require, require_all
 from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
 from hetdp.tables.conditions import Condition
 
@@ -71,7 +71,7 @@ def scrubbed(engine: str, step: str, hint: str = "") -> Iterator[None]:
     ...     float("a secret")
     Traceback (most recent call last):
     ...
-    hetdp.core.errors.DataError: pandas must be able to add up. Got ValueError instead; its message is left out, because
+    hetdp.core.errors.DataError: pandas must be able to add up (got ValueError); its message is left out, because
     it may quote a cell.
     """
     telltale = logging.getLogger(_TELLTALE)
@@ -405,9 +405,7 @@ class _DelimitedFiles(_DuckDB):
         if self._asked("SELECT 1 FROM duckdb_tables() WHERE table_name = 'reject_errors'"):  # a file has been read
             kinds = self._asked("SELECT DISTINCT error_type FROM reject_errors")
         if {str(kind) for (kind,) in kinds} - _ROWS_LEFT_OUT:
-            raise DataError(
-                "files of a table must have rows as long as the header, and quotes that end. Got others instead."
-            )
+            raise DataError("files of a table must have rows as long as the header, and quotes that end")
 
     def _asked(self, question: str) -> list[Any]:
         return list(self.frame.to_native().query("hetdp_relation", question).fetchall())
@@ -531,9 +529,9 @@ def _framed(native: Native) -> nw.LazyFrame[Any]:
         try:
             return nw.from_native(native).lazy()  # type: ignore[no-any-return]
         except TypeError:
-            raise InvalidInput(f"table must be {_TAKEN}. Got {type(native).__name__} instead.") from None
+            raise InvalidInput(f"must be {_TAKEN}", parameter="table", got=type(native)) from None
         except nw.exceptions.DuplicateError:
-            raise DataError("table must have a different name for each column. Got another instead.") from None
+            raise DataError("must have a different name for each column", parameter="table") from None
 
 
 def _source(
@@ -549,14 +547,14 @@ def _source(
     frame = _framed(native)
     kind = kind or _ENGINES.get(frame.implementation)
     if kind is None:
-        raise InvalidInput(f"table must be {_TAKEN}. Got a table of {frame.implementation} instead.")
+        raise InvalidInput(f"must be {_TAKEN} (got a table of {frame.implementation})", parameter="table")
     engine = frame.implementation.value.partition("[")[0]
     with scrubbed(engine, "tell the columns of the table"):
         if kind is _Ibis:
             engine = str(frame.to_native().get_backend().name)
         names = list(frame.collect_schema().names())
     if not all(isinstance(name, str) for name in names):
-        raise DataError("table must have texts for names of columns. Got others instead.")
+        raise DataError("must have texts for names of columns", parameter="table")
     wanted = names if columns is None else list(dict.fromkeys([*columns, *numbers]))
     check_columns(described, names, numbers if columns is None else wanted)
     with scrubbed(engine, "choose the columns of the table"):
@@ -602,11 +600,12 @@ def _no_values(aggregate: str, column: str, kind: nw.dtypes.DType) -> DataError:
 def _no_numbers(column: str, kind: nw.dtypes.DType) -> DataError:
     if _is_text(kind):
         return DataError(
-            f"the column {column!r} must be one of numbers: this engine cannot read text as numbers without errors "
-            f"that quote a cell. Got {kind.base_type().__name__} instead. Give the column a type of numbers, in a view "
-            "for instance."
+            f"the column {column!r} must be one of numbers: this engine cannot read text as numbers without "
+            "errors that quote a cell",
+            got=kind.base_type().__name__,
+            hint="Give the column a type of numbers, in a view for instance.",
         )
-    return DataError(f"the column {column!r} must be one of numbers. Got {kind} instead.")
+    return DataError(f"the column {column!r} must be one of numbers", got=kind)
 
 
 def _free_name(number: int, taken: Collection[str]) -> str:
@@ -663,13 +662,15 @@ def _listed(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
     found: list[Path] = []
     for pattern in patterns:
         if not isinstance(pattern, str | os.PathLike):
-            raise InvalidInput(f"table must be {_TAKEN}. Got a list of {type(pattern).__name__} instead.")
+            raise InvalidInput(f"must be {_TAKEN} (got a list of {type(pattern).__name__})", parameter="table")
         path = Path(pattern)
         path = path / "*" if path.is_dir() else path
         files = [path] if path.is_file() else sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207
         files = [file for file in files if file.is_file()]
         if not files:
-            raise DataError(f"table must name files that exist. Got {_shown(str(pattern))}, which names none, instead.")
+            raise DataError(
+                f"must name files that exist (got {_shown(str(pattern))}, which names none,)", parameter="table"
+            )
         found += files
     return list(dict.fromkeys(found))
 
@@ -681,7 +682,7 @@ def _of_files(connection: Any, paths: Sequence[Path]) -> Native:  # noqa: ANN401
         listed = ", ".join(sorted(repr(ending) for ending in endings))
         database = " A DuckDB file is opened as duckdb://FILE." if endings & {".db", ".duckdb"} else ""
         raise DataError(
-            f"table must name .parquet, .csv or .tsv files, all of one kind. Got {listed} instead.{database}"
+            "must name .parquet, .csv or .tsv files, all of one kind", parameter="table", got=listed, hint=database
         )
     form = FORMATS[endings.pop()]
     files = "[" + ", ".join(_literal(str(path)) for path in paths) + "]"
@@ -692,7 +693,7 @@ def _of_files(connection: Any, paths: Sequence[Path]) -> Native:  # noqa: ANN401
     first = headers[paths[0]]
     for path, header in headers.items():
         if header != first:
-            raise DataError(f"all files of a table must have the same header. Got another in {path.name} instead.")
+            raise DataError(f"all files of a table must have the same header (got another in {path.name})")
     columns = "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in first) + "}"
     # Nothing is guessed: a guess from the first rows might fail, or change an id, in a later one.
     options = (
@@ -717,11 +718,9 @@ def _header(path: Path, form: Delimited) -> list[str]:
         names = form.columns(file)
         begins = file.head.removeprefix(b"\xef\xbb\xbf")[:1]
     if len({name.lower() for name in names}) < len(names):
-        raise DataError(
-            f"{path.name} must have a different name for each column, whatever the case. Got others instead."
-        )
+        raise DataError(f"{path.name} must have a different name for each column, whatever the case")
     if begins in {b"\n", b"\r"} or any(re.fullmatch(r"\s*[+-]?[\d.]+\s*", name) or not name for name in names):
-        raise DataError(f"{path.name} must begin with a line of names. Got a number, or nothing, for a name instead.")
+        raise DataError(f"{path.name} must begin with a line of names (got a number, or nothing, for a name)")
     return names
 
 
@@ -746,16 +745,17 @@ def _of_database(stack: contextlib.ExitStack, address: str, name: str | None) ->
     scheme, _, rest = address.partition("://")
     if scheme not in {*_POSTGRES, "duckdb"}:
         raise InvalidInput(
-            f"table must be {_TAKEN}. Got an address of another kind, {scheme}://, instead. Open it with ibis and give "
-            "its table."
+            f"must be {_TAKEN} (got an address of another kind, {scheme}://,)",
+            parameter="table",
+            hint="Open it with ibis and give its table.",
         )
     if not name:
-        raise InvalidInput("table_name must tell which table of the database. Got none instead.")
+        raise InvalidInput("must tell which table of the database", parameter="table_name")
     space, _, short = name.rpartition(".")
     if scheme == "duckdb":
         if not Path(rest).is_file():
             raise DataError(
-                f"table must name a database that exists. Got {_shown(rest)}, which is not a file, instead."
+                f"must name a database that exists (got {_shown(rest)}, which is not a file,)", parameter="table"
             )
         connection = _connect(stack, rest, None, _MEMORY)
         with scrubbed("duckdb", f"open the table {name!r}", "Is there one of that name?"):

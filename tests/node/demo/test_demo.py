@@ -15,8 +15,7 @@ from swarm import a_network, draw_bits, identity_of
 from hetdp.cli import node_demo as node_demo_command
 from hetdp.cli.node import node
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.demo import larger
-from hetdp.node.demo import running as demo
+from hetdp.node.demo import larger, running as demo
 from hetdp.node.demo.people import Recall, exact_neighbors, invent_people, list_length, recall, taste_count
 from hetdp.node.demo.processes import stopping_with_parent
 from hetdp.node.neighbors import find_neighbors, votes

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from page_browser import browser, needs_chromium, opened, served
 
-pytest.importorskip("playwright", reason="playwright is not installed: pip install 'hetdp[dev]'")
-axe = pytest.importorskip("axe_core_python", reason="axe is not installed: pip install 'hetdp[dev]'")
+pytest.importorskip("playwright", reason="playwright is not installed: pip install --group test")
+axe = pytest.importorskip("axe_core_python", reason="axe is not installed: pip install --group test")
 pytestmark = [needs_chromium, pytest.mark.browser]
 
 AXE = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from page_browser import browser, needs_chromium, opened, served
 
-pytest.importorskip("playwright", reason="playwright is not installed: pip install 'hetdp[dev]'")
+pytest.importorskip("playwright", reason="playwright is not installed: pip install --group test")
 pytestmark = [needs_chromium, pytest.mark.browser]
 
 

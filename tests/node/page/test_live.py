@@ -18,7 +18,7 @@ from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import free_ports, init_node
 from hetdp.profiles.reading.catalogues import read_network_catalogue
 
-pytest.importorskip("playwright", reason="playwright is not installed: pip install 'hetdp[dev]'")
+pytest.importorskip("playwright", reason="playwright is not installed: pip install --group test")
 pytestmark = [needs_chromium, pytest.mark.browser, pytest.mark.network]
 
 ITEMS = 60

@@ -3,8 +3,7 @@
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from swarm import a_network
 
 from hetdp.node.protocol.draw_schedule import REASONS, DrawRecord, LastDraw, Uptime, next_turn

@@ -2,8 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as some
+from hypothesis import example, given, settings, strategies as some
 from swarm import Swarm, a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream

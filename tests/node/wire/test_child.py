@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from raw_curve import Poisoner, RawCaller
 from swarm import a_network, identity_of
+from tests.support.sockets import hung_up
 
 from hetdp.node.demo.people import invent_people
 from hetdp.node.demo.running import arrange
@@ -26,7 +27,6 @@ from hetdp.node.wire.child import Poll
 from hetdp.node.wire.frames import Broken, Kind, Pipe
 from hetdp.node.wire.outgoing import Connector
 from hetdp.node.wire.transport import Arrived, Lost, Transport
-from sockets import hung_up
 
 pytestmark = pytest.mark.network
 

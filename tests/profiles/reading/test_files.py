@@ -63,7 +63,7 @@ def test_files_of_ratings(tmp_path, name):
     assert pairs_of(datasets.load(str(path), min_rating=4)) == {(1, 10), (2, 10)}
     assert pairs_of(datasets.load(path, min_rating=4.5)) == {(1, 10)}
     assert pairs_of(datasets.load(path, min_rating=-1)) == ALL
-    with pytest.raises(errors.DataError, match=rf"{name} must hold at least one rating of 6 or more. Got none instead"):
+    with pytest.raises(errors.DataError, match=rf"{name} must hold at least one rating of 6 or more"):
         datasets.load(path, min_rating=6)
 
 
@@ -141,12 +141,12 @@ def test_named_columns_are_taken_as_they_are(tmp_path):
 
 def test_a_folder_with_one_known_file(tmp_path):
     written(tmp_path, "README", "hello")
-    with pytest.raises(errors.DataError, match=r"must hold one of ratings.dat, .* Got none instead. Give the path"):
+    with pytest.raises(errors.DataError, match=r"must hold one of ratings.dat, .* . Give the path"):
         datasets.load(tmp_path)
     written(tmp_path, "u.data", LENS_TABS)
     assert pairs_of(datasets.load(tmp_path, min_rating=5)) == {(1, 10)}
     written(tmp_path, "ratings.csv", LENS_CSV)
-    with pytest.raises(errors.DataError, match=r"Got 'ratings.csv', 'u.data' instead"):
+    with pytest.raises(errors.DataError, match=r"[(]got 'ratings.csv', 'u.data'[)]"):
         datasets.load(tmp_path)
 
 
@@ -161,15 +161,15 @@ def test_a_folder_with_one_known_file(tmp_path):
         (
             "people.csv",
             "name,age\nann,3\n",
-            "people.csv must have a column 'user'. Got the columns 'name', 'age' instead",
+            "people.csv must have a column 'user' [(]got the columns 'name', 'age'[)]",
         ),
-        ("one.csv", "user\nann\n", "one.csv must have a column 'item'. Got the columns 'user' instead"),
-        ("notes.doc", "hello\n", "the name of the data file must end in .csv, .* Got 'notes.doc' instead"),
+        ("one.csv", "user\nann\n", "one.csv must have a column 'item' [(]got the columns 'user'[)]"),
+        ("notes.doc", "hello\n", "the name of the data file must end in .csv, .* [(]got 'notes.doc'[)]"),
         ("ratings.dat", LENS_DAT + "garbage\n", "must be a readable file of MovieLens ratings.dat .rows as long as"),
         ("u.data", LENS_TABS + "3\t10\n", "must be a readable file of MovieLens u.data"),
-        ("ratings.csv", LENS_CSV + "7,,3,1\n", "item ids must not be missing or empty. Got 1 such instead"),
-        ("ratings.csv", "userId,movieId,rating\n", "ratings.csv must hold at least one pair. Got none instead"),
-        ("empty.csv", "", "empty.csv must hold at least one pair. Got none instead"),
+        ("ratings.csv", LENS_CSV + "7,,3,1\n", "item ids must not be missing or empty [(]got 1 such[)]"),
+        ("ratings.csv", "userId,movieId,rating\n", "ratings.csv must hold at least one pair"),
+        ("empty.csv", "", "empty.csv must hold at least one pair"),
     ],
 )
 def test_clear_errors(tmp_path, name, text, message):
@@ -196,7 +196,7 @@ def test_a_missing_column_comes_with_those_found_and_with_what_names_it(tmp_path
     path = written(tmp_path, "likes.csv", "person,film,stars\nsecret,hidden,5\n")
     with pytest.raises(errors.DataError) as caught:
         datasets.load(path, **given)
-    assert f"Got the columns 'person', 'film', 'stars' instead. Tell which {ways}." in str(caught.value)
+    assert f"[(]got the columns 'person', 'film', 'stars'[)]. Tell which {ways}." in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
@@ -220,7 +220,7 @@ def test_more_clear_errors(tmp_path):
     ) as caught:
         datasets.load(path, min_rating=4)
     assert "good" not in str(caught.value)
-    with pytest.raises(errors.InvalidInput, match=r"min_rating must be a finite number. Got nan instead"):
+    with pytest.raises(errors.InvalidInput, match=r"min_rating must be a finite number [(]got nan[)]"):
         datasets.load(path, min_rating=float("nan"))
     for other, text in {"likes.txt": "1 10\n", "bare.csv": "user,item\n1,10\n"}.items():
         with pytest.raises(errors.DataError, match=r"must have a column"):

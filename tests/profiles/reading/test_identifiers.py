@@ -29,5 +29,5 @@ def test_where_ids_are():
 
 
 def test_a_text_is_no_list_of_ids():
-    with pytest.raises(InvalidInput, match=r"item ids must be a list of ids\. Got one text instead"):
+    with pytest.raises(InvalidInput, match=r"item ids must be a list of ids [(]got one text[)]"):
         as_ids("item", "catalogue.csv")

@@ -595,7 +595,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
     try:
         return Path(os.path.realpath(os.fsdecode(path)))
     except (TypeError, ValueError):
-        raise InvalidInput(f"path must be the name of a file. Got {type(path).__name__} instead.") from None
+        raise InvalidInput("must be the name of a file", parameter="path", got=type(path)) from None
 
 
 def is_there(path: Path) -> bool:

@@ -60,7 +60,7 @@ def canonical(identifier: object, name: str = "ids") -> int | str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidInput(f"{name} must be valid texts. Got one that is not Unicode instead.") from None
+        raise InvalidInput("must be valid texts (got one that is not Unicode)", parameter=name) from None
     return text
 
 
@@ -74,7 +74,7 @@ def _written(number: object, name: str) -> str:
         return str(int(number)) if number.is_integer() else format(Decimal(repr(number)), "f")
     if isinstance(number, Decimal):
         return format(number, "f")
-    raise InvalidInput(f"{name} must be labels of type str or int. Got another type instead.")
+    raise InvalidInput("must be labels of type str or int (got another type)", parameter=name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -248,9 +248,9 @@ def canonical_ids(values: object, name: str = "ids") -> Ids:
     if isinstance(values, Ids):
         return values
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InvalidInput(f"{name} must be a sequence of labels. Got a single {_kind(values)} instead.")
+        raise InvalidInput(f"must be a sequence of labels (got a single {_kind(values)})", parameter=name)
     if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise InvalidInput(f"{name} must be a vector. Got shape {values.shape} instead.")
+        raise InvalidInput(f"must be a vector (got shape {values.shape})", parameter=name)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
         return _of_numbers(values, name)
     if type(values).__module__.partition(".")[0] == "pyarrow":
@@ -269,7 +269,7 @@ def _kind(value: object) -> str:
 
 
 def _missing(name: str) -> InvalidInput:
-    return InvalidInput(f"{name} must not be missing or empty. Got some that are instead.")
+    return InvalidInput("must not be missing or empty (got some that are)", parameter=name)
 
 
 def _of_numbers(numbers: NDArray[Any], name: str) -> Ids:
@@ -302,7 +302,7 @@ def _of_arrow(column: Any, name: str) -> Ids:  # noqa: ANN401  (pyarrow has no t
     if pa.types.is_decimal(kind):
         column, kind = column.cast(pa.string()), pa.string()
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"):
-        raise InvalidInput(f"{name} must be texts or numbers. Got {kind} instead.")
+        raise InvalidInput("must be texts or numbers", parameter=name, got=kind)
     parts = (column.slice(begin, _TOGETHER) for begin in range(0, len(column), _TOGETHER))
     return Ids.joined([_of_texts(part.cast(pa.large_string()), name) for part in parts]) if len(column) else Ids.none()
 

@@ -55,7 +55,7 @@ from hetdp.accounting.ledger.state import (
 )
 from hetdp.core.checks import Real, float_vector, not_negative, one_of, whole
 from hetdp.core.errors import InvalidInput, LedgerError
-from hetdp.core.words import counted, several
+from hetdp.core.text import counted, several
 
 __all__ = ["Charge", "Chargeable", "Entry", "Ledger", "LedgerReport", "LedgerSummary", "LedgerView"]
 
@@ -843,7 +843,7 @@ class Ledger:
         """
         wanted, checked = checked_items(ids) or Ids.none(), checked_dials(dials)
         if len(wanted) != checked.size:
-            raise InvalidInput(f"dials must hold one dial per id ({len(wanted)}). Got {checked.size} instead.")
+            raise InvalidInput(f"must hold one dial per id ({len(wanted)})", parameter="dials", got=checked.size)
 
         def change(state: State) -> tuple[State, list[Entry]]:
             state.require(of_profiles=False)
@@ -851,7 +851,7 @@ class Ledger:
             places = known.find(wanted)
             if (places < 0).any():
                 unknown = int(np.count_nonzero(places < 0))
-                raise InvalidInput(f"ids must be known to the ledger. Got {unknown} unknown ones instead.")
+                raise InvalidInput(f"ids must be known to the ledger (got {unknown} unknown ones)")
             settled = state.accounts.take(places).settled(state.totals)
             changed = state.accounts.changed(places, replace(settled, dials=checked))
             return replace(state, totals=replace(state.totals, dialled=True), roll=changed), []
@@ -935,7 +935,7 @@ class Ledger:
         state = self._read()
         positions = sorted({whole("group", position, minimum=0) for position in group})
         if positions and positions[-1] >= state.size:
-            raise InvalidInput(f"group must hold positions below {state.size}. Got {positions[-1]} instead.")
+            raise InvalidInput(f"must hold positions below {state.size}", parameter="group", got=positions[-1])
         return group_loss(state.spent[positions], state.unit)
 
     def report(self, delta: float = 1e-6) -> LedgerReport:
@@ -1177,13 +1177,14 @@ def _charge_of(state: State, guarantee: Promised, description: str) -> Charge:
     protects = state.totals.protects
     if guarantee.protects != "values" or guarantee.protected != protects:
         raise InvalidInput(
-            f"ledger must protect what the release does ({guarantee.protected}). Got one that protects "
-            f"{protects} instead."
+            f"must protect what the release does ({guarantee.protected}) (got one that protects {protects})",
+            parameter="ledger",
         )
     if (guarantee.adjacent, guarantee.factor) != (ADDED[protects], "v_i"):
         raise InvalidInput(
-            f"ledger must count losses for what the release tells apart ({guarantee.adjacent}). Got one that counts "
-            f"them for {ADDED[protects]} instead."
+            f"must count losses for what the release tells apart ({guarantee.adjacent}) (got one that counts "
+            f"them for {ADDED[protects]})",
+            parameter="ledger",
         )
     level = float(guarantee.level(state.totals.colluders or 1))  # counted as the decimal that it was typed as
     # A dial hides behind the same noise as its item: from one dial to any other, no more than from 0 to 1.
@@ -1210,7 +1211,7 @@ def _delta_limit_steps(limit: float | None) -> int | None:
 def _spread(losses: ArrayLike, places: NDArray[np.intp], size: int) -> NDArray[np.float64]:
     vector = float_vector("losses", losses)
     if vector.size != places.size:
-        raise InvalidInput(f"losses must hold one loss per item ({places.size}). Got {vector.size} instead.")
+        raise InvalidInput(f"must hold one loss per item ({places.size})", parameter="losses", got=vector.size)
     everyone = np.zeros(size)
     everyone[places] = vector
     return everyone
@@ -1283,8 +1284,9 @@ def _refuse_other(stored: State, given: State, path: Path) -> None:
     for name, equal in same.items():
         if not equal:
             raise InvalidInput(
-                f"{name} must be the same as in the ledger file {path.name}. Got other {name} instead. "
-                "Use Ledger.open(path) to take them from the file."
+                f"must be the same as in the ledger file {path.name} (got other {name})",
+                parameter=name,
+                hint="Use Ledger.open(path) to take them from the file.",
             )
 
 

@@ -124,7 +124,7 @@ def call_roll(
         return call
     if state.accounts.ids is None:
         raise InvalidInput(
-            "ledger must know people by their ids. Got one made without them (items=, --id-column) instead."
+            "must know people by their ids (got one made without them (items=, --id-column))", parameter="ledger"
         )
     for given, dials in people:
         call.batch(given, dials)
@@ -198,7 +198,7 @@ class RollCall:
         """Charge some people of a table."""
         ids, wanted = canonical_ids(given), checked_dials(dials)
         if len(ids) != wanted.size:
-            raise InvalidInput(f"dials must hold one dial per id ({len(ids)}). Got {wanted.size} instead.")
+            raise InvalidInput(f"must hold one dial per id ({len(ids)})", parameter="dials", got=wanted.size)
         accounts = self.before.accounts
         places = (accounts.ids or Ids.none()).find(ids)
         (new,) = np.nonzero(places < 0)
@@ -218,9 +218,9 @@ class RollCall:
         ids = Ids.joined([ids for ids, _ in self._new]) if self._new else Ids.none()
         repeated = ids.repeated + self.known - (0 if self._seen is None else int(np.count_nonzero(self._seen)))
         if repeated:
-            raise InvalidInput(f"ids must be all different. Got {repeated} repeated instead.")
+            raise InvalidInput(f"ids must be all different (got {repeated} repeated)")
         if ids.keys.size and self.limit is None:
-            raise InvalidInput(f"ids must be known to the ledger. Got {len(ids)} unknown ones instead.")
+            raise InvalidInput(f"ids must be known to the ledger (got {len(ids)} unknown ones)")
         check_not_mostly_new(len(ids), self.known + len(ids), self.before.size, new_people=new_people)
         accounts, totals = self.before.roll, self.before.totals
         if self._new_dials:
@@ -292,11 +292,11 @@ def checked_dials(dials: Any) -> NDArray[np.float64]:  # noqa: ANN401
     try:
         vector = np.asarray(dials, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(f"dials must be a vector of numbers. Got {type(dials).__name__} instead.") from None
+        raise InvalidInput("must be a vector of numbers", parameter="dials", got=type(dials)) from None
     if vector.ndim != 1:
-        raise InvalidInput(f"dials must be a vector. Got shape {vector.shape} instead.")
+        raise InvalidInput(f"must be a vector (got shape {vector.shape})", parameter="dials")
     if not ((vector >= 0.0) & (vector <= 1.0)).all():
-        raise InvalidInput("dials must lie in [0, 1]. Got one that does not instead.")
+        raise InvalidInput("must lie in [0, 1] (got one that does not)", parameter="dials")
     return vector
 
 

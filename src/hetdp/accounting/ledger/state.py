@@ -32,8 +32,8 @@ from hetdp.accounting.ledger.accounts import Accounts, Totals, left_of
 from hetdp.accounting.ledger.identity import Ids, canonical_ids
 from hetdp.core.checks import Real, float_vector, not_negative, one_of
 from hetdp.core.errors import BudgetExhausted, InvalidInput
+from hetdp.core.text import counted
 from hetdp.core.vectors import each
-from hetdp.core.words import counted
 
 __all__ = [
     "Change",
@@ -100,12 +100,12 @@ class Entry:
     def of(cls, charge: Charge, *, dropping: bool) -> "Entry":
         """Return what the history keeps of a charge made now, `dropping` or not, or explain why it is no charge."""
         if not isinstance(charge, Charge):
-            raise InvalidInput(f"charges must be of type Charge. Got {type(charge).__name__} instead.")
+            raise InvalidInput("must be of type Charge", parameter="charges", got=type(charge))
         try:
             charge.description.encode()
         except (AttributeError, UnicodeEncodeError):
             kind = type(charge.description).__name__
-            raise InvalidInput(f"description must be a valid text. Got {kind} instead.") from None
+            raise InvalidInput("must be a valid text", parameter="description", got=kind) from None
         return cls(
             time=datetime.now(UTC).isoformat(timespec="seconds"),
             description=charge.description,
@@ -283,16 +283,14 @@ class State:
         """
         self._check_unit(charge.unit)
         if charge.amount is None:
-            raise InvalidInput("amount must be a number >= 0. Got None instead.")
+            raise InvalidInput("must be a number >= 0", parameter="amount")
         not_negative("amount", charge.amount)
         totals = self.counted(charge, drop=drop)
         rho = totals.rho + steps_of(charge.amount, charge.unit, wanted="rho")
         pure = charge.unit == "epsilon"
         epsilon = totals.epsilon + (steps_of(charge.amount) if pure else 0)
         if max(epsilon, rho) >= MOST_STEPS:
-            raise InvalidInput(
-                f"amount must leave the total of the ledger below {MOST_STEPS / STEPS:.4g}. Got more instead."
-            )
+            raise InvalidInput(f"must leave the total of the ledger below {MOST_STEPS / STEPS:.4g}", parameter="amount")
         gaussian = totals.gaussian if pure or rho == totals.rho else rho
         totals = replace(totals, epsilon=epsilon, rho=rho, gaussian=gaussian)
         return replace(totals, dropped=totals.total) if drop else totals
@@ -316,7 +314,7 @@ class State:
         if of_profiles != (self.totals.colluders is not None):
             kinds = ("one of items, rows or people (Ledger, Ledger.of_people)", "one of profiles (Ledger.of_profiles)")
             wanted, got = kinds[of_profiles], kinds[not of_profiles]
-            raise InvalidInput(f"ledger must be {wanted} to count this release. Got {got} instead.")
+            raise InvalidInput(f"must be {wanted} to count this release", parameter="ledger", got=got)
 
     def extended(self, limits: NDArray[np.float64], items: Iterable[str | int] | Ids | None) -> "State":
         """Return the state with unspent items added at the end, labelled if the others are."""
@@ -324,12 +322,12 @@ class State:
         accounts = self.accounts
         if (items is None) != (accounts.ids is None):
             wanted, got = ("omitted", "labels") if accounts.ids is None else ("given", "None")
-            raise InvalidInput(f"items must be {wanted}, as when the ledger was made. Got {got} instead.")
+            raise InvalidInput(f"must be {wanted}, as when the ledger was made", parameter="items", got=got)
         ids = items if isinstance(items, Ids) else checked_items(items, limits.size)
         if ids is not None and accounts.ids is not None:
             known = int(np.count_nonzero(accounts.ids.find(ids) >= 0))
             if known:
-                raise InvalidInput(f"items must be all different. Got {known} repeated instead.")
+                raise InvalidInput(f"must be all different (got {known} repeated)", parameter="items")
         added = Accounts.fresh(ids, steps_down(limits), totals=self.totals)
         return replace(self, roll=Accounts.joined([accounts, added]))
 
@@ -340,13 +338,13 @@ class State:
         self.require(of_profiles=False)
         known = self.accounts.ids
         if known is None:
-            raise InvalidInput("items must be omitted, as when the ledger was made. Got labels instead.")
+            raise InvalidInput("must be omitted, as when the ledger was made (got labels)", parameter="items")
         places = known.find(items)
         (new,) = np.nonzero(places < 0)
         if not new.size:
             return self, places
         if limit is None:
-            raise InvalidInput(f"items must be known to the ledger. Got {new.size} unknown ones instead.")
+            raise InvalidInput(f"must be known to the ledger (got {new.size} unknown ones)", parameter="items")
         limits = checked_limits(np.full(new.size, limit))
         check_not_mostly_new(new.size, len(items), self.size, new_people=new_people)
         places[new] = self.size + np.arange(new.size)
@@ -385,18 +383,21 @@ class State:
     def _check_unit(self, unit: str) -> None:
         if one_of("unit", unit, UNITS) == "rho" and self.unit == "epsilon":
             raise InvalidInput(
-                "unit must be 'epsilon' on an epsilon ledger, for no finite epsilon covers a zCDP loss. Got 'rho' "
-                "instead. A ledger with unit='rho' takes both (another file for --ledger), but begins without what was "
-                "charged here: keep that within your limit."
+                "must be 'epsilon' on an epsilon ledger, for no finite epsilon covers a zCDP loss (got 'rho')",
+                parameter="unit",
+                hint=(
+                    "A ledger with unit='rho' takes both (another file for --ledger), but begins without "
+                    "what was charged here: keep that within your limit."
+                ),
             )
 
     def _checked(self, losses: ArrayLike, unit: str) -> NDArray[np.float64]:
         self._check_unit(unit)
         vector = float_vector("losses", losses)
         if vector.size != self.size:
-            raise InvalidInput(f"losses must hold one loss per item ({self.size}). Got {vector.size} instead.")
+            raise InvalidInput(f"must hold one loss per item ({self.size})", parameter="losses", got=vector.size)
         if vector.min() < 0.0:
-            raise InvalidInput("losses must be >= 0. Got a negative loss instead.")
+            raise InvalidInput("must be >= 0 (got a negative loss)", parameter="losses")
         return vector
 
 
@@ -433,9 +434,12 @@ def check_not_mostly_new(new: int, given: int, known: int, *, new_people: bool) 
     """Refuse a table most of whose people are new to a ledger that is not empty: their ids may have changed."""
     if known and 2 * new > given and not new_people:
         raise InvalidInput(
-            f"items must be mostly known to a ledger that is not empty. Got {new} new ones of {given} instead. Are "
-            "they the same people under other ids? They would get a second budget. If they are new: new_people=True "
-            "(--new-people)."
+            f"must be mostly known to a ledger that is not empty (got {new} new ones of {given})",
+            parameter="items",
+            hint=(
+                "Are they the same people under other ids? They would get a second budget. If they are "
+                "new: new_people=True (--new-people)."
+            ),
         )
 
 
@@ -445,10 +449,10 @@ def checked_limits(limits: ArrayLike) -> NDArray[np.float64]:
     A single number is refused: it would be a ledger of one item where many may have been meant.
     """
     if np.isscalar(limits) or (isinstance(limits, np.ndarray) and limits.ndim == 0):
-        raise InvalidInput("limits must be a vector with one limit per item. Got a single value instead.")
+        raise InvalidInput("must be a vector with one limit per item (got a single value)", parameter="limits")
     vector = float_vector("limits", limits)
     if vector.min() < 0.0:
-        raise InvalidInput("limits must be >= 0. Got a negative limit instead.")
+        raise InvalidInput("must be >= 0 (got a negative limit)", parameter="limits")
     return vector
 
 
@@ -462,9 +466,9 @@ def checked_items(items: object, size: int | None = None) -> Ids | None:
         return None
     ids = canonical_ids(items, "items")
     if size is not None and len(ids) != size:
-        raise InvalidInput(f"items must hold one label per item ({size}). Got {len(ids)} instead.")
+        raise InvalidInput(f"must hold one label per item ({size})", parameter="items", got=len(ids))
     if ids.repeated:
-        raise InvalidInput(f"items must be all different. Got {ids.repeated} repeated instead.")
+        raise InvalidInput(f"must be all different (got {ids.repeated} repeated)", parameter="items")
     return ids
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inlined, kernel
+from hetdp.core.compiled import inlined, kernel
 
 __all__ = ["count_found"]
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inner, kernel
+from hetdp.core.compiled import inner, kernel
 from hetdp.neighbors._kernels.ranking import insert
 
 __all__ = ["Matrix", "nearest"]

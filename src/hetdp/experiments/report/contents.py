@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hetdp.core.words import agreeing, counted, duration, listed
+from hetdp.core.text import agreeing, counted, duration, listed
 from hetdp.datasets import Statistics
-from hetdp.evaluation.results import SAME as SAME_PEOPLE
-from hetdp.evaluation.results import THIRDS, Evaluation, ItemRow
-from hetdp.evaluation.results import TRUE as TRUE_PEOPLE
+from hetdp.evaluation.results import SAME as SAME_PEOPLE, THIRDS, TRUE as TRUE_PEOPLE, Evaluation, ItemRow
 from hetdp.experiments.figure_points import BY_OVERLAP, RANDOM, SAME, TRUE, FigurePoint
 from hetdp.experiments.measurements import CONFIDENCE, GapClosed
 from hetdp.experiments.sweep import SweepSettings

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hetdp.core.words import listed
+from hetdp.core.text import listed
 from hetdp.experiments.figure_points import RANDOM, FigurePoint
 from hetdp.pictures.style import BLUE, GREEN, ORANGE, PURPLE
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hetdp.core.words import listed
+from hetdp.core.text import listed
 from hetdp.experiments.measurements import MeanOverRuns
 from hetdp.experiments.paper_claims import CONCLUSIONS, HARDLY, NO_CHANGE, TIMES, Conclusion
 from hetdp.experiments.verdicts import DIRECTIONS, ERROR_RATE, SIZES, Check, Verdict

@@ -57,7 +57,7 @@ def floats(values: ArrayLike) -> Floats:
 def require_finite(largest: float, name: str) -> None:
     """Refuse a domain on which the arithmetic could overflow: that would depend on the values."""
     if not math.isfinite(largest):
-        raise InvalidInput(f"domain of {name} must be small enough for finite arithmetic. Got larger numbers instead.")
+        raise InvalidInput(f"domain of {name} must be small enough for finite arithmetic (got larger numbers)")
 
 
 class Query(ABC):
@@ -85,7 +85,7 @@ class Query(ABC):
 
     def __init__(self, name: str, domain: Box, *, cells: int = 1) -> None:
         if not isinstance(domain, Box):
-            raise InvalidInput(f"domain must be a hetdp.Box. Got {type(domain).__name__} instead.")
+            raise InvalidInput("must be a hetdp.Box", parameter="domain", got=type(domain))
         self.name = name
         self.domain = domain
         self.cells = cells

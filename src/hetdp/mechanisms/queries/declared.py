@@ -39,7 +39,7 @@ class _Custom(Query):
         self.proportional = slopes is not None
         whole = self.modular_sensitivities(1.0)
         if self.sensitivity <= 0:
-            raise InvalidInput("the declared bounds must be > 0 for some item. Got zeros only instead.")
+            raise InvalidInput("the declared bounds must be > 0 for some item (got zeros only)")
         self._at_center = finite("function at the centre of the domain", function(domain.center.copy()))
         self._reach = math.fsum(whole.tolist())
         self._error = _DEFAULT_ERROR * self.sensitivity if evaluation_error is None else evaluation_error
@@ -77,8 +77,9 @@ class _Custom(Query):
         bounds = np.asarray(self._modular(factor), dtype=np.float64)
         if bounds.shape != (self.size,) or not np.isfinite(bounds).all() or (bounds < 0).any():
             raise InvalidInput(
-                f"modular_sensitivity must return one finite number >= 0 per item ({self.size}). "
-                f"Got shape {bounds.shape} or other numbers instead."
+                f"must return one finite number >= 0 per item ({self.size}) (got shape {bounds.shape} or "
+                "other numbers)",
+                parameter="modular_sensitivity",
             )
         return np.where(factor > 0, bounds, 0.0)  # an item shrunk to nothing has no influence, whatever was declared
 
@@ -137,12 +138,12 @@ def custom(
     1.0
     """
     if (lipschitz is None) == (modular_sensitivity is None):
-        raise InvalidInput("exactly one of lipschitz and modular_sensitivity must be given. Got both or none instead.")
+        raise InvalidInput("exactly one of lipschitz and modular_sensitivity must be given (got both or none)")
     slopes = None
     if lipschitz is not None:
         declared = float_vector("lipschitz", np.broadcast_to(np.asarray(lipschitz), (domain.size,)))
         if (declared < 0).any():
-            raise InvalidInput("lipschitz must be >= 0 for every item. Got a negative bound instead.")
+            raise InvalidInput("must be >= 0 for every item (got a negative bound)", parameter="lipschitz")
         slopes = declared
 
         def modular_sensitivity(shrinkage: Floats) -> Floats:
@@ -150,7 +151,7 @@ def custom(
 
     assert modular_sensitivity is not None  # noqa: S101  (for the type checker)
     if evaluation_error is not None and finite("evaluation_error", evaluation_error) < 0:
-        raise InvalidInput(f"evaluation_error must be >= 0. Got {evaluation_error!r} instead.")
+        raise InvalidInput("must be >= 0", parameter="evaluation_error", got=evaluation_error)
     return _Custom(
         name, function, domain, modular=modular_sensitivity, slopes=slopes, evaluation_error=evaluation_error
     )
@@ -173,7 +174,9 @@ class _Exhaustive(Query):
         self._center = center
         self._whole = np.array([float(np.ptp(table, axis=axis).max()) for axis in range(table.ndim)])
         if self.sensitivity <= 0:
-            raise InvalidInput("function must not be constant on its domain. Got the same value everywhere instead.")
+            raise InvalidInput(
+                "must not be constant on its domain (got the same value everywhere)", parameter="function"
+            )
 
     def _places(self, points: Floats) -> list[int]:
         return [int(np.abs(levels - point).argmin()) for levels, point in zip(self._levels, points, strict=True)]
@@ -237,17 +240,17 @@ def exhaustive(
     (1.0, 1.0)
     """
     if len(levels) == 0:
-        raise InvalidInput("levels must name at least one item. Got none instead.")
+        raise InvalidInput("must name at least one item", parameter="levels")
     grid = [np.unique(float_vector(f"levels[{item}]", values)) for item, values in enumerate(levels)]
     if any(values.size < 2 for values in grid):  # noqa: PLR2004  (one value is a constant)
-        raise InvalidInput("levels must hold at least two values for every item. Got fewer instead.")
+        raise InvalidInput("must hold at least two values for every item (got fewer)", parameter="levels")
     size = math.prod(values.size for values in grid)
     if size > _LARGEST_TABLE:
-        raise InvalidInput(f"levels must have at most 2**20 combinations. Got {size} instead.")
+        raise InvalidInput("must have at most 2**20 combinations", parameter="levels", got=size)
     if center is None:
         center = [0.0 if 0.0 in values else float(values[values.size // 2]) for values in grid]
     if len(center) != len(grid) or any(value not in values for value, values in zip(center, grid, strict=True)):
-        raise InvalidInput("center must be one of the levels of each item. Got something else instead.")
+        raise InvalidInput("must be one of the levels of each item", parameter="center")
     shape = tuple(values.size for values in grid)
     table = np.empty(shape)
     for place in np.ndindex(shape):

@@ -61,7 +61,7 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
     No counterexample in 2000 tries. This proves nothing: only a proof can establish a sensitivity.
     """
     if not isinstance(query, Query):
-        raise InvalidInput(f"query must come from hetdp.queries. Got {type(query).__name__} instead.")
+        raise InvalidInput("must come from hetdp.queries", parameter="query", got=type(query))
     attempts = whole("tries", tries, minimum=1)
     search = _CounterexampleSearch(query, as_stream(random_state))
     worst = (0.0, 0, 0.0, 0.0)

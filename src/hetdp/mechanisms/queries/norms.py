@@ -131,7 +131,7 @@ def power(domain: Box, exponent: float) -> Query:
     """
     query = _SumOfPowers("power", domain, positive("exponent", exponent))
     if (domain.lower < 0).any():
-        raise InvalidInput(f"domain of a power must have lower >= 0. Got {domain!r} instead.")
+        raise InvalidInput("domain of a power must have lower >= 0", got=domain)
     return query
 
 
@@ -182,7 +182,7 @@ def norm(domain: Box, order: int = 2) -> Query:
     (5.0, 7.0)
     """
     if order not in (1, 2):
-        raise InvalidInput(f"order must be 1 or 2. Got {order!r} instead.")
+        raise InvalidInput("must be 1 or 2", parameter="order", got=order)
     return _SumOfPowers("norm", domain, 1.0) if order == 1 else _EuclideanNorm(domain)
 
 
@@ -237,7 +237,7 @@ def l0(domain: Box) -> Query:
     """
     query = _NonZero("l0", domain)
     if not domain.is_semi_balanced:
-        raise InvalidInput(f"domain of l0 must contain 0. Got {domain!r} instead.")
+        raise InvalidInput("domain of l0 must contain 0", got=domain)
     query.domain = domain.recentered(np.zeros(domain.size))
     return query
 

@@ -49,7 +49,7 @@ class _Variance(ItemwiseQuery):
     def __init__(self, domain: Box) -> None:
         super().__init__("variance", domain)
         if self.size == 1:
-            raise InvalidInput("domain of a variance must hold at least 2 items. Got 1 instead.")
+            raise InvalidInput("domain of a variance must hold at least 2 items (got 1)")
         self._pivot = float(domain.center[0] if domain.alike else domain.center.mean())
         with np.errstate(over="ignore"):
             self._reach = float(max(domain.upper.max() - self._pivot, self._pivot - domain.lower.min()))

@@ -113,9 +113,11 @@ def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
     """Return public coefficients, one per item and not all 0."""
     vector = float_vector("coefficients", coefficients)
     if vector.size != size:
-        raise InvalidInput(f"coefficients must be as many as items in the domain ({size}). Got {vector.size} instead.")
+        raise InvalidInput(
+            f"must be as many as items in the domain ({size})", parameter="coefficients", got=vector.size
+        )
     if not vector.any():
-        raise InvalidInput("coefficients must not all be 0. Got zeros only instead.")
+        raise InvalidInput("must not all be 0 (got zeros only)", parameter="coefficients")
     return vector
 
 
@@ -193,8 +195,7 @@ def count(domain: Box) -> Query:
     """
     if _size(domain) and not ((domain.lower == 0).all() and (domain.upper == 1).all()):
         raise InvalidInput(
-            "domain of a count must be [0, 1] for every item: pass indicators, 1 for what counts. "
-            f"Got {domain!r} instead."
+            "domain of a count must be [0, 1] for every item: pass indicators, 1 for what counts", got=domain
         )
     return LinearQuery(
         "count", constant(1.0, domain.size), domain.recentered(constant(0.0, domain.size)), homogeneous=True
@@ -326,14 +327,14 @@ def histogram(domain: Box, edges: int | ArrayLike | Categories, *, adjacency: st
     cells = {"replace": 2, "add-remove": 1}[one_of("adjacency", adjacency, ("replace", "add-remove"))]
     if isinstance(edges, Categories):
         if domain != edges.domain(size=_size(domain)):
-            raise InvalidInput(f"domain of categories must be categories.domain(size=n). Got {domain!r} instead.")
+            raise InvalidInput("domain of categories must be categories.domain(size=n)", got=domain)
         return _CategoryHistogram(domain, edges, cells)
     if isinstance(edges, int):
         bins = whole("edges", edges, minimum=1)
         edges = np.linspace(domain.lower.min(), domain.upper.max(), bins + 1)
     limits = float_vector("edges", edges)
     if limits.size < 2 or (np.diff(limits) <= 0).any():  # noqa: PLR2004  (a bin has two ends)
-        raise InvalidInput("edges must be at least two increasing numbers. Got another vector instead.")
+        raise InvalidInput("must be at least two increasing numbers (got another vector)", parameter="edges")
     return _Histogram(domain, limits, cells)
 
 
@@ -346,7 +347,7 @@ class _ScalarProduct(Query):
         super().__init__("scalar_product", domain)
         if self.size % 2:
             raise InvalidInput(
-                f"domain of a scalar product must hold two profiles of equal length. Got {self.size} items instead."
+                f"domain of a scalar product must hold two profiles of equal length (got {self.size} items)"
             )
         with np.errstate(over="ignore"):
             require_finite(float(domain.radii @ self.partner(domain.radii)), self.name)
@@ -394,7 +395,7 @@ def scalar_product(domain: Box) -> Query:
 
 def _size(domain: object) -> int:
     if not isinstance(domain, Box):
-        raise InvalidInput(f"domain must be a hetdp.Box. Got {type(domain).__name__} instead.")
+        raise InvalidInput("must be a hetdp.Box", parameter="domain", got=type(domain))
     return domain.size
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inlined, kernel
+from hetdp.core.compiled import inlined, kernel
 from hetdp.neighbors._kernels.drawing import draw_laplace
 from hetdp.noise.tables import LaplaceTables
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inlined, inner, kernel
+from hetdp.core.compiled import inlined, inner, kernel
 
 __all__ = ["choices_per_word", "exchange_views", "first_views"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inlined, inner
+from hetdp.core.compiled import inlined, inner
 from hetdp.noise.tables import LaplaceTables
 
 __all__ = ["draw_geometric", "draw_laplace", "toss"]

@@ -7,7 +7,7 @@ benchmark, and the only way for scores that large negative noise can raise.
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import kernel
+from hetdp.core.compiled import kernel
 from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, reset
 from hetdp.neighbors._kernels.drawing import draw_laplace
 from hetdp.neighbors._kernels.ranking import insert

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import kernel
+from hetdp.core.compiled import kernel
 
 __all__ = ["count_matches", "mark_met", "note_comparisons"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inner
+from hetdp.core.compiled import inner
 
 __all__ = ["insert"]
 

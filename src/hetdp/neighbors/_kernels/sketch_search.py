@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inlined, inner, kernel
+from hetdp.core.compiled import inlined, inner, kernel
 from hetdp.sketching._kernels import bit_count, bit_position
 
 __all__ = ["SearchRoom", "WeighRoom", "best_candidates", "search_room", "sort_lists", "weigh_ones", "weigh_room"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.kernels import inlined, kernel
+from hetdp.core.compiled import inlined, kernel
 
 __all__ = [
     "Scratch",

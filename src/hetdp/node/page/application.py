@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from hetdp.core.errors import HetdpError, InvalidInput
-from hetdp.core.words import byte_size, counted, duration, short_number
+from hetdp.core.text import byte_size, counted, duration, short_number
 from hetdp.node import words
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.base_page import Download, Form, FormAction, Page

@@ -74,7 +74,7 @@ def whole_in(form: Form, name: str) -> int:
     """Return a field as a whole number of at least 0."""
     text = form.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) <= 9):  # noqa: PLR2004  (no catalogue is larger)
-        raise InvalidInput(f"{name} must be a whole number. Got something else instead.")
+        raise InvalidInput("must be a whole number", parameter=name)
     return int(text)
 
 
@@ -88,7 +88,7 @@ def amount_in(form: Form, name: str) -> float | None:
     except ValueError:
         amount = math.nan
     if not (math.isfinite(amount) and amount >= 0.0):
-        raise InvalidInput(f"{name} must be a number of at least 0. Got something else instead.")
+        raise InvalidInput("must be a number of at least 0", parameter=name)
     return amount
 
 

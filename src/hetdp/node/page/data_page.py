@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.base_page import Download, Form, FormAction, Page, bytes_in
 from hetdp.node.page.items_page import undo

@@ -6,7 +6,7 @@ What was worked out is kept until the list or the sketches change: pages are loo
 from typing import Any
 
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import counted, listed
+from hetdp.core.text import counted, listed
 from hetdp.node.groups import OFTEN, GroupLosses, GroupProposal, GroupTold, group_name, right_words
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.base_page import Form, FormAction, amount_in
@@ -120,5 +120,5 @@ class GroupsPart:
 def _limit_in(form: Form) -> float:
     limit = amount_in(form, "limit")
     if limit is None:
-        raise InvalidInput("limit must be a number of at least 0. Got nothing instead.")
+        raise InvalidInput("must be a number of at least 0", parameter="limit")
     return limit

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.base_page import Form, FormAction, Page, text_in, whole_in

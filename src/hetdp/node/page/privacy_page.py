@@ -168,7 +168,7 @@ class PrivacyPage(Page):
         """Set the lifetime limit of items without one of their own."""
         limit = amount_in(form, "limit")
         if limit is None:
-            raise InvalidInput("limit must be a number of at least 0. Got nothing instead.")
+            raise InvalidInput("must be a number of at least 0", parameter="limit")
         self._node.store.ledger.set_default_limit(limit)
         return Notice(f"The limit of all items is set. {certainty_words(limit)}")
 

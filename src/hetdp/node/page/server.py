@@ -114,7 +114,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except ValueError:
         address = None
     if address is None or not address.is_loopback:
-        raise InvalidInput(f"host must be a loopback address such as 127.0.0.1. Got {host!r} instead.")
+        raise InvalidInput("must be a loopback address such as 127.0.0.1", parameter="host", got=host)
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004  (IP version 4)
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -27,7 +27,7 @@ def split_address(address: str) -> tuple[str, int]:
     """Return host and port of "tcp://host:port", or refuse it."""
     found = _ADDRESS.fullmatch(address)
     if found is None or not 1 <= int(found[2]) <= 65535:  # noqa: PLR2004  (the largest port)
-        raise InvalidInput(f"an address must be tcp://host:port. Got {address[:100]!r} instead.")
+        raise InvalidInput("an address must be tcp://host:port", got=address[:100])
     return found[1], int(found[2])
 
 
@@ -88,8 +88,9 @@ def check_own_address(address: str) -> str:
     kind = address_kind(address)
     if kind in ("name", "nowhere"):
         raise InvalidInput(
-            "advertise (or listen) must be tcp://IP:port with an IP address that others can reach; names are for "
-            f"[[bootstrap]] only. Got {address[:100]!r} instead."
+            "advertise (or listen) must be tcp://IP:port with an IP address that others can reach; names are "
+            "for [[bootstrap]] only",
+            got=address[:100],
         )
     return kind
 

@@ -79,7 +79,7 @@ class Identity:
             stored = json.loads(path.read_text())
             return cls(bytes.fromhex(stored["signing"]), bytes.fromhex(stored["curve"]))
         except (OSError, ValueError, KeyError, TypeError):
-            raise DataError(f"{path} must be the key file of a node. Got something else instead.") from None
+            raise DataError(f"{path} must be the key file of a node") from None
 
     def save(self, path: Path) -> None:
         """Write the identity to a new file that only its owner can read; an existing one is never replaced."""

@@ -79,25 +79,25 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     def __post_init__(self) -> None:
         if self.version != VERSION:
-            raise InvalidInput(f"version must be {VERSION}. Got {self.version} instead.")
+            raise InvalidInput(f"must be {VERSION}", parameter="version", got=self.version)
         if not self.name.isprintable() or not self.catalogue.isprintable():
-            raise InvalidInput("name and catalogue must be printable. Got something else instead.")
+            raise InvalidInput("name and catalogue must be printable")
         _check_level("epsilon", self.epsilon, _EXACT_EPSILONS)
         _check_level("tuned_for", self.tuned_for, 1)
         if self.admission not in ("open", "allow", "invite"):
-            raise InvalidInput(f"admission must be 'open', 'allow' or 'invite'. Got {self.admission!r} instead.")
+            raise InvalidInput("must be 'open', 'allow' or 'invite'", parameter="admission", got=self.admission)
         if self.admission == "invite" and not self.network_key:
-            raise InvalidInput("network_key must be given when admission is 'invite'. Got none instead.")
+            raise InvalidInput("must be given when admission is 'invite'", parameter="network_key")
         if self.most_catalogue and (self.most_catalogue < self.items or not self.network_key):
             raise InvalidInput(
-                f"most_catalogue must be at least items, with a network_key, or 0. Got {self.most_catalogue} instead."
+                "must be at least items, with a network_key, or 0", parameter="most_catalogue", got=self.most_catalogue
             )
         if not 1 <= self.most_items <= MOST_PROFILE:
-            raise InvalidInput(f"most_items must be from 1 to {MOST_PROFILE}. Got {self.most_items} instead.")
+            raise InvalidInput(f"must be from 1 to {MOST_PROFILE}", parameter="most_items", got=self.most_items)
         if self.shuffle_size > self.view_size:
-            raise InvalidInput(f"shuffle_size must be at most view_size. Got {self.shuffle_size} instead.")
+            raise InvalidInput("must be at most view_size", parameter="shuffle_size", got=self.shuffle_size)
         if not math.isfinite(self.period_s):
-            raise InvalidInput(f"period_s must be finite. Got {self.period_s} instead.")
+            raise InvalidInput("must be finite", parameter="period_s", got=self.period_s)
         for peer in self.bootstrap:
             split_address(peer.address)
 
@@ -158,7 +158,7 @@ def sketch_bytes(size: int) -> int:
 
 def _check_level(name: str, number: Fraction, most: int) -> None:
     if not 0 < number <= most:
-        raise InvalidInput(f"{name} must be above 0 and at most {most}. Got {number} instead.")
+        raise InvalidInput(f"must be above 0 and at most {most}", parameter=name, got=number)
 
 
 def _plain(network: NetworkParameters) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class Catalogue:
             found = self._database.one("SELECT place FROM catalogue WHERE place = ?", place)
             if found is not None:
                 return place
-        raise InvalidInput("place must be a position in the catalogue. Got another instead.")
+        raise InvalidInput("must be a position in the catalogue", parameter="place")
 
 
 def _holds_every_word(text: str) -> tuple[str, list[str]]:

@@ -259,7 +259,7 @@ class Database:
 def _unusable(path: Path, error: sqlite3.Error) -> DataError:
     """Return what to tell about a store that SQLite cannot use: another file, or a file or disk that will not do."""
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
-        return DataError(f"{path} must be the store of a node. Got another file instead.")
+        return DataError(f"{path} must be the store of a node (got another file)")
     return DataError(
         f"{path} must be a sound file that this user may read and write, in a folder like that, on a disk with room. "
         f"Got: {error}."

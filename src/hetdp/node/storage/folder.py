@@ -82,7 +82,7 @@ def init_node(
     chosen = with_own_addresses(settings or NodeSettings())
     own, kind = (b"", "csv") if profile_path is None else list_file(profile_path)
     if folder.exists():
-        raise DataError(f"the folder of a new node must not exist yet. Got {str(folder)!r}, which does, instead.")
+        raise DataError(f"the folder of a new node must not exist yet (got {str(folder)!r}, which does,)")
     who = identity or Identity.generate()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ class GroupLimits:
         if group != WHOLE_LIST and group not in self._catalogue.groups()[0] and group not in self.all():
             names = [repr(name) for name in self._catalogue.groups()[0]]
             known = ", ".join(names[:_MOST_NAMED]) + (" or another of them" if len(names) > _MOST_NAMED else "")
-            raise InvalidInput(f"group must be one of the catalogue's: {known}. Got another instead.")
+            raise InvalidInput(f"must be one of the catalogue's: {known}", parameter="group")
         return group
 
     def proposed(self, group: str, epsilon: float) -> dict[int, int]:

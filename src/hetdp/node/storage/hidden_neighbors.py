@@ -43,7 +43,6 @@ def _key(key_hex: str) -> bytes:
         key = b""
     if len(key) != _KEY_BYTES:
         raise InvalidInput(
-            "key must be 64 hexadecimal digits (see hetdp node export), or the name of one neighbour alone. Got "
-            "something else instead."
+            "must be 64 hexadecimal digits (see hetdp node export), or the name of one neighbour alone", parameter="key"
         )
     return key

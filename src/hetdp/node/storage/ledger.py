@@ -185,7 +185,7 @@ def checked_limit(epsilon: float) -> float:
     """Return a lifetime limit if it is one."""
     limit = not_negative("limit", epsilon)
     if limit > MOST_LIMIT:
-        raise InvalidInput(f"limit must be at most {MOST_LIMIT:,.0f}. Got more instead.")
+        raise InvalidInput(f"must be at most {MOST_LIMIT:,.0f}", parameter="limit")
     return limit
 
 

@@ -78,8 +78,8 @@ def new_network(
     twice = next((item.item for item in items if spellings[canonical_text(item.item)] > 1), None)
     if twice is not None:
         raise DataError(
-            f"items of {catalogue.name} must differ in more than case and blanks, or one thing would have two ledgers. "
-            f"Got {twice[:100]!r} in several spellings instead."
+            f"items of {catalogue.name} must differ in more than case and blanks, or one thing would have two "
+            f"ledgers (got {twice[:100]!r} in several spellings)"
         )
     return NetworkParameters(
         name=name or file.stem,
@@ -104,7 +104,7 @@ def with_peer(network: NetworkParameters, *, address: str, key: str, curve: str)
     try:
         peer = msgspec.convert({"address": address, "key": key.lower(), "curve": curve.lower()}, Bootstrap)
     except msgspec.ValidationError:
-        raise InvalidInput("key and curve must be 64 hexadecimal digits each. Got something else instead.") from None
+        raise InvalidInput("key and curve must be 64 hexadecimal digits each") from None
     others = tuple(other for other in network.bootstrap if other.key != peer.key)
     return msgspec.structs.replace(network, bootstrap=(*others, peer))
 
@@ -127,7 +127,7 @@ def read_versions(path: Path) -> list[CatalogueVersion]:
     except OSError as error:
         raise DataError(f"the versions {str(path)!r} must be a readable file. Got: {error.strerror}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise DataError(f"{path.name} must hold versions of a catalogue. Got something else instead.") from None
+        raise DataError(f"{path.name} must hold versions of a catalogue") from None
 
 
 def write_versions(path: Path, versions: Iterable[CatalogueVersion], *, mode: int) -> None:
@@ -140,8 +140,8 @@ def whole_catalogue(file: Path, network: NetworkParameters) -> tuple[list[Catalo
     items, digest = read_network_catalogue(file.parent / network.catalogue)
     if digest != network.catalogue_sha256 or len(items) != network.items:
         raise DataError(
-            f"the catalogue {network.catalogue!r} must be the one the network names. Got another file instead. New "
-            "items are added by `hetdp network grow`, never to the file."
+            f"the catalogue {network.catalogue!r} must be the one the network names (got another file)",
+            hint="New items are added by `hetdp network grow`, never to the file.",
         )
     path = versions_file_of(file)
     history = CatalogueHistory(network, names=(item.item for item in items))
@@ -172,7 +172,7 @@ def exact_number(text: str, name: str = "epsilon") -> Fraction:
     try:
         return Fraction(text) if "/" in text else Fraction(Decimal(text))
     except (ValueError, InvalidOperation, OverflowError, ZeroDivisionError):
-        raise InvalidInput(f"{name} must be a number. Got {text[:50]!r} instead.") from None
+        raise InvalidInput("must be a number", parameter=name, got=text[:50]) from None
 
 
 def _decode(kind: type, value: Any) -> Any:  # noqa: ANN401  (msgspec's hook)

@@ -50,12 +50,10 @@ def open_origin(path: Path, *, lock: bool = True) -> Iterator[Origin]:
             yield Origin(path, store, {name: _read(path / name) for name in _CARRIED})
         return
     if not path.is_file():
-        raise DataError(f"there must be a node in {str(path)!r}, or a file that holds one. Got neither instead.")
+        raise DataError(f"there must be a node in {str(path)!r}, or a file that holds one")
     with _sole_user(path.absolute().parent), closing(NodeStore(path)) as store:
         if store.database.one("SELECT 1 FROM sqlite_master WHERE name = 'carried'") is None:
-            raise DataError(
-                f"{path} must be written by `hetdp node backup` or `hetdp node move`. Got another file instead."
-            )
+            raise DataError(f"{path} must be written by `hetdp node backup` or `hetdp node move` (got another file)")
         files = {name: bytes(value) for name, value in store.database.rows("SELECT name, value FROM carried")}
         if set(files) != set(_CARRIED):
             raise DataError(f"{path} must hold settings, network and keys of a node. Got less instead: it is damaged.")

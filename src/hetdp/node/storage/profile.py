@@ -304,7 +304,7 @@ class OwnProfile:
             dials = self._database.array("dials")
             for place in changes:
                 if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < dials.size:
-                    raise InvalidInput("place must be a position in the catalogue. Got another instead.")
+                    raise InvalidInput("must be a position in the catalogue", parameter="place")
             step = self._last_step() + 1
             if limit is not None:
                 changes = self._group_limits.write(*limit, step=step)
@@ -317,7 +317,7 @@ class OwnProfile:
             dials[list(allowed)] = list(allowed.values())
             most = int(self._database.fact("most_items"))
             if np.count_nonzero(dials != ABSENT) > max(most, size):
-                raise InvalidInput(f"a profile must hold at most {most} items in this network. Got more instead.")
+                raise InvalidInput(f"a profile must hold at most {most} items in this network")
             self._database.set_array("dials", dials)
             gone = [(place,) for place, dial in changes.items() if dial == ABSENT]
             connection.executemany("INSERT OR IGNORE INTO dismissed VALUES (?)", gone)
@@ -338,4 +338,4 @@ class OwnProfile:
 
 def _check_dial(dial: object) -> None:
     if not isinstance(dial, int) or isinstance(dial, bool) or not 0 <= dial <= FULL_DIAL:
-        raise InvalidInput("a dial must be a whole number from 0 to 100. Got another instead.")
+        raise InvalidInput("a dial must be a whole number from 0 to 100")

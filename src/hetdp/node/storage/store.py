@@ -145,7 +145,7 @@ class NodeStore:
         """
         if self.database.fact("network_id") != network.id.hex():
             raise DataError(
-                f"the network file must be the one that {self.path.name} was made with. Got other parameters instead."
+                f"the network file must be the one that {self.path.name} was made with (got other parameters)"
             )
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hetdp.core.errors import DataError
-from hetdp.core.extras import place_of
+from hetdp.core.optional import place_of
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.node import Action, Call, HangUp
 from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
@@ -291,8 +291,8 @@ def _socket_folder() -> "tempfile.TemporaryDirectory[str]":
             return folder
         folder.cleanup()
     raise DataError(
-        f"TMPDIR must be a writable folder whose path is short, for local sockets (with what is put there, at most "
-        f"{_LONGEST_FOLDER} bytes). Got {tried!r}{reason} instead."
+        "TMPDIR must be a writable folder whose path is short, for local sockets (with what is put there, at "
+        f"most {_LONGEST_FOLDER} bytes) (got {tried!r}{reason})"
     )
 
 

@@ -36,7 +36,7 @@ def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
         Name of the column.
     """
     if not Path(path).is_file():
-        raise DataError(f"the catalogue must be a file. Got {str(path)!r}, which is none, instead.")
+        raise DataError(f"the catalogue must be a file (got {str(path)!r}, which is none,)")
     encoder = IdEncoder("item")
     with open_file(path) as file, file.explaining(_FORM):
         form = FORMATS.get(file.ending, _LINES)
@@ -45,7 +45,7 @@ def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
             encoder.encode(column, read_as_text=not form.typed)
         ids, _ = encoder.finish()
     if not ids.size:
-        raise DataError(f"{file.name} must list at least one item. Got none instead.")
+        raise DataError(f"{file.name} must list at least one item")
     return ids
 
 
@@ -62,8 +62,9 @@ def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") ->
     if unknown:
         counted = np.unique(profiles.indices[counts]).size
         raise DataError(
-            f"{name} must list every item in the data. Got {unknown:,} of {counted:,} items that are not in "
-            "it instead. Add them, or leave them out of the data."
+            f"must list every item in the data (got {unknown:,} of {counted:,} items that are not in it)",
+            parameter=name,
+            hint="Add them, or leave them out of the data.",
         )
     indptr, indices, weights = rename_items(profiles.indptr, profiles.indices, profiles.weights, position)
     return Profiles(indptr, indices, weights, profiles.user_ids, items)
@@ -76,8 +77,8 @@ def _the_column(source: str, names: list[str], item: str) -> str:
         return names[0]
     columns = ", ".join(repr(name) for name in names)
     raise DataError(
-        f"{source} must have a column {item!r}, or one column only. Got the columns {columns} instead."
-        f"{which_column(named_by('item'))}"
+        f"{source} must have a column {item!r}, or one column only (got the columns {columns})",
+        hint=which_column(named_by("item")),
     )
 
 
@@ -128,9 +129,9 @@ def read_network_catalogue(path: Path) -> tuple[list[CatalogueItem], str]:
             )
         items.append(CatalogueItem(place, row["item"], row.get("title") or row["item"], link, row.get("group", "")))
     if not 1 <= len(items) <= _MOST_ITEMS:
-        raise DataError(f"{path.name} must hold 1 to {_MOST_ITEMS} items. Got {len(items)} instead.")
+        raise DataError(f"{path.name} must hold 1 to {_MOST_ITEMS} items", got=len(items))
     if len({item.item for item in items}) != len(items):
-        raise DataError(f"the items of {path.name} must be all different. Got repeated ones instead.")
+        raise DataError(f"the items of {path.name} must be all different (got repeated ones)")
     return items, hashlib.sha256(raw).hexdigest()
 
 
@@ -139,7 +140,7 @@ def _strict_rows(path: Path, raw: bytes) -> Iterator[dict[str, str]]:
     try:
         reader = csv.DictReader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True)
         if "item" not in (reader.fieldnames or ()):
-            raise DataError(f"{path.name} must have a column 'item'. Got a header without it instead.")
+            raise DataError(f"{path.name} must have a column 'item' (got a header without it)")
         for number, row in enumerate(reader, start=1):
             if None in row or None in row.values():
                 raise DataError(
@@ -153,4 +154,4 @@ def _strict_rows(path: Path, raw: bytes) -> Iterator[dict[str, str]]:
                 )
             yield texts
     except (UnicodeDecodeError, csv.Error):
-        raise DataError(f"{path.name} must be a CSV file in UTF-8. Got something else instead.") from None
+        raise DataError(f"{path.name} must be a CSV file in UTF-8") from None

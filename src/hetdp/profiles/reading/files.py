@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.words import agreeing, listed
+from hetdp.core.text import agreeing, listed
 
 __all__ = [
     "BETWEEN_BLANKS",
@@ -132,7 +132,7 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[DataFile]:
 
     path = Path(path)
     if not path.is_file():
-        raise DataError(f"the data file must exist. Got {str(path)!r}, which is not a file, instead.")
+        raise DataError(f"the data file must exist (got {str(path)!r}, which is not a file,)")
     compression = COMPRESSIONS.get(path.suffix.lower())
     with contextlib.ExitStack() as stack:
         try:
@@ -152,9 +152,9 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[DataFile]:
 
 def _unreadable(path: Path, compression: str | None, form: str) -> DataError:
     if compression is None:
-        return DataError(f"{path.name} must be a readable {form}. Got something else instead.")
+        return DataError(f"{path.name} must be a readable {form}")
     return DataError(
-        f"{path.name} must be a whole {compression} file. Got one that is damaged, cut short or not compressed instead."
+        f"{path.name} must be a whole {compression} file (got one that is damaged, cut short or not compressed)"
     )
 
 
@@ -441,10 +441,10 @@ def check_columns(source: str, present: Collection[str], wanted: Collection[str]
         ways = dict.fromkeys(wanted[name] for name in missing) if isinstance(wanted, Mapping) else ()
         hint = _other_separator(names) or which_column(ways)
         columns = ", ".join(repr(column) for column in names) or "no column at all"
-        raise DataError(f"{source} must have a column {missing[0]!r}. Got the columns {columns} instead.{hint}")
+        raise DataError(f"{source} must have a column {missing[0]!r} (got the columns {columns})", hint=hint)
     for name in wanted:
         if names.count(name) > 1:
-            raise DataError(f"{source} must have one column {name!r}. Got {names.count(name)} instead.")
+            raise DataError(f"{source} must have one column {name!r}", got=names.count(name))
 
 
 # Public data sets, recognised by their first line: MovieLens, HetRec 2011 and files with columns named like theirs.
@@ -518,8 +518,9 @@ def _by_names(columns: list[str], delimiter: str, file_name: str) -> Layout:
     if item is None:
         present = ", ".join(repr(column) for column in columns)
         raise DataError(
-            f"{file_name} must have a column of items, such as 'movieId', 'bookmarkID' or 'artistID'. "
-            f"Got the columns {present} instead.{which_column(named_by('user', 'item'))}"
+            f"{file_name} must have a column of items, such as 'movieId', 'bookmarkID' or 'artistID' (got the "
+            f"columns {present})",
+            hint=which_column(named_by("user", "item")),
         )
     rating, weight = first("rating"), first("weight")
     if columns == _PLAYS:
@@ -541,8 +542,9 @@ def find_file(path: str | os.PathLike[str]) -> Path:
     if len(found) != 1:
         names = ", ".join(repr(name) for name in found) or "none"
         raise DataError(
-            f"the folder {str(path)!r} must hold one of {', '.join(_KNOWN_FILES)}. Got {names} instead. "
-            "Give the path of the file."
+            f"the folder {str(path)!r} must hold one of {', '.join(_KNOWN_FILES)}",
+            got=names,
+            hint="Give the path of the file.",
         )
     return path / found[0]
 

@@ -29,9 +29,9 @@ def frame_columns(
         table: Any = nw.from_native(frame)
         names = list(table.collect_schema().names())
     except TypeError:
-        raise DataError(f"frame must be a pandas, polars or arrow table. Got {type(frame).__name__} instead.") from None
+        raise DataError("must be a pandas, polars or arrow table", parameter="frame", got=type(frame)) from None
     except Exception:  # noqa: BLE001  (such as repeated names of columns, which each library reports in its own way)
-        raise DataError("frame must be a table with a different name for each column. Got another instead.") from None
+        raise DataError("must be a table with a different name for each column", parameter="frame") from None
     default = checked_default(default_weight, weight)
     chosen = choose_columns("frame", names, user=user, item=item, weight=weight, text=False)
     if default is not None and chosen.weight is None:
@@ -43,8 +43,8 @@ def frame_columns(
         columns = [table.get_column(name).to_arrow() for name in chosen.names]
     except Exception:  # noqa: BLE001  (whatever is wrong with a cell, the message might quote it)
         raise DataError(
-            "frame must hold texts or whole numbers as ids and numbers as weights, one kind per column. "
-            "Got a mixed column instead."
+            "must hold texts or whole numbers as ids and numbers as weights, one kind per column (got a mixed column)",
+            parameter="frame",
         ) from None
     return finish_batch(columns, chosen, None, default)
 
@@ -59,13 +59,15 @@ def matrix_weights(matrix: object, pairs: NDArray[np.int64], shape: tuple[int, i
     """Return the weight of each pair (a sorted key); what is not stored is 0, as everywhere in scipy."""
     keys, values, found_shape = _entries("weights", matrix)
     if found_shape != shape:
-        raise InvalidInput(f"weights must be {shape[0]} x {shape[1]}. Got {found_shape[0]} x {found_shape[1]} instead.")
+        raise InvalidInput(
+            f"must be {shape[0]} x {shape[1]} (got {found_shape[0]} x {found_shape[1]})", parameter="weights"
+        )
     vector = weight_vector(values, keys.size)
     place = np.searchsorted(pairs, keys)
     known = np.append(pairs, -1)[place] == keys
     strangers = int(np.count_nonzero(vector[~known]))
     if strangers:
-        raise InvalidInput(f"weights must belong to pairs that exist. Got {strangers} of other pairs instead.")
+        raise InvalidInput(f"must belong to pairs that exist (got {strangers} of other pairs)", parameter="weights")
     result = np.zeros(pairs.size, dtype=vector.dtype)
     np.maximum.at(result, place[known], vector[known])  # of a repeated entry the largest wins, as everywhere here
     result.flags.writeable = False
@@ -76,7 +78,7 @@ def _entries(name: str, matrix: object) -> tuple[NDArray[np.int64], NDArray[Any]
     from scipy.sparse import issparse
 
     if not issparse(matrix) or getattr(matrix, "ndim", 0) != 2:  # noqa: PLR2004
-        raise InvalidInput(f"{name} must be a scipy sparse matrix. Got {type(matrix).__name__} instead.")
+        raise InvalidInput("must be a scipy sparse matrix", parameter=name, got=type(matrix))
     stored: Any = matrix.tocoo()  # type: ignore[attr-defined]
     keys = stored.row.astype(np.int64) * stored.shape[1] + stored.col
     return keys, stored.data, (int(stored.shape[0]), int(stored.shape[1]))

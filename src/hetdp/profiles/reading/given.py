@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
-from hetdp.core.words import listed
+from hetdp.core.text import listed
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import WEIGHT_STEPS, code_profiles
 from hetdp.profiles.holdings import Holdings, holdings
@@ -82,7 +82,7 @@ def _number_names(given: object) -> Ids | None:
 
 def _labels(labels: Any) -> Ids | None:  # noqa: ANN401  (an index of pandas)
     if not getattr(labels, "is_unique", True):
-        raise RepeatedIds("labels must all be different. Got repeated ones instead.")
+        raise RepeatedIds("must all be different (got repeated ones)", parameter="labels")
     try:
         return as_ids("label", labels.to_numpy())
     except RepeatedIds:
@@ -116,10 +116,13 @@ def _refuse_pairs(given: object, names: list[str]) -> None:
     if _PAIRS.issubset(names):
         kind = f"{listed([repr(name) for name in names if name not in _WEIGHTED])} besides these"
     raise InvalidInput(
-        "X must be Profiles, a table with the columns user, item and perhaps weight, or a matrix of users x items that "
-        f"holds numbers. Got a table with {kind} instead. If it has one row per pair, say which column is which: "
-        f"Profiles.from_frame(X, user={user!r}, item={item!r}), with weight=... if there are dials. If it is a matrix, "
-        "give numbers alone: X.to_numpy()."
+        "X must be Profiles, a table with the columns user, item and perhaps weight, or a matrix of users x "
+        f"items that holds numbers (got a table with {kind})",
+        hint=(
+            "If it has one row per pair, say which column is which: Profiles.from_frame(X, "
+            f"user={user!r}, item={item!r}), with weight=... if there are dials. If it is a matrix, give "
+            "numbers alone: X.to_numpy()."
+        ),
     )
 
 
@@ -174,7 +177,8 @@ def asking_profiles(given: object, item_ids: Ids, *, by_position: bool, names: I
         )
         raise InvalidInput(
             "X must be Profiles, as in fit, or a table with the columns user, item and perhaps weight "
-            f"(Profiles.from_frame takes others); for one person, recommend takes a list of ids. Got {got} instead."
+            "(Profiles.from_frame takes others); for one person, recommend takes a list of ids",
+            got=got,
         )
     if own is not None and names is not None and not np.array_equal(own, names):
         raise InvalidInput("The feature names should match those that were passed during fit.")
@@ -216,10 +220,10 @@ def _require_known(profiles: Profiles, item_ids: Ids) -> None:
     other_kind = profiles.item_ids.dtype != item_ids.dtype and item_ids.size and profiles.n_items
     if other_kind and not profiles.guessed:  # in a text file a number is a text too
         raise InvalidInput(
-            "item ids of X must be of the kind that was fitted, texts or whole numbers. Got the other kind instead."
+            "item ids of X must be of the kind that was fitted, texts or whole numbers (got the other kind)"
         )
     if profiles.n_pairs and (positions(item_ids, profiles.item_ids)[profiles.indices] < 0).all():
-        raise InvalidInput("X must have items that were fitted. Got none of them instead.")
+        raise InvalidInput("X must have items that were fitted (got none of them)")
 
 
 def column_names(given: object) -> NDArray[np.object_] | None:
@@ -243,14 +247,14 @@ def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
                 dense = dense.astype(np.float64)
             except ValueError:
                 raise InvalidInput(
-                    "X must hold numbers. Got texts instead. Pairs come as Profiles or in a table: Profiles.from_frame."
+                    "X must hold numbers (got texts)", hint="Pairs come as Profiles or in a table: Profiles.from_frame."
                 ) from None
             except TypeError:  # a type, as scikit-learn's contract has it
                 message = "X must hold numbers: every argument must be a string or a number. Got objects instead."
                 raise TypeError(message) from None
         if dense.ndim != 2:  # noqa: PLR2004  (users and items)
             raise InvalidInput(
-                f"X must be a matrix of users x items. Got {dense.ndim} dimensions instead. Reshape your data."
+                f"X must be a matrix of users x items (got {dense.ndim} dimensions)", hint="Reshape your data."
             )
         if dense.dtype.kind not in "biuf":
             kind = "Complex data not supported" if dense.dtype.kind == "c" else f"Got {dense.dtype} instead"
@@ -264,5 +268,5 @@ def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
             "is required."
         )
     if not np.isfinite(matrix.data.astype(np.float64)).all():
-        raise InvalidInput("X must hold finite numbers. Got NaN or infinity instead.")
+        raise InvalidInput("X must hold finite numbers (got NaN or infinity)")
     return matrix

@@ -40,7 +40,7 @@ class IdEncoder:
         if self._known is None:
             self._known = pa.array([], type=column.type)
         if self._known.type != column.type:
-            raise InvalidInput(f"{self.name} ids must be all texts or all whole numbers. Got both instead.")
+            raise InvalidInput(f"{self.name} ids must be all texts or all whole numbers (got both)")
         distinct, places = _factorise(column)
         codes = pc.index_in(distinct, value_set=self._known)
         fresh = distinct.filter(codes.is_null())
@@ -48,7 +48,7 @@ class IdEncoder:
         position[position < 0] = len(self._known) + np.arange(len(fresh))
         self._known = pa.concat_arrays([self._known, fresh])
         if len(self._known) > _MOST_CODES:
-            raise InvalidInput(f"{self.name} ids must be at most {_MOST_CODES} different ones. Got more instead.")
+            raise InvalidInput(f"{self.name} ids must be at most {_MOST_CODES} different ones")
         final: NDArray[np.int32] = position.astype(np.int32)[places]
         return final
 
@@ -123,8 +123,9 @@ class IdEncoder:
             if strangers:
                 hint = "" if same_kind else " One side is text, the other whole numbers."
                 raise InvalidInput(
-                    f"{self.name} ids must be among those declared ({self.name}_ids, or the dims line of a file). "
-                    f"Got {strangers} of {counts.sum()} that are not instead.{hint}"
+                    f"{self.name} ids must be among those declared ({self.name}_ids, or the dims line of a "
+                    f"file) (got {strangers} of {counts.sum()} that are not)",
+                    hint=hint,
                 )
         return _as_numpy(wanted), found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
 
@@ -176,7 +177,7 @@ def whole_numbers(ids: Ids) -> NDArray[np.int64] | None:
 def _check_different(name: str, column: Any) -> None:  # noqa: ANN401  (pyarrow has no types)
     repeated = len(column) - len(column.unique())
     if repeated:
-        raise RepeatedIds(f"{name}_ids must all be different. Got {repeated} repeated instead.")
+        raise RepeatedIds(f"{name}_ids must all be different (got {repeated} repeated)")
 
 
 def _as_column(name: str, values: object) -> Any:  # noqa: ANN401  (pyarrow has no types)
@@ -184,31 +185,29 @@ def _as_column(name: str, values: object) -> Any:  # noqa: ANN401  (pyarrow has 
     import pyarrow as pa
 
     if isinstance(values, str | bytes):
-        raise InvalidInput(f"{name} ids must be a list of ids. Got one text instead.")
+        raise InvalidInput(f"{name} ids must be a list of ids (got one text)")
     if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise InvalidInput(f"{name} ids must be a vector. Got shape {values.shape} instead.")
+        raise InvalidInput(f"{name} ids must be a vector (got shape {values.shape})")
     try:
         column = _as_arrow(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # The message of arrow may quote an id; it stays out.
-        raise InvalidInput(
-            f"{name} ids must be all texts or all whole numbers below 2**63. Got something else instead."
-        ) from None
+        raise InvalidInput(f"{name} ids must be all texts or all whole numbers below 2**63") from None
     kind = column.type
     missing = column.null_count
     if pa.types.is_integer(kind) or pa.types.is_null(kind):
         try:
             column = column.cast(pa.int64())
         except pa.ArrowInvalid:
-            raise InvalidInput(f"{name} ids must be below 2**63. Got a larger number instead.") from None
+            raise InvalidInput(f"{name} ids must be below 2**63 (got a larger number)") from None
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
         column = column.cast(pa.large_string())
         missing += _count_empty(column)
     else:
         hint = " A missing id turns whole numbers into floats." if pa.types.is_floating(kind) else ""
-        raise InvalidInput(f"{name} ids must be texts or whole numbers. Got {kind} instead.{hint}")
+        raise InvalidInput(f"{name} ids must be texts or whole numbers", got=kind, hint=hint)
     if missing:
-        raise InvalidInput(f"{name} ids must not be missing or empty. Got {missing} such instead.")
+        raise InvalidInput(f"{name} ids must not be missing or empty (got {missing} such)")
     return column
 
 
@@ -268,8 +267,11 @@ def _refuse_decimals(name: str, known: Any) -> None:  # noqa: ANN401
         return
     if pc.any(pc.match_substring(known, ".")).as_py():
         raise InvalidInput(
-            f"{name} ids must be texts or whole numbers. Got numbers with a decimal point instead. "
-            "If they are meant as texts, read the file into a data frame with text columns and use Profiles.from_frame."
+            f"{name} ids must be texts or whole numbers (got numbers with a decimal point)",
+            hint=(
+                "If they are meant as texts, read the file into a data frame with text columns and use "
+                "Profiles.from_frame."
+            ),
         )
 
 

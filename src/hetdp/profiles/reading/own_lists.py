@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.words import byte_size
+from hetdp.core.text import byte_size
 from hetdp.profiles.reading.canonical import cleaned
 from hetdp.profiles.reading.spreadsheet_cells import bare_cell
 
@@ -76,7 +76,7 @@ def read_own_list(raw: bytes, *, kind: str = "auto") -> OwnList:
     'csv'
     """
     if kind not in ("auto", *get_args(ListKind)):
-        raise InvalidInput("kind must be 'auto', 'csv', 'bookmarks' or 'titles'. Got another instead.")
+        raise InvalidInput("must be 'auto', 'csv', 'bookmarks' or 'titles'", parameter="kind")
     text = _text(raw)
     found = _kind_of(text) if kind == "auto" else cast("ListKind", kind)
     readers = {"csv": _table, "bookmarks": _bookmarks, "titles": _titles}
@@ -88,7 +88,7 @@ def read_own_list(raw: bytes, *, kind: str = "auto") -> OwnList:
         else:
             rows.append(row)
         if len(rows) + len(odd) > MOST_ROWS:
-            raise DataError(f"the list must have at most {MOST_ROWS:,} rows. Got more instead.")
+            raise DataError(f"the list must have at most {MOST_ROWS:,} rows")
     return OwnList(found, tuple(rows), tuple(odd))
 
 
@@ -109,7 +109,7 @@ def list_file(path: Path) -> tuple[bytes, str]:
 
 def _text(raw: bytes) -> str:
     if len(raw) > MOST_BYTES:
-        raise DataError(f"the list must be at most {byte_size(MOST_BYTES)}. Got more instead.")
+        raise DataError(f"the list must be at most {byte_size(MOST_BYTES)}")
     encoding = next((name for mark, name in _MARKS if raw.startswith(mark)), "utf-8")
     try:
         text = raw.decode(encoding)
@@ -117,8 +117,8 @@ def _text(raw: bytes) -> str:
         text = "\0"
     if "\0" in text:
         raise DataError(
-            "the list must be a text in UTF-8: a CSV, a browser's bookmarks or one title per line. Got something else "
-            "instead. A spreadsheet can be saved as CSV (UTF-8)."
+            "the list must be a text in UTF-8: a CSV, a browser's bookmarks or one title per line",
+            hint="A spreadsheet can be saved as CSV (UTF-8).",
         )
     return text
 

@@ -107,7 +107,7 @@ def choose_columns(
     wanted = list(chosen.values())
     check_columns(source, present, dict(zip(wanted, named_by(*chosen), strict=True)))
     if len(set(wanted)) != len(wanted):
-        raise DataError("user, item and weight must be different columns. Got one of them twice instead.")
+        raise DataError("user, item and weight must be different columns (got one of them twice)")
     described = None if column is None else f"column {column!r}"
     return PairColumns(wanted, described, "name" if guessed else None, rated=rating is not None, text=text)
 
@@ -174,9 +174,9 @@ class PairFile:
                 rows, users, items = collector.finish(user_ids, item_ids)
             except MemoryError:
                 raise DataError(
-                    f"{self.name} must fit in memory as profiles (about {_PAIR_BYTES} bytes a pair while reading, "
-                    f"{_PAIR_BYTES + _WEIGHT_BYTES} with weights). Got more than there is instead. Read fewer users, "
-                    "or use a machine with more memory."
+                    f"{self.name} must fit in memory as profiles (about {_PAIR_BYTES} bytes a pair while "
+                    f"reading, {_PAIR_BYTES + _WEIGHT_BYTES} with weights) (got more than there is)",
+                    hint="Read fewer users, or use a machine with more memory.",
                 ) from None
         if rows.merged and not self.repeats:
             kept = "" if self.weights is None else ", with its largest weight"
@@ -226,9 +226,7 @@ def open_pairs(
             )
         if least is not None and rating is None:
             hint = which_column(named_by("rating")) if form is not BETWEEN_BLANKS else ""
-            raise DataError(
-                f"{file.name} must have a column of ratings for min_rating to count. Got none instead.{hint}"
-            )
+            raise DataError(f"{file.name} must have a column of ratings for min_rating to count", hint=hint)
         if default is not None and columns.weight is None:
             raise no_weights(file.name)
         yield PairFile(file, form, columns, least, default, layout is not None and layout.repeats)
@@ -241,8 +239,9 @@ def _format(file: DataFile) -> FileFormat:
     form = FORMATS.get(file.ending)
     if form is None or (form.typed and file.compression):
         raise DataError(
-            f"the name of the data file must end in {', '.join(FORMATS)}, or for plain text .txt, .dat, .pairs or "
-            f"none; text may be compressed (.gz, .bz2, .zst). Got {file.name!r} instead."
+            f"the name of the data file must end in {', '.join(FORMATS)}, or for plain text .txt, .dat, "
+            ".pairs or none; text may be compressed (.gz, .bz2, .zst)",
+            got=file.name,
         )
     return form
 
@@ -260,12 +259,12 @@ def _by_place(file: DataFile, present: list[str], weight: WeightColumn) -> PairC
 
 def no_weights(source: str) -> DataError:
     """Return the error about a default weight that nothing needs."""
-    return DataError(f"{source} must have a column of weights for default_weight to count. Got none instead.")
+    return DataError(f"{source} must have a column of weights for default_weight to count")
 
 
 def _no_pairs(file: DataFile, min_rating: float | None = None) -> DataError:
     what = "pair" if min_rating is None else f"rating of {min_rating:g} or more"
-    return DataError(f"{file.name} must hold at least one {what}. Got none instead.")
+    return DataError(f"{file.name} must hold at least one {what}")
 
 
 def checked_default(default_weight: float | None, weight: WeightColumn) -> float | None:
@@ -274,9 +273,9 @@ def checked_default(default_weight: float | None, weight: WeightColumn) -> float
         return None
     default = finite("default_weight", default_weight)
     if not 0.0 <= default <= 1.0:
-        raise InvalidInput(f"default_weight must lie in [0, 1]. Got {default:g} instead.")
+        raise InvalidInput("must lie in [0, 1]", parameter="default_weight", got=default)
     if weight is False:
-        raise InvalidInput("default_weight must come with a column of weights. Got weight=False instead.")
+        raise InvalidInput("must come with a column of weights (got weight=False)", parameter="default_weight")
     return default
 
 
@@ -315,7 +314,7 @@ def _ratings(columns: list[Any], chosen: PairColumns, default: float | None) -> 
         nothing = pc.equal(_weights(columns[2], chosen, default), 0)
         found = _numbers(pc.if_else(nothing, pa.scalar(None, columns[-1].type), columns[-1]))
     if found is None:
-        raise InvalidInput("ratings must be numbers. Got something that is not a number instead.")
+        raise InvalidInput("must be numbers", parameter="ratings")
     return found
 
 
@@ -409,7 +408,7 @@ def _bad(chosen: PairColumns, must: str, got: str) -> InvalidInput:
             f" It was taken for privacy weights by its {chosen.guessed_by}; if it holds something else, ignore it with "
             "weight=False (--no-weights)."
         )
-    return InvalidInput(f"weights must {must}. Got {got} in {chosen.weight} instead.{way_out}")
+    return InvalidInput(f"must {must} (got {got} in {chosen.weight})", parameter="weights", hint=way_out)
 
 
 def _missing(chosen: PairColumns, count: int, rows: int) -> InvalidInput:
@@ -582,11 +581,11 @@ def weight_vector(weights: object, n_pairs: int) -> Weights:
         exact_in_32_bits = array.dtype.kind in "biu" or array.dtype in (np.float16, np.float32)
         vector: Weights = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInput("weights must be numbers in [0, 1]. Got something that is not a number instead.") from None
+        raise InvalidInput("must be numbers in [0, 1]", parameter="weights") from None
     if vector.ndim == 0:
         vector = np.full(n_pairs, vector)
     if vector.shape != (n_pairs,):
-        raise InvalidInput(f"weights must be one per pair ({n_pairs}). Got shape {vector.shape} instead.")
+        raise InvalidInput(f"must be one per pair ({n_pairs}) (got shape {vector.shape})", parameter="weights")
     outside = int((~((vector >= 0.0) & (vector <= 1.0))).sum())
     if outside:
         raise InvalidInput(f"weights must lie in [0, 1]. Got others instead (private: {outside} of {n_pairs}).")

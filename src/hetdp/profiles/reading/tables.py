@@ -47,7 +47,7 @@ class Table:
         numbers = self._mapped(name, _numbers, np.float64)
         counting = np.ones(self.rows, dtype=np.bool_) if counting is None else counting
         if np.isnan(numbers[counting]).all() and not self._absent(name)[counting].all():
-            raise DataError(f"column {name!r} of {self.path.name} must be numeric. Got no number at all instead.")
+            raise DataError(f"column {name!r} of {self.path.name} must be numeric (got no number at all)")
         return numbers
 
     def missing(self, name: str) -> int:
@@ -64,8 +64,10 @@ class Table:
         absent = self._absent(name)
         if default is None and absent.any():
             raise DataError(
-                f"column {name!r} of {self.path.name} must hold a weight in every row. Got empty cells instead. "
-                "Give every row a dial, or --default-weight for those without one: 1 counts fully, 0 not at all."
+                f"column {name!r} of {self.path.name} must hold a weight in every row (got empty cells)",
+                hint=(
+                    "Give every row a dial, or --default-weight for those without one: 1 counts fully, 0 not at all."
+                ),
             )
         try:
             numbers = self.numbers(name)
@@ -96,7 +98,7 @@ class Table:
         import pyarrow as pa
 
         if self.missing(name):
-            raise DataError(f"column {name!r} of {self.path.name} must identify each row. Got an empty cell instead.")
+            raise DataError(f"column {name!r} of {self.path.name} must identify each row (got an empty cell)")
         return pa.chunked_array([_identifiers(piece) for piece in self.columns[name]])
 
     def _mapped(self, name: str, function: Callable[[Any], NDArray[Any]], kind: type) -> NDArray[Any]:
@@ -128,7 +130,7 @@ def read_table(path: Path, wanted: Collection[str]) -> Table:
                 pieces.append(_plain(column, typed=form.typed))
     table = Table(path, columns)
     if table.rows == 0:
-        raise DataError(f"{path.name} must hold at least one row. Got none instead.")
+        raise DataError(f"{path.name} must hold at least one row")
     return table
 
 

@@ -11,7 +11,7 @@ from hetdp.accounting.guarantee import in_digits
 from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search
 from hetdp.neighbors.engines.gossip.noisy_scores import (
     NoisyScores,
@@ -152,7 +152,7 @@ def gossip_neighbors(
     k = whole("k", k, minimum=1)
     length = max(k, whole("remembered", remembered, minimum=0))
     if (cycles := whole("cycles", cycles, minimum=1)) > _LARGEST_CYCLES:
-        raise InvalidInput(f"cycles must be at most {_LARGEST_CYCLES}. Got {cycles} instead.")
+        raise InvalidInput(f"must be at most {_LARGEST_CYCLES}", parameter="cycles", got=cycles)
     cyclon_view = whole("cyclon_view", cyclon_view, minimum=1)
     cyclon_exchange = min(whole("cyclon_exchange", cyclon_exchange, minimum=1), cyclon_view)
     vicinity_view = max(k, whole("vicinity_view", vicinity_view, minimum=1))

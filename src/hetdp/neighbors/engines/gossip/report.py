@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.words import counted
+from hetdp.core.text import counted
 from hetdp.neighbors.engines.base import NeighborLists
 
 __all__ = ["Comparisons", "GossipResult"]

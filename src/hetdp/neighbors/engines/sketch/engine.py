@@ -266,7 +266,7 @@ def sketch_neighbors(
     """
     k = whole("k", k, minimum=1)
     if k >= coded.n_users:
-        raise InvalidInput(f"k must be below the number of users ({coded.n_users}). Got {k} instead.")
+        raise InvalidInput(f"must be below the number of users ({coded.n_users})", parameter="k", got=k)
     threads = 1 if threads is None else whole("threads", threads, minimum=1)
     memory_bytes = whole("memory_bytes", memory_bytes, minimum=1)
     sketches = Sketches(coded, epsilon=epsilon, tuned_for=tuned_for, stream=stream)

@@ -77,7 +77,7 @@ def sketch_recommendations(
     threads = 1 if threads is None else whole("threads", threads, minimum=1)
     memory_bytes = whole("memory_bytes", memory_bytes, minimum=1)
     if spread is not None and not spread >= 0:
-        raise InvalidInput(f"spread must be at least 0. Got {spread!r} instead.")
+        raise InvalidInput("must be at least 0", parameter="spread", got=spread)
     others = np.ascontiguousarray(neighbors, dtype=np.int32)
     votes = _checked_weights(weights, others)
     with ThreadPoolExecutor(threads) as pool:
@@ -171,5 +171,5 @@ def _checked_weights(weights: NDArray[np.float64] | None, neighbors: NDArray[np.
         return np.ones(neighbors.shape)
     votes = np.ascontiguousarray(np.broadcast_to(np.asarray(weights, dtype=np.float64), neighbors.shape))
     if not (np.isfinite(votes) & (votes >= 0)).all():
-        raise InvalidInput("weights must be finite and at least 0. Got others instead.")
+        raise InvalidInput("must be finite and at least 0", parameter="weights")
     return votes

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.support.command_words import parsed
 
-from command_words import parsed
-
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "guide" / "running.md").read_text(encoding="utf-8")
 UNIT = (ROOT / "packaging" / "hetdp-node.service").read_text(encoding="utf-8")
 BLOCKS = "\n".join(re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL))

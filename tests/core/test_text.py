@@ -1,10 +1,9 @@
 """Numbers in words can be read back, and are never rounded into something else."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from hetdp.core.words import byte_size, counted, duration, listed, rough_duration, short_number
+from hetdp.core.text import byte_size, counted, duration, listed, rough_duration, short_number
 
 
 @given(st.integers(0, 10**7))

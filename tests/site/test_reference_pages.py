@@ -12,7 +12,7 @@ from hetdp.node.storage import database
 from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
 from hetdp.recommender import file as model_file
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FORMATS_PAGE = (ROOT / "docs" / "reference" / "file_formats.md").read_text(encoding="utf-8")
 GLOSSARY = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
 

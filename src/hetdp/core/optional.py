@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from hetdp.core.errors import MissingExtra
-from hetdp.core.words import agreeing, listed
+from hetdp.core.text import agreeing, listed
 
 __all__ = ["place_of", "require", "require_all"]
 

@@ -47,7 +47,7 @@ class Estimator(ABC):
         """Set parameters by name, for the next fit."""
         for name, value in params.items():
             if name not in self._names():
-                raise InvalidInput(f"parameters must be among {', '.join(self._names())}. Got {name!r} instead.")
+                raise InvalidInput(f"must be among {', '.join(self._names())}", parameter="parameters", got=name)
             setattr(self, self._attribute(name), value)
         return self
 

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from pyarrow import csv, parquet
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 #: Then `json.loads(sys.argv[1])` cannot be imported.
 HIDING = """
 import contextlib, doctest, io, json, sys

@@ -14,7 +14,7 @@ import pytest
 import hetdp
 from hetdp import errors, mechanisms
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 #: Every public module, and its public names: what tab completion shows, and the reference in docs/ lists.
 PUBLIC = {
     "hetdp": """

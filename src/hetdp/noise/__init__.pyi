@@ -1,0 +1,2 @@
+from .gaussian import discrete_gaussian as discrete_gaussian
+from .laplace import discrete_laplace as discrete_laplace

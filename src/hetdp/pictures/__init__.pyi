@@ -1,0 +1,2 @@
+from .chart import Picture as Picture
+from .files import save as save

@@ -1,0 +1,1 @@
+from .estimator import PrivateRecommender as PrivateRecommender

@@ -1,0 +1,1 @@
+"""What tests share: data, checks and ways to run things."""
