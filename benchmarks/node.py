@@ -19,6 +19,7 @@ import numpy as np
 
 from hetdp.core.randomness import Stream, secure_stream, seeded_stream
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
+from hetdp.node.catalogue_file import CatalogueItem, read_network_catalogue
 from hetdp.node.demo.larger import larger_network
 from hetdp.node.demo.people import invent_people, list_length, recall
 from hetdp.node.demo.running import run_demo
@@ -35,7 +36,6 @@ from hetdp.node.storage.folder import MODEL, NETWORK, STORE, init_node
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
 from hetdp.profiles.coded import code_profiles
-from hetdp.profiles.reading.catalogues import CatalogueItem, read_network_catalogue
 from hetdp.sketching.bits import pack
 from hetdp.sketching.law import chance_of_one
 

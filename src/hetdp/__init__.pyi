@@ -26,13 +26,7 @@ from .accounting import (
 )
 from .auditing import audit as audit
 from .core.errors import BudgetExhausted as BudgetExhausted
-from .evaluation import (
-    coverage as coverage,
-    evaluate as evaluate,
-    ndcg as ndcg,
-    precision as precision,
-    recall as recall,
-)
+from .evaluation import evaluate as evaluate, judge as judge, recall as recall
 from .mechanisms.comparison import compare as compare
 from .mechanisms.estimation import best_multiplier as best_multiplier
 from .mechanisms.queries.falsification import falsify as falsify

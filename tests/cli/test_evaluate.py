@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hetdp import Profiles, split
-from hetdp.evaluation.intervals import interval
+from hetdp.evaluation.results import interval
 from hetdp.evaluation.metrics import recall_per_user
 from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
 

@@ -11,6 +11,7 @@ from swarm import START, a_network, contact_of, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import daemon as daemon_module, learning
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.daemon import Daemon
 from hetdp.node.demo.people import invent_people
 from hetdp.node.handle import NodeHandle
@@ -28,7 +29,6 @@ from hetdp.node.storage.folder import MODEL, NETWORK, STORE
 from hetdp.node.storage.model_file import load_model
 from hetdp.node.storage.publications import OwnDraw
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import pack, unpack
 from hetdp.sketching.copies import SeenSketches
 

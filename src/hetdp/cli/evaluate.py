@@ -130,7 +130,7 @@ def evaluate(
     --westin or --slices draws others.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.evaluation.evaluating import EvaluationPlan
-    from hetdp.evaluation.intervals import ABOUT_INTERVALS
+    from hetdp.evaluation.results import ABOUT_INTERVALS
 
     source = Source.take(data, options, voice)
     policies = _policies(westin, slices, per, source)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.neighbors import Neighbor, Vote
 from hetdp.node.storage.model_file import CrowdModel
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 if TYPE_CHECKING:
     from hetdp.recommender.lists import Contributions

@@ -16,7 +16,6 @@ from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimator import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.core.ranking import ndcg_per_user
 from hetdp.profiles import Profiles
 from hetdp.profiles.holdings import holdings
 from hetdp.profiles.holdout import HIDDEN_SHARE, split
@@ -26,7 +25,7 @@ from hetdp.profiles.reading.pairs import SparseRows
 from hetdp.recommender.crowd import Crowd, expected_noise
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.file import load, save
-from hetdp.recommender.lists import best_items, contributions, places_hit
+from hetdp.recommender.lists import best_items, contributions, ndcg_per_user, places_hit
 from hetdp.recommender.model import visible_taste
 from hetdp.recommender.names import people_to_be_named
 from hetdp.recommender.parts import Parts
@@ -366,7 +365,7 @@ class PrivateRecommender(Estimator):
 
         A fifth of each one's items is hidden, always the same ones, and ten items are recommended from the rest. What
         was hidden gains 1 / log2(r + 1) at rank r; the sum is divided by that of a perfect list, and averaged over the
-        people (`hetdp.ndcg`).
+        people (`hetdp.judge`).
 
         Parameters
         ----------

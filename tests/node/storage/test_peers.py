@@ -3,10 +3,10 @@
 import pytest
 from swarm import START, a_network, address_of
 
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.node import Traffic
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 NETWORK = a_network()
 OWN = address_of(0)

@@ -17,6 +17,7 @@ from swarm import START, a_network, identity_of
 
 from hetdp.core.errors import DataError, InvalidInput, SimulatedResult
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.draw_schedule import DrawRecord, Uptime
 from hetdp.node.protocol.messages import Record
@@ -26,7 +27,6 @@ from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.ledger import checked_limit, loss, most_steps
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import unpack
 from hetdp.sketching.law import chance_of_one
 

@@ -9,7 +9,7 @@ import pytest
 
 from hetdp import errors
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue, read_network_catalogue
+from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue
 
 
 def written(folder, name, text):
@@ -92,8 +92,3 @@ def test_a_catalogue_is_sorted_and_profiles_lie_on_it(tmp_path):
     assert items.tolist() == ["jazz", "tea"]
     listed = on_catalogue(Profiles.from_pairs(["ann"], ["tea"]), items)
     assert repr(listed) == "Profiles(private: 1 user, 2 items, 1 pair)"
-
-
-def test_what_a_node_reads(tmp_path):
-    items, digest = read_network_catalogue(written(tmp_path, "items.csv", "item,title\nt1,Tea\nc1,Coffee\n"))
-    assert (items[1].title, digest[:8]) == ("Coffee", "c77060fb")

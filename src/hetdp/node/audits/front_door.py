@@ -17,6 +17,7 @@ from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.node import publication
 from hetdp.node.audits.bits import DIALS, pairs
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.identity import Identity
@@ -24,7 +25,6 @@ from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.publication import publish
 from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import unpack
 
 __all__ = ["FRONT_DOORS", "MUTANTS", "audit_cases", "seen"]

@@ -3,8 +3,7 @@
 import pytest
 
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.profiles.reading.canonical import canonical_link, canonical_text, cleaned
-from hetdp.profiles.reading.own_lists import MOST_BYTES, list_file, read_own_list
+from hetdp.node.lists import MOST_BYTES, canonical_link, canonical_text, cleaned, list_file, read_own_list
 
 FIREFOX = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
 <!-- This is an automatically generated file. -->
@@ -118,7 +117,7 @@ def test_what_is_no_text_or_too_much_of_it_is_refused(tmp_path):
 
 
 def test_too_many_rows_are_refused(monkeypatch):
-    monkeypatch.setattr("hetdp.profiles.reading.own_lists.MOST_ROWS", 3)
+    monkeypatch.setattr("hetdp.node.lists.MOST_ROWS", 3)
     with pytest.raises(DataError, match="at most 3 rows"):
         read_own_list(b"a\nb\nc\nd\n")
 

@@ -1,24 +1,35 @@
 """Lists that people have already: a table (CSV), the bookmarks of a browser, one title per line.
 
-Read row by row, forgivingly: a row that cannot be used is noted by its number and the others are read. A file as a
-whole is refused only if it is too large or no text. Errors name rows, never what is in them.
+A list is read row by row. A row that cannot be used is noted by its number, and the others are read. A file as a whole
+is refused only if it is too large or no text. Errors name rows, never their content.
 """
 
 import csv
 import html
 import io
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.text import byte_size
-from hetdp.profiles.reading.canonical import cleaned
-from hetdp.profiles.reading.spreadsheet_cells import bare_cell
 
-__all__ = ["ListKind", "ListRow", "OwnList", "list_file", "read_own_list"]
+__all__ = [
+    "ListKind",
+    "ListRow",
+    "OwnList",
+    "bare_cell",
+    "canonical_link",
+    "canonical_text",
+    "cleaned",
+    "harmless_cell",
+    "list_file",
+    "read_own_list",
+]
 
 ListKind = Literal["csv", "bookmarks", "titles"]
 
@@ -35,6 +46,12 @@ _LINK = re.compile(r"""<a\s((?:[^>"']++|"[^"]*+"|'[^']*+')*+)>([^<]*+)""", re.IG
 _LINK_BEGINS = re.compile(r"<a\s", re.IGNORECASE)
 _HREF = re.compile(r"""(?<![\w-])href\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+#: What sites add to links to see where a visitor has come from: the page is the same without.
+_TRACKING = re.compile(r"utm_.*|fbclid|gclid|dclid|msclkid|mc_cid|mc_eid|igshid|ref_src", re.IGNORECASE)
+_PORTS = {"http": 80, "https": 443}
+_PATH_SIGNS = "/!$&'()*+,;=:@-._~"
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_MARKED = re.compile(r"'+[=+\-@\t\r]")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -198,3 +215,98 @@ def _titles(text: str) -> Iterator[ListRow]:
         title = cleaned(line)
         if title:
             yield ListRow(number, title=title)
+
+
+def cleaned(text: str) -> str:
+    r"""Return a text without what cannot be shown, and with single blanks: safe for a terminal and a page.
+
+    Examples
+    --------
+    >>> cleaned(" Green \t tea\x1b[2J ")
+    'Green tea [2J'
+    """
+    if not text.isprintable():
+        text = "".join(
+            sign if sign.isprintable() else "" if unicodedata.category(sign) == "Cf" else " " for sign in text
+        )
+    return " ".join(text.split())
+
+
+def canonical_text(text: str) -> str:
+    r"""Return the form that two titles share if they are the same but for case, blanks and the way of writing signs.
+
+    Examples
+    --------
+    >>> canonical_text("  GREEN\u00a0Tea ") == canonical_text("green tea")
+    True
+    >>> canonical_text("Caf\u00e9 \uff21") == canonical_text("cafe\u0301 a")
+    True
+    """
+    if text.isascii():  # most are, and there is nothing to compose
+        return " ".join(text.lower().split())
+    # Case folding can take a text out of normal form, hence twice.
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(cleaned(folded).split())
+
+
+def canonical_link(link: str) -> str | None:
+    """Return the form that two links to one page share; None for what is no http or https link.
+
+    http and https are the same, and so are "www.", the usual port, a slash at the end, the case of the host, its two
+    ways of writing other alphabets, the order of parameters, signs written with or without %; the part after # and what
+    is added for tracking play no part.
+
+    Examples
+    --------
+    >>> canonical_link("HTTP://www.Example.org:80/a%7Eb/?y=2&x=1&utm_source=mail#top")
+    'example.org/a~b?x=1&y=2'
+    >>> canonical_link("javascript:alert(1)")
+    """
+    try:
+        parts = urlsplit(link.strip())
+        port = parts.port
+    except ValueError:  # an odd port or host
+        return None
+    host = (parts.hostname or "").rstrip(".")
+    if parts.scheme not in _PORTS or not host:
+        return None
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError:
+            return None
+    host = host.removeprefix("www.") + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
+    path = quote(unquote(parts.path), safe=_PATH_SIGNS).rstrip("/") if parts.path not in ("", "/") else ""
+    if not parts.query:
+        return host + path
+    try:
+        pairs = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100)
+    except ValueError:
+        return f"{host}{path}?{parts.query}"
+    asked = urlencode(sorted(pair for pair in pairs if not _TRACKING.fullmatch(pair[0])))
+    return f"{host}{path}?{asked}" if asked else host + path
+
+
+# Titles come from a catalogue that others wrote. A spreadsheet could run one as a formula and send the list away.
+def harmless_cell(text: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula: one that begins like one gets a ' in front.
+
+    Examples
+    --------
+    >>> harmless_cell("=HYPERLINK(A2)")
+    "'=HYPERLINK(A2)"
+    >>> harmless_cell("'Tis tea")
+    "'Tis tea"
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def bare_cell(text: str) -> str:
+    """Return what `harmless_cell` was given.
+
+    Examples
+    --------
+    >>> [bare_cell(harmless_cell(text)) for text in ("=1", "'=1", "tea", "'Tis tea", "-")]
+    ['=1', "'=1", 'tea', "'Tis tea", '-']
+    """
+    return text[1:] if _MARKED.match(text) else text
