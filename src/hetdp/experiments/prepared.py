@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hetdp.core.errors import DataError
 from hetdp.core.text import counted
+from hetdp.datasets import BUILT_IN
 from hetdp.experiments.configurations import fingerprint
-from hetdp.experiments.datasets.built_in import BUILT_IN
 from hetdp.experiments.published_figures import PUBLISHED_SETS, Published, published_for
 from hetdp.profiles import Profiles
 from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
