@@ -35,7 +35,7 @@ from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE, init_node
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.steps import code_profiles
 from hetdp.sketching.bits import pack
 from hetdp.sketching.law import chance_of_one
 

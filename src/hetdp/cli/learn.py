@@ -258,7 +258,7 @@ class LearnCommand:
     def dials(self) -> Any:  # noqa: ANN401  (a mapping from ids of either kind)
         """Return the dial of each person, if there are any."""
         from hetdp.accounting.ledger.identity import canonical_ids
-        from hetdp.profiles.reading.tables import read_table
+        from hetdp.profiles.columns import read_table
 
         if self.user_weights is None:
             return None

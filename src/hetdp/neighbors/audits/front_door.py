@@ -32,7 +32,7 @@ from hetdp.neighbors.engines.sketch import engine as sketch
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.scores import SCORES, Scoring
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.steps import CodedProfiles
 
 __all__ = ["FRONT_DOORS", "MUTANTS", "audit_cases"]
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from hetdp.auditing.adjacency import Pair
 from hetdp.mechanisms.examples import WEIGHTS
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles, code_profiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import CodedProfiles, Holdings, code_profiles
 
 __all__ = ["EPSILON", "ITEMS", "WEIGHTS", "Subject", "population", "recipients", "without"]
 

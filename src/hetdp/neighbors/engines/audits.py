@@ -12,7 +12,7 @@ from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.audit_crowd import EPSILON, WEIGHTS, Subject, population, without
 from hetdp.neighbors.recommending import Votes, vote_selection
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import Holdings
 
 __all__ = ["MUTANTS", "SUBJECTS", "audit_cases"]
 

@@ -26,7 +26,7 @@ from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.engines.audit_crowd import ITEMS, WEIGHTS, without
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.steps import CodedProfiles, code_profiles
 from hetdp.recommender import matrix
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.estimator import PrivateRecommender

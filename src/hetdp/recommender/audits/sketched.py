@@ -25,7 +25,7 @@ from hetdp.auditing.subjects import Claims
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.engines.audit_crowd import EPSILON, ITEMS, WEIGHTS, Subject, without
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS
+from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.recommender import crowd
 from hetdp.recommender.estimator import PrivateRecommender
 from hetdp.recommender.evidence import Evidence

@@ -9,7 +9,7 @@ from hetdp.auditing.mutants.base import by_statistics, mutant
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.engines.audit_crowd import EPSILON, ITEMS, Subject, population, recipients
 from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 
 __all__ = ["MUTANTS", "SUBJECTS"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hetdp.auditing.mutants.base import Mutant, by_statistics
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.neighbors.engines.audit_crowd import EPSILON, ITEMS, WEIGHTS, Subject, population, without
-from hetdp.profiles.coded import WEIGHT_STEPS
+from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.sketching.bits import GROUP_USERS, Sketches
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one
 
