@@ -14,7 +14,7 @@ from hetdp.core.text import counted, listed
 from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import NoisySum, least_weight
 from hetdp.noise.laplace import MAXIMUM_SCALE
-from hetdp.profiles.reading.pairs import checked_default
+from hetdp.profiles.reading import checked_default
 from hetdp.tables.aggregates import Aggregate, Context
 from hetdp.tables.conditions import parse_condition
 from hetdp.tables.keys import UnknownKeys, threshold

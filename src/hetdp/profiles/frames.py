@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.profiles.reading.pairs import (
+from hetdp.profiles.reading import (
     WeightColumn,
     Weights,
     checked_default,

@@ -3,7 +3,7 @@
 import pytest
 
 from hetdp.core.errors import InvalidInput
-from hetdp.profiles.reading.identifiers import IdEncoder, as_ids, position_of, positions, whole_numbers
+from hetdp.profiles.ids import IdEncoder, as_ids, position_of, positions, whole_numbers
 
 
 def test_codes_follow_appearance_and_final_ids_are_sorted():

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.core.text import listed
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS, code_profiles
-from hetdp.profiles.holdings import Holdings, holdings
-from hetdp.profiles.reading.identifiers import Ids, RepeatedIds, as_ids, positions
+from hetdp.profiles.ids import Ids, RepeatedIds, as_ids, positions
+from hetdp.profiles.steps import WEIGHT_STEPS, Holdings, code_profiles, holdings
 
 __all__ = ["asking_profiles", "column_names", "given_profiles", "on_fitted_items"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import finite
 from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
-from hetdp.profiles.reading.files import (
+from hetdp.profiles.formats import (
     BETWEEN_BLANKS,
     FORMATS,
     PLAIN_ENDINGS,
@@ -26,7 +26,7 @@ from hetdp.profiles.reading.files import (
     recognise,
     which_column,
 )
-from hetdp.profiles.reading.identifiers import IdEncoder, Ids
+from hetdp.profiles.ids import IdEncoder, Ids
 from hetdp.profiles.weights import PrivacyWeights
 
 __all__ = [

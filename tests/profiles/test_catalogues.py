@@ -9,7 +9,7 @@ import pytest
 
 from hetdp import errors
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue
+from hetdp.profiles.catalogue import on_catalogue, read_catalogue
 
 
 def written(folder, name, text):

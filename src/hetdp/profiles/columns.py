@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.profiles.categories import Categories
-from hetdp.profiles.reading.files import CSV, FORMATS, check_columns, decoded, open_file
+from hetdp.profiles.formats import CSV, FORMATS, check_columns, decoded, open_file
 from hetdp.profiles.weights import PrivacyWeights
 
 __all__ = ["Table", "read_table"]

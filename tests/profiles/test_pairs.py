@@ -6,9 +6,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from hetdp.core.errors import DataError
-from hetdp.profiles.reading import files
-from hetdp.profiles.reading.frames import frame_columns, matrix_pairs, matrix_weights
-from hetdp.profiles.reading.pairs import (
+from hetdp.profiles import formats as files
+from hetdp.profiles.frames import frame_columns, matrix_pairs, matrix_weights
+from hetdp.profiles.reading import (
     PairCollector,
     PairColumns,
     checked_default,

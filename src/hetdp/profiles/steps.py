@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.profiles.ids import Ids, positions, whole_numbers
 from hetdp.profiles.profiles import Profiles
-from hetdp.profiles.reading.identifiers import Ids, whole_numbers
-from hetdp.profiles.reading.pairs import rename_items
+from hetdp.profiles.reading import rename_items
 
-__all__ = ["WEIGHT_STEPS", "CodedProfiles", "code_profiles", "observed_items", "read_only", "weight_codes"]
+__all__ = [
+    "WEIGHT_STEPS",
+    "CodedProfiles",
+    "Holdings",
+    "code_profiles",
+    "holdings",
+    "observed_items",
+    "read_only",
+    "weight_codes",
+]
 
 #: Weights are counted in steps of 1/255 wherever they are counted: in sketches, in overlaps, in the noise of a pair.
 WEIGHT_STEPS = 255
@@ -149,3 +158,65 @@ def _smallest_weight(code: int) -> float:
 
 
 _SMALLEST_WEIGHTS = np.array([_smallest_weight(code) for code in range(WEIGHT_STEPS + 1)])
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Holdings:
+    """Exact rows, in which an item of weight 0 is an item like any other.
+
+    Attributes
+    ----------
+    indptr, items
+        Items of user u are `items[indptr[u]:indptr[u + 1]]`, sorted.
+
+    Privacy
+    -------
+    Weights protect people from others, not from themselves. Row u may be read for what u alone gets to see; a type of
+    its own keeps these rows apart from `CodedProfiles`, which is all that others may learn from.
+    """
+
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        # Read-only, whatever came in: kernels are compiled anew for arrays that may be written to.
+        for name in ("indptr", "items"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    def __repr__(self) -> str:
+        return f"Holdings(private: {self.n_users} users)"
+
+    @classmethod
+    def of_coded(cls, coded: CodedProfiles) -> "Holdings":
+        """Return what counts: where nobody has anything of weight 0, that is all there is."""
+        return cls(coded.indptr, coded.items)
+
+    def renamed(self, places: NDArray[np.int32]) -> "Holdings":
+        """Return the rows on another catalogue, where item i is at `places[i]`; items with a place below 0 go."""
+        indptr, items, _ = rename_items(self.indptr, self.items, self.items, places)
+        return Holdings(indptr, items)
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are."""
+        return self.indptr.size - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many items each user has."""
+        return np.diff(self.indptr)
+
+
+def holdings(profiles: Profiles, item_ids: Ids) -> Holdings:
+    """Return what each user has of the items of a catalogue, matched by id.
+
+    Examples
+    --------
+    >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "c"], weights=[0.5, 0.0, 1.0])
+    >>> own = holdings(profiles, np.array(["b", "c"], dtype=object))
+    >>> own.indptr.tolist(), own.items.tolist()
+    ([0, 1, 2], [0, 1])
+    """
+    if profiles.item_ids is item_ids:
+        return Holdings(profiles.indptr, profiles.indices)
+    return Holdings(profiles.indptr, profiles.indices).renamed(positions(item_ids, profiles.item_ids))

@@ -12,7 +12,7 @@ from pyarrow import csv, parquet
 
 from hetdp import Categories
 from hetdp.errors import DataError
-from hetdp.profiles.reading.tables import Table, read_table
+from hetdp.profiles.columns import Table, read_table
 
 ODD = [
     *(" 12 ", "1,000", "n/a", "", "nan", "-nan", "nan(1)", "inf", "-Infinity", "1e400", "-1e400", "1e-400", "0x10"),

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hetdp import datasets, errors
-from hetdp.profiles import Profiles
-from hetdp.profiles.reading import files
-from hetdp.profiles.reading.files import recognise
+from hetdp.profiles import Profiles, formats as files
+from hetdp.profiles.formats import recognise
 
 SURVEY = Path(__file__).parents[4] / "shared" / "data" / "survey" / "survey.csv.gz"
 

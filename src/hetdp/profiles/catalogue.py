@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from hetdp.core.errors import DataError
+from hetdp.profiles.formats import FORMATS, DataFile, FileFormat, named_by, open_file, which_column
+from hetdp.profiles.ids import IdEncoder, Ids, positions
 from hetdp.profiles.profiles import Profiles
-from hetdp.profiles.reading.files import FORMATS, DataFile, FileFormat, named_by, open_file, which_column
-from hetdp.profiles.reading.identifiers import IdEncoder, Ids, positions
-from hetdp.profiles.reading.pairs import rename_items
+from hetdp.profiles.reading import rename_items
 
 __all__ = ["on_catalogue", "read_catalogue"]
 
