@@ -110,7 +110,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/sketch.py
 	$(BIN)/python benchmarks/recommender_speed.py --large
 	$(BIN)/python benchmarks/recommender_quality.py
-	$(BIN)/python benchmarks/node.py
+	PYTHONPATH=. $(BIN)/python benchmarks/node.py
 
 reproduce: $(VENV)/.installed
 	@$(BIN)/hetdp reproduce

@@ -4,13 +4,13 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from swarm import START, Swarm, a_network, identity_of
+from tests.support.node_swarm import START, Swarm, a_network, identity_of
 
 from hetdp.cli.node import node
+from hetdp.node.catalogue_file import read_network_catalogue
 from hetdp.node.handle import NodeHandle
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node
-from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 #: Somebody who has everything the owner has, and item 50.
 TWIN = dict.fromkeys([*range(20), 50], 100)

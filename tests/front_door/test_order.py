@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
 from hetdp import (
     Box,
@@ -36,10 +36,10 @@ from hetdp.neighbors import estimator
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Fitted
 from hetdp.node import publication
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.recommender.parts import Parts
 from hetdp.tables import count, mean, release as tables
 

@@ -7,17 +7,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.dials import draw_bits, weight_of
 from hetdp.node.groups import GroupLosses, right_words
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.guessing import CoinPair, guessing_accuracy, most_accuracy
 from hetdp.sketching.law import chance_of_one
 

@@ -7,11 +7,12 @@ import threading
 
 import numpy as np
 import pytest
-from swarm import START, Swarm, a_network, address_of, contact_of, identity_of
+from tests.support.node_swarm import START, Swarm, a_network, address_of, contact_of, identity_of
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import publication
+from hetdp.node.catalogue_file import CatalogueItem, read_network_catalogue
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.own_data import list_as_csv
@@ -24,7 +25,6 @@ from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.importing import import_list
 from hetdp.node.storage.model_file import CrowdModel, save_model
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem, read_network_catalogue
 from hetdp.recommender.model import ItemModel
 
 OWN = dict.fromkeys(range(20), 100)

@@ -12,10 +12,11 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 import pytest
-from swarm import a_network, draw_bits, identity_of
+from tests.support.node_swarm import a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import dials as node_dials, learning
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import ENOUGH, Learner, learn_from_crowd, main
@@ -26,7 +27,6 @@ from hetdp.node.settings import NodeSettings, settings_toml
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE
 from hetdp.node.storage.model_file import load_model
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.recommender.model import learn
 from hetdp.recommender.sketched import SketchSums, bit_spread
 from hetdp.sketching.bits import unpack

@@ -9,9 +9,10 @@ import threading
 
 import msgspec
 import pytest
-from swarm import a_network
+from tests.support.node_swarm import a_network
 
 from hetdp.core.errors import DataError
+from hetdp.node.catalogue_file import read_network_catalogue
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.leaving import erase_if_wanted, finish_leaving, leave_into_file, what_leaving_means
@@ -23,7 +24,6 @@ from hetdp.node.storage.folder import init_node, is_running, locked
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.parcels import open_origin
 from hetdp.node.storage.passage import Passage
-from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from swarm import Swarm, address_of, draw_bits, identity_of
+from tests.support.node_swarm import Swarm, address_of, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import daemon as daemon_room, publication
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import Learner
@@ -20,7 +21,6 @@ from hetdp.node.settings import NodeSettings
 from hetdp.node.storage import peers as peers_room
 from hetdp.node.storage.folder import STORE
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import pack
 
 SIZE, PEOPLE, OWNER = 160, 36, 100

@@ -3,10 +3,11 @@
 import msgspec
 import numpy as np
 import pytest
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.handle import NodeHandle
 from hetdp.node.happenings import happening
 from hetdp.node.protocol.draw_schedule import Uptime
@@ -15,7 +16,6 @@ from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.store import NodeStore
 from hetdp.node.twins import meet
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 NETWORK = a_network(items=8, epoch_length_s=100, most_items=8)
 WHO = identity_of(1)

@@ -206,6 +206,7 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
     hetdp network grow mynet.toml --add more.csv
     hetdp node catalogue mynet.toml.versions
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
+    from hetdp.node.catalogue_file import read_network_catalogue
     from hetdp.node.protocol.catalogue_versions import NewItem, sign_versions
     from hetdp.node.protocol.identity import Identity
     from hetdp.node.protocol.refusal import Refused
@@ -216,7 +217,6 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
         whole_catalogue,
         write_versions,
     )
-    from hetdp.profiles.reading.catalogues import read_network_catalogue
 
     if add is None and not retire:
         raise click.UsageError("a new version needs --add or --retire. Got neither.")

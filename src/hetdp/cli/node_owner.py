@@ -45,7 +45,7 @@ def import_(file: Path, *, folder: Path, kind: str | None, voice: Voice) -> None
     Items on your list keep their dials, others get the weight in the file, or 1. What the catalogue does not have is
     kept for later. Works while the node runs, and can be undone on the page in one step.
     """
-    from hetdp.profiles.reading.own_lists import list_file
+    from hetdp.node.lists import list_file
 
     raw, by_ending = list_file(file)
     handle = _opened(folder)

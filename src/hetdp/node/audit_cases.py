@@ -20,13 +20,13 @@ from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_c
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.dials import FULL_DIAL, draw_bits
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.publication import publish
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import pack, unpack
 
 __all__ = ["CLAIMS", "DIALS", "FRONT_DOORS", "GROUP", "audit_cases", "pairs", "published_bits", "seen_of_a_group"]

@@ -19,6 +19,7 @@ from hetdp.node.dials import FULL_DIAL
 from hetdp.node.groups import GroupLosses
 from hetdp.node.honest import HomeTrust
 from hetdp.node.learning import ENOUGH
+from hetdp.node.lists import ListRow
 from hetdp.node.neighbors import Neighbor, find_neighbors, votes
 from hetdp.node.own_data import list_as_csv, own_data
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion
@@ -38,7 +39,6 @@ from hetdp.node.storage.model_file import CrowdModel, load_model
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.soundness import check_sound
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.own_lists import ListRow
 
 _NOT_PAUSED = "a node must be open to be paused. Got one that is {mode} instead: it draws no sketch anyway."
 _NOT_RESUMED = "a node must be paused to be resumed. Got one that is {mode} instead."

@@ -10,10 +10,10 @@ import numpy as np
 
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.happenings import happening
+from hetdp.node.lists import harmless_cell
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.ledger import loss
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.spreadsheet_cells import harmless_cell
 
 __all__ = ["list_as_csv", "own_data"]
 
@@ -74,7 +74,7 @@ def own_data(store: NodeStore) -> dict[str, Any]:
 def list_as_csv(store: NodeStore) -> str:
     """Return the own list as a table that can be imported, what the catalogue does not have at its end.
 
-    A title is not run when a spreadsheet opens it: see `profiles.reading.spreadsheet_cells`.
+    A title is not run when a spreadsheet opens it: see `hetdp.node.lists.harmless_cell`.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.neighbors import Neighbor, Vote
 from hetdp.node.storage.model_file import CrowdModel
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 if TYPE_CHECKING:
     from hetdp.recommender.lists import Contributions
@@ -62,7 +62,7 @@ def crowd_places(
     >>> crowd_places(learned, [0], without=[], count=2)
     [(2, [0]), (1, [0])]
     """
-    from hetdp.profiles.holdings import Holdings
+    from hetdp.profiles.steps import Holdings
     from hetdp.recommender.lists import best_items, contributions
 
     model = learned.model

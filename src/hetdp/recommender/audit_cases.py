@@ -27,7 +27,7 @@ from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.audit_cases import EPSILON, ITEMS, WEIGHTS, having, without
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.steps import code_profiles
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.estimator import PrivateRecommender
 from hetdp.recommender.evidence import Evidence

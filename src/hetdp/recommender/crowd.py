@@ -12,8 +12,8 @@ from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.home import Home
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles
-from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
+from hetdp.profiles.ids import Ids, as_ids, positions
+from hetdp.profiles.steps import code_profiles
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.evidence import Learning
 from hetdp.recommender.model import learn

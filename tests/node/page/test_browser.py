@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from page_browser import browser, needs_chromium, opened, served
+from tests.support.page_browser import browser, needs_chromium, opened, served
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install --group test")
 pytestmark = [needs_chromium, pytest.mark.browser]
@@ -107,6 +107,68 @@ def test_search_follows_the_typing_and_keeps_the_caret(chromium, node):
         tab.check()
 
 
+@contextmanager
+def script_on_its_way(tab, path):
+    """Open a page whose script arrives only when the block ends."""
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    tab.page.route("**/static/page.js", hold)
+    tab.page.goto(f"{tab.origin}/{path}", wait_until="commit")
+    tab.page.locator("footer").wait_for()
+    yield
+    wait_until(tab, lambda: held)
+    held[0].continue_()
+    tab.page.unroute("**/static/page.js")
+
+
+def test_what_was_entered_before_the_script_came_is_sent(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        with script_on_its_way(tab, "items"):
+            tab.page.locator("#search").fill("amber jazz")
+        tab.page.locator("#add-46").wait_for()
+        assert tab.page.locator("#search").input_value() == "amber jazz"
+        tab.page.locator("#search").fill("green tea")
+        tab.page.locator("#dial-0").wait_for()
+        with script_on_its_way(tab, "items"):
+            tab.page.locator("#dial-0").fill("30")
+        wait_until(tab, lambda: node.dials[0] == 30)
+        with script_on_its_way(tab, "privacy"):
+            tab.page.locator("#choose").select_option(label="Northern tea")
+        tab.page.get_by_text("no influence at all").wait_for()
+        tab.check()
+
+
+def test_what_was_entered_survives_what_is_done_at_once_elsewhere(chromium, node):
+    with served(node) as address, opened(chromium, address) as tab:
+        page = tab.page
+        open_all(tab)
+        both = (
+            "for (const [place, dial] of [[0, 30], [1, 40]]) {const slider = document.getElementById(`dial-${place}`); "
+        )
+        both += "slider.value = dial; for (const name of ['input', 'change']) "
+        page.evaluate(both + "slider.dispatchEvent(new Event(name, {bubbles: true}))}")
+        wait_until(tab, lambda: (node.dials[0], node.dials[1]) == (30, 40))
+
+        page.locator("#search").fill("amber ja")
+        page.locator("#add-46").wait_for()
+        typed = "const field = document.getElementById('search'); field.value = 'amber jazz'; "
+        typed += "field.dispatchEvent(new Event('input', {bubbles: true})); document.getElementById('add-46').click()"
+        page.evaluate(f"() => {{{typed}}}")
+        page.get_by_text("Amber jazz is on your list.").wait_for()
+        page.locator("#fitting", has_text="amber jazz").wait_for()
+        assert page.locator("#search").input_value() == "amber jazz"
+
+        turned = "const slider = document.getElementById('dial-46'); slider.value = 0; "
+        turned += "slider.dispatchEvent(new Event('change', {bubbles: true})); location.href = '/network'"
+        page.evaluate(f"() => {{{turned}}}")
+        page.locator("h1", has_text="Network").wait_for()
+        wait_until(tab, lambda: node.dials[46] == 0)
+        tab.check()
+
+
 def test_recommendations_appear_by_themselves(chromium, nodes):
     node = nodes.new()
     node.store.profile.set_dials(dict.fromkeys(range(20), 100))
@@ -137,7 +199,6 @@ def test_a_new_epoch_shows_by_itself(chromium, node):
 def test_the_chosen_item_is_explained(chromium, node):
     with served(node) as address, opened(chromium, address) as tab:
         tab.page.get_by_role("navigation").get_by_role("link", name="My privacy").click()
-        tab.page.wait_for_load_state()  # a choice made before the script has arrived waits for the button
         tab.page.locator("#choose").select_option(label="Northern tea")
         tab.page.get_by_text("no influence at all").wait_for()
         assert tab.page.evaluate("document.querySelector('.sketch img').naturalWidth") > 0

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 import pytest
-from page_browser import browser, needs_chromium, opened
+from tests.support.page_browser import browser, needs_chromium, opened
 
+from hetdp.node.catalogue_file import read_network_catalogue
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import free_ports, init_node
-from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install --group test")
 pytestmark = [needs_chromium, pytest.mark.browser, pytest.mark.network]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from swarm import a_network
+from tests.support.node_swarm import a_network
 
 from hetdp.cli.network import network as network_command
 from hetdp.core.errors import DataError
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.storage.folder import init_node
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 NETWORK = a_network(items=40, most_items=30)
 ITEMS = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(40)]

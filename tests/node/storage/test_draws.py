@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.handle import NodeHandle
 from hetdp.node.happenings import happening
 from hetdp.node.protocol.draw_schedule import REASONS, Uptime
@@ -15,7 +16,6 @@ from hetdp.node.settings import NodeSettings
 from hetdp.node.storage import boot_clock
 from hetdp.node.storage.boot_clock import read_uptime
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 LENGTH_S = 1000
 NETWORK = a_network(items=8, epoch_length_s=LENGTH_S)

@@ -4,15 +4,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 NETWORK = a_network(items=30, epsilon=Fraction(2), epoch_length_s=100, most_items=25)
 GROUPS = ("tea", "health", "")

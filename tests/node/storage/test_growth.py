@@ -11,9 +11,10 @@ from contextlib import closing
 import msgspec
 import numpy as np
 import pytest
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.handle import NodeHandle
 from hetdp.node.happenings import happening
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, NewItem, sign_versions
@@ -25,7 +26,6 @@ from hetdp.node.publication import publish
 from hetdp.node.storage.folder import init_node
 from hetdp.node.storage.network_file import versions_file_of, write_versions
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import pack, unpack
 
 MAKER, WHO = identity_of(999), identity_of(1)

@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from swarm import a_network
+from tests.support.node_swarm import a_network
 
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion, NewItem
 from hetdp.node.storage.importing import import_list
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 TITLES = ("Green Tea", "Café Noir", "Jazz", "Jazz", "Quiet Rivers", "Tea & Toast")
 ITEMS = [

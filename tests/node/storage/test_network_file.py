@@ -7,10 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 import zmq
-from swarm import a_network, contact_of
+from tests.support.node_swarm import a_network, contact_of
 from zmq.utils import z85
 
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.node.catalogue_file import read_network_catalogue
 from hetdp.node.handle import NodeHandle, how_to_be_invited
 from hetdp.node.protocol.addresses import split_address
 from hetdp.node.protocol.identity import Identity, check_invitation, check_signature, pseudonym, sign_invitation
@@ -18,7 +19,6 @@ from hetdp.node.protocol.network import sketch_bytes
 from hetdp.node.settings import NodeSettings, settings_toml
 from hetdp.node.storage.folder import init_node, is_running, locked
 from hetdp.node.storage.network_file import exact_number, read_network, usual_most_items
-from hetdp.profiles.reading.catalogues import read_network_catalogue
 
 
 def test_a_network_survives_its_file(tmp_path):
@@ -221,3 +221,9 @@ def test_invitations_are_for_one_key_and_one_network():
 def test_settings_are_written_with_their_defaults():
     assert NodeSettings().neighbors == 10
     assert settings_toml(NodeSettings()).splitlines()[-1] == "learn_epochs = 10"
+
+
+def test_a_catalogue_has_titles_and_a_digest(tmp_path):
+    (tmp_path / "items.csv").write_text("item,title\nt1,Tea\nc1,Coffee\n")
+    items, digest = read_network_catalogue(tmp_path / "items.csv")
+    assert (items[1].title, digest[:8]) == ("Coffee", "c77060fb")

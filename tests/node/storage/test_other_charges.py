@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 NETWORK = a_network(items=8, epoch_length_s=100, most_items=8)
 ITEMS = [CatalogueItem(n, f"i{n}", f"Item {n}") for n in range(8)]

@@ -13,10 +13,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from swarm import START, a_network, identity_of
+from tests.support.node_swarm import START, a_network, identity_of
 
 from hetdp.core.errors import DataError, InvalidInput, SimulatedResult
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.handle import NodeHandle
 from hetdp.node.protocol.draw_schedule import DrawRecord, Uptime
 from hetdp.node.protocol.messages import Record
@@ -26,7 +27,6 @@ from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.ledger import checked_limit, loss, most_steps
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.catalogues import CatalogueItem
 from hetdp.sketching.bits import unpack
 from hetdp.sketching.law import chance_of_one
 
@@ -261,7 +261,7 @@ def test_kill_9_at_any_moment_never_draws_an_epoch_twice(store):
     store.profile.set_dials({1: 100, 2: 7})
     seen = {}
     for turn in range(3):
-        code = textwrap.dedent(CHILD).format(tests=[str(HERE), str(HERE.parent)], path=str(store.path))
+        code = textwrap.dedent(CHILD).format(tests=[str(HERE), str(HERE.parents[2])], path=str(store.path))
         child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "ready\n"
         first = [child.stdout.readline() for _ in range(2)]  # on a busy machine nothing might leave in time otherwise

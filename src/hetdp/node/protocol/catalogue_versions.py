@@ -14,10 +14,10 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from hetdp.node.lists import canonical_text, cleaned
 from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.network import MOST_VERSION_BYTES, NetworkParameters
 from hetdp.node.protocol.refusal import Refused
-from hetdp.profiles.reading.canonical import canonical_text, cleaned
 
 __all__ = ["CatalogueHistory", "CatalogueVersion", "NewItem", "sign_versions"]
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.node.lists import ListRow
 from hetdp.node.storage.catalogue_index import CatalogueIndex
 from hetdp.node.storage.ledger import ABSENT, most_steps
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.own_lists import ListRow
 
 __all__ = ["take_over"]
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.database import Database
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 __all__ = ["Catalogue"]
 

@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 
-from hetdp.profiles.reading.canonical import canonical_link, canonical_text
-from hetdp.profiles.reading.catalogues import CatalogueItem
-from hetdp.profiles.reading.own_lists import ListRow
+from hetdp.node.catalogue_file import CatalogueItem
+from hetdp.node.lists import ListRow, canonical_link, canonical_text
 
 __all__ = ["CatalogueIndex"]
 

@@ -17,6 +17,7 @@ import msgspec
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import settle, write_whole
+from hetdp.node.lists import list_file
 from hetdp.node.protocol.addresses import check_own_address, split_address
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import Bootstrap
@@ -24,7 +25,6 @@ from hetdp.node.settings import NodeSettings, settings_toml
 from hetdp.node.storage.importing import Imported, import_list
 from hetdp.node.storage.network_file import read_network, whole_catalogue
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.own_lists import list_file
 
 __all__ = [
     "IDENTITY",

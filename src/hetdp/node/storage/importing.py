@@ -8,10 +8,9 @@ import numpy as np
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import as_dial
+from hetdp.node.lists import ListRow, OwnList, canonical_text, read_own_list
 from hetdp.node.storage.catalogue_index import CatalogueIndex
 from hetdp.node.storage.store import NodeStore
-from hetdp.profiles.reading.canonical import canonical_text
-from hetdp.profiles.reading.own_lists import ListRow, OwnList, read_own_list
 
 __all__ = ["Imported", "LeftOut", "import_list"]
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from hetdp.core.errors import DataError
+from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion, NewItem
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.catalogue import Catalogue
@@ -27,7 +28,6 @@ from hetdp.node.storage.peers import PeerMemory
 from hetdp.node.storage.profile import OwnProfile
 from hetdp.node.storage.publications import Publications
 from hetdp.node.storage.unknown_items import UnknownItems
-from hetdp.profiles.reading.catalogues import CatalogueItem
 
 __all__ = ["NodeStore"]
 

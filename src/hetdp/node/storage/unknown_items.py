@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hetdp.core.errors import InvalidInput
+from hetdp.node.catalogue_file import CatalogueItem
+from hetdp.node.lists import ListRow, canonical_link, canonical_text
 from hetdp.node.storage.catalogue_index import CatalogueIndex
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.other_charges import OtherCharges
 from hetdp.node.storage.profile import OwnProfile
-from hetdp.profiles.reading.canonical import canonical_link, canonical_text
-from hetdp.profiles.reading.catalogues import CatalogueItem
-from hetdp.profiles.reading.own_lists import ListRow
 
 __all__ = ["UnknownItem", "UnknownItems"]
 

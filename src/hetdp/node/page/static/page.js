@@ -10,7 +10,10 @@
 
   let newest = 0; // number of the newest request: answers to older ones are dropped
   let pressed = false; // a pointer is down: nothing may move under it
-  let waiting = null; // a timer that will send something soon
+  let waiting = null; // a timer that will send the form `pending` soon
+  let pending = null;
+  let line = Promise.resolve(); // requests go one after the other: the answer to the newest one knows of all of them
+  const sent = new WeakSet(); // forms that were sent as they are
   let fading = null; // a timer that will take the message away
   let underway = 0; // requests without an answer yet
   let lost = false; // the node did not answer the last time
@@ -32,6 +35,38 @@
   function dress() {
     for (const slider of document.querySelectorAll("input[type=range]")) {
       slider.style.setProperty("--fill", `${slider.value}%`);
+    }
+  }
+
+  // --- what the owner has entered and the node does not know yet -----------------------------------------------------
+
+  function unsent(field) {
+    if (sent.has(field.form) || field.type === "hidden") return false;
+    if (field.type === "checkbox") return field.checked !== field.defaultChecked;
+    if (field.type === "file") return field.files.length > 0;
+    if (field.type === "select-one") {
+      return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
+    }
+    return field.value !== field.defaultValue;
+  }
+
+  const allUnsent = () => [...byId("page").querySelectorAll("input[id], select[id], textarea[id]")].filter(unsent);
+
+  function keep(field) {
+    const fresh = byId(field.id);
+    if (!fresh || fresh.disabled || fresh.type !== field.type) return;
+    if (field.type === "checkbox") fresh.checked = field.checked;
+    else if (field.type === "file") fresh.files = field.files;
+    else if (field.type !== "select-one" || [...fresh.options].some((option) => option.value === field.value)) {
+      fresh.value = field.value;
+    }
+  }
+
+  // Sent by themselves: searches, dials, choices. Some were made before this script came, or while a page was loading.
+  function sendUnsent() {
+    for (const field of allUnsent()) {
+      if (field.type === "range") describe(field);
+      if (field.form && field.form.matches("[data-live], [data-auto]")) soon(field.form);
     }
   }
 
@@ -88,7 +123,7 @@
       location.reload(); // refused: the node was started again
       return;
     }
-    const before = remember();
+    const before = remember(), entered = allUnsent();
     for (const id of ["epoch", "page"]) {
       byId(id).replaceChildren(...next.getElementById(id).childNodes);
     }
@@ -96,22 +131,28 @@
     if (announce || message.length) say(...message);
     document.body.dataset.state = next.body.dataset.state;
     document.body.dataset.watch = next.body.dataset.watch;
+    entered.forEach(keep);
     dress();
     restore(before);
+    sendUnsent();
   }
 
   async function load(address, options, { announce }) {
     const number = ++newest;
     underway += 1;
     try {
-      const answer = await fetch(address, { ...options, credentials: "same-origin", cache: "no-store" });
+      const asked = line.then(() => fetch(address, { ...options, credentials: "same-origin", cache: "no-store" }));
+      line = asked.catch(() => {});
+      const answer = await asked;
       const html = await answer.text();
       while (pressed) await new Promise((go) => setTimeout(go, 50));
       if (number === newest) show(html, { announce });
       lost = false;
       failures = 0;
+      return true;
     } catch {
       offline();
+      return false;
     } finally {
       underway -= 1;
     }
@@ -139,18 +180,35 @@
     say(bar);
   }
 
-  function send(form, submitter) {
-    clearTimeout(waiting);
-    waiting = null;
+  async function post(form, submitter) {
     const fields = new FormData(form, submitter);
     const body = form.enctype === "multipart/form-data" ? fields : new URLSearchParams(fields);
-    return load(form.getAttribute("action"), { method: "POST", body }, { announce: !form.matches("[data-live]") });
+    const keepalive = form.matches("[data-live], [data-auto]"); // also when the owner goes to another page meanwhile
+    sent.add(form);
+    const options = { method: "POST", body, keepalive };
+    const arrived = await load(form.getAttribute("action"), options, { announce: !form.matches("[data-live]") });
+    if (!arrived) sent.delete(form);
+  }
+
+  function sendPending() {
+    clearTimeout(waiting);
+    waiting = null;
+    if (pending) post(pending);
+    pending = null;
+  }
+
+  function send(form, submitter) {
+    if (pending === form) pending = null;
+    sendPending();
+    post(form, submitter);
   }
 
   function soon(form) {
+    if (pending !== form) sendPending();
     clearTimeout(waiting);
     newest += 1; // what is under way is out of date already
-    waiting = setTimeout(() => send(form), SETTLE_MS);
+    pending = form;
+    waiting = setTimeout(sendPending, SETTLE_MS);
   }
 
   // --- what the owner does ---------------------------------------------------------------------------------------------
@@ -164,6 +222,7 @@
 
   document.addEventListener("input", (event) => {
     const field = event.target;
+    sent.delete(field.form);
     if (field.type === "range") {
       describe(field);
       newest += 1;
@@ -191,6 +250,10 @@
     document.addEventListener(name, () => { pressed = false; });
   }
   window.addEventListener("blur", () => { pressed = false; });
+  window.addEventListener("pagehide", () => {
+    line = Promise.resolve(); // the last moment to ask for anything
+    sendPending();
+  });
 
   // --- time goes on ----------------------------------------------------------------------------------------------------
 
@@ -235,4 +298,5 @@
 
   dress();
   fadeLater();
+  sendUnsent();
 })();
