@@ -207,7 +207,7 @@ def everything(
     size: int,
     random_state: RandomState,
     *,
-    catalogue: str = "observed",
+    catalogue: Sequence[int] | str = range(ITEMS),
     listed_by_others: bool = False,
 ) -> Floats:
     """Return all that comes of a small crowd: counts, head and evidence, and what is recommended to others."""

@@ -17,7 +17,7 @@ from tests.privacy.broken.base import (
 )
 
 from hetdp.core.randomness import as_stream
-from hetdp.neighbors import audit_cases, catalogue, scores
+from hetdp.neighbors import audit_cases, releases, scores
 from hetdp.neighbors.audit_cases import EPSILON, FRONT_DOORS, ITEMS, SUBJECTS, WEIGHTS, without
 from hetdp.neighbors.engines.exact import engine as exact
 from hetdp.neighbors.engines.gossip import noisy_scores as gossip
@@ -102,7 +102,7 @@ def _larger_term(broken):
 def _full_names(broken):
     """Names take the whole epsilon of the lists, and not their share of it."""
     full = told_otherwise(epsilon=lambda level: 10 * level)
-    return patched(NAMES, catalogue, chosen_names=full) if broken else NAMES
+    return patched(NAMES, releases, chosen_names=full) if broken else NAMES
 
 
 def _pairs_at(level, *, members=True):
@@ -173,7 +173,7 @@ VARIANTS = (
     behind(
         _public("fit, sketch, private names"),
         "names of sketches at ten times delta",
-        catalogue,
+        releases,
         chosen_names=told_otherwise(delta=lambda delta: 10 * delta),
     ),
     behind(
