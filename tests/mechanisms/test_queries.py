@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import hetdp
-from catalogue import AGES, CATALOGUE, SIGNED, UNIT, extreme_points
+from tests.support.catalogue import AGES, CATALOGUE, SIGNED, UNIT, extreme_points
 from hetdp import Box, errors, queries
 
 every_query = pytest.mark.parametrize("query", CATALOGUE.values(), ids=CATALOGUE.keys())

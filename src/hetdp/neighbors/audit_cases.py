@@ -380,13 +380,12 @@ def audit_cases(size: str) -> list[Case]:
     doors = [scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()]
     if size == "quick":
         return [*cases, doors[0]]
-    return [*cases, *doors] + [
-        statistical_case(
-            f"PrivateNeighbors.kneighbors, {engine}",
-            partial(_seen, engine=engine),
-            adjacent=without((0, 1, 3) if engine == "exact" else (1, 3)),
-            claimed=WEIGHTS,
-            samples=_PUBLIC_SAMPLES[engine],
-        )
-        for engine in ENGINES
-    ]
+    cases += doors
+    for engine in ENGINES:
+        name, subject = f"PrivateNeighbors.kneighbors, {engine}", partial(_seen, engine=engine)
+        pairs = without((0, 1, 3) if engine == "exact" else (1, 3))
+        cases += [
+            replay_case(name, subject, adjacent=without([1]), limits={1: 0.0}),
+            statistical_case(name, subject, adjacent=pairs, claimed=WEIGHTS, samples=_PUBLIC_SAMPLES[engine]),
+        ]
+    return cases

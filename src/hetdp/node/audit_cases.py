@@ -150,6 +150,7 @@ def audit_cases(size: str) -> list[Case]:
     return [
         *cases,
         *(scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()),
+        replay_case("node, publication", seen, adjacent=pairs([1]), limits={1: 0.0}),
         statistical_case("node, publication", seen, adjacent=pairs([1, 3, 4]), claimed=claims, samples=30_000),
         statistical_case("node, one item of a group", seen_of_a_group, adjacent=last, claimed=of_group, samples=30_000),
     ]

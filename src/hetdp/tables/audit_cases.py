@@ -274,5 +274,6 @@ def audit_cases(size: str) -> list[Case]:
     return [
         *cases,
         *(scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()),
+        replay_case("hetdp.release_table, counts", _counted, adjacent=everybody[1:2], limits={1: 0.0}),
         statistical_case("hetdp.release_table, counts", _counted, adjacent=everybody, claimed=_DIALS, samples=30_000),
     ]

@@ -1,11 +1,12 @@
-"""Charge before look, by order: a charge is recorded before an answer is computed and before any noise is drawn.
+"""Promise ORDER: a charge is recorded before an answer is computed and before any noise is drawn.
 
-An answer that is right tells nothing about the order, and neither does a total that is right afterwards. So the calls
-themselves are written down: the end of a charge, the beginning of every look at the data, and every draw.
+A right answer says nothing about the order, and neither does a right total afterwards. So the calls themselves are
+recorded: the end of a charge, the beginning of every look at the data, and every draw.
 """
 
 from contextlib import ExitStack
 from fractions import Fraction
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -34,7 +35,6 @@ from hetdp.mechanisms.estimation import Denominator
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.neighbors import estimator
 from hetdp.neighbors.engines import ENGINES
-from hetdp.neighbors.engines.base import Fitted
 from hetdp.node import publication
 from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.protocol.draw_schedule import Uptime
@@ -52,7 +52,6 @@ LOOKS = [
     (estimator, "scoring"),
     *((type(engine), "fit") for engine in ENGINES.values()),
     (type(ENGINES["exact"]), "fit"),
-    (Fitted, "recommend"),
     (Parts, "total"),
     (publication, "draw_bits"),
 ]
@@ -126,20 +125,12 @@ def test_release_table(written, keys):
 )
 def test_neighbors(written, engine, score):
     ledger = Ledger.of_profiles(limit=1000.0, delta_limit=0.5, colluders=2)
-    model = PrivateNeighbors(2, n_voters=3, epsilon=2.0, engine=engine, score=score, delta=0.01, ledger=ledger)
+    model = PrivateNeighbors(2, epsilon=2.0, engine=engine, score=score, delta=0.01, ledger=ledger)
     model.fit(PEOPLE)
     assert_in_order(written)
     written.clear()
     model.kneighbors()
-    assert written == []  # what was drawn and paid is shown, and nothing else
-    model.recommend(2)
-    if ENGINES[engine].free_recommendations:
-        assert "charge" not in written
-    else:
-        assert_in_order(written)
-    written.clear()
-    model.recommend(1)
-    assert written == []
+    assert written == []  # what was drawn and charged is shown, and nothing else
 
 
 def test_lists_for_newcomers(written):
@@ -167,6 +158,15 @@ def test_models(written, kind, catalogue):
     assert "draw" not in written
 
 
+def test_models_from_parts(written):
+    ledger = Ledger.of_profiles(limit=1000.0, delta_limit=0.9)
+    model = PrivateRecommender(9.0, catalogue=range(5), head=[0, 1], ledger=ledger)
+    model.partial_fit(PEOPLE[:20])
+    assert_in_order(written)
+    model.partial_fit(PEOPLE[20:])
+    assert written.count("charge") == 1  # the same release, of which each person is a part once
+
+
 def test_publication_of_a_node(written, tmp_path):
     network = a_network(items=40, epsilon=Fraction(1))
     items = [CatalogueItem(place, f"i{place}", f"Item {place}") for place in range(40)]
@@ -186,6 +186,28 @@ def test_a_limit_refuses_before_anything_is_drawn(written):
     with pytest.raises(BudgetExhausted):
         model.fit(PEOPLE)
     assert written == []
+
+
+#: Commands that spend, on the files of `folder`.
+COMMANDS = {
+    "release": [
+        ("rows.csv", "--query", "mean", "--column", "hours", "--lower", 0, "--upper", 9),
+        ("rows.csv", "--aggregate", "mean:hours:0:9", "--unit", "who", "--new-people"),
+    ],
+    "neighbors": [("likes.csv", "-k", 2)],
+    "learn": [("likes.csv", "--catalogue", "items.txt", "-o", "model.hetdp")],
+}
+
+
+@pytest.mark.parametrize(("command", "given"), [(command, given) for command in COMMANDS for given in COMMANDS[command]])
+def test_commands(written, run, tmp_path, monkeypatch, command, given):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text("who,hours\n" + "".join(f"p{row},{row % 9}\n" for row in range(40)))
+    Path("likes.csv").write_text("user,item\n" + "".join(f"u{row % 8},i{row % 5}\n" for row in range(40)))
+    Path("items.txt").write_text("".join(f"i{item}\n" for item in range(5)))
+    code, _, err = run(command, *given, "--epsilon", 1, "--ledger", "ledger.db", "--quiet")
+    assert code == 0, err
+    assert_in_order(written, looks=command != "learn")
 
 
 def test_the_wrong_order_would_be_seen(written):
