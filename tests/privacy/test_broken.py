@@ -6,10 +6,10 @@ Fixed seeds; false-alarm rate 1e-9 per twin. A twin that is the subject of an ho
 from functools import partial
 
 import pytest
-from tests.privacy.registry import VARIANTS
 
 from hetdp.auditing import battery
 from hetdp.auditing.report import NOTHING
+from tests.privacy.registry import VARIANTS
 
 BROKEN = True
 

@@ -7,13 +7,13 @@ import math
 from functools import partial
 
 import pytest
-from tests.privacy.registry import ATTAINED
 
 from hetdp.auditing import audit, battery
 from hetdp.auditing.report import NOTHING, VIOLATED
 from hetdp.recommender import audit_cases as models
 from hetdp.sketching.law import chance_of_one
 from hetdp.tables import audit_cases as tables
+from tests.privacy.registry import ATTAINED
 
 #: One release per run, a millisecond each: noise, weight 0 and order of the same calls are checked by other cases.
 SLOW = ("hetdp.release", "hetdp.release, weights", "hetdp.release_by_dial, weights", "hetdp.release_distortion_bound")
@@ -34,7 +34,7 @@ def cases():
         yield pytest.param(chosen, marks=marks, id=f"{case.name} ({case.audit})")
 
 
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", list(cases()))
 def test_no_promise_is_broken(case):
     finding = case.run(11)
     assert finding.audit == case.audit

@@ -12,7 +12,6 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.support.node_swarm import a_network, identity_of
 
 from hetdp import (
     Box,
@@ -42,6 +41,7 @@ from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.store import NodeStore
 from hetdp.recommender.parts import Parts
 from hetdp.tables import count, mean, release as tables
+from tests.support.node_swarm import a_network, identity_of
 
 CHARGES = [(Ledger, "charge"), (Ledger, "charge_people"), (Ledger, "charge_profiles"), (LossLedger, "charge")]
 LOOKS = [
@@ -199,7 +199,9 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(("command", "given"), [(command, given) for command in COMMANDS for given in COMMANDS[command]])
+@pytest.mark.parametrize(
+    ("command", "given"), [(command, given) for command in COMMANDS for given in COMMANDS[command]]
+)
 def test_commands(written, run, tmp_path, monkeypatch, command, given):
     monkeypatch.chdir(tmp_path)
     Path("rows.csv").write_text("who,hours\n" + "".join(f"p{row},{row % 9}\n" for row in range(40)))

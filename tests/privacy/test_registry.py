@@ -5,17 +5,6 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
-from tests.privacy import test_commands, test_order, test_weight_zero_commands
-from tests.privacy.registry import (
-    ATTAINED,
-    COMMANDS,
-    LEDGER,
-    METHODS,
-    NOTHING_RELEASED,
-    OF_AUDITS,
-    VARIANTS,
-    WAYS,
-)
 
 import hetdp
 from hetdp import mechanisms, queries
@@ -28,6 +17,17 @@ from hetdp.mechanisms.examples import example_queries, examples
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import SCORES
+from tests.privacy import test_commands, test_order, test_weight_zero_commands
+from tests.privacy.registry import (
+    ATTAINED,
+    COMMANDS,
+    LEDGER,
+    METHODS,
+    NOTHING_RELEASED,
+    OF_AUDITS,
+    VARIANTS,
+    WAYS,
+)
 
 CASES = [(case.name, case.audit) for case in battery("full")]
 

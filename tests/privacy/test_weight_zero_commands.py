@@ -13,9 +13,9 @@ import click
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
-from tests.support.sweeps import SMALL
 
 from hetdp.cli.main import cli
+from tests.support.sweeps import SMALL
 
 #: Whose item weighs 0: the last of all users, so that the first rows shown are others'.
 OWNER = "zoe"
