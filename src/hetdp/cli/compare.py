@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from hetdp.cli.output import Voice, check_writable, output_options, print_json, print_rows, westin_option
-from hetdp.cli.plotting import check_plot, plot_option, write_plot
+from hetdp.cli.options import plot_option, westin_option
+from hetdp.cli.output import Voice, check_plot, check_writable, output_options, print_json, print_rows, write_plot
 from hetdp.core.errors import HetdpError
 from hetdp.core.files import write_whole
 from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES, Comparison, compare as simulate
@@ -85,9 +85,6 @@ def compare(
         check_writable(output)
     if plot is not None:
         check_plot(plot, output=output)
-    if voice.dry_run:
-        voice.note(f"--dry-run: would simulate {runs} crowds of {items} items; a comparison never spends anything.")
-        return
     voice.note(f"Simulating {runs} crowds of {items} items ...")
     result = simulate(
         query_name, westin, epsilon, items, quantile=quantile, values=plausible, contenders=own, runs=runs
