@@ -280,7 +280,7 @@ def rounded(value: float | None, digits: int, *, up: bool) -> float | None:
 
 def say_encoding(voice: Voice, names: Iterable[object], files: Iterable[object]) -> None:
     """Say that public names beyond ASCII are found in UTF-8 only. Whether cells are UTF-8 is private."""
-    from hetdp.profiles.reading.files import COMPRESSIONS
+    from hetdp.profiles.formats import COMPRESSIONS
 
     beyond = next((str(name) for name in names if not str(name).isascii()), None)
     text = any(str(file).lower().endswith((".csv", ".tsv", *COMPRESSIONS)) for file in files)
@@ -386,11 +386,10 @@ def check_plot(plot: Path, *, keep: Sequence[Path | None] = (), output: Path | N
     rows
         How many bins or groups it would show, as far as that is known before.
     """
-    from hetdp.pictures.drawing import check_rows
-    from hetdp.pictures.files import check_picture
+    from hetdp.plots import check_picture, check_rows
 
-    check_rows(rows, name="plot")
-    check_picture(plot, name="plot")
+    check_rows(rows)
+    check_picture(plot, parameter="plot")
     check_writable(plot, keep=keep, parameter="plot")
     if output is not None and plot.resolve() == output.resolve():
         raise InvalidInput("must not be the same file as --output", parameter="plot", got=str(plot))
@@ -398,7 +397,7 @@ def check_plot(plot: Path, *, keep: Sequence[Path | None] = (), output: Path | N
 
 def write_plot(plot: Path, draw: Callable[[], Any], voice: Voice) -> None:
     """Draw a picture. An answer that was paid for is shown before that is tried."""
-    from hetdp.pictures.files import as_bytes
+    from hetdp.plots import as_bytes
 
     def write(path: Path) -> None:
         try:

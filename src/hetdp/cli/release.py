@@ -124,8 +124,8 @@ _privacy_options = _together(
     click.option(
         "--denominator",
         type=_FROM_ZERO,
-        help="Epsilon for the noisy sum of weights that the estimate divides by. Weights spend it in addition; values do "
-        "not. 0: no estimate.  [default: --epsilon]",
+        help="Epsilon for the noisy sum of weights that the estimate divides by. Weights spend it in addition; values "
+        "do not. 0: no estimate.  [default: --epsilon]",
     ),
     click.option(
         "--mechanism",

@@ -43,7 +43,7 @@ from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import Categories
-from hetdp.profiles.reading.tables import Table, read_table
+from hetdp.profiles.columns import Table, read_table
 
 __all__ = ["query_problems", "release_from_query"]
 
@@ -336,8 +336,8 @@ def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Itera
         yield f"Small privacy weights move the {_WORDS.get(query, query)} towards that of rows at the centre."
     if query in ("maximum", "minimum"):
         yield (
-            f"The {query} of a few rows stays secret: this is the last value reached by rows whose weights sum to about "
-            "20 / epsilon. With a chance of 1 in 40, or more with few rows, it is beyond all rows."
+            f"The {query} of a few rows stays secret. This is the last value reached by rows whose weights sum to "
+            "about 20 / epsilon. With a chance of 1 in 40, or more with few rows, it is beyond all rows."
         )
 
 
@@ -407,9 +407,8 @@ def _show_level(mechanism: Mechanism, options: dict[str, Any], rows: int, voice:
         helps = " --westin with shares of a public poll;" if options["weights"] and options["westin"] is None else ""
         helps += " --deviation with a public guess;" if options["deviation"] is None else ""
         hint = f"What helps:{helps} a lower --confidence. Or choose --epsilon without --within."
-        raise InvalidInput.several(
-            [replace(one, hint=f"{one.hint} {hint}".strip()) for one in error.problems]
-        ) from None
+        error.problems = tuple(replace(one, hint=f"{one.hint} {hint}".strip()) for one in error.problems)
+        raise
     even = "values spread evenly over their range"
     values = even if options["deviation"] is None else f"a standard deviation of {options['deviation']:g}"
     facts = {

@@ -98,7 +98,6 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def table_problems(options: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield all that is missing or contradictory in the options of a table."""
-    by, files = options["by"], options["keys"]
     if len(set(options["aggregates"])) < len(options["aggregates"]):
         yield Problem("was given twice for the same answer", "aggregates")
     if options["epsilon"] is None and options["within"] is None:
@@ -111,14 +110,17 @@ def table_problems(options: Mapping[str, Any]) -> Iterator[Problem]:
         yield from cannot_be_used(["update_dials"], "without --ledger")
     elif options["unit"] is None:
         yield Problem("is required with --ledger: it says who is charged", "unit")
+    yield from _problems_of_keys(options["by"], options["keys"], unknown=options["unknown_keys"])
+
+
+def _problems_of_keys(by: tuple[str, ...], files: tuple[Path, ...], *, unknown: bool) -> Iterator[Problem]:
     if len(set(by)) < len(by):
         yield Problem("must name each column once", "by")
-    if not options["unknown_keys"]:
+    if not unknown:
         yield from cannot_be_used(["delta"], "without --unknown-keys")
         if len(files) != len(by):
-            yield Problem(
-                f"must be given once for each --by (got {len(files)} for {len(by)}), or use --unknown-keys", "keys"
-            )
+            got = f"got {counted(len(files), 'file')} for {counted(len(by), 'column')}"
+            yield Problem(f"must be given once for each --by ({got}), or use --unknown-keys", "keys")
     elif not by:
         yield Problem("needs --by", "unknown_keys")
     elif files:
