@@ -160,7 +160,7 @@ _ledger_options = _together(
 
 
 @click.command(cls=Sectioned, sections=_SECTIONS)
-@click.argument("table", nargs=-1, required=True, metavar="DATA...")
+@click.argument("table", nargs=-1, metavar="DATA...")
 @_query_options
 @_weight_options
 @_privacy_options
@@ -206,6 +206,8 @@ def release(table: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  #
 
 def _problems(table: tuple[str, ...], options: dict[str, Any]) -> Iterator[Problem]:
     """Yield all that is missing or contradictory."""
+    if not table:
+        yield Problem("is required", "table")
     if options["ledger"] is None:
         yield from cannot_be_used(_OF_LEDGERS, "without --ledger")
     if options["aggregates"]:
