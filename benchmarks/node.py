@@ -38,7 +38,7 @@ from hetdp.node.storage.folder import MODEL, NETWORK, STORE, init_node
 from hetdp.node.storage.model_file import CrowdModel
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.steps import code_profiles
 from hetdp.recommender.model import learn
 from hetdp.recommender.sketched import SketchSums
 from hetdp.sketching.bits import pack

@@ -7,7 +7,7 @@ from . import (
     mechanisms as mechanisms,
     neighbors as neighbors,
     noise as noise,
-    pictures as pictures,
+    plots as plots,
     policies as policies,
     profiles as profiles,
     queries as queries,
@@ -26,13 +26,7 @@ from .accounting import (
 )
 from .auditing import audit as audit
 from .core.errors import BudgetExhausted as BudgetExhausted
-from .evaluation import (
-    coverage as coverage,
-    evaluate as evaluate,
-    ndcg as ndcg,
-    precision as precision,
-    recall as recall,
-)
+from .evaluation import evaluate as evaluate, judge as judge, recall as recall
 from .mechanisms.comparison import compare as compare
 from .mechanisms.estimation import best_multiplier as best_multiplier
 from .mechanisms.queries.falsification import falsify as falsify
@@ -50,13 +44,9 @@ from .profiles import (
 from .recommender import PrivateRecommender as PrivateRecommender
 from .tables import (
     TableAnswer as TableAnswer,
-    count as count,
-    mean as mean,
     plan_table as plan_table,
     release_table as release_table,
-    total as total,
     unknown_keys as unknown_keys,
-    variance as variance,
 )
 
 __version__: str

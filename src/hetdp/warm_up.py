@@ -32,7 +32,6 @@ def compile_kernels(parts: Iterable[str] = tuple(PARTS)) -> None:
             PrivateRecommender(catalogue="given", random_state=0).fit(train).recommend(3)
             continue
         model = PrivateNeighbors(3, engine=part, catalogue="given", random_state=0).fit(train)
-        model.recommend(n=3)
         recall(model, weighted, test)
     true_neighbors(train, 3)
     discrete_laplace(255, 10_000, random_state=0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hetdp.evaluation.intervals import interval, ratio_interval
+from hetdp.evaluation.results import interval, ratio_interval
 
 
 class TestInterval:

@@ -13,7 +13,7 @@ from hetdp.cli.output import Voice, output_options, print_json, print_private, p
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hetdp.experiments.datasets.prepared import DataSet
+    from hetdp.experiments.prepared import DataSet
     from hetdp.experiments.reproduction import Reproduction
     from hetdp.experiments.running import Runner
     from hetdp.experiments.sweep import SweepSettings
@@ -89,8 +89,8 @@ def reproduce(
 
     Weights in a file of yours are not used: the evaluation draws its own. `hetdp evaluate` uses yours.
     """
-    from hetdp.experiments.datasets.built_in import BUILT_IN
-    from hetdp.experiments.datasets.prepared import prepare_data
+    from hetdp.datasets import BUILT_IN
+    from hetdp.experiments.prepared import prepare_data
     from hetdp.experiments.published_figures import read_published
     from hetdp.experiments.reproduction import check_folder, reproduce as run, require_packages
 

@@ -10,11 +10,8 @@ from .metrics import (
     Judged as Judged,
     Ranking as Ranking,
     Recommends as Recommends,
-    coverage as coverage,
     judge as judge,
     judge_per_user as judge_per_user,
-    ndcg as ndcg,
-    precision as precision,
     recall as recall,
     recall_per_user as recall_per_user,
 )

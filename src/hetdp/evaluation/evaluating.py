@@ -38,14 +38,13 @@ from hetdp.evaluation.results import (
     neighbor_row,
 )
 from hetdp.neighbors.engines import ENGINES
-from hetdp.neighbors.engines.base import Levels, Progress, Run, Search
+from hetdp.neighbors.engines.base import Progress, Run, Search, Shares
 from hetdp.neighbors.estimator import PrivateNeighbors
-from hetdp.neighbors.recommending import split_epsilon
 from hetdp.neighbors.scores import SCORES, scoring
 from hetdp.profiles import Profiles, split
-from hetdp.profiles.coded import code_profiles, observed_items
 from hetdp.profiles.policies import Policy
 from hetdp.profiles.profiles import require_profiles
+from hetdp.profiles.steps import code_profiles
 from hetdp.recommender import PrivateRecommender
 
 __all__ = ["EvaluationPlan", "evaluate", "popularity_thirds"]
@@ -55,12 +54,6 @@ _FEWEST_RUNS = 2
 _ENGINE = int.from_bytes(b"engine")
 #: The most items that the model and EASE relate to each other.
 _HEAD = 4096
-#: Seconds of one thread for the closed form, per cube of the items related; rough.
-_SECONDS_PER_CUBE = 2e-10
-#: A list of items for everybody: levels and noise, and for each user and item a score that is ranked and judged.
-_SECONDS_PER_LIST, _SECONDS_PER_SCORE = 0.1, 8e-8
-#: Imports, and what is compiled or loaded at first use.
-_SECONDS_TO_START = 2.0
 
 _RIVALS = (PRIVATE_POPULARITY, HOLDER_POPULARITY)
 
@@ -87,7 +80,6 @@ class EvaluationPlan:
     per: Literal["item", "user"] = "item"
     seed: int = 0
     threads: int = 1
-    catalogue: str = "observed"
 
     def __post_init__(self) -> None:
         for level in self.epsilon:
@@ -126,9 +118,8 @@ class EvaluationPlan:
 
     @property
     def recommenders(self) -> tuple[str, ...]:
-        """Who recommends: the model of each release, unless only engines were asked for, and the engines."""
-        models = (MODEL, MATRIX_MODEL) if MODEL in self.engine or not self.engine else ()
-        return (*models, *self.engines)
+        """Who recommends: the model of each release, unless only engines were asked for."""
+        return (MODEL, MATRIX_MODEL) if MODEL in self.engine or not self.engine else ()
 
     @property
     def finds_neighbors(self) -> bool:
@@ -137,8 +128,8 @@ class EvaluationPlan:
 
     @property
     def finds_items(self) -> bool:
-        """Whether recommendations are judged."""
-        return "items" in self.what
+        """Whether recommendations are judged: if that was asked for, and something recommends."""
+        return "items" in self.what and bool(self.recommenders)
 
     @property
     def searches(self) -> int:
@@ -148,25 +139,6 @@ class EvaluationPlan:
         items = 2 + private * (len(self.recommenders) + len(_RIVALS)) if self.finds_items else 0
         return self.runs * (neighbors + items)
 
-    def seconds(self, profiles: Profiles) -> float:
-        """Return roughly how long it takes."""
-        fits = self.runs * max(1, len(self.policy)) * len(self.levels)
-        closed_form = _SECONDS_PER_CUBE * min(_HEAD, profiles.n_items) ** 3  # hardly faster in threads
-        total = _SECONDS_TO_START
-        if self.finds_neighbors:
-            each = [self._neighbors(name, Fraction(1), 0).estimate(profiles).seconds for name in self.engines]
-            total += fits * sum(each) + self.runs * each[0]
-        if self.finds_items:
-            each = [
-                self._neighbors(name, Fraction(1), 0).estimate(profiles, recommendations=self.items).seconds
-                for name in self.engines
-            ]
-            lists = self.runs * 2 + fits * (len(self.recommenders) + len(_RIVALS))
-            scores = profiles.n_users * profiles.n_items
-            total += fits * (sum(each) + 2 * closed_form) + self.runs * closed_form
-            total += lists * (_SECONDS_PER_LIST + _SECONDS_PER_SCORE * scores)
-        return total
-
     def check(self, profiles: Profiles) -> None:
         """Refuse data on which nothing can be measured."""
         require_profiles("profiles", profiles)
@@ -175,7 +147,7 @@ class EvaluationPlan:
                 f"must be below the number of users ({profiles.n_users})", parameter="neighbors", got=self.neighbors
             )
         for name in self.engines:
-            self._neighbors(name, Fraction(1), 0).promise(profiles.n_users)  # refuses a score that it does not know
+            self._neighbors(name).promise(profiles.n_users)  # refuses a score that it does not know
         if not (profiles.popularity > 1).any():
             raise DataError("an item must be shared by two users to be tested (got no such item)")
 
@@ -235,14 +207,12 @@ class EvaluationPlan:
         """Return the lists of an engine, and what they cost against all together."""
         engine, score = ENGINES[name], SCORES[self.score]
         coded = code_profiles(train)
-        if self.catalogue == "observed":
-            coded, _ = observed_items(coded, train)
         stream = seeded_stream(seed, _ENGINE)
         how = scoring(score, coded, train.sizes, sizes=self.sizes, epsilon=level, stream=stream)
         search = Search(self.neighbors, cycles=self.cycles, combine=self.combine)
         found = engine.fit(coded, how, search, Run(stream, self.threads))
-        levels = Levels(how.pair_epsilon, how.size_epsilon)
-        return found.lists.indices, engine.promise(levels, most_recipients=coded.n_users - 1).total
+        shares = Shares(how.pair_epsilon, how.size_epsilon)
+        return found.lists.indices, engine.promise(shares, most_recipients=coded.n_users - 1).total
 
     def _find_items(self, run: "_SplitRun") -> Iterator[_Found]:
         """Yield what each user found by each method."""
@@ -250,49 +220,24 @@ class EvaluationPlan:
         for weights, train in run.trains.items():
             for level in self.levels:
                 for name in self.recommenders:
-                    model, loss = self._recommends(name, fraction("epsilon", level), train, run.seed)
-                    yield MethodKey(name, level, weights), run.judge(model, self.items), loss
+                    model = self._model(name, fraction("epsilon", level), run.seed).fit(train)
+                    # Of a matrix, level is the epsilon at a delta of 1e-6.
+                    yield MethodKey(name, level, weights), run.judge(model, self.items), level
                 for name in _RIVALS:
-                    rival = private_popularity(
-                        train,
-                        epsilon=level,
-                        trusted=name == HOLDER_POPULARITY,
-                        catalogue=self.catalogue,
-                        random_state=run.seed,
-                    )
+                    trusted = name == HOLDER_POPULARITY
+                    rival = private_popularity(train, epsilon=level, trusted=trusted, random_state=run.seed)
                     yield MethodKey(name, level, weights), run.judge(rival, self.items), level
         yield MethodKey(POPULARITY), run.judge(popularity(run.train), self.items), None
 
-    def _recommends(self, name: str, level: Fraction, train: Profiles, seed: int) -> tuple[Recommends, float]:
-        """Return a fitted model whose recommendations cost `level`, and what they cost against all together."""
-        if name in {MODEL, MATRIX_MODEL}:
-            release = "sketch" if name == MODEL else "matrix"
-            model = PrivateRecommender(
-                level,
-                release=release,
-                catalogue=self.catalogue,
-                n_head=_HEAD,
-                n_jobs=self.threads,
-                random_state=seed,
-            )
-            return model.fit(train), float(level)  # with a matrix, but for the delta
-        for_neighbors, for_items = split_epsilon(level, name)
-        voting = self._neighbors(name, for_neighbors, seed).fit(train)
-        voting.recommend(self.items, epsilon=for_items or for_neighbors)
-        return voting, voting.guarantee_.total
+    def _model(self, name: str, level: Fraction, seed: int) -> PrivateRecommender:
+        release = "sketch" if name == MODEL else "matrix"
+        return PrivateRecommender(
+            level, release=release, catalogue="given", n_head=_HEAD, n_jobs=self.threads, random_state=seed
+        )
 
-    def _neighbors(self, engine: str, epsilon: Fraction, seed: int) -> PrivateNeighbors:
+    def _neighbors(self, engine: str) -> PrivateNeighbors:
         return PrivateNeighbors(
-            self.neighbors,
-            n_voters=1,  # nothing is recommended
-            epsilon=epsilon,
-            engine=engine,
-            score=self.score,
-            sizes=self.sizes,
-            cycles=self.cycles,
-            catalogue=self.catalogue,
-            n_jobs=self.threads,
-            random_state=seed,
+            self.neighbors, engine=engine, score=self.score, sizes=self.sizes, cycles=self.cycles, catalogue="given"
         )
 
 
@@ -401,7 +346,6 @@ def evaluate(
     per: Literal["item", "user"] = "item",
     seed: int = 0,
     threads: int = 1,
-    catalogue: str = "observed",
     progress: Progress | None = None,
 ) -> Evaluation:
     """Measure how good private neighbours and recommendations are, beside their rivals: `hetdp evaluate`.
@@ -422,8 +366,9 @@ def evaluate(
     neighbors, items
         Length of a list of neighbours, and of recommendations.
     engine
-        Who is judged: "model" (`PrivateRecommender` with each release, which recommends) and engines of
-        `PrivateNeighbors`, one or several; by default the model and all engines that know the score.
+        Who is judged: "model" (`PrivateRecommender` with each release, by its recommendations) and engines of
+        `PrivateNeighbors` (by their neighbours), one or several; by default the model and all engines that know the
+        score.
     score, sizes, cycles
         As for `PrivateNeighbors`.
     combine
@@ -439,8 +384,6 @@ def evaluate(
         Same seed, same result.
     threads
         The result does not depend on it.
-    catalogue
-        "observed" or "given", as for `PrivateNeighbors`.
     progress
         Called now and then with what is done and what there is.
 
@@ -458,7 +401,7 @@ def evaluate(
     >>> [row.method for row in found.neighbors]
     ['true neighbours', 'exact', 'same people', 'random']
     >>> [row.method for row in found.items]
-    ['EASE, no privacy', 'model', 'matrix model', 'exact', 'private popularity', "holder's popularity", 'popularity']
+    ['EASE, no privacy', 'model', 'matrix model', 'private popularity', "holder's popularity", 'popularity']
     >>> found.items[1].beats_popularity
     'yes'
     """
@@ -478,5 +421,4 @@ def evaluate(
         per=per,
         seed=seed,
         threads=threads,
-        catalogue=catalogue,
     ).measure(profiles, progress)

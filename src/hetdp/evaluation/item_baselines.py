@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.checks import Real, fraction, one_of, whole
+from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, Stream, simulation_stream
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, code_profiles
 from hetdp.sketching.bits import Sketches
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import GROUP_WORDS
@@ -96,7 +96,6 @@ def private_popularity(
     *,
     epsilon: Real,
     trusted: bool = False,
-    catalogue: str = "given",
     random_state: RandomState = 0,
 ) -> ScoredItems:
     """Return who recommends everybody what most people seem to have, by published sketches or by noisy counts.
@@ -106,13 +105,11 @@ def private_popularity(
     Parameters
     ----------
     train
-        The profiles, with their weights.
+        The profiles, with their weights. All their items may be named.
     epsilon
         What an item of weight 1 loses, against everybody together.
     trusted
         Whether somebody is trusted with the profiles, who publishes noisy counts; else counts are sums of sketches.
-    catalogue
-        "given": all items of the profiles may be named; "observed": those that somebody counts, which gives that away.
     random_state
         A seed, a stream, or None for the secure stream.
 
@@ -128,12 +125,9 @@ def private_popularity(
     ['b', 'c', 'a']
     """
     level = fraction("epsilon", epsilon)
-    one_of("catalogue", catalogue, ("given", "observed"))
     stream = simulation_stream(random_state, "private popularity")
     coded = code_profiles(train)
     counts = _holder_counts(coded, level, stream) if trusted else _sketch_counts(coded, level, stream)
-    if catalogue == "observed":
-        counts[np.bincount(coded.items, minlength=counts.size) == 0] = -np.inf
     return _same_for_all(train, counts)
 
 

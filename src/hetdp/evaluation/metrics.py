@@ -9,21 +9,18 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
-from hetdp.core.ranking import ndcg_per_user
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading.frames import frame_columns
-from hetdp.profiles.reading.identifiers import IdEncoder, Ids, positions
+from hetdp.profiles.frames import frame_columns
+from hetdp.profiles.ids import IdEncoder, Ids, positions
+from hetdp.recommender.lists import ndcg_per_user
 
 __all__ = [
     "HasNeighbors",
     "Judged",
     "Ranking",
     "Recommends",
-    "coverage",
     "judge",
     "judge_per_user",
-    "ndcg",
-    "precision",
     "recall",
     "recall_per_user",
 ]
@@ -93,7 +90,7 @@ def recall_per_user(
     >>> recall_per_user((None, [[1], [2], [0]]), profiles, test)
     array([1., 0., 1.])
     """
-    from hetdp.evaluation._kernels.recall import count_found
+    from hetdp.evaluation._kernels import count_found
 
     _check_same(profiles, test)
     _, indices = model if isinstance(model, tuple) else model.kneighbors()
@@ -123,10 +120,16 @@ class Ranking:
 
     Attributes
     ----------
-    precision, ndcg, coverage
-        As the functions of these names have it.
+    precision
+        The share of the n recommendations of a user that are test items. A list shorter than n counts as if the rest
+        were wrong.
     recall
         The share of a user's test items that are on the list.
+    ndcg
+        The normalised discounted cumulative gain: a test item at rank r gains 1 / log2(r + 1), and the sum is divided
+        by that of a perfect list.
+    coverage
+        The share of the items known from training that are recommended to at least one user.
     """
 
     precision: float
@@ -238,45 +241,6 @@ def judge_per_user(model: Recommends, profiles: Profiles, test: Profiles, n: int
     hit = np.isin(given, wanted, assume_unique=True)
     gains = ndcg_per_user(users[hit], ranks[hit], test.sizes, n)
     return Judged(n, test.sizes, gains, users[hit], items[hit], np.unique(items))
-
-
-def precision(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> float:
-    """Return the share of `n` recommendations that are test items, over the users who have any.
-
-    A list shorter than `n` counts as if the rest were wrong. A user without test items is left out: nothing that is
-    recommended to them could be right.
-
-    Parameters
-    ----------
-    model, profiles, test, n
-        As for `judge`.
-    """
-    return judge(model, profiles, test, n).precision
-
-
-def ndcg(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> float:
-    """Return the normalised discounted cumulative gain of the first `n` recommendations.
-
-    A test item at rank r gains 1 / log2(r + 1); the sum is divided by that of a perfect list, and averaged over the
-    users who have test items.
-
-    Parameters
-    ----------
-    model, profiles, test, n
-        As for `judge`.
-    """
-    return judge(model, profiles, test, n).ndcg
-
-
-def coverage(model: Recommends, profiles: Profiles, test: Profiles, n: int = 10) -> float:
-    """Return the share of the items known from training that are recommended to at least one user.
-
-    Parameters
-    ----------
-    model, profiles, test, n
-        As for `judge`.
-    """
-    return judge(model, profiles, test, n).coverage
 
 
 def _check_same(profiles: Profiles, test: Profiles) -> None:

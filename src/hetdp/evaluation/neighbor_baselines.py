@@ -49,7 +49,7 @@ def true_neighbors(
     >>> scores.round(3).tolist(), indices.tolist()
     ([[1.0], [1.0], [0.5]], [[1], [0], [0]])
     """
-    from hetdp.evaluation._kernels.true_neighbors import Matrix, nearest
+    from hetdp.evaluation._kernels import Matrix, nearest
 
     how = SCORES[one_of("score", score, tuple(sorted(name for name, one in SCORES.items() if not one.squared)))]
     k = _below(k, profiles.n_users)

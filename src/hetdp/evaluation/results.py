@@ -1,6 +1,7 @@
-"""What an evaluation found: a row per method, for neighbours and for recommendations."""
+"""What an evaluation found: a row per method, for neighbours and for recommendations, with intervals."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 from hetdp.core.checks import one_of
 from hetdp.core.files import as_frame
 from hetdp.core.text import counted
-from hetdp.evaluation.intervals import interval, ratio_interval
 
 __all__ = [
+    "ABOUT_INTERVALS",
     "EASE",
     "HOLDER_POPULARITY",
     "MATRIX_MODEL",
@@ -31,8 +32,10 @@ __all__ = [
     "ItemRow",
     "MethodKey",
     "NeighborRow",
+    "interval",
     "item_row",
     "neighbor_row",
+    "ratio_interval",
 ]
 
 #: Tables of an evaluation.
@@ -48,6 +51,13 @@ WAYS_TO_COMBINE = ("smaller", "product")
 THIRDS = ("head", "middle", "tail")
 #: What is measured of recommendations: means over users, and the share of hidden items found of each third.
 MEASURES = ("precision", "recall", "ndcg", *THIRDS)
+_NORMAL_95 = 1.959964
+ABOUT_INTERVALS = (
+    "Intervals of 95 %: users as a sample of users, runs as a sample of splits, weights and noise. The spread of the "
+    "users' means over runs (normal) and of the runs' means (Student) are added in squares. All methods meet the same "
+    "splits and users, so differences are taken user by user and run by run, and their intervals say more than two "
+    "that overlap."
+)
 
 
 class MethodKey(NamedTuple):
@@ -94,8 +104,8 @@ class ItemRow:
     Attributes
     ----------
     method, epsilon, weights
-        "model" (from sketches), "matrix model" (of a trusted holder) or an engine, its level and how weights were
-        chosen; "private popularity" and "holder's popularity"; or what knows no privacy: "popularity" and "EASE, no
+        "model" (from sketches) or "matrix model" (of a trusted holder), its level and how weights were chosen; "private
+        popularity" and "holder's popularity"; or what knows no privacy: "popularity" and "EASE, no
         privacy".
     precision, recall, ndcg
         Of the first n recommendations, over the users from whom something was hidden.
@@ -164,7 +174,7 @@ class Evaluation:
     def plot(self, table: str | None = None, *, measure: str = "ndcg") -> Any:  # noqa: ANN401  (altair is optional)
         """Return a chart of altair: quality against total loss, beside popularity and no privacy.
 
-        Needs the extra `plot`. Notebooks show it as an image; `hetdp.pictures.save` writes it to a file.
+        Needs the extra `plot`. Notebooks show it as an image; `hetdp.plots.save` writes it to a file.
 
         Parameters
         ----------
@@ -220,3 +230,44 @@ def _verdict(difference: float, half: float) -> str:
     if abs(difference) <= half:
         return "unsure"
     return "yes" if difference > 0 else "no"
+
+
+def interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the mean of values, runs x users, and half the width of its 95 % confidence interval.
+
+    Users and runs are both taken as samples. The spread between users (of their means over the runs) and between runs
+    (of their means over the users) both contain the spread of single numbers, so adding them counts it twice: the
+    interval is a little too wide rather than too narrow. Few runs are met by Student's distribution.
+
+    Examples
+    --------
+    >>> mean, half = interval(np.array([[0.0, 1.0, 0.5, 0.5], [0.0, 1.0, 0.5, 0.5]]))
+    >>> round(mean, 3), round(half, 3)
+    (0.5, 0.4)
+    """
+    from scipy.special import stdtrit
+
+    runs, users = values.shape
+    between_users = values.mean(axis=0).std(ddof=1) / math.sqrt(users)
+    between_runs = values.mean(axis=1).std(ddof=1) / math.sqrt(runs)
+    student = float(stdtrit(runs - 1, 0.975))
+    return float(values.mean()), float(math.hypot(_NORMAL_95 * between_users, student * between_runs))
+
+
+def ratio_interval(values: NDArray[np.float64], sizes: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return the sum of values over that of sizes, both runs x users, and half the width of its interval.
+
+    A mean over the users who have test items is one (sizes 0 or 1), and so is the share of all test items that were
+    found. The interval is that of what each user adds beyond the ratio. None if all sizes are 0.
+
+    Examples
+    --------
+    >>> ratio, half = ratio_interval(np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0]]), np.array([[1.0, 1, 0], [1, 1, 0]]))
+    >>> round(ratio, 3), round(half, 2)
+    (0.75, 3.2)
+    """
+    if not sizes.any():
+        return None
+    ratio = float(values.sum() / sizes.sum())
+    _, half = interval((values - ratio * sizes) / sizes.mean())
+    return ratio, half

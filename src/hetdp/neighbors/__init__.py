@@ -1,4 +1,4 @@
-"""Private neighbours and what they vote for: one estimator and its engines.
+"""Private neighbours: one estimator and its engines.
 
 What is here is loaded when first asked for: most who import `hetdp` look for no neighbours.
 """

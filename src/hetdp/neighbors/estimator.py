@@ -1,4 +1,4 @@
-"""`PrivateNeighbors`: fit profiles, get neighbours and recommendations, know what was promised."""
+"""`PrivateNeighbors`: fit profiles, get neighbours, know what was promised."""
 
 import warnings
 from collections.abc import Sequence
@@ -17,19 +17,17 @@ from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.core.estimator import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.neighbors.catalogue import NOTHING_NAMED, Items
 from hetdp.neighbors.engines import ENGINES
-from hetdp.neighbors.engines.base import Effort, Engine, Levels, Progress, Run, Search
+from hetdp.neighbors.engines.base import Engine, Progress, Run, Search, Shares
 from hetdp.neighbors.engines.sketch.engine import SKETCH
-from hetdp.neighbors.recommending import VOTERS
-from hetdp.neighbors.releases import Account, Releases, Split
+from hetdp.neighbors.releases import NOTHING_NAMED, Account, Items, Releases
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
-from hetdp.profiles.holdings import holdings
+from hetdp.profiles.catalogue import on_catalogue
 from hetdp.profiles.holdout import HIDDEN_SHARE, split
-from hetdp.profiles.reading.catalogues import on_catalogue
-from hetdp.profiles.reading.given import asking_profiles, column_names, given_profiles
-from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
+from hetdp.profiles.ids import Ids, as_ids, position_of
+from hetdp.profiles.matrix import asking_profiles, column_names, given_profiles
+from hetdp.profiles.steps import holdings
 from hetdp.sketching.law import USUAL_TUNING
 from hetdp.sketching.significance import SIGNIFICANT
 from hetdp.sketching.tuning import Tuning, as_tuning
@@ -39,15 +37,12 @@ __all__ = ["PrivateNeighbors"]
 
 
 class PrivateNeighbors(Estimator):
-    """The most similar users of each user, and items they suggest, privately.
+    """The most similar users of each user, privately.
 
     Parameters
     ----------
     n_neighbors
         Length of a list, below the number of users.
-    n_voters
-        How many of the most similar users vote on recommendations; at most all others. Ten cannot outvote the noise.
-        They are found by `fit`, and cost nothing but time: 1 saves it where no recommendations will be asked for.
     epsilon
         What an item of weight 1 may lose: against one recipient ("exact"), per comparison ("gossip"), or against
         everybody together ("sketch").
@@ -68,14 +63,13 @@ class PrivateNeighbors(Estimator):
         (`WeightPrior`, or possible weights) to choose it from. None for 1. Never from the weights in use. The promise
         is the same for all.
     catalogue
-        Which items may be named: "private" (chosen by noise on counts, with a share of what needs them: a fifth of
-        the recommendations, a tenth of sketches), "given" (all `item_ids` of the profiles are public, so that not even
-        a name depends on who has what), a list of ids, which is given, or "observed" (whatever somebody counts, which
-        gives it away). Columns of a matrix are always given.
+        Which items may be named: "private" (only sketches need names; noise on counts chooses them, with a tenth of
+        epsilon), "given" (all `item_ids` of the profiles are public, so that not even
+        a name depends on who has what), or a list of ids, which is given. Columns of a matrix are always given.
     delta
         The chance of a worse loss by private names.
     ledger
-        Where fits, recommendations and lists of new recipients are charged, each before anything is drawn:
+        Where fits and lists of new recipients are charged, each before anything is drawn:
         `Ledger.of_profiles`. Copies share it.
     n_jobs
         Threads; None for 1, -1 for all. The result does not depend on it.
@@ -98,13 +92,13 @@ class PrivateNeighbors(Estimator):
     report_
         What the engine has to say about itself, as a dict of plain values; what no promise covers is under "private".
     user_ids_, item_ids_, n_features_in_
-        The users, the items that may be named, and how many those are. Lists of people need no names: private ones are
-        chosen when `recommend` first needs them, and there are none before (sketches need them for `fit`).
+        The users, the items that may be named, and how many those are. Only sketches need private names: other engines
+        have none.
 
     Privacy
     -------
-    An item of weight 0 has no influence on anything but its owner's own list (which is made from all they have, and
-    never recommends any of it), and on sizes that are declared public. See `guarantee_` for who may see what, and
+    An item of weight 0 has no influence on anything but its owner's own list (which is made from all they have), and on
+    sizes that are declared public. See `guarantee_` for who may see what, and
     docs/guide/neighbors.md.
 
     Examples
@@ -120,7 +114,6 @@ class PrivateNeighbors(Estimator):
         self,
         n_neighbors: int = 10,
         *,
-        n_voters: int = VOTERS,
         epsilon: Real = 1.0,
         engine: str = "exact",
         score: str = "overlap",
@@ -136,7 +129,6 @@ class PrivateNeighbors(Estimator):
         progress: Progress | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
-        self.n_voters = n_voters
         self.epsilon = epsilon
         self.engine = engine
         self._score = score
@@ -165,9 +157,8 @@ class PrivateNeighbors(Estimator):
 
         Privacy
         -------
-        Draws all noise of the lists: what is asked for afterwards costs nothing more, except `recommend` with the exact
-        and gossip engines, and `kneighbors` and `score` for new recipients with the exact one. Fitting again is another
-        release, and adds up.
+        Draws all noise of the lists. Afterwards only `kneighbors` and `score` for new recipients with the exact engine
+        spend more. Fitting again is another release, and adds up.
         """
         engine, score, k, epsilon = self._checked()
         if score.warning is not None:
@@ -180,41 +171,32 @@ class PrivateNeighbors(Estimator):
             raise InvalidInput(
                 f"must be below the number of users (n_samples = {profiles.n_users})", parameter="n_neighbors", got=k
             )
-        search = Search(
-            k,
-            cycles=self.cycles,
-            voters=min(self._voters, profiles.n_users - 1),
-            tuned_for=self.tuning(self.levels().pairs),
-        )
+        shares = self._shares(engine, score, epsilon, catalogue)
+        search = Search(k, cycles=self.cycles, tuned_for=self._tuning(shares.pairs))
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
-        levels = self._split(engine, score, epsilon, catalogue)
-        at_fit = levels()
         public = score.needs_sizes and self.sizes == "public"
         promised = partial(
             engine.promise, most_recipients=profiles.n_users - 1, public_sizes=public, simulated=own.simulated
         )
-        account = Account(at_fit, promised, names_given_away=catalogue == "observed")
+        account = Account(shares, promised)
         self._tally.total(account.guarantee, simulated=own.simulated)  # refused, if it is of another kind
         charge([self.ledger], account.guarantee, f"neighbours ({engine.name})")
         self._tally.add(account)
         items = Items.of(profiles, catalogue)
         if engine.needs_names:
-            items = items.named(at_fit, own)
-        level = at_fit.pairs + at_fit.sizes
-        how = scoring(score, items.coded, profiles.sizes, sizes=self.sizes, epsilon=level, stream=own)
+            items = items.named(shares, own)
+        lists_epsilon = shares.pairs + shares.sizes
+        how = scoring(score, items.coded, profiles.sizes, sizes=self.sizes, epsilon=lists_epsilon, stream=own)
         run = Run(own, self._threads, self.progress)
         fitted = engine.fit(items.coded, how, search, run, holdings(profiles, items.ids))
-        significance = fitted.significance[:, :k]
         needed = engine.items_to_stand_out(
             n_users=profiles.n_users, epsilon=how.pair_epsilon, tuned_for=search.tuned_for
         )
         # Everything at once, so that an interrupted fit leaves the model as it was; it was counted before.
-        self._releases = Releases(
-            engine, account, fitted, own, split=levels, items=items, ledger=self.ledger, public_sizes=public
-        )
+        self._releases = Releases(engine, account, fitted, own, items=items, ledger=self.ledger, public_sizes=public)
         self.simulated_ = own.simulated
-        self.significance_, self.report_ = significance, dict(fitted.report)
+        self.significance_, self.report_ = fitted.significance, dict(fitted.report)
         self.items_to_stand_out_ = needed if isinstance(needed, float) else None
         self.user_ids_ = profiles.user_ids
         self._by_position = by_position
@@ -315,45 +297,6 @@ class PrivateNeighbors(Estimator):
         _, neighbors = self.kneighbors(known)
         return self._releases.recall(neighbors, hidden)
 
-    def recommend(self, n: int = 10, *, epsilon: Real | None = None) -> Any:  # noqa: ANN401  (pandas is optional)
-        """Return a data frame with the columns user, item and score: up to n items per user, best first.
-
-        Parameters
-        ----------
-        n
-            Items per user.
-        epsilon
-            Level of the recommendations; default the epsilon of the model. Sketches give them for nothing.
-
-        Returns
-        -------
-        data frame
-            pandas if it is installed, else arrow. The score estimates the share of the neighbours who have the item,
-            drawn toward the share of all users who have it, and weighed by the owners' weights.
-
-        Privacy
-        -------
-        A release of its own with the exact and gossip engines, made once: `guarantee_` then counts it. Private names
-        are chosen with a share of it; an item that is not named has no part in it, and where none is, there are no rows
-        (with a warning). The rows of a user are for that user.
-        """
-        self._require_fit()
-        n = whole("n", n, minimum=1)
-        releases = self._releases
-        made = releases.recommend(
-            n,
-            None if epsilon is None else fraction("epsilon", epsilon),
-            significant_only=self.significant_only,
-            run=Run(releases.stream, self._threads, self.progress),
-            ledger=self.ledger,
-        )
-        if releases.nothing_named:
-            warnings.warn(NOTHING_NAMED, HetdpWarning, stacklevel=2)
-        items, scores = made.items[:, :n], made.scores[:, :n]
-        there = items >= 0
-        users = np.repeat(np.arange(items.shape[0]), there.sum(axis=1))
-        return as_frame({"user": self.user_ids_[users], "item": releases.names[items[there]], "score": scores[there]})
-
     def to_frame(self) -> Any:  # noqa: ANN401  (pandas is optional)
         """Return a data frame with the columns user, neighbor, score and significance, best first."""
         scores, indices = self.kneighbors()
@@ -369,7 +312,7 @@ class PrivateNeighbors(Estimator):
         )
 
     def public(self, user: str | int) -> dict[str, object]:
-        """Return what may be handed to one user: the own list, recommendations if there are any, and the promise.
+        """Return what may be handed to one user: their own list, and the promise.
 
         Privacy
         -------
@@ -379,7 +322,7 @@ class PrivateNeighbors(Estimator):
         if self.simulated_:
             raise SimulatedResult(
                 "This model was fitted with a seed (random_state) and must not be published: its noise can be "
-                "recomputed. Fit again without random_state. In a simulation, use kneighbors and recommend."
+                "recomputed. Fit again without random_state. In a simulation, use kneighbors."
             )
         place = position_of(self.user_ids_, user)
         if place is None:
@@ -387,7 +330,7 @@ class PrivateNeighbors(Estimator):
         scores, indices = (part[place] for part in self.kneighbors())
         names = self.user_ids_[indices].tolist()
         rows = zip(names, scores.tolist(), self.significance_[place].tolist(), strict=True)
-        shown: dict[str, object] = {
+        return {
             "user": user,
             "neighbors": [
                 {"neighbor": name, "score": score, "significance": sure}
@@ -396,19 +339,10 @@ class PrivateNeighbors(Estimator):
             ],
             "guarantee": self.guarantee_.text,
         }
-        made = self._releases.recommended
-        if made is not None:
-            there = made.items[place] >= 0
-            names = self.item_ids_[made.items[place][there]].tolist()
-            votes = made.scores[place][there].tolist()
-            shown["recommendations"] = [
-                {"item": item, "score": score} for item, score in zip(names, votes, strict=True)
-            ]
-        return shown
 
     @property
     def item_ids_(self) -> Ids:
-        """The items that may be named; without a public catalogue, none before something needs names."""
+        """The items that may be named; without a public catalogue, none unless the engine needs names."""
         self._require_fit()
         return self._releases.names
 
@@ -437,58 +371,48 @@ class PrivateNeighbors(Estimator):
         how = f"{engine.help}, with noise (engine {engine.name})"
         return Label.of(promised, mechanism=how, **titled)
 
-    def promise(self, n_users: int, *, recommendations: Real | None = None) -> Guarantee:
+    def promise(self, n_users: int) -> Guarantee:
         """Return what a fit of so many users would promise, before anything is drawn.
 
         Parameters
         ----------
         n_users
             How many users there are; without a measured number, gossip may compare everybody with everybody.
-        recommendations
-            Level of the recommendations, if there will be any.
 
         Examples
         --------
-        >>> PrivateNeighbors(epsilon=1).promise(120, recommendations=2).against(1)
-        3.0
+        >>> PrivateNeighbors(epsilon=1).promise(120).total
+        119.0
         """
-        engine, score, _, _ = self._checked()
+        engine, score, _, epsilon = self._checked()
         return engine.promise(
-            self.levels(recommendations),
+            self._shares(engine, score, epsilon, self._catalogue),
             most_recipients=whole("n_users", n_users, minimum=2) - 1,
             public_sizes=score.needs_sizes and self.sizes == "public",
-            names_given_away=self._catalogue == "observed",
             simulated=as_stream(self.random_state).simulated,
         )
 
-    def levels(self, recommendations: Real | None = None) -> Levels:
-        """Return what each part of a fit would cost an item of weight 1, and of recommendations at some level.
+    def items_to_stand_out(self, n_users: int) -> float | dict[str, float]:
+        """Return how many common items (of weight 1) a neighbour needs to stand out among so many users.
+
+        Parameters
+        ----------
+        n_users
+            How many users there are.
+
+        Returns
+        -------
+        float or dict
+            Of sketches, a number for some sizes of the recipient's own profile.
 
         Examples
         --------
-        >>> levels = PrivateNeighbors(epsilon=1).levels(recommendations=2)
-        >>> float(levels.pairs), float(levels.recommendations), float(levels.names)
-        (1.0, 1.6, 0.4)
+        >>> round(PrivateNeighbors(epsilon=1).items_to_stand_out(120), 1)
+        7.1
         """
         engine, score, _, epsilon = self._checked()
-        extra = Fraction(0) if recommendations is None else fraction("recommendations", recommendations)
-        return self._split(engine, score, epsilon, self._catalogue)(extra)
-
-    def estimate(self, profiles: Profiles, *, recommendations: int = 0) -> Effort:
-        """Return roughly what a fit takes, and so many recommendations per user if any are wanted.
-
-        Examples
-        --------
-        >>> profiles = Profiles.from_pairs(list(range(100)) * 2, list(range(200)))
-        >>> rough = PrivateNeighbors().estimate(profiles)
-        >>> rough.seconds < 1, rough.memory_bytes < 2**30
-        (True, True)
-        """
-        engine, _, k, _ = self._checked()
-        return engine.estimate(
-            profiles, k=k, voters=self._voters, cycles=self.cycles, threads=self._threads,
-            recommendations=recommendations,
-        )  # fmt: skip
+        pairs = self._shares(engine, score, epsilon, self._catalogue).pairs
+        return engine.items_to_stand_out(n_users=n_users, epsilon=pairs, tuned_for=self._tuning(pairs))
 
     def _checked(self) -> tuple[Engine, Score, int, Fraction]:
         engine = ENGINES[one_of("engine", self.engine, tuple(ENGINES))]
@@ -499,7 +423,6 @@ class PrivateNeighbors(Estimator):
             known = " or ".join(map(repr, engine.scores))
             raise InvalidInput(f"must be {known} with engine={engine.name!r}", parameter="score", got=self._score)
         whole("cycles", self.cycles, minimum=1)
-        whole("n_voters", self.n_voters, minimum=1)
         epsilon = fraction("epsilon", self.epsilon)
         if self.tuned_for is not None and engine is not SKETCH:
             raise InvalidInput(
@@ -512,22 +435,17 @@ class PrivateNeighbors(Estimator):
         """How items get their names."""
         return self.catalogue if isinstance(self.catalogue, str) else "given"
 
-    def _split(self, engine: Engine, score: Score, epsilon: Fraction, catalogue: str) -> Split:
-        """Return how levels are split, with recommendations at whatever level."""
+    def _shares(self, engine: Engine, score: Score, epsilon: Fraction, catalogue: str) -> Shares:
         delta = chance("delta", self.delta) if catalogue == "private" else Fraction(0)
         sizes = score.size_epsilon(epsilon, self.sizes)
-        return partial(engine.levels, epsilon - sizes, sizes, names_delta=delta)
+        return engine.shares(epsilon - sizes, sizes, names_delta=delta)
 
-    @property
-    def _voters(self) -> int:
-        return whole("n_voters", self.n_voters, minimum=1)
-
-    def tuning(self, epsilon: Fraction) -> Fraction:
+    def _tuning(self, epsilon: Fraction) -> Fraction:
         """Return the weight that sketches at a level of `epsilon` are tuned for: from what is public alone."""
         return USUAL_TUNING if self.tuned_for is None else as_tuning(self.tuned_for, epsilon)
 
     def _repr_html_(self) -> str:
-        from hetdp.accounting.cards import model_card
+        from hetdp.accounting.display import model_card
 
         return model_card(self, self.guarantee_ if self.__sklearn_is_fitted__() else None).html()
 

@@ -1,10 +1,9 @@
-"""What one fit has released so far, and what it has promised: nothing is drawn twice, everything is counted."""
+"""What one fit has released so far, on which items, and what it has promised: nothing is drawn twice."""
 
 import hashlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -13,32 +12,72 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee, Ledger
 from hetdp.accounting.tally import charge
 from hetdp.core.errors import InvalidInput
-from hetdp.core.home import Home
+from hetdp.core.fork_guard import ForkGuard
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.catalogue import Items
-from hetdp.neighbors.engines.base import Engine, Fitted, Levels, Run
-from hetdp.neighbors.recall import count_among_neighbors
+from hetdp.neighbors.engines.base import Engine, Fitted, Run, Shares
 from hetdp.profiles import Profiles
-from hetdp.profiles.holdings import Holdings, holdings
-from hetdp.profiles.reading.given import on_fitted_items
-from hetdp.profiles.reading.identifiers import Ids
+from hetdp.profiles.ids import Ids, positions
+from hetdp.profiles.matrix import on_fitted_items
+from hetdp.profiles.steps import CodedProfiles, Holdings, code_profiles, holdings, observed_items
+from hetdp.tables.names import as_named, chosen_names
 
-__all__ = ["Account", "Releases", "Split"]
+__all__ = ["NOTHING_NAMED", "Account", "Items", "Releases"]
 
 #: Lists of recipients: scores, indices, significance.
 Lists: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
-#: What each part may cost, with recommendations at some level (none if it is not given).
-Split: TypeAlias = Callable[..., Levels]
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Recommended:
-    """Items for every user and their scores, and how they were asked for."""
+NOTHING_NAMED = (
+    "No item passed the privacy threshold, so the sketches are empty. Use a larger epsilon or delta, more people, or a "
+    "public catalogue."
+)
 
-    items: NDArray[np.int32]
-    scores: NDArray[np.float64]
-    epsilon: Fraction
-    significant_only: bool
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Items:
+    """Items, and the profiles on them. As private as the profiles, unless names are public.
+
+    Attributes
+    ----------
+    ids, coded
+        The items, and who counts which of them.
+    catalogue
+        Where names come from: one of `CATALOGUES`.
+    public
+        Whether all of `ids` may be named.
+    guessed
+        Whether the kind of the ids was guessed, from a text file.
+    """
+
+    ids: Ids
+    coded: CodedProfiles
+    catalogue: str
+    public: bool
+    guessed: bool
+
+    @classmethod
+    def of(cls, profiles: Profiles, catalogue: str) -> Self:
+        """Return the items of a given catalogue, or, privately, those that somebody counts."""
+        coded, ids = code_profiles(profiles), profiles.item_ids
+        if catalogue == "private":
+            coded, ids = observed_items(coded, profiles)
+        return cls(ids, coded, catalogue, catalogue == "given", profiles.guessed)
+
+    def named(self, shares: Shares, stream: Stream) -> Self:
+        """Return those that may be named: all if names are public, else those that enough people count.
+
+        Privacy
+        -------
+        An item of weight v loses at most (shares.names v, shares.names_delta v) by it (`hetdp.tables.names`).
+        """
+        if self.public:
+            return self
+        counts = np.bincount(self.coded.items, weights=self.coded.codes, minlength=self.ids.size).astype(np.int64)
+        kept = chosen_names(counts, epsilon=shares.names, delta=shares.names_delta, stream=stream)
+        ids = self.ids[kept]
+        # In a text file, an item that is not named must not decide whether the others are numbers.
+        named = as_named(ids) if self.guessed else ids
+        return replace(self, ids=named, coded=self.coded.renamed(positions(named, self.ids), named.size), public=True)
 
 
 @dataclass(repr=False, eq=False)
@@ -47,27 +86,24 @@ class Account:
 
     Attributes
     ----------
-    levels
-        Of all that was released.
+    shares
+        The epsilon shares of the fit.
     promised
-        What is promised at given levels, by `Engine.promise`.
-    names_given_away
-        Whether the fit has named whatever somebody counts.
+        What is promised for given shares, by `Engine.promise`.
     calls
         How often lists were drawn for so many new recipients.
     """
 
-    levels: Levels
+    shares: Shares
     promised: Callable[..., Guarantee]
-    names_given_away: bool
     calls: Counter[int] = field(default_factory=Counter)
 
     @property
     def guarantee(self) -> Guarantee:
         """The promise of everything released so far."""
-        promise = self.promised(self.levels, names_given_away=self.names_given_away)
+        promise = self.promised(self.shares)
         for recipients, calls in self.calls.items():
-            promise = promise.with_lists(calls * self.levels.pairs, recipients)
+            promise = promise.with_lists(calls * self.shares.pairs, recipients)
         return promise
 
 
@@ -80,8 +116,6 @@ class Releases:
         Who found the lists, and what is promised about them.
     fitted, stream
         What was found, and where the noise comes from.
-    split
-        What each part costs, with recommendations at some level.
     items
         The items fitted; private where names are.
     ledger
@@ -102,23 +136,19 @@ class Releases:
         fitted: Fitted,
         stream: Stream,
         *,
-        split: Split,
         items: Items,
         ledger: Ledger | None,
         public_sizes: bool,
     ) -> None:
         self.fitted = fitted
-        self.recommended: Recommended | None = None
         self.engine = engine
         self._account = account
-        self._split = split
         self.stream = stream
         self._ledger = ledger
         self.public_sizes = public_sizes
         self._items = items
-        self._named = items if items.public else None
         self._served: dict[bytes, Lists] = {}
-        self._home = Home(simulated=stream.simulated)
+        self._fork_guard = ForkGuard(simulated=stream.simulated)
 
     def __repr__(self) -> str:
         return f"Releases({self.engine.name})"
@@ -134,13 +164,13 @@ class Releases:
 
     @property
     def names(self) -> Ids:
-        """The items that may be named so far."""
-        return np.empty(0, dtype=object) if self._named is None else self._named.ids
+        """The items that may be named."""
+        return self._items.ids if self._items.public else np.empty(0, dtype=object)
 
     @property
     def nothing_named(self) -> bool:
         """Whether names were chosen, and none was."""
-        return self._items.catalogue == "private" and self._named is not None and not self._named.ids.size
+        return self._items.catalogue == "private" and self._items.public and not self._items.ids.size
 
     def lists_for(self, asking: Profiles, threads: int, ledger: Ledger | None) -> Lists:
         """Return the lists of new recipients; those who were served before get the same list again."""
@@ -159,7 +189,7 @@ class Releases:
         # With private names even whether two questions are one must not depend on which of their items were fitted.
         asked = [row.tolist() for row in rows] if self._items.public else _texts(asking)
         keys = [hashlib.blake2b(repr(row).encode(), digest_size=16).digest() for row in asked]
-        with self._home.alone():
+        with self._fork_guard.alone():
             fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
             if fresh:
                 self._charge_lists(len(fresh), ledger)
@@ -177,8 +207,8 @@ class Releases:
         """Charge lists of so many new recipients, unless they are made of what was published."""
         if self.engine.free_newcomers:
             return
-        self._home.require()
-        lists = self._account.promised(Levels(self._account.levels.pairs), most_recipients=recipients)
+        self._fork_guard.require()
+        lists = self._account.promised(Shares(self._account.shares.pairs), most_recipients=recipients)
         charge([self._ledger, ledger], lists, "lists of new recipients")
         self._account.calls[recipients] += 1
 
@@ -189,51 +219,43 @@ class Releases:
         -------
         From exact profiles, without noise: nothing is promised about it.
         """
-        found = count_among_neighbors(neighbors, self.fitted.own, holdings(hidden, self._items.ids))
+        found = _count_among_neighbors(neighbors, self.fitted.own, holdings(hidden, self._items.ids))
         hiding = hidden.sizes > 0
         return float((found[hiding] / hidden.sizes[hiding]).mean())
-
-    def recommend(
-        self, n: int, epsilon: Fraction | None, *, significant_only: bool, run: Run, ledger: Ledger | None
-    ) -> Recommended:
-        """Return the recommendations, made when first asked for.
-
-        Privacy
-        -------
-        One release, whoever asks and however often.
-        """
-        with self._home.alone():
-            if self.recommended is None:
-                self._home.require()
-                before = self._split()
-                level = before.pairs + before.sizes + before.names if epsilon is None else epsilon
-                levels = self._split(level)
-                if not self.engine.free_recommendations:
-                    votes = replace(levels, pairs=Fraction(0), sizes=Fraction(0))
-                    charge([self._ledger, ledger], self._account.promised(votes), "recommendations")
-                    self._account.levels += votes
-                named, fitted = self._named, self.fitted
-                if named is None:
-                    named = self._items.named(levels, self.stream)
-                    fitted = fitted.on_items(self._items.places_in(named), named.ids.size)
-                items, scores = fitted.recommend(
-                    n, epsilon=levels.recommendations, significant_only=significant_only, run=run
-                )
-                self._named, self.recommended = named, Recommended(items, scores, level, significant_only)
-            made = self.recommended
-        most, level, only = made.items.shape[1], made.epsilon, made.significant_only
-        if n > most or (epsilon is not None and epsilon != level) or only != significant_only:
-            raise InvalidInput(
-                f"must be at most {most}, epsilon {float(level):g} and significant_only {only}, as when items "
-                f"were first recommended: anything else would be another release (got {n}, "
-                f"{float(level if epsilon is None else epsilon):g} and {significant_only})",
-                parameter="n",
-                hint="Fit again to begin anew.",
-            )
-        return made
 
 
 def _texts(asking: Profiles) -> list[list[str]]:
     """Return the items that each recipient asks with, in a fixed order."""
     texts = np.array([str(item) for item in asking.item_ids.tolist()], dtype=object)
     return [sorted(texts[row].tolist()) for row in np.split(asking.indices, asking.indptr[1:-1])]
+
+
+def _count_among_neighbors(neighbors: NDArray[np.integer], own: Holdings, hidden: Holdings) -> NDArray[np.int64]:
+    """Return how many hidden items of each recipient at least one neighbour has.
+
+    Parameters
+    ----------
+    neighbors
+        Positions of the neighbours, a row for each recipient; -1 where there is none.
+    own
+        What those who may be neighbours have.
+    hidden
+        What each recipient hides, on the same catalogue.
+
+    Privacy
+    -------
+    Read from exact rows: as private as the profiles.
+
+    Examples
+    --------
+    >>> own = Holdings(np.array([0, 2, 3]), np.array([0, 1, 2], dtype=np.int32))
+    >>> hidden = Holdings(np.array([0, 2, 3]), np.array([1, 2, 0], dtype=np.int32))
+    >>> _count_among_neighbors(np.array([[0, 1], [1, -1]]), own, hidden)
+    array([2, 0])
+    """
+    found = np.zeros(hidden.n_users, dtype=np.int64)
+    for recipient, row in enumerate(neighbors):
+        wanted = hidden.items[hidden.indptr[recipient] : hidden.indptr[recipient + 1]]
+        theirs = [own.items[own.indptr[one] : own.indptr[one + 1]] for one in row[row >= 0]]
+        found[recipient] = np.isin(wanted, np.concatenate(theirs)).sum() if theirs else 0
+    return found

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import Holdings
 from hetdp.recommender.model import ItemModel
 
-__all__ = ["Contributions", "best_items", "contributions", "places_hit"]
+__all__ = ["Contributions", "best_items", "contributions", "ndcg_per_user", "places_hit"]
 
 #: People scored together: a block of scores stays below 64 MiB or so.
 _CELLS = 1 << 23
@@ -146,3 +146,28 @@ def contributions(model: ItemModel, head: NDArray[np.int32], own: NDArray[np.int
     order = np.argsort(-amounts, kind="stable")
     order = order[(order < inside.size) | (amounts[order] != 0.0)]
     return Contributions(np.append(head[inside], np.int32(-1))[order], amounts[order])
+
+
+def ndcg_per_user(
+    users: NDArray[np.integer], ranks: NDArray[np.integer], wanted: NDArray[np.integer], n: int
+) -> NDArray[np.float64]:
+    """Return the normalised discounted cumulative gain of each user's list; 0 for a user who wants nothing.
+
+    Parameters
+    ----------
+    users, ranks
+        Whose list each hit is on, and its rank from 0.
+    wanted
+        How many items each user wants.
+    n
+        Length of the lists.
+
+    Examples
+    --------
+    >>> ndcg_per_user(np.array([0, 0]), np.array([0, 2]), np.array([2, 1]), 3).round(2)
+    array([0.92, 0.  ])
+    """
+    worth = 1.0 / np.log2(np.arange(2.0, n + 2.0))
+    gained = np.bincount(users, weights=worth[ranks], minlength=wanted.size)
+    best: NDArray[np.float64] = np.cumsum(worth)[np.clip(wanted, 1, n) - 1]
+    return gained / best

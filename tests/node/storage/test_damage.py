@@ -37,10 +37,10 @@ def sound():
     memory = Path("/dev/shm")  # noqa: S108  (made with a name that nobody knows)
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         nodes, folder = PageNodes(Path(name)), Path(name, "node")
-        shutil.copytree(nodes.lived_in(running=False, items=100).folder, folder)
+        shutil.copytree(nodes.lived_in(running=False).folder, folder)
         nodes.close()
         keep_log(folder)
-        model = ItemModel(np.arange(100.0), np.full((100, 100), 0.1, dtype=np.float32))
+        model = ItemModel(np.arange(600.0), np.full((600, 600), 0.1, dtype=np.float32))
         save_model(folder / "model.npz", CrowdModel(model, 60))
         yield folder
 

@@ -119,11 +119,7 @@ def accumulate_listed(
 
 
 @inlined
-def reset(sums: Sums, base: Sums) -> None:
-    """Take every sum back to where it starts."""
-    if base.size:
-        for place in range(base.size):
-            sums[place] = base[place]
-    else:
-        for place in range(sums.size):
-            sums[place] = 0
+def reset(sums: Sums) -> None:
+    """Take every sum back to 0."""
+    for place in range(sums.size):
+        sums[place] = 0

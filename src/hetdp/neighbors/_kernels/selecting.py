@@ -1,4 +1,4 @@
-"""Kernel: the k best of all candidates under fresh noise, without drawing the noise of most of them.
+"""Kernels: the k best of all candidates under fresh noise, without drawing the noise of most of them.
 
 For a recipient, candidates with a large sum ("strong") are looked at one by one; all others are bounded by a common
 number and looked at in blocks. In both cases the question is whether the noise reaches what is needed to enter the list
@@ -10,7 +10,7 @@ of their own, so that what one of them has does not decide which noise the other
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,19 @@ from numpy.typing import NDArray
 from hetdp.core.compiled import inner, kernel
 from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, accumulate_listed, count_touches, reset
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
-from hetdp.neighbors._kernels.ranking import insert
-from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, STATE, TURN, Rows, Workspace
-from hetdp.noise.tables import LaplaceTables, ThresholdTables
+from hetdp.noise.tables import LARGEST_COUNT, LaplaceTables, ThresholdTables
 
-__all__ = ["select"]
+__all__ = ["FEW", "FIRST", "REFILLS", "TURN", "Rows", "Workspace", "draw_all", "insert", "select"]
 
-#: Places in the state of the work beyond those of every kernel: what to do next, how far it is, candidates listed as
-#: strong, how many the list holds, the largest sum that is not strong, whether only candidates met are listed.
-_PHASE, _CURSOR, _STRONG, _FILLED, _BOUND, _LISTED = range(STATE, STATE + 6)
+#: Places in the state of every kernel: whose turn it is, how often their words ran out, and whose words come first.
+TURN, REFILLS, FIRST = range(3)
+#: Where a kernel's own places begin.
+_OWN_PLACES = 3
+#: The most that a kernel notes in passing: the candidates of a block that reach its level.
+FEW = LARGEST_COUNT + 1
+#: Places in the state of `select`: what to do next, how far it is, candidates listed as strong, how many the list
+#: holds, the largest sum that is not strong, whether only candidates met are listed.
+_PHASE, _CURSOR, _STRONG, _FILLED, _BOUND, _LISTED = range(_OWN_PLACES, _OWN_PLACES + 6)
 #: A step takes fewer words than this, so it starts only if so many are left.
 _WORDS_KEPT = 1024
 _PREPARE, _LOOK_AT_STRONG, _LOOK_AT_REST = range(3)
@@ -39,6 +43,42 @@ _LARGEST_15_BITS = 0x7FFF
 #: Below one meeting per this many candidates, the candidates met are listed; else all sums are scanned.
 _SPARSE = 24
 _NEVER = -(1 << 60)
+#: Places in the state of `draw_all`: whether the sums are ready, the next candidate, how many the list holds.
+_PREPARED, _NEXT, _HELD = range(_OWN_PLACES, _OWN_PLACES + 3)
+_FEW_WORDS_KEPT = 16
+
+
+class Rows(NamedTuple):
+    """Ids per recipient: those of recipient u are `ids[starts[u]:starts[u + 1]]`."""
+
+    starts: NDArray[np.int64]
+    ids: NDArray[np.int32]
+
+
+class Workspace(NamedTuple):
+    """Scratch space of one thread.
+
+    Attributes
+    ----------
+    state
+        Where a kernel goes on after it has run out of random words.
+    sums, packed
+        What each candidate has in common with the recipient; the same memory as words of 64 bits.
+    strong
+        Candidates listed.
+    barred
+        Candidates that may not be in the list.
+    few
+        Room for `FEW` numbers, for whatever a kernel notes in passing: allocating in a kernel would make it many
+        times as long to compile.
+    """
+
+    state: NDArray[np.int64]
+    sums: NDArray[Any]
+    packed: NDArray[np.uint64]
+    strong: NDArray[np.int32]
+    barred: NDArray[np.bool_]
+    few: NDArray[np.int64]
 
 
 @kernel
@@ -83,7 +123,7 @@ def select(
         if state[_PHASE] == _PREPARE:
             begin, end = rows.starts[user], rows.starts[user + 1]
             touches = count_touches(rows.ids, begin, end, index.starts)
-            state[_LISTED] = work.base.size == 0 and touches * _SPARSE < candidates
+            state[_LISTED] = touches * _SPARSE < candidates
             if state[_LISTED]:
                 state[_STRONG] = accumulate_listed(rows.ids, begin, end, index, sums, strong)
                 state[_BOUND] = 0
@@ -163,7 +203,7 @@ def select(
             for place in range(state[_STRONG]):
                 sums[strong[place]] = 0
         else:
-            reset(sums, work.base)
+            reset(sums)
         for place in range(bars.starts[user], bars.starts[user + 1]):
             barred[bars.ids[place]] = False
         state[TURN] = turn + 1
@@ -250,3 +290,80 @@ def draw_place(
         if fresh:
             taken[earlier] = place
             return place, position
+
+
+@kernel
+def draw_all(
+    who: NDArray[np.int32],
+    rows: Rows,
+    bars: Rows,
+    index: InvertedIndex,
+    inverse: NDArray[np.float64],
+    tables: LaplaceTables,
+    squared: bool,  # noqa: FBT001  (compiled functions take arguments by position)
+    first_words: NDArray[np.uint64],
+    words_each: int,
+    more_words: NDArray[np.uint64],
+    work: Workspace,
+    out_scores: NDArray[np.float64],
+    out_indices: NDArray[np.int32],
+) -> bool:
+    """Fill the lists of the recipients `who` as `select` does, with noise drawn for every candidate.
+
+    The plain way, with the same distribution: the reference of its tests, the peer of its benchmark, and the only way
+    for scores that large negative noise can raise.
+    """
+    state, sums, barred = work.state, work.sums, work.barred
+    candidates = inverse.size - 1
+    while state[TURN] < who.size:
+        position = (state[TURN] - state[FIRST]) * words_each
+        if position >= first_words.size:
+            return False
+        words, enough = first_words, position + words_each - _FEW_WORDS_KEPT
+        if state[REFILLS]:
+            words, position, enough = more_words, 0, more_words.size - _FEW_WORDS_KEPT
+        turn = state[TURN]
+        best, chosen, user = out_scores[turn], out_indices[turn], who[turn]
+        if not state[_PREPARED]:
+            accumulate(rows.ids, rows.starts[user], rows.starts[user + 1], index, sums, work.few)
+            for place in range(bars.starts[user], bars.starts[user + 1]):
+                barred[bars.ids[place]] = True
+            state[_PREPARED], state[_NEXT], state[_HELD] = 1, 0, 0
+        filled = state[_HELD]
+        for candidate in range(state[_NEXT], candidates):
+            if position > enough:
+                state[_NEXT], state[_HELD] = candidate, filled
+                state[REFILLS] += 1
+                return False
+            noise, position = draw_laplace(words, position, tables)
+            if barred[candidate]:
+                continue
+            score = (np.int64(sums[candidate]) + noise) / inverse[candidate]
+            filled = insert(best, chosen, filled, score * score if squared else score, candidate)
+        reset(sums)
+        for place in range(bars.starts[user], bars.starts[user + 1]):
+            barred[bars.ids[place]] = False
+        state[TURN] = turn + 1
+        state[REFILLS] = 0
+        state[_PREPARED] = 0
+    return True
+
+
+@inner
+def insert(best: NDArray[np.float64], chosen: NDArray[np.int32], filled: int, score: float, candidate: int) -> int:
+    """Put a candidate in its place in the list, if there is one; return how many are in it. Ties: smaller index."""
+    k = best.size
+    if filled == k:
+        if score < best[k - 1] or (score == best[k - 1] and candidate > chosen[k - 1]):
+            return filled
+        slot = k - 1
+    else:
+        slot = filled
+        filled += 1
+    while slot > 0 and (best[slot - 1] < score or (best[slot - 1] == score and chosen[slot - 1] > candidate)):
+        best[slot] = best[slot - 1]
+        chosen[slot] = chosen[slot - 1]
+        slot -= 1
+    best[slot] = score
+    chosen[slot] = candidate
+    return filled

@@ -1,7 +1,8 @@
 """Kernels: Vicinity, the protocol that keeps the best peers met so far. It looks at noisy scores only.
 
 A cycle is synchronous: every node reads the views that the others had when it began and writes a row of its own, so
-nodes can be handled in any order and by any number of threads.
+nodes can be handled in any order and by any number of threads. The last kernels tell who was compared with whom, and
+how many of the best peers were found.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +16,10 @@ __all__ = [
     "Scratch",
     "choose_partners",
     "collect_candidates",
+    "count_matches",
     "keep_best",
+    "mark_met",
+    "note_comparisons",
     "sort_by_key",
     "worth_telling",
 ]
@@ -49,12 +53,12 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def choose_partners(view: Views, born: Births, width: int, random_view: Views, words: Words, partners: Views) -> None:
-    """Choose the peer that each node talks to: of `width`, the one heard of longest ago, chance among equals.
+def choose_partners(view: Views, born: Births, random_view: Views, words: Words, partners: Views) -> None:
+    """Choose the peer that each node talks to: the one heard of longest ago, chance among equals.
 
     A node whose view is still empty talks to a random peer.
     """
-    n = view.shape[0]
+    n, width = view.shape
     random_width = random_view.shape[1]
     for node in range(n):
         word = words[node]
@@ -259,3 +263,58 @@ def sort_by_key(keys: Views, free: Places, order: Views) -> None:
         if keys[place] >= 0:
             order[free[keys[place]]] = place
             free[keys[place]] += 1
+
+
+@kernel
+def count_matches(users: Views, truth: Views, view: Views) -> int:
+    """Return how many peers of the rows `truth` are among as many first ones in the views of `users`."""
+    matches = 0
+    k = truth.shape[1]
+    for row in range(users.size):
+        for slot in range(k):
+            peer = truth[row, slot]
+            if peer < 0:
+                continue
+            for other in range(k):
+                if view[users[row], other] == peer:
+                    matches += 1
+                    break
+    return matches
+
+
+@kernel
+def mark_met(begin: int, indptr: Places, found: Views, seen: Words) -> None:
+    """Let the peers that were asked about remember who asked."""
+    for row in range(indptr.size - 1):
+        node = begin + row
+        bit = np.uint64(1) << np.uint64(node & 63)
+        for place in range(indptr[row], indptr[row + 1]):
+            seen[found[place], node >> 6] |= bit
+
+
+@kernel
+def note_comparisons(
+    begin: int,
+    indptr: Places,
+    found: Views,
+    is_counted: NDArray[np.bool_],
+    asked: Places,
+    answered: Places,
+    log: Places,
+) -> int:
+    """Add to the tallies, and log node * n + peer for every comparison in which `node` is counted; return how many."""
+    n = is_counted.size
+    size = 0
+    for row in range(indptr.size - 1):
+        node = begin + row
+        asked[node] += indptr[row + 1] - indptr[row]
+        for spot in range(indptr[row], indptr[row + 1]):
+            peer = np.int64(found[spot])
+            answered[peer] += 1
+            if is_counted[node]:
+                log[size] = node * n + peer
+                size += 1
+            if is_counted[peer]:
+                log[size] = peer * n + node
+                size += 1
+    return size

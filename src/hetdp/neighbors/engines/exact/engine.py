@@ -1,7 +1,7 @@
 """The exact engine: every pair is compared, every pair has noise of its own, and the cost follows the common items."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,11 @@ from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search, in_batches
 from hetdp.neighbors.scores import Scoring
 from hetdp.noise.tables import laplace_tables, threshold_tables
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, read_only
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, Holdings, read_only
 
 if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
-    from hetdp.neighbors._kernels.workspace import Rows, Workspace
+    from hetdp.neighbors._kernels.selecting import Rows, Workspace
 
 __all__ = ["EXACT", "NoisyTopK", "exact_neighbors"]
 
@@ -39,11 +38,6 @@ _MANY = 4_096
 _PADDING = 64
 _STATE = 16
 
-# Seconds on one thread; see `Engine.estimate`.
-_SECONDS_PER_MEETING = 3e-9  # two users with an item in common, item by item
-_SECONDS_PER_DENSE = 1e-10  # one user of a popular item, added to all others
-_SECONDS_PER_CANDIDATE = 1e-9  # looking at one candidate
-
 
 class _ExactEngine(Engine):
     name = "exact"
@@ -51,7 +45,6 @@ class _ExactEngine(Engine):
     adversary = "one recipient who sees one list, the own, whatever else they know"
     together = False
     newcomers = True
-    kernel = ("hetdp.neighbors._kernels.selecting", "select")
 
     def fit(
         self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run, own: Holdings | None = None
@@ -61,14 +54,8 @@ class _ExactEngine(Engine):
     def remark(self, per_recipient: Fraction, most_recipients: int, factor: str) -> str:  # noqa: ARG002
         return "Whoever holds the profiles is trusted."
 
-    def _search_effort(self, popularity: NDArray[np.float64], n_users: int, cycles: int) -> tuple[float, float]:  # noqa: ARG002
-        dense = popularity * _DENSE_SHARE > n_users
-        seconds = (
-            _SECONDS_PER_MEETING * float((popularity[~dense] ** 2).sum())
-            + _SECONDS_PER_DENSE * n_users * float(popularity[dense].sum())
-            + _SECONDS_PER_CANDIDATE * n_users**2
-        )
-        return seconds, min(_DENSE_BYTES, n_users * int(dense.sum()))
+    def _search_bytes(self, popularity: NDArray[np.int64], n_users: int) -> int:
+        return min(_DENSE_BYTES, n_users * int((popularity * _DENSE_SHARE > n_users).sum()))
 
 
 EXACT = _ExactEngine()
@@ -78,15 +65,14 @@ class _ExactFit(Fitted):
     """Lists that can also be made for people who were not fitted."""
 
     def for_recipients(self, recipients: Holdings, run: Run) -> Fitted:
-        alone = replace(self.search, voters=0)  # nobody votes for those who were not fitted
-        return _fit(self.coded, self.scoring, alone, run, own=recipients, members=False)
+        return _fit(self.coded, self.scoring, self.search, run, own=recipients, members=False)
 
 
 def _fit(
     coded: CodedProfiles, scoring: Scoring, search: Search, run: Run, *, own: Holdings, members: bool = True
 ) -> _ExactFit:
     lists = exact_neighbors(
-        coded, k=search.length, epsilon=scoring.pair_epsilon, stream=run.stream, factors=scoring.factors, own=own,
+        coded, k=search.k, epsilon=scoring.pair_epsilon, stream=run.stream, factors=scoring.factors, own=own,
         members=members, squared=scoring.score.squared, threads=run.threads, progress=run.progress,
     )  # fmt: skip
     # A recipient's own factor changes no order, so the search leaves it out.
@@ -128,13 +114,13 @@ def exact_neighbors(
     --------
     >>> from hetdp import Profiles
     >>> from hetdp.core.randomness import seeded_stream
-    >>> from hetdp.profiles.coded import code_profiles
+    >>> from hetdp.profiles.steps import code_profiles
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2], ["a", "b", "a", "b", "c"]))
     >>> found = exact_neighbors(coded, k=1, epsilon=Fraction(50), stream=seeded_stream(1), factors=np.ones(3))
     >>> found.indices[:2, 0].tolist(), found.scores[:2, 0].round().tolist()
     ([1, 0], [2.0, 2.0])
     """
-    from hetdp.neighbors._kernels.workspace import Rows
+    from hetdp.neighbors._kernels.selecting import Rows
 
     own = Holdings.of_coded(coded) if own is None else own
     everyone = np.arange(own.n_users + 1, dtype=np.int64)
@@ -198,8 +184,6 @@ class NoisyTopK:
         Length of a list.
     scale
         Of the discrete Laplace noise, in steps of 1/255.
-    base
-        Public number that every candidate's sum starts from; None for 0.
     squared, every_pair
         Whether to rank by the square, and whether to draw the noise of every candidate without shortcuts.
     """
@@ -210,7 +194,6 @@ class NoisyTopK:
     factors: NDArray[np.float64]
     k: int
     scale: Fraction
-    base: NDArray[np.int64] | None = None
     squared: bool = False
     every_pair: bool = False
 
@@ -222,10 +205,9 @@ class NoisyTopK:
         """
         source = KeyedWords(stream.key())
         scores, indices = np.empty((who.size, self.k)), np.empty((who.size, self.k), dtype=np.int32)
-        largest = 0 if self.base is None else int(self.base.max(initial=0))
         sizes = self.rows.starts[who + 1] - self.rows.starts[who]
         # Few candidates fit into the cache either way, and one kind of sums is one kernel less to compile.
-        small = (sizes * WEIGHT_STEPS + largest <= _LARGEST_SMALL) & (self.factors.size >= _MANY)
+        small = (sizes * WEIGHT_STEPS <= _LARGEST_SMALL) & (self.factors.size >= _MANY)
         for kind, dtype in ((small, np.uint16), (~small, np.int32)):
             places = np.flatnonzero(kind)
             if places.size:
@@ -235,11 +217,9 @@ class NoisyTopK:
     def _select(
         self, who: NDArray[np.int32], dtype: type[np.generic], source: KeyedWords
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        from hetdp.neighbors._kernels.drawing_all import draw_all
-        from hetdp.neighbors._kernels.selecting import select
-        from hetdp.neighbors._kernels.workspace import FIRST, REFILLS, TURN
+        from hetdp.neighbors._kernels.selecting import FIRST, REFILLS, TURN, draw_all, select
 
-        work = _workspace(self.factors.size, dtype, self.base)
+        work = _workspace(self.factors.size, dtype)
         inverse = 1.0 / self.factors
         inverse = np.append(inverse, inverse.min(initial=np.inf))
         scores, indices = np.full((who.size, self.k), np.nan), np.full((who.size, self.k), -1, dtype=np.int32)
@@ -268,22 +248,17 @@ def _first_words(k: int, candidates: int) -> int:
     return max(_FEWEST_WORDS, 2 * ((_RESERVE + int(_WORDS_PER_ENTRY * entries)) // 2))
 
 
-def _workspace(candidates: int, dtype: type[np.generic], base: NDArray[Any] | None = None) -> "Workspace":
+def _workspace(candidates: int, dtype: type[np.generic]) -> "Workspace":
     """Return fresh scratch space for so many candidates."""
-    from hetdp.neighbors._kernels.workspace import FEW, Workspace
+    from hetdp.neighbors._kernels.selecting import FEW, Workspace
 
     room = candidates + _PADDING
     room += -room % 8  # whole words of 64 bits
     sums = np.zeros(room, dtype=dtype)
-    start = np.zeros(0, dtype=dtype)
-    if base is not None:
-        sums[:candidates] = base
-        start = sums[:candidates].copy()
     return Workspace(
         np.zeros(_STATE, dtype=np.int64),
         sums,
         sums.view(np.uint64),
-        start,
         np.empty(room, dtype=np.int32),
         np.zeros(candidates, dtype=np.bool_),
         np.empty(FEW, dtype=np.int64),

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from hetdp.core.randomness import Stream
 from hetdp.neighbors.engines.gossip.noisy_scores import BLOCK_NODES, ScoringThreads
-from hetdp.neighbors.engines.gossip.report import Comparisons
 
 if TYPE_CHECKING:
     from hetdp.neighbors._kernels import vicinity
 
-__all__ = ["BestPeers", "RandomPeers"]
+__all__ = ["BestPeers", "Comparisons", "RandomPeers"]
 
 #: Up to this many nodes everybody remembers whom it asked about, one bit per pair.
 _REMEMBERED_NODES = 30_000
@@ -72,6 +71,38 @@ class RandomPeers:
         return self._views
 
 
+@dataclass(frozen=True)
+class Comparisons:
+    """How many comparisons a run made.
+
+    Attributes
+    ----------
+    total
+        Scores computed; a pair may count more than once.
+    seconds
+        Time of the cycles, by the clock.
+    distinct_mean, distinct_max
+        Distinct peers that a node was compared with, whichever of the two asked: mean and largest over
+        `nodes_counted` nodes.
+    nodes_counted
+        All nodes, or a random sample where there are many.
+    distinct_bound
+        No node at all was compared with more peers than this; equals `distinct_max` where all were counted.
+    """
+
+    total: int
+    seconds: float
+    distinct_mean: float
+    distinct_max: int
+    nodes_counted: int
+    distinct_bound: int
+
+    @property
+    def per_second(self) -> float:
+        """Comparisons per second."""
+        return self.total / self.seconds if self.seconds > 0 else float("nan")
+
+
 class BestPeers:
     """Vicinity: the best peers that every node knows, and who was compared with whom.
 
@@ -81,8 +112,6 @@ class BestPeers:
         Nodes.
     width
         Entries of a view.
-    remembered
-        Entries kept, of which the first `width` are the view; the protocol does not look at the others.
     exchange
         Entries that partners tell each other.
     counted
@@ -94,11 +123,10 @@ class BestPeers:
         The best peers of each node, best first (-1 for none); their noisy scores; when each entry was made.
     """
 
-    def __init__(self, n: int, *, width: int, remembered: int, exchange: int, counted: NDArray[np.int32]) -> None:
-        self.view = np.full((n, remembered), -1, dtype=np.int32)
-        self.scores = np.full((n, remembered), -np.inf)
-        self.born = np.zeros((n, remembered), dtype=np.int16)
-        self._width = width
+    def __init__(self, n: int, *, width: int, exchange: int, counted: NDArray[np.int32]) -> None:
+        self.view = np.full((n, width), -1, dtype=np.int32)
+        self.scores = np.full((n, width), -np.inf)
+        self.born = np.zeros((n, width), dtype=np.int16)
         self._next_view, self._next_born = np.empty_like(self.view), np.empty_like(self.born)
         self._exchange = exchange
         self._previous = np.empty((n, 0), dtype=np.int32)
@@ -117,7 +145,7 @@ class BestPeers:
 
         n = self.view.shape[0]
         partners = np.empty(n, dtype=np.int32)
-        vicinity.choose_partners(self.view, self.born, self._width, random.view, chance.words(n), partners)
+        vicinity.choose_partners(self.view, self.born, random.view, chance.words(n), partners)
         inbox_indptr, senders = _by_key(partners, n)
         worst = self.scores[:, -1].copy()
 
@@ -164,7 +192,7 @@ class BestPeers:
 
     def matches(self, users: NDArray[np.int32], truth: NDArray[np.int32]) -> int:
         """Return how many of the peers in `truth`, one row per user, are in the views now."""
-        from hetdp.neighbors._kernels.meetings import count_matches
+        from hetdp.neighbors._kernels.vicinity import count_matches
 
         return int(count_matches(users, truth, self.view))
 
@@ -196,7 +224,7 @@ class BestPeers:
 
     def _note(self, begin: int, indptr: NDArray[np.int64], found: NDArray[np.int32]) -> None:
         """Remember who met whom; where that is too much, count for all nodes with repetitions, and for some without."""
-        from hetdp.neighbors._kernels.meetings import mark_met, note_comparisons
+        from hetdp.neighbors._kernels.vicinity import mark_met, note_comparisons
 
         self._total += found.size
         if self._remembers:

@@ -19,22 +19,17 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import KeyedWords, Stream
-from hetdp.neighbors.engines.base import Engine, Fitted, Levels, NeighborLists, Progress, Run, Search
+from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search, Shares
 from hetdp.neighbors.scores import Scoring
-from hetdp.profiles.coded import CodedProfiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import CodedProfiles, Holdings
 from hetdp.sketching.bits import GROUP_USERS, Sketches
 from hetdp.sketching.estimate import bit_values, item_owners, items_behind
 from hetdp.sketching.law import GROUP_WORDS, USUAL_TUNING, chance_of_one, contrast
 from hetdp.sketching.significance import binomial_tail, rare_tail, significance
 
 __all__ = [
-    "MEMORY_BYTES",
     "SKETCH",
     "SketchResult",
-    "count_ones",
-    "fill_rows",
-    "portions",
     "read_sketches",
     "sketch_items_to_stand_out",
     "sketch_neighbors",
@@ -42,7 +37,7 @@ __all__ = [
 ]
 
 #: Bits held at a time, unless told otherwise.
-MEMORY_BYTES = 512 * 2**20
+_MEMORY_BYTES = 512 * 2**20
 #: Recipients, or rows, handed to a thread at a time.
 _PORTION = 1024
 #: At least so many are found by the number of their ones, before the best by value are taken.
@@ -50,30 +45,23 @@ _SHORTLIST = 30
 #: Sizes of profiles for which it is said how many common items stand out. Public examples.
 _EXAMPLE_SIZES = (50, 200)
 
-# Seconds on one thread; see `Engine.estimate`.
-_SECONDS_PER_BIT = 2e-10  # making one bit
-_SECONDS_PER_LOOK = 7e-11  # looking at one bit of a candidate
-_SECONDS_PER_VOTE_ITEM = 9e-9  # looking at one item for one user, bits made twice
-
 
 class _SketchEngine(Engine):
     name = "sketch"
     help = "published sketches"
     scores = ("overlap",)
     limits = "Sketches know overlaps only"
-    free_recommendations = True
     newcomers = True
     free_newcomers = True
     local = True
     needs_names = True
-    kernel = ("hetdp.neighbors._kernels.sketch_search", "best_candidates")
 
     def fit(
         self, coded: CodedProfiles, scoring: Scoring, search: Search, run: Run, own: Holdings | None = None
     ) -> Fitted:
         own = Holdings.of_coded(coded) if own is None else own
         found = sketch_neighbors(
-            coded, k=search.length, epsilon=scoring.pair_epsilon, tuned_for=search.tuned_for, stream=run.stream,
+            coded, k=search.k, epsilon=scoring.pair_epsilon, tuned_for=search.tuned_for, stream=run.stream,
             own=own, threads=run.threads, progress=run.progress,
         )  # fmt: skip
         return _SketchFit(
@@ -81,8 +69,8 @@ class _SketchEngine(Engine):
             report={"tuned_for": float(search.tuned_for)},
         )  # fmt: skip
 
-    def costs(self, levels: Levels) -> tuple[Fraction, Fraction]:
-        return Fraction(0), levels.pairs + levels.names
+    def costs(self, shares: Shares) -> tuple[Fraction, Fraction]:
+        return Fraction(0), shares.pairs + shares.names
 
     def items_to_stand_out(
         self, *, n_users: int, epsilon: Fraction, tuned_for: Fraction = USUAL_TUNING
@@ -90,14 +78,8 @@ class _SketchEngine(Engine):
         how = {"n_users": n_users, "epsilon": epsilon, "tuned_for": tuned_for}
         return {str(size): sketch_items_to_stand_out(size=size, **how) for size in _EXAMPLE_SIZES}  # type: ignore[arg-type]
 
-    def _search_effort(self, popularity: NDArray[np.float64], n_users: int, cycles: int) -> tuple[float, float]:  # noqa: ARG002
-        used, pairs = int((popularity > 0).sum()), float(popularity.sum())
-        seconds = _SECONDS_PER_BIT * n_users * used + _SECONDS_PER_LOOK * n_users * pairs
-        return seconds, min(MEMORY_BYTES, n_users * used / 8)
-
-    def _recommending_effort(self, popularity: NDArray[np.float64], n_users: int, k: int) -> tuple[float, float]:  # noqa: ARG002
-        bits = n_users * popularity.size
-        return _SECONDS_PER_VOTE_ITEM * bits, min(MEMORY_BYTES, bits / 4)  # of items by users, and of users by items
+    def _search_bytes(self, popularity: NDArray[np.int64], n_users: int) -> int:
+        return min(_MEMORY_BYTES, n_users * int((popularity > 0).sum()) // 8)
 
 
 SKETCH = _SketchEngine()
@@ -126,23 +108,6 @@ class _SketchFit(Fitted):
         )  # fmt: skip
         factors = np.ones(recipients.n_users)
         return replace(self, own=recipients, lists=found.lists, overlaps=found.overlaps, own_factors=factors)
-
-    def recommend(
-        self,
-        n: int,
-        *,
-        epsilon: Fraction,  # noqa: ARG002
-        significant_only: bool,
-        run: Run,
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return items for every user and their scores: made of published bits, so they cost nothing."""
-        from hetdp.neighbors.engines.sketch.recommending import sketch_recommendations
-
-        voters, weights = self.votes(significant_only=significant_only)
-        return sketch_recommendations(
-            self.coded, self.sketches, voters, n=n, weights=weights, own=self.own, threads=run.threads,
-            progress=run.progress,
-        )  # fmt: skip
 
 
 def sketch_significance(
@@ -237,7 +202,7 @@ def sketch_neighbors(
     tuned_for: Fraction = USUAL_TUNING,
     own: Holdings | None = None,
     threads: int | None = None,
-    memory_bytes: int = MEMORY_BYTES,
+    memory_bytes: int = _MEMORY_BYTES,
     progress: Progress | None = None,
 ) -> SketchResult:
     """Publish a sketch of every profile, and return the k users whose sketches show most of each user's own items.
@@ -257,7 +222,7 @@ def sketch_neighbors(
     Examples
     --------
     >>> from hetdp import Profiles
-    >>> from hetdp.profiles.coded import code_profiles
+    >>> from hetdp.profiles.steps import code_profiles
     >>> from hetdp.core.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2, 3], ["a", "b", "a", "b", "c", "c"]))
     >>> found = sketch_neighbors(coded, k=1, epsilon=Fraction(20), stream=seeded_stream(1))
@@ -284,7 +249,7 @@ def read_sketches(
     stream: Stream,
     members: bool = True,
     threads: int = 1,
-    memory_bytes: int = MEMORY_BYTES,
+    memory_bytes: int = _MEMORY_BYTES,
     progress: Progress | None = None,
 ) -> SketchResult:
     """Return the k users whose sketches show most of what each recipient has; see `sketch_neighbors`.
@@ -303,7 +268,7 @@ def read_sketches(
         # Owners are counted for the whole catalogue: which items others have must not decide what bits are worth.
         ones = np.zeros(n_items, dtype=np.int64)
         rest = np.delete(np.arange(n_items), search.items)
-        ones[rest] = count_ones(sketches, rest, pool)
+        ones[rest] = _count_ones(sketches, rest, pool)
         blocks = _Blocks(sketches, search.items, memory_bytes, pool)
 
         @cache
@@ -374,7 +339,7 @@ class _Search:
                 weigh_room(self.counts.shape[1]),
             )
 
-        list(pool.map(improve, portions(self.counts.shape[0])))
+        list(pool.map(improve, _portions(self.counts.shape[0])))
 
     def ones(self, bits: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return how many ones each row has."""
@@ -396,7 +361,7 @@ class _Search:
                 weigh_room(self.counts.shape[1]),
             )  # fmt: skip
 
-        list(pool.map(add, portions(self.counts.shape[0])))
+        list(pool.map(add, _portions(self.counts.shape[0])))
 
     def best(
         self, k: int, chance: float, contrast: float
@@ -435,11 +400,11 @@ class _Blocks:
         total = self._sketches.n_groups
         for first_group in range(0, total, self._groups):
             bits = self._room[:, : min(self._groups, total - first_group) * GROUP_WORDS]
-            fill_rows(self._sketches, self._items, bits, self._pool, first_group=first_group)
+            _fill_rows(self._sketches, self._items, bits, self._pool, first_group=first_group)
             yield first_group, bits
 
 
-def count_ones(sketches: Sketches, items: NDArray[np.integer], pool: ThreadPoolExecutor) -> NDArray[np.int64]:
+def _count_ones(sketches: Sketches, items: NDArray[np.integer], pool: ThreadPoolExecutor) -> NDArray[np.int64]:
     """Return how many sketches show each of some items."""
     ones = np.empty(items.size, dtype=np.int64)
 
@@ -448,11 +413,11 @@ def count_ones(sketches: Sketches, items: NDArray[np.integer], pool: ThreadPoolE
         sketches.rows(items[slice(*portion)], rows)
         ones[slice(*portion)] = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
 
-    list(pool.map(count, portions(items.size)))
+    list(pool.map(count, _portions(items.size)))
     return ones
 
 
-def fill_rows(
+def _fill_rows(
     sketches: Sketches,
     items: NDArray[np.integer],
     out: NDArray[np.uint64],
@@ -465,9 +430,9 @@ def fill_rows(
     def fill(portion: tuple[int, int]) -> None:
         sketches.rows(items[slice(*portion)], out[slice(*portion)], first_group=first_group)
 
-    list(pool.map(fill, portions(items.size)))
+    list(pool.map(fill, _portions(items.size)))
 
 
-def portions(size: int) -> list[tuple[int, int]]:
+def _portions(size: int) -> list[tuple[int, int]]:
     """Return ranges of a few recipients or rows each: what a thread takes at a time."""
     return [(begin, min(begin + _PORTION, size)) for begin in range(0, size, _PORTION)]

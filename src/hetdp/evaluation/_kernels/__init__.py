@@ -1,1 +1,0 @@
-"""Compiled loops (numba) that judge. Loaded only when something is judged."""
