@@ -244,7 +244,7 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
     added = [] if add is None else read_network_catalogue(add)[0]
     repeated = next((item.item for item in added if item.item in places), None)
     if repeated is not None:
-        raise DataError(f"--add must hold new items only (got {repeated[:100]!r}, which is in the catalogue,)")
+        raise DataError(f"must hold new items only ({repeated[:100]!r} is in the catalogue)", parameter="add")
     rows = [NewItem(item.item, item.title, item.link, item.group) for item in added]
     before = history.number
     try:
