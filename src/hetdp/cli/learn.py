@@ -126,7 +126,7 @@ def learn(
     hetdp recommend model.hetdp me.csv -n 10
 
     DATA are files of (user, item) pairs with a privacy weight each. All pairs of a person must be in the same file.
-    A pair with weight 1 loses --epsilon, a pair with weight 0.5 half of it, and a pair with weight 0 has no influence.
+    A pair with weight 1 loses at most --epsilon, one with weight 0.5 half of it, one with weight 0 nothing.
 
     The model may be published: --epsilon holds against everybody together. hetdp recommend uses it on any machine,
     and nothing is sent. Each run of hetdp learn draws new noise and is another release; losses add up.

@@ -99,8 +99,8 @@ def neighbors(
     hetdp neighbors likes.parquet --epsilon 3 --engine sketch -o neighbors.csv
 
     DATA is a file of (user, item) pairs with a privacy weight each: CSV, TSV or parquet, or a file of MovieLens or
-    HetRec 2011. An item with weight 1 loses --epsilon, an item with weight 0.5 half of it, and an item with weight 0
-    has no influence.
+    HetRec 2011. An item with weight 1 loses at most --epsilon, one with weight 0.5 half of it, one with weight 0
+    nothing.
 
     The list of a user (user, neighbor, score, significance) is for that user only. --epsilon is the loss against one
     user who sees their own list (exact), per comparison (gossip), or against everybody together (sketch). Each run

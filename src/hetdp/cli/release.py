@@ -190,7 +190,7 @@ def release(table: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  #
     --query reads one CSV or parquet file with one row per person. --aggregate reads files of any size (.csv, .tsv,
     .parquet) or a database (postgresql://localhost/clinic --table visits); a person may have several rows (--unit).
 
-    A row with weight 1 loses --epsilon, a row with weight 0.5 half of it, and a row with weight 0 has no influence.
+    A row with weight 1 loses at most --epsilon, one with weight 0.5 half of it, one with weight 0 nothing.
     A mean, total, count, variance or histogram comes as an estimate with a confidence interval.
 
     Values outside the range count as its nearest end. Cells that are not numbers ("n/a", "1,000") count as the centre.
