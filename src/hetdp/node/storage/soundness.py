@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from hetdp.node.dials import FULL_DIAL
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.database import Database
 
@@ -45,6 +46,7 @@ def _arrays_fit(database: Database) -> bool:
         (first, last) == (0, size - 1)
         and all(array.size == size for array in arrays.values())
         and bool(np.array_equal(np.sort(arrays["page"]), np.arange(size)))
+        and int(arrays["dials"].max()) <= FULL_DIAL
         and int(arrays["groups"].min()) >= 0
         and int(arrays["groups"].max()) < len(names)
     )
