@@ -19,13 +19,13 @@ from hetdp.cli.node import node
 from hetdp.core.errors import DataError, HetdpError, InvalidInput, MissingExtra
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.handle import NodeHandle
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.draw_schedule import Uptime
-from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import SETTINGS, NodeSettings, read_settings, settings_toml
+from hetdp.node.storage.crowd import CrowdModel, save_model
 from hetdp.node.storage.folder import MODEL, locked
-from hetdp.node.storage.model_file import CrowdModel, save_model
 from hetdp.node.storage.network_file import read_network, usual_most_items
 from hetdp.recommender.model import ItemModel
 

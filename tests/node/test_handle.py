@@ -20,10 +20,10 @@ from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
+from hetdp.node.storage.crowd import CrowdModel, save_model
 from hetdp.node.storage.folder import MODEL, init_node
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.importing import import_list
-from hetdp.node.storage.model_file import CrowdModel, save_model
 from hetdp.node.storage.store import NodeStore
 from hetdp.recommender.model import ItemModel
 

@@ -88,10 +88,10 @@ def create(
     \b
     hetdp network create mynet.toml --catalogue items.csv --epsilon 3
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    from hetdp.node.costs import network_warnings
     from hetdp.node.protocol.identity import Identity
     from hetdp.node.protocol.network import sketch_bytes
     from hetdp.node.storage.network_file import exact_number, key_file_of, new_network, versions_file_of
+    from hetdp.node.words import network_warnings
 
     key = Identity.generate()
     made = new_network(
@@ -207,9 +207,9 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
     hetdp node catalogue mynet.toml.versions
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.node.catalogue_file import read_network_catalogue
+    from hetdp.node.protocol import Refused
     from hetdp.node.protocol.catalogue_versions import NewItem, sign_versions
     from hetdp.node.protocol.identity import Identity
-    from hetdp.node.protocol.refusal import Refused
     from hetdp.node.storage.network_file import (
         key_file_of,
         read_network,

@@ -67,11 +67,11 @@ def init(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     import tempfile
 
-    from hetdp.node.costs import cost_facts
     from hetdp.node.handle import NodeHandle, how_to_be_invited
     from hetdp.node.settings import NodeSettings
     from hetdp.node.storage.folder import default_limit, init_node
     from hetdp.node.storage.network_file import read_network
+    from hetdp.node.words import cost_facts
 
     settings = NodeSettings(listen=listen, advertise=advertise)
     with tempfile.TemporaryDirectory() as scratch:
@@ -209,7 +209,7 @@ def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
     two periods. Without FILE, shows the version that the node has.
     """
     from hetdp.node.handle import NodeHandle
-    from hetdp.node.protocol.refusal import Refused
+    from hetdp.node.protocol import Refused
     from hetdp.node.storage.network_file import read_versions
 
     handle = NodeHandle.open(folder)
@@ -332,7 +332,7 @@ def _start_page(handle: "NodeHandle", voice: Voice) -> threading.Thread | None:
 
 def _show_next(handle: "NodeHandle", voice: Voice) -> None:
     """Say what the next sketch would cost. Nothing is drawn."""
-    from hetdp.node.costs import cost_facts
+    from hetdp.node.words import cost_facts
 
     facts, costs = handle.next_sketch(), cost_facts(handle.network, handle.store.ledger.default_limit())
     private, told = (
@@ -352,7 +352,7 @@ def _show_next(handle: "NodeHandle", voice: Voice) -> None:
 
 
 def _warn_of(costs: dict[str, Any], voice: Voice) -> None:
-    from hetdp.node.costs import cost_warnings
+    from hetdp.node.words import cost_warnings
 
     for line in cost_warnings(costs):
         voice.note(f"Warning: {line}")

@@ -15,9 +15,9 @@ from hetdp.accounting.label import Label, LabelOptions, Spending, what_is_left
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.text import duration
 from hetdp.mechanisms.plan import float_up
+from hetdp.node.copies import HomeTrust
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.groups import GroupLosses
-from hetdp.node.honest import HomeTrust
 from hetdp.node.learning import ENOUGH
 from hetdp.node.lists import ListRow
 from hetdp.node.neighbors import Neighbor, find_neighbors, votes
@@ -30,14 +30,14 @@ from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Traffic
 from hetdp.node.recommendations import Findings, Recommendation, crowd_places
 from hetdp.node.settings import NodeSettings, read_settings
-from hetdp.node.storage.boot_clock import read_uptime
-from hetdp.node.storage.catalogue_index import CatalogueIndex
+from hetdp.node.storage.catalogue import CatalogueIndex
+from hetdp.node.storage.crowd import CrowdModel, load_model
+from hetdp.node.storage.database import check_sound
+from hetdp.node.storage.draws import read_uptime
 from hetdp.node.storage.folder import IDENTITY, MODEL, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
 from hetdp.node.storage.importing import Imported, import_list
-from hetdp.node.storage.mode import Mode
-from hetdp.node.storage.model_file import CrowdModel, load_model
 from hetdp.node.storage.network_file import read_network
-from hetdp.node.storage.soundness import check_sound
+from hetdp.node.storage.passage import Mode
 from hetdp.node.storage.store import NodeStore
 
 _NOT_PAUSED = "The node is already {mode}: it draws no sketch."

@@ -21,12 +21,12 @@ from hetdp.core.errors import DataError
 from hetdp.core.files import settle
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.storage.database import check_sound
 from hetdp.node.storage.folder import NETWORK, STORE
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.other_charges import RESTORED_THROUGH
 from hetdp.node.storage.parcels import Origin, open_origin, unpack, write_parcel
 from hetdp.node.storage.passage import Passage
-from hetdp.node.storage.soundness import check_sound
 from hetdp.node.storage.store import NodeStore
 
 __all__ = ["Restored", "back_up", "restore"]

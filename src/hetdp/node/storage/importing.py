@@ -9,7 +9,7 @@ import numpy as np
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import as_dial
 from hetdp.node.lists import ListRow, OwnList, canonical_text, read_own_list
-from hetdp.node.storage.catalogue_index import CatalogueIndex
+from hetdp.node.storage.catalogue import CatalogueIndex
 from hetdp.node.storage.store import NodeStore
 
 __all__ = ["Imported", "LeftOut", "import_list"]
