@@ -107,7 +107,7 @@ def _rows(one: DataSet, step: Callable[[], None]) -> list[DemoRow]:
     train, test = split(people, random_state=0)
     k = _SETTINGS.k
 
-    def neighbors(method: str, found: Neighbors) -> DemoRow:
+    def neighbors(method: str, found: Neighbors | PrivateNeighbors) -> DemoRow:
         return DemoRow(one.name, method, recall(found, people, test))
 
     def items(method: str, model: Recommends, loss: float | None = None) -> DemoRow:
@@ -122,7 +122,7 @@ def _rows(one: DataSet, step: Callable[[], None]) -> list[DemoRow]:
     for engine in ENGINES:
         fitted = PrivateNeighbors(k, epsilon=EPSILON, engine=engine, catalogue="given", random_state=0).fit(train)
         promise = fitted.guarantee_
-        found = neighbors(engine, fitted.kneighbors())
+        found = neighbors(engine, fitted)
         rows.append(replace(found, loss_one=promise.against(1), loss_all=promise.total))
         step()
     for level in MODEL_EPSILONS:
