@@ -43,10 +43,9 @@ from hetdp.node.storage.store import NodeStore
 _NOT_PAUSED = "The node is already {mode}: it draws no sketch."
 _NOT_RESUMED = "The node is {mode}, not paused."
 _COPY_MAY_RUN = (
-    "a copy of a node must be gone before the node goes on. Got one that is {mode} instead, because it has met its own "
-    "key elsewhere: both would spend, and neither would know of the other. Stop the copy for good, then give "
-    "--copy-is-gone. If you know of none, somebody has your key: make a new node with `hetdp node init`, and `hetdp "
-    "node move --to` it."
+    "The node is {mode}: it has met its own key elsewhere, so a copy of it runs. Both spend, and neither knows of the "
+    "other. Stop the copy for good, then give --copy-is-gone. If you know of no copy, somebody has your key: make a new "
+    "node with `hetdp node init`, and `hetdp node move --to` it."
 )
 EVERYBODY = "everybody together, whatever else they know"
 
@@ -250,12 +249,12 @@ class NodeHandle:
                 self.store.database.set_fact("erase", 1)
         self.stopping.set()
 
-    def import_items(self, raw: bytes, *, kind: str = "auto", dry_run: bool = False) -> Imported:
+    def import_items(self, raw: bytes, *, kind: str = "auto") -> Imported:
         """Add the items of a list that the owner has: a CSV, a browser's bookmarks, titles. One step to undo.
 
         See `storage.importing.import_list`.
         """
-        return import_list(self.store, raw, kind=kind, dry_run=dry_run)
+        return import_list(self.store, raw, kind=kind)
 
     def place_of(self, name: str) -> int:
         """Return the place in the catalogue of the one item that an id, a title or a link names, however written."""

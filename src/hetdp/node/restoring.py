@@ -41,7 +41,7 @@ class Restored:
     charged: int
 
 
-def back_up(folder: Path, file: Path, *, now_s: float, dry_run: bool = False) -> None:
+def back_up(folder: Path, file: Path, *, now_s: float) -> None:
     """Write a node, running or not, into a new file for its owner only: profile, ledger, keys and settings.
 
     Privacy
@@ -64,8 +64,7 @@ def back_up(folder: Path, file: Path, *, now_s: float, dry_run: bool = False) ->
             where=origin.words,
             was=origin.store.passage.mode_before(),
         )
-        if not dry_run:
-            write_parcel(origin, file, passage)
+        write_parcel(origin, file, passage)
 
 
 def restore(source: Path, folder: Path, *, settings: dict[str, str], now_s: float, dry_run: bool = False) -> Restored:

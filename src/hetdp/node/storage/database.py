@@ -19,7 +19,7 @@ from hetdp.core.sqlite import Format, WrongFormat
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.protocol.network import NetworkParameters
 
-__all__ = ["FORMAT", "Database", "check_sound"]
+__all__ = ["ABSENT", "FORMAT", "Database", "check_sound"]
 
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -71,6 +71,8 @@ CREATE TABLE crowd (key BLOB NOT NULL, epoch INTEGER NOT NULL, host TEXT NOT NUL
 """
 
 FORMAT = Format("the store of a node", 1, _SCHEMA)
+#: Stands in the array of dials where an item is not on the list.
+ABSENT = 255
 
 #: Each array and what it is made of: dials, hundredths of epsilon lost so far and at most (below 0: the default), the
 #: places of the catalogue in the order of the owner's list, the number of each item's group.
@@ -284,7 +286,7 @@ def _arrays_fit(database: Database) -> bool:
         (first, last) == (0, size - 1)
         and all(array.size == size for array in arrays.values())
         and bool(np.array_equal(np.sort(arrays["page"]), np.arange(size)))
-        and int(arrays["dials"].max()) <= FULL_DIAL
+        and bool(((arrays["dials"] <= FULL_DIAL) | (arrays["dials"] == ABSENT)).all())
         and int(arrays["groups"].min()) >= 0
         and int(arrays["groups"].max()) < len(names)
     )

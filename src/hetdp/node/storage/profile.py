@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.catalogue import Catalogue
-from hetdp.node.storage.database import Database
+from hetdp.node.storage.database import ABSENT, Database
 from hetdp.node.storage.group_limits import GroupLimits
-from hetdp.node.storage.ledger import ABSENT, LossLedger, Standing, loss
+from hetdp.node.storage.ledger import LossLedger, Standing, loss
 from hetdp.node.storage.publications import Publications
 
 __all__ = ["Added", "HiddenNeighbors", "ListCounts", "ListedGroup", "OwnProfile", "ProfileItem", "Waiting"]
