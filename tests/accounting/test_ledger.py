@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from tests.support.errors import refused
 
 import hetdp.accounting.ledger.ledger
 from hetdp.accounting.composition import STEPS
@@ -183,17 +184,6 @@ def test_report_takes_the_smaller_of_pure_and_converted():
         ledger.report(delta=0.0)
 
 
-def test_group_loses_the_sum():
-    ledger = Ledger(limits=[1.0, 1.0, 1.0])
-    ledger.charge([0.25, 0.125, 0.5])
-    assert ledger.group_spent([0, 2]) == 0.75
-    assert ledger.group_spent([2, 2, np.int64(0)]) == 0.75
-    assert ledger.group_spent([]) == 0.0
-    for wrong in ([3], [-1], [0.5], [True]):
-        with pytest.raises(InvalidInput, match="group must"):
-            ledger.group_spent(wrong)
-
-
 def test_charge_all_is_all_or_nothing():
     ledger = Ledger(limits=[1.0])
     with pytest.raises(BudgetExhausted):
@@ -284,24 +274,17 @@ def test_what_is_handed_out_cannot_change_the_ledger():
     assert ledger.spent.tolist() == [0.5, 0.5]
 
 
-def test_extend_adds_unspent_items():
+def test_a_view_adds_unspent_items():
     ledger = Ledger(limits=[1.0], items=["a"])
     ledger.charge([0.5])
-    ledger.extend([2.0, 3.0], items=["b", 7])
+    assert ledger.view(["b", 7], limit=2.0, new_people=True).charge([1.0, 0.0]).tolist() == [True, True]
     assert ledger.items == ("a", "b", 7)
-    assert ledger.limits.tolist() == [1.0, 2.0, 3.0]
-    assert ledger.spent.tolist() == [0.5, 0.0, 0.0]
-    assert ledger.charge([0.5, 1.0, 1.0]).tolist() == [True, True, True]
-    for arguments, message in [
-        ({"limits": [1.0], "items": ["a"]}, "all different"),
-        ({"limits": [1.0]}, r"items must be given, as when the ledger was made"),
-        ({"limits": [1.0], "items": ["c", "d"]}, "one label per item"),
-        ({"limits": [-1.0], "items": ["c"]}, "limits must be >= 0"),
-    ]:
-        with pytest.raises(InvalidInput, match=message):
-            ledger.extend(**arguments)
-    with pytest.raises(InvalidInput, match=r"items must be omitted"):
-        Ledger(limits=[1.0]).extend([1.0], items=["a"])
+    assert ledger.limits.tolist() == [1.0, 2.0, 2.0]
+    assert ledger.spent.tolist() == [0.5, 1.0, 0.0]
+    with refused("items", "known"):
+        ledger.view(["c"])
+    with refused("items", "omitted"):
+        Ledger(limits=[1.0]).view(["a"], limit=1.0)
     assert ledger.size == 3
 
 
@@ -373,20 +356,13 @@ def test_the_ledger_needs_numpy_and_the_standard_library_only():
             modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             ours = [module for module in modules if module.startswith("hetdp")]
             # Labels, cards and pictures need more only when somebody asks for one.
-            views = ("hetdp.accounting.label", "hetdp.accounting.display")
+            views = ("hetdp.accounting.label", "hetdp.accounting.display", "hetdp.accounting.guarantee")
             own = ("hetdp.core", "hetdp.accounting.ledger", "hetdp.accounting.composition", *views)
             assert all(module.startswith(own) for module in ours)
             # What has come as a column of pyarrow is read by pyarrow.
             allowed = {"hetdp", "numpy", "pyarrow"} if file.stem in ("identity", "rollcall") else {"hetdp", "numpy"}
             foreign = {module.partition(".")[0] for module in modules} - allowed
             assert foreign <= set(sys.stdlib_module_names)
-
-
-def test_extending_with_one_text_instead_of_labels_is_refused():
-    ledger = Ledger(limits=[1.0], items=["diary"])
-    with pytest.raises(InvalidInput, match="items must be a sequence of labels"):
-        ledger.extend([1.0, 1.0], items="xy")
-    assert ledger.size == 1
 
 
 @pytest.mark.parametrize("unit", ["epsilon", "rho"])
