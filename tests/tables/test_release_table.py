@@ -15,7 +15,7 @@ import hetdp
 from hetdp import errors
 from hetdp.mechanisms.ratios import NoisySum
 from hetdp.tables import release
-from hetdp.tables.binding import bind
+from hetdp.tables.release import bind
 from hetdp.tables.sources import open_source
 from hetdp.tables.sums import PEOPLE, group_sums
 
