@@ -12,7 +12,6 @@ from tests.support.sweeps import SMALL
 
 from hetdp.cli.reproduce import reproduce
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.experiments.demo import demo_report
 
 pytestmark = pytest.mark.slow
 
@@ -225,22 +224,3 @@ def test_a_cluster_that_does_not_answer_is_refused_before_anything_starts(tmp_pa
 
 def test_jobs_and_a_cluster_exclude_each_other(tmp_path):
     assert "exclude each other" in call("-j", 2, "--dask", "tcp://x:1", "-o", tmp_path).output
-
-
-def test_the_demonstration_shows_engines_and_the_model_beside_their_rivals_and_writes_a_report(tmp_path):
-    steps = []
-    found = demo_report(tmp_path / "hetdp-report.html", lambda *step: steps.append(step))
-    rows = {(row.data, row.method): row for row in found.rows}
-    engines, models = ("exact", "gossip", "sketch"), ("model, epsilon 1", "model, epsilon 3")
-    neighbors = {"random", "same people", "true, overlap", "true, cosine"}
-    items = {"popularity", "EASE, no privacy", *models}
-    assert set(rows) == {(data, one) for data in ("survey_like", "digg_like") for one in (*engines, *neighbors, *items)}
-    for (_, method), row in rows.items():
-        assert (row.recall is None, row.ndcg is None) == (method in items, method in neighbors)
-        assert (row.loss_all is not None) == (method in engines or method in models)
-    assert all(row.loss_one <= row.loss_all for row in found.rows if row.loss_all is not None)
-    assert [rows["digg_like", name].loss_all for name in ("sketch", *models)] == [1.0, 1.0, 3.0]
-    assert rows["digg_like", models[1]].ndcg > rows["digg_like", "popularity"].ndcg + 0.05
-    assert steps[-1][0] == steps[-1][1] == len(steps)
-    assert "data-drawn" not in found.report.read_text(encoding="utf-8").split("<script", 1)[0]
-    assert "Does it work" in found.report.read_text(encoding="utf-8")
