@@ -7,7 +7,7 @@ GROUPS := --group test --group lint --group docs
 # uv if it is there; otherwise Python's own tools. The pip of an older Python does not know --group, so it is updated.
 PIP := python -m pip install --quiet --disable-pip-version-check
 ifneq ($(shell command -v uv 2>/dev/null),)
-  CREATE := uv venv --quiet --allow-existing $(VENV)
+  CREATE := uv venv --quiet --seed --allow-existing $(VENV)
   INSTALL := uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
 else
   CREATE := python3 -m venv $(VENV) && $(BIN)/$(PIP) 'pip>=25.1'
@@ -110,7 +110,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/sketch.py
 	$(BIN)/python benchmarks/recommender_speed.py --large
 	$(BIN)/python benchmarks/recommender_quality.py
-	$(BIN)/python benchmarks/node.py
+	PYTHONPATH=. $(BIN)/python benchmarks/node.py
 
 reproduce: $(VENV)/.installed
 	@$(BIN)/hetdp reproduce

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from swarm import a_network, draw_bits, identity_of
+from tests.support.node_swarm import a_network, draw_bits, identity_of
 
 from hetdp.cli.network import network
 from hetdp.cli.node import node

@@ -12,7 +12,7 @@ from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.neighbors.engines import ENGINES as BY_NAME
 from hetdp.neighbors.engines.base import Levels
-from hetdp.profiles.reading.catalogues import on_catalogue
+from hetdp.profiles.catalogue import on_catalogue
 
 LIKES = (["ann", "ann", "bob", "bob", "cleo"], ["tea", "jazz", "tea", "jazz", "golf"])
 

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from swarm import START, Swarm, a_network, address_of, contact_of, identity_of
+from tests.support.node_swarm import START, Swarm, a_network, address_of, contact_of, identity_of
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream

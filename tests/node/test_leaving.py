@@ -9,7 +9,7 @@ import threading
 
 import msgspec
 import pytest
-from swarm import a_network
+from tests.support.node_swarm import a_network
 
 from hetdp.core.errors import DataError
 from hetdp.node.catalogue_file import read_network_catalogue

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from kills import killed_at, lines_of
+from tests.support.node_kills import killed_at, lines_of
 
 from hetdp.core import files as whole_files
 from hetdp.core.errors import DataError

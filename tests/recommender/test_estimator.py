@@ -11,7 +11,7 @@ from tests.support.forks import in_a_copy
 
 from hetdp import PrivateRecommender, Profiles
 from hetdp.core.errors import DataError, HetdpWarning, InvalidInput, SimulatedResult
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import Holdings
 from hetdp.recommender.lists import best_items
 from hetdp.recommender.model import ItemModel
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["label"]
 
 #: What a format is called, by the ending of the file that it goes to.
-_FORMATS = {".txt": "text", ".html": "html", ".svg": "svg", ".json": "json"}
+_FORMATS = {".txt": "text", ".html": "html", ".json": "json"}
 #: No JSON of a promise is longer, in bytes; one of a table may have many rows.
 _MOST_BYTES = 1 << 28
 #: How files of a kind begin.
@@ -51,13 +51,13 @@ def label(
     voice: Voice,
     **shown: Any,  # noqa: ANN401
 ) -> None:
-    """Say what was promised about SOURCE in odds that people understand, on one card: text, HTML, SVG or JSON.
+    """Say what was promised about SOURCE in odds that people understand, on one card: text, HTML or JSON.
 
     \b
     hetdp release ages.csv --query mean ... -o mean.json
     hetdp label mean.json
     hetdp label model.hetdp -o label.html
-    hetdp label hetdp-node --format svg > label.svg
+    hetdp label hetdp-node --format json
 
     SOURCE is what hetdp has written: JSON of release, neighbors, recommend or learn, a parquet file, a model, a ledger,
     or the folder of a node. Nothing is spent, and the card shows nothing that is private: it may be published. The JSON
@@ -88,9 +88,7 @@ def label(
 
 
 def _written(made: "Label", form: str) -> str:
-    if form == "html":
-        return made.to_html()
-    return {"svg": made.to_svg, "json": made.to_json}[form]() if form != "text" else made.text
+    return made.text if form == "text" else made.to_html() if form == "html" else made.to_json()
 
 
 def _label(source: Path, options: "LabelOptions") -> "Label":

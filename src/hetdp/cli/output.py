@@ -356,7 +356,7 @@ def rounded(value: float | None, digits: int, *, up: bool) -> float | None:
 
 def say_encoding(voice: Voice, names: Iterable[object], files: Iterable[object]) -> None:
     """Say that public names with letters beyond ASCII are found in UTF-8 only. Whether cells are, nothing may tell."""
-    from hetdp.profiles.reading.files import COMPRESSIONS
+    from hetdp.profiles.formats import COMPRESSIONS
 
     beyond = next((str(name) for name in names if not str(name).isascii()), None)
     text = any(str(file).lower().endswith((".csv", ".tsv", *COMPRESSIONS)) for file in files)

@@ -9,8 +9,7 @@ import click
 
 from hetdp.cli.output import Voice, check_writable, write_paid
 from hetdp.core.errors import InvalidInput
-from hetdp.pictures.drawing import check_rows
-from hetdp.pictures.files import as_bytes, check_picture
+from hetdp.plots import as_bytes, check_picture, check_rows
 
 __all__ = ["check_plot", "plot_option", "write_plot"]
 
@@ -35,8 +34,8 @@ def check_plot(plot: Path, *, keep: Sequence[Path | None] = (), output: Path | N
     rows
         How many bins or groups it would show, as far as that is known before.
     """
-    check_rows(rows, name="--plot")
-    check_picture(plot, name="--plot")
+    check_rows(rows)
+    check_picture(plot, parameter="plot")
     check_writable(plot, keep=keep, name="--plot")
     if output is not None and plot.resolve() == output.resolve():
         raise click.UsageError(f"--plot must not be the file of --output: {str(plot)!r} would be written twice.")

@@ -43,7 +43,7 @@ from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import Categories
-from hetdp.profiles.reading.tables import Table, read_table
+from hetdp.profiles.columns import Table, read_table
 
 __all__ = ["release_from_query"]
 

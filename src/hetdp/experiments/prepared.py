@@ -10,8 +10,8 @@ from hetdp.datasets import BUILT_IN
 from hetdp.experiments.configurations import fingerprint
 from hetdp.experiments.published_figures import PUBLISHED_SETS, Published, published_for
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
-from hetdp.profiles.reading.pairs import open_pairs
+from hetdp.profiles.formats import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
+from hetdp.profiles.reading import open_pairs
 
 __all__ = ["DataSet", "check_profiles", "prepare_data"]
 

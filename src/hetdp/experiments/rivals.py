@@ -30,7 +30,6 @@ def beside_rivals(settings: SweepSettings, data: Sequence[DataSet]) -> dict[str,
         runs=min(max(settings.runs, _FEWEST_RUNS), _MOST_RUNS),
         policy=(policies.westin(*settings.mixes[0]),),
         seed=settings.seed,
-        catalogue="given",
     )
     found = {}
     for one in data:

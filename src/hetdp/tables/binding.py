@@ -9,7 +9,7 @@ from typing import Any
 import narwhals as nw
 
 from hetdp.core.errors import DataError
-from hetdp.profiles.reading.files import check_columns
+from hetdp.profiles.formats import check_columns
 from hetdp.tables.keys import UnknownKeys
 from hetdp.tables.plan import TablePlan
 from hetdp.tables.sources import TableSource

@@ -14,7 +14,7 @@ from hetdp.core.text import counted, listed
 from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import NoisySum, least_weight
 from hetdp.noise.laplace import MAXIMUM_SCALE
-from hetdp.profiles.reading.pairs import checked_default
+from hetdp.profiles.reading import checked_default
 from hetdp.tables.aggregates import Aggregate, Context
 from hetdp.tables.conditions import parse_condition
 from hetdp.tables.keys import UnknownKeys, threshold
@@ -316,14 +316,14 @@ def _checked_default(default_weight: float | None, weights: str | None) -> float
 def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggregate]:
     if not isinstance(aggregates, Mapping) or not aggregates:
         raise InvalidInput(
-            "must be a mapping of names to hetdp.count(), hetdp.mean(...) and the like, at least one",
+            "must be a mapping of names to tables.count(), tables.mean(...) and the like, at least one",
             parameter="aggregates",
             got=type(aggregates) if aggregates else "none",
         )
     for name, aggregate in aggregates.items():
         if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
             raise InvalidInput(
-                f"must map a name to hetdp.count(), hetdp.mean(...) and the like (got {type(name).__name__} "
+                f"must map a name to tables.count(), tables.mean(...) and the like (got {type(name).__name__} "
                 f"and {type(aggregate).__name__})",
                 parameter="aggregates",
             )

@@ -74,8 +74,7 @@ def release_table(
         A table of pandas, Polars (lazy too), Arrow, DuckDB, Dask, Spark or ibis; or files: a path, a pattern
         such as `visits/*.parquet`, or a list of paths; or the address of a database, "postgresql://localhost/clinic".
     aggregates
-        What to release: names of your own for `hetdp.count()`, `hetdp.mean(...)`, `hetdp.total(...)`,
-        `hetdp.variance(...)`.
+        What to release: your names for `hetdp.tables.count()`, `mean(...)`, `total(...)` and `variance(...)`.
     epsilon
         What a person of dial 1 loses by all of it together.
     by

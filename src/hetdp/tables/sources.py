@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.optional import require, require_all
-from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
+from hetdp.profiles.formats import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
 from hetdp.tables.conditions import Condition
 
 __all__ = ["HALF", "TableSource", "open_source", "scrubbed"]

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from page_client import Page, text_of
+from tests.support.page_client import Page, text_of
 
 from hetdp.node.storage.group_limits import WHOLE_LIST
 

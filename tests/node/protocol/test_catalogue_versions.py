@@ -5,7 +5,7 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 import pytest
-from swarm import START, Swarm, a_network, draw_bits, identity_of
+from tests.support.node_swarm import START, Swarm, a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.neighbors import find_neighbors, votes

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from hypothesis import example, given, settings, strategies as some
-from swarm import Swarm, a_network, draw_bits, identity_of
+from tests.support.node_swarm import Swarm, a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, decode, encode

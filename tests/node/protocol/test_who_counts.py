@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from swarm import Swarm, identity_of
+from tests.support.node_swarm import Swarm, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.messages import Record, SignedSketch

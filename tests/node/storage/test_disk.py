@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from swarm import a_network
+from tests.support.node_swarm import a_network
 
 from hetdp.cli.network import network as network_command
 from hetdp.core.errors import DataError

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import zmq
-from swarm import a_network, contact_of
+from tests.support.node_swarm import a_network, contact_of
 from zmq.utils import z85
 
 from hetdp.core.errors import DataError, InvalidInput

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from swarm import START, a_network, identity_of
+from tests.support.node_swarm import START, a_network, identity_of
 
 from hetdp.core.errors import DataError, InvalidInput, SimulatedResult
 from hetdp.core.randomness import seeded_stream
@@ -261,7 +261,7 @@ def test_kill_9_at_any_moment_never_draws_an_epoch_twice(store):
     store.profile.set_dials({1: 100, 2: 7})
     seen = {}
     for turn in range(3):
-        code = textwrap.dedent(CHILD).format(tests=[str(HERE), str(HERE.parent)], path=str(store.path))
+        code = textwrap.dedent(CHILD).format(tests=[str(HERE), str(HERE.parents[2])], path=str(store.path))
         child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "ready\n"
         first = [child.stdout.readline() for _ in range(2)]  # on a busy machine nothing might leave in time otherwise
