@@ -194,7 +194,8 @@ def _sketch(random_state: RandomState, *, names: str = "given") -> list[Reached]
         np.put_along_axis(shown, indices.astype(np.int64), scored > (scored[:, :1] + scored[:, -1:]) / 2, axis=1)
         rare_ones += [shown[:, :_SKETCHED][~np.eye(_SKETCHED, dtype=np.bool_)], ~shown[:, strict].ravel()]
         relaxed_ones.append(shown[:, relaxed].ravel())
-    epsilon = model.guarantee_.amount - float(model.levels().names)  # names take their part, bits have the rest
+    # Private names spend their share, bits have the rest.
+    epsilon = model.guarantee_.amount * float(1 - NAMES_SHARE if names == "private" else 1)
     rare = 1 / (1 + math.exp(epsilon))
     chance = rare * math.exp(epsilon * _PART)
     return [
@@ -211,7 +212,7 @@ def _names(random_state: RandomState) -> list[Reached]:
         users = (np.tile(np.arange(owners), _NAMED) + items) % n_users
         profiles = Profiles.from_pairs(users, items, np.ones(items.size), user_ids=np.arange(n_users))
         model = PrivateNeighbors(1, epsilon=10, engine="sketch", delta=_DELTA, random_state=random_state).fit(profiles)
-        level = float(model.levels().names)
+        level = float(NAMES_SHARE) * model.guarantee_.amount
         found = np.zeros(_NAMED, dtype=np.bool_)
         found[model.item_ids_.astype(np.int64)] = True
         bound = math.log((math.expm1(level) / model.guarantee_.delta + 2) / 2)

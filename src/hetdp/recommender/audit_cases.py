@@ -207,16 +207,18 @@ def everything(
     size: int,
     random_state: RandomState,
     *,
-    catalogue: str = "observed",
+    catalogue: str = "private",
     listed_by_others: bool = False,
 ) -> Floats:
     """Return all that comes of a small crowd: counts, head and evidence, and what is recommended to others."""
     own = [(0, item, WEIGHTS[item]) for item in having(profile).tolist()]
     others = [(1, 0, 1.0), (1, 1, 0.0), (1, 2, 1.0), (2, 3, 0.5), (2, 4, 1.0), (3, 5, 1.0), (3, 0, 1.0)]
+    others += [(3 + person, item, weight) for person, item, weight in others]
     listed = _profiles([*own, *(pair for pair in others if pair[1] != 1 or listed_by_others)])
     runs = []
     for _ in range(size):
-        model = PrivateRecommender(EPSILON, n_head=4, catalogue=catalogue, random_state=random_state).fit(listed)
+        level = EPSILON if catalogue == "given" else _LOUD  # two people are then enough to name an item
+        model = PrivateRecommender(level, n_head=4, catalogue=catalogue, random_state=random_state).fit(listed)
         public = model._public  # noqa: SLF001
         lists = model.recommend(2, profiles=_profiles(others))
         runs.append(

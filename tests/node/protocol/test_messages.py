@@ -126,8 +126,8 @@ def test_size_version_and_network_are_checked():
         decode(ID, raw, largest=10)
     with pytest.raises(Refused, match="for this network"):
         decode(bytes(16), raw, largest=LARGEST)
-    with pytest.raises(Refused, match="version 3"):
-        decode(ID, b"\x93\x01" + raw[2:], largest=LARGEST)
+    with pytest.raises(Refused, match="version 1"):
+        decode(ID, b"\x93\x02" + raw[2:], largest=LARGEST)
 
 
 def test_too_many_of_anything_is_refused():
