@@ -18,7 +18,7 @@ from hetdp import Profiles, split
 from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
-from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.steps import CodedProfiles, code_profiles
 from measuring import cpu_seconds
 from populations import community_profiles
 

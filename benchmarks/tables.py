@@ -46,7 +46,7 @@ def ours(path: str, times: int, **options: Any) -> list[dict[str, float]]:  # no
     for _ in range(times):
         answer = hetdp.release_table(
             path,
-            aggregates={"people": hetdp.count(), "hours": hetdp.mean("hours", lower=LOWER, upper=UPPER)},
+            aggregates={"people": hetdp.tables.count(), "hours": hetdp.tables.mean("hours", lower=LOWER, upper=UPPER)},
             by={"department": KEYS},
             epsilon=EPSILON,
             **options,

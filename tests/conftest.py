@@ -53,7 +53,6 @@ def hide(monkeypatch):
     def hide_packages(*packages):
         for package in packages:
             monkeypatch.setitem(sys.modules, package, None)
-        monkeypatch.delitem(sys.modules, "hetdp.pictures.chart", raising=False)
 
     return hide_packages
 

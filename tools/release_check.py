@@ -94,7 +94,7 @@ if __name__ == "__main__":
 import hetdp, ibis
 
 people = ibis.memtable({"id": range(1000), "hours": [n % 80 for n in range(1000)]})
-aggregates = {"hours": hetdp.mean("hours", lower=0, upper=80)}
+aggregates = {"hours": hetdp.tables.mean("hours", lower=0, upper=80)}
 print(hetdp.release_table(people, aggregates, unit="id", epsilon=1.0).rows)
 """,
     "on_sklearn.py": """

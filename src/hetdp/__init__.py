@@ -1,7 +1,7 @@
 """Heterogeneous differential privacy: a privacy dial for every item.
 
 Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep count with `Ledger`. For answers per group
-of a frame, files or a database: `release_table` with `count`, `mean`, `total`, `variance`. For neighbours and
+of a frame, files or a database: `release_table` with `tables.count`, `mean`, `total`, `variance`. For neighbours and
 recommendations from user x item profiles: `Profiles`, `PrivateNeighbors` and `PrivateRecommender`; `evaluate` tells
 what they are worth, `compare` which mechanism suits a question, `audit` whether a promise can be broken. The modules
 listed here hold what else there is to a task, and the types of results; they are loaded when they are first used.

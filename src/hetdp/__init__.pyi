@@ -7,7 +7,7 @@ from . import (
     mechanisms as mechanisms,
     neighbors as neighbors,
     noise as noise,
-    pictures as pictures,
+    plots as plots,
     policies as policies,
     profiles as profiles,
     queries as queries,
@@ -44,13 +44,9 @@ from .profiles import (
 from .recommender import PrivateRecommender as PrivateRecommender
 from .tables import (
     TableAnswer as TableAnswer,
-    count as count,
-    mean as mean,
     plan_table as plan_table,
     release_table as release_table,
-    total as total,
     unknown_keys as unknown_keys,
-    variance as variance,
 )
 
 __version__: str

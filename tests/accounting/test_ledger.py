@@ -373,7 +373,7 @@ def test_the_ledger_needs_numpy_and_the_standard_library_only():
             modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             ours = [module for module in modules if module.startswith("hetdp")]
             # Labels, cards and pictures need more only when somebody asks for one.
-            views = ("hetdp.accounting.label", "hetdp.accounting.cards", "hetdp.accounting.pictures")
+            views = ("hetdp.accounting.label", "hetdp.accounting.display")
             own = ("hetdp.core", "hetdp.accounting.ledger", "hetdp.accounting.composition", *views)
             assert all(module.startswith(own) for module in ours)
             # What has come as a column of pyarrow is read by pyarrow.

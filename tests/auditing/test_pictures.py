@@ -6,7 +6,7 @@ import re
 import pytest
 
 from hetdp.auditing.report import AuditReport, AuditRow
-from hetdp.pictures.style import BLUE, RED
+from hetdp.cards import BLUE, RED
 
 
 def report(*pairs, planned=0):

@@ -1,8 +1,6 @@
-"""`hetdp compare`: contenders of one's own, and commands that do what was recommended."""
+"""`hetdp compare`: errors, what is recommended, and contenders of one's own."""
 
 import json
-import re
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -38,28 +36,6 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("query", QUERY_NAMES)
-def test_every_command_works_when_filled_in(run, query):
-    shown = json.loads(run(*asked(query), "--json", "--quiet")[1])
-    (best,) = (one for one in shown["mechanisms"] if one["mechanism"] == shown["recommended"])
-    assert shown["command"] == best["command"]
-    commands = [one["command"] for one in shown["mechanisms"] if one["command"].startswith("hetdp release ")]
-    assert shown["command"] in commands
-    assert len(commands) >= len(shown["mechanisms"]) - 1
-    filled = {"FILE": "people.csv", "COLUMN": "x", "WEIGHTS": "privacy"}
-    for command in commands:
-        words = [filled.get(word, word) for word in shlex.split(command)]
-        code, out, err = run(*words[1:], "--json")
-        assert code == 0, err
-        assert json.loads(out)["query"] == query
-
-
-def test_the_command_is_printed(run):
-    code, out, _ = run("compare", "--query", "median", *SMALL)
-    assert code == 0
-    assert "hetdp release FILE --query median --column COLUMN --lower 0 --upper 1" in out
-
-
-@pytest.mark.parametrize("query", QUERY_NAMES)
 def test_names_and_bars_fit_into_80_columns_in_one_line(run, query, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     _, out, _ = run(*asked(query))
@@ -69,13 +45,6 @@ def test_names_and_bars_fit_into_80_columns_in_one_line(run, query, monkeypatch)
         assert any(line.startswith(f"{one['mechanism']}  ") and "█" in line for line in lines)
     cut = shown["mechanisms"][-1]["rmse"] > 4 * shown["mechanisms"][0]["rmse"]
     assert ("cut at 4 times the smallest error" in out) == cut == ("▶" in out)
-
-
-def test_a_multiplier_has_two_digits(run):
-    shown = json.loads(run(*asked("mean"), "--json")[1])
-    given = [word for one in shown["mechanisms"] for word in re.findall(r"--multiplier (\S+)", one["command"])]
-    assert given
-    assert all(re.fullmatch(r"\d\.\d|\d+", word) for word in given)
 
 
 @pytest.mark.parametrize("words", [("--query", "quantile"), ("--query", "mean", "--quantile", 0.5)])
@@ -95,9 +64,8 @@ def test_a_contender_from_a_module_of_this_folder(run):
     Path("my_contenders.py").write_text(MINE)
     arguments = ("compare", "--query", "mean", *SMALL, "--contender", "my_contenders:strict", "--json")
     code, out, _ = run(*arguments)
-    (mine,) = (one for one in json.loads(out)["mechanisms"] if one["mechanism"] == "my_contenders.strict")
     assert code == 0
-    assert mine["command"] == "hetdp.release(my_contenders.strict(weights, 1.0), values, epsilon=1.0)"
+    assert "my_contenders.strict" in [one["mechanism"] for one in json.loads(out)["mechanisms"]]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hetdp import Profiles, split
-from hetdp.evaluation.results import interval
 from hetdp.evaluation.metrics import recall_per_user
 from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
+from hetdp.evaluation.results import interval
 
 QUICK = ("-k", 3, "--runs", 2, "--json", "--quiet")
 MODELS = ("model", "matrix model", "private popularity", "holder's popularity")

@@ -18,7 +18,7 @@ from hetdp.evaluation.results import (
     ItemRow,
     NeighborRow as Found,
 )
-from hetdp.pictures.drawing import WIDTH
+from hetdp.plots import WIDTH
 
 
 def item(method, epsilon=None, weights=None, ndcg=0.3, loss=None):

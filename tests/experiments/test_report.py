@@ -22,7 +22,7 @@ from hetdp.experiments.reproduction import reproduce
 from hetdp.experiments.rivals import beside_rivals
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.experiments.weight_rules import GROUPS
-from hetdp.pictures.style import styled
+from hetdp.plots import styled
 from hetdp.profiles import Profiles
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -45,7 +45,7 @@ def test_results_of_a_later_version_are_refused_and_left_alone(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(DataError, match="has format version 9, but this hetdp reads up to 1"):
+    with pytest.raises(DataError, match="unknown file version 9; this hetdp reads version 1"):
         ResultsStore(path)
     assert _version(path) == 9
 

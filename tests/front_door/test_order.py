@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
 from hetdp import (
     Box,

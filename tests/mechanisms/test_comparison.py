@@ -1,14 +1,12 @@
 """Which mechanism is best, and whether the comparison says so."""
 
-import functools
-
 import numpy as np
 import pytest
 
 import hetdp
 from hetdp import Box, WeightPrior, errors, mechanisms, queries
 from hetdp.core.randomness import as_stream
-from hetdp.mechanisms.comparison import QUERY_NAMES, Comparison, Contender, _answer, compare
+from hetdp.mechanisms.comparison import Comparison, Contender, _answer, compare
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 BERNOULLI = [0] * 7 + [1] * 3
@@ -31,10 +29,7 @@ def test_what_a_release_does_by_itself_is_a_contender(name):
         for contender in compare(name, PRIOR, 1.0, 200, runs=10).contenders
         if contender.name == "stretching, by weights"
     )
-    limits = "1 --upper 1" if name == "count" else "0 --upper 1"
-    assert usual.command == (
-        f"hetdp release FILE --query {name} --column COLUMN --lower {limits} --weight-column WEIGHTS --epsilon 1"
-    )
+    assert usual.interval
 
 
 @pytest.mark.parametrize("query", [queries.mean, queries.total, queries.count, queries.variance])
@@ -65,7 +60,7 @@ def test_contenders_are_sorted_and_the_reason_names_the_best():
 
 
 def rated(name, rmse, uncertainty, *, interval):
-    return Contender(name, "is one", rmse, 0.0, uncertainty, f"release {name}", interval)
+    return Contender(name, "is one", rmse, 0.0, uncertainty, interval)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +70,7 @@ def rated(name, rmse, uncertainty, *, interval):
 def test_of_those_as_good_as_equal_one_with_an_interval_is_recommended(error, interval, recommended):
     contenders = (rated("best", 1.0, 0.1, interval=False), rated("other", error, 0.1, interval=interval))
     result = Comparison("mean", 1.0, 10, contenders)
-    assert (result.recommended.name, result.command) == (recommended, f"release {recommended}")
+    assert result.recommended.name == recommended
     assert ("as good as equal" in result.reason) == (error < 1.2)
     assert "other" in result.reason
 
@@ -121,8 +116,6 @@ def test_contenders_of_ones_own_are_judged_like_the_others():
     result = compare("total", PRIOR, 1.0, 50, contenders=own, runs=20)
     found = {contender.name: contender for contender in result.contenders}
     assert found["strict"].rmse == found["my way"].rmse
-    assert found["strict"].command == "hetdp.release(strict(weights, 1.0), values, epsilon=1.0)"
-    assert found["my way"].command == "hetdp.release(contenders['my way'](weights, 1.0), values, epsilon=1.0)"
     without = compare("total", PRIOR, 1.0, 50, runs=20)
     assert [contender for contender in result.contenders if contender.name not in own] == list(without.contenders)
 
@@ -182,52 +175,43 @@ def test_many_levels_are_thinned_out():
     assert compare("mean", prior, 1.0, 20, runs=2).contenders
 
 
-@pytest.mark.filterwarnings("ignore::hetdp.errors.StretchingWarning")
-def test_a_line_of_python_stands_in_where_there_is_no_command():
-    prior, box = WeightPrior([0.5, 1.0]), Box([0, 0, 1], [1, 2, 3])
-    custom = queries.custom(lambda x: float(x.max()), Box.uniform(0, 1, size=3), lipschitz=1.0, name="mean")
-    known = {"hetdp": hetdp, "functools": functools, "weights": [1.0, 0.5, 0.5], "values": [1, 1, 1], "prior": prior}
-    for query in (queries.mean(Box.uniform(0, 1, size=3)), queries.maximum(box), custom):
-        for contender in compare(query, prior, 2.0, runs=2).contenders:
-            if contender.command.startswith("hetdp release"):
-                assert "prior" not in contender.command
-                assert query is not custom
-            else:
-                answer = eval(contender.command, {**known, "query": query})  # noqa: S307
-                assert answer.epsilon == 2.0
-
-
-def test_a_command_tells_the_range_and_the_centre():
-    box = Box.uniform(20, 80, size=10, center=30)
-    (paper,) = (
-        contender.command
-        for contender in compare(queries.mean(box), PRIOR, 0.5, runs=2).contenders
-        if contender.name == "stretching (paper)"
-    )
-    assert paper == (
-        "hetdp release FILE --query mean --column COLUMN --lower 20 --upper 80 --center 30 --weight-column WEIGHTS "
-        "--epsilon 0.5 --denominator 0"
-    )
-
-
-@pytest.mark.parametrize("name", QUERY_NAMES)
-def test_what_is_recommended_has_a_command(name):
-    result = compare(name, PRIOR, 1.0, 100, quantile=0.9 if name == "quantile" else None, runs=10)
-    assert result.command == result.recommended.command == result.to_dict()["command"]
-    assert result.command.startswith("hetdp release FILE")
-
-
 def test_same_seed_same_comparison():
     assert compare("mean", PRIOR, 1.0, 50, runs=5) == compare("mean", PRIOR, 1.0, 50, runs=5)
     assert compare("mean", PRIOR, 1.0, 50, runs=5) != compare("mean", PRIOR, 1.0, 50, runs=5, random_state=1)
 
 
-def test_the_chart_is_self_contained_and_escaped():
-    query = queries.custom(lambda x: float(x[0]), Box([0], [1]), lipschitz=1.0, name="<script>")
-    result = compare(query, PRIOR, 1.0, runs=3)
-    assert result.svg().startswith("<svg")
-    assert "<script>" not in result.svg() + result._repr_html_()
-    assert all(contender.name.split(" (")[0] in result.svg() for contender in result.contenders)
+RATED = {"<b>best": 0.01, "next": 0.2, "last": 3}
+FOUND = Comparison(
+    "mean", 1.0, 1000, tuple(rated(name, rmse, rmse / 20, interval=False) for name, rmse in RATED.items())
+)
+
+
+def drawn_rows(chart):
+    return [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+
+
+def test_a_chart_has_every_error_and_its_interval():
+    rows = drawn_rows(FOUND.plot())
+    assert [(row["name"], row["error"]) for row in rows[:3]] == [("<b>best", 0.01), ("next", 0.2), ("last", 3)]
+    assert all(row["low"] < row["error"] < row["high"] for row in rows)
+    assert [row["recommended"] for row in rows[:3]] == ["yes", "no", "no"]
+
+
+def test_an_error_of_zero_does_not_break_a_logarithm():
+    contenders = (rated("exact", 0.0, 0.0, interval=False), rated("noisy", 0.2, 0.01, interval=False))
+    found = Comparison("mean", 1.0, 10, contenders)
+    assert all(row["low"] > 0 for row in drawn_rows(found.plot()))
+    assert "exact" in found._repr_html_()
+
+
+def test_a_card_needs_no_extra_is_escaped_and_a_chart_names_its_extra(hide):
+    hide("altair", "vl_convert")
+    with pytest.raises(errors.MissingExtra):
+        FOUND.plot()
+    html = FOUND._repr_html_()
+    assert "<b>best" not in html
+    assert html.count("<tr>") == 4
+    assert "Recommended: " in html
 
 
 @pytest.mark.parametrize(

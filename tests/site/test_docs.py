@@ -25,7 +25,7 @@ PUBLIC = (
     "hetdp.mechanisms",
     "hetdp.neighbors",
     "hetdp.noise",
-    "hetdp.pictures",
+    "hetdp.plots",
     "hetdp.policies",
     "hetdp.profiles",
     "hetdp.queries",

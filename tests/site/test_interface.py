@@ -19,11 +19,10 @@ ROOT = Path(__file__).parents[2]
 PUBLIC = {
     "hetdp": """
         Box BudgetExhausted Categories Guarantee Ledger PrivacyWeights PrivateNeighbors PrivateRecommender Profiles
-        Release Stretched TableAnswer WeightPrior __version__ accounting audit auditing best_multiplier compare count
-        coverage datasets discrete_gaussian discrete_laplace errors evaluate evaluation falsify mean mechanisms ndcg
-        neighbors noise pictures plan plan_table policies precision profiles queries recall recommender release
-        release_by_dial release_distortion_bound release_table sketching split stretch tables total unknown_keys
-        variance""",
+        Release Stretched TableAnswer WeightPrior __version__ accounting audit auditing best_multiplier compare
+        coverage datasets discrete_gaussian discrete_laplace errors evaluate evaluation falsify mechanisms ndcg
+        neighbors noise plan plan_table plots policies precision profiles queries recall recommender release
+        release_by_dial release_distortion_bound release_table sketching split stretch tables unknown_keys""",
     "hetdp.accounting": """
         AllowedDials ByDial Charge Entry Guarantee Label LabelOptions Ledger LedgerLevel LedgerReport LedgerSummary
         LedgerView Odds PeoplePreview Plans Recipients Release Spending plan release release_by_dial
@@ -48,7 +47,7 @@ PUBLIC = {
         ENGINES SCORES Effort Levels PrivateNeighbors estimate items_to_stand_out sketch_items_to_stand_out
         split_epsilon""",
     "hetdp.noise": "discrete_gaussian discrete_laplace",
-    "hetdp.pictures": "Picture save",
+    "hetdp.plots": "save",
     "hetdp.policies": "Constant Policy Slices Westin constant slices westin",
     "hetdp.profiles": "Box Categories PrivacyWeights Profiles WeightPrior policies split",
     "hetdp.queries": """

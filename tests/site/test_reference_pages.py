@@ -9,7 +9,7 @@ from hetdp.cli.output import ENDINGS
 from hetdp.experiments import results
 from hetdp.node.protocol import messages, network
 from hetdp.node.storage import database
-from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
+from hetdp.profiles.formats import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
 from hetdp.recommender import file as model_file
 
 ROOT = Path(__file__).parents[2]

@@ -19,13 +19,13 @@ from hetdp.tables.binding import bind
 from hetdp.tables.sources import open_source
 from hetdp.tables.sums import PEOPLE, group_sums
 
-HOURS = hetdp.mean("hours", lower=0, upper=99)
+HOURS = hetdp.tables.mean("hours", lower=0, upper=99)
 WARDS = {"ward": ["er", "icu", "lab"]}
 AGGREGATES = {
-    "people": hetdp.count(),
+    "people": hetdp.tables.count(),
     "hours": HOURS,
-    "spread": hetdp.variance("hours", lower=0, upper=99),
-    "overtime": hetdp.total("overtime", lower=-5, upper=20),
+    "spread": hetdp.tables.variance("hours", lower=0, upper=99),
+    "overtime": hetdp.tables.total("overtime", lower=-5, upper=20),
 }
 EVERYTHING = {
     "by": WARDS,
@@ -157,7 +157,9 @@ def test_the_promise_is_said_in_full():
     assert (
         "Epsilon is split equally: count of people, sum of hours, sum of squared hours and total of overtime." in text
     )
-    keys = hetdp.release_table(visits(), {"n": hetdp.count()}, by={"ward": hetdp.unknown_keys(1e-6)}, epsilon=1.0)
+    keys = hetdp.release_table(
+        visits(), {"n": hetdp.tables.count()}, by={"ward": hetdp.unknown_keys(1e-6)}, epsilon=1.0
+    )
     assert "one row being present or absent" in keys.guarantee.text
     assert "and by 0.000001 * v_i at most on top" in keys.guarantee.text
     assert "delta * (1 + exp(epsilon)) on top" in keys.guarantee.text
@@ -165,10 +167,12 @@ def test_the_promise_is_said_in_full():
 
 def test_unknown_keys_come_out_sorted_and_only_if_enough_people_have_them():
     table = pa.table({"ward": ["zoo"] * 500 + ["er"] * 400 + ["rare"] * 2 + [None] * 300})
-    answer = hetdp.release_table(table, {"n": hetdp.count()}, by={"ward": hetdp.unknown_keys()}, epsilon=1.0)
+    answer = hetdp.release_table(table, {"n": hetdp.tables.count()}, by={"ward": hetdp.unknown_keys()}, epsilon=1.0)
     assert [row.key for row in answer.rows] == [("er",), ("zoo",)]
     assert (
-        hetdp.release_table(table.slice(900), {"n": hetdp.count()}, by={"ward": hetdp.unknown_keys()}, epsilon=1.0).rows
+        hetdp.release_table(
+            table.slice(900), {"n": hetdp.tables.count()}, by={"ward": hetdp.unknown_keys()}, epsilon=1.0
+        ).rows
         == ()
     )
 
@@ -176,7 +180,7 @@ def test_unknown_keys_come_out_sorted_and_only_if_enough_people_have_them():
 def test_counts_and_totals_are_scaled_up_only_to_a_public_number():
     table = visits()
     own = {"by": WARDS, "weights": "privacy", "epsilon": 5.0, "random_state": 1}
-    asked = {"people": hetdp.count(), "overtime": AGGREGATES["overtime"]}
+    asked = {"people": hetdp.tables.count(), "overtime": AGGREGATES["overtime"]}
     alone = hetdp.release_table(table, asked, **own)
     assert [row.estimate for row in alone.rows] == [None] * 6
     assert all("population" in row.reason for row in alone.rows)
@@ -190,7 +194,7 @@ def test_counts_and_totals_are_scaled_up_only_to_a_public_number():
 
 def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
     table = pa.table({"ward": ["roof"] * 1000, "hours": [40.0] * 1000})
-    answer = hetdp.release_table(table, {"n": hetdp.count(), "h": HOURS}, by=WARDS, epsilon=1.0, random_state=1)
+    answer = hetdp.release_table(table, {"n": hetdp.tables.count(), "h": HOURS}, by=WARDS, epsilon=1.0, random_state=1)
     assert len(answer.rows) == 6
     assert all(abs(row.value) < 60 for row in answer.rows if row.aggregate == "n")
     assert all("not well above its noise" in row.reason for row in answer.rows if row.aggregate == "h")
@@ -240,7 +244,7 @@ def test_a_column_whose_type_holds_no_numbers_is_refused_before_anything_is_char
     with pytest.raises(errors.DataError, match=told):
         hetdp.release_table(
             table,
-            {"people": hetdp.count(), "mean age": hetdp.mean("age", lower=18, upper=70)},
+            {"people": hetdp.tables.count(), "mean age": hetdp.tables.mean("age", lower=18, upper=70)},
             epsilon=1.0,
             unit="person",
             ledger=ledger,
@@ -259,18 +263,18 @@ def test_a_column_whose_type_holds_no_numbers_is_refused_before_anything_is_char
 def test_dates_and_categories_are_no_numbers(cells):
     table = pa.table({"begun": cells})
     with pytest.raises(errors.DataError, match=r"an aggregate must be about a column of numbers.* Nothing was charged"):
-        hetdp.release_table(table, {"t": hetdp.total("begun", lower=0, upper=9)}, epsilon=1.0)
+        hetdp.release_table(table, {"t": hetdp.tables.total("begun", lower=0, upper=9)}, epsilon=1.0)
 
 
 @pytest.mark.parametrize("cells", [["x", "y"], ["x", 3], [1, 2]])
 def test_whether_objects_of_pandas_are_refused_does_not_depend_on_cells(cells):
     table = pd.DataFrame({"hours": pd.Series(cells, dtype="object")})
-    answer = hetdp.release_table(table, {"hours": HOURS, "n": hetdp.count()}, epsilon=1.0)
+    answer = hetdp.release_table(table, {"hours": HOURS, "n": hetdp.tables.count()}, epsilon=1.0)
     (remark,) = answer.remarks
     assert "the middle of the range, in a total as 0: hours as 49.5." in remark
     assert 'where="hours is not null"' in remark
     assert not hetdp.release_table(table, {"hours": HOURS}, epsilon=1.0, where="hours is not null").remarks
-    assert not hetdp.release_table(table, {"n": hetdp.count()}, epsilon=1.0).remarks
+    assert not hetdp.release_table(table, {"n": hetdp.tables.count()}, epsilon=1.0).remarks
 
 
 @pytest.mark.parametrize("cell", [None, math.nan, -0.5, 1.5, math.inf])
@@ -284,7 +288,7 @@ def test_a_bad_dial_is_refused_before_anything_is_charged_and_not_quoted(cell):
 
 @pytest.mark.parametrize("weights", [None, "privacy"])
 def test_the_epsilon_of_an_accuracy_gives_it(weights):
-    asked = {"hours": HOURS, "spread": hetdp.variance("hours", lower=0, upper=99)}
+    asked = {"hours": HOURS, "spread": hetdp.tables.variance("hours", lower=0, upper=99)}
     plan = hetdp.plan_table(asked, within={"hours": 3.0, "spread": 400.0}, people=2000, weights=weights)
     table = pa.table({"hours": [20.0, 79.0] * 1000, "privacy": [1.0] * 2000})
     answer = hetdp.release_table(table, asked, epsilon=plan.epsilon, weights=weights, random_state=1)
@@ -303,7 +307,7 @@ def test_the_epsilon_of_an_accuracy_gives_it(weights):
 
 
 def test_an_accuracy_out_of_reach_is_told_of_the_aggregates_that_it_is_out_of_reach_for():
-    asked = {"age": hetdp.mean("age", lower=18, upper=70), "pay": hetdp.mean("pay", lower=0, upper=9000)}
+    asked = {"age": hetdp.tables.mean("age", lower=18, upper=70), "pay": hetdp.tables.mean("pay", lower=0, upper=9000)}
     own = {"people": 60, "weights": "privacy"}
     told = r'at least 1,050 for pay: .* [(]got 8[)]\. .* within={"age": 8, "pay": \.\.\.}'
     with pytest.raises(errors.InvalidInput, match=told):
@@ -324,7 +328,7 @@ def test_a_simulated_table_is_not_published():
 def test_rows_without_a_person_are_left_out():
     table = pa.table({"person": pa.array([1, None, 2, None]), "hours": [30.0, 99.0, 30.0, 99.0]})
     with open_source(table, numbers=["hours"]) as source:
-        plan = hetdp.plan_table({"n": hetdp.count()}, unit="person", epsilon=1.0)
+        plan = hetdp.plan_table({"n": hetdp.tables.count()}, unit="person", epsilon=1.0)
         ((_, sums),) = group_sums(source, plan.question).items()
     assert 1.99 < next(iter(sums.values())) / 2**40 <= 2
 
@@ -348,7 +352,7 @@ STAFF = pa.table(
         "privacy": [1.0, 0.5, 0.25, 0.0, 0.1],
     }
 )
-CHARGED = {"aggregates": {"n": hetdp.count()}, "weights": "privacy", "unit": "person", "epsilon": 1.0}
+CHARGED = {"aggregates": {"n": hetdp.tables.count()}, "weights": "privacy", "unit": "person", "epsilon": 1.0}
 
 
 def test_a_ledger_is_charged_by_the_smallest_dial_of_all_rows(engine, engine_table):
@@ -457,7 +461,7 @@ def test_dials_in_a_ledger_are_paid_for_whether_the_table_has_them_or_not():
 )
 def test_counts_of_people_in_several_groups_are_estimated_only_where_that_is_right(options, estimated):
     own = {"weights": None, "unit": "person", "by": WARDS, "epsilon": 1.0, **options}
-    rows = hetdp.release_table(visits(), {"n": hetdp.count(), "all": AGGREGATES["overtime"]}, **own).rows
+    rows = hetdp.release_table(visits(), {"n": hetdp.tables.count(), "all": AGGREGATES["overtime"]}, **own).rows
     for row in rows:
         assert (row.reason is None) == (estimated is None)
         assert estimated is None or estimated in row.reason
@@ -513,16 +517,16 @@ def test_people_of_any_type_are_lowered_by_the_ledger(kind):
 def test_a_key_that_nobody_can_read_is_no_key():
     keys = pa.array([2**64 - 1] + [5] * 300, pa.uint64())
     answer = hetdp.release_table(
-        pa.table({"key": keys}), {"n": hetdp.count()}, by={"key": hetdp.unknown_keys()}, epsilon=1.0
+        pa.table({"key": keys}), {"n": hetdp.tables.count()}, by={"key": hetdp.unknown_keys()}, epsilon=1.0
     )
     assert [row.key for row in answer.rows] == [(5,)]
 
 
 def test_whole_numbers_with_gaps_are_the_keys_they_were():
     frame = pa.table({"floor": pa.array([1, None, 2, 2])}).to_pandas()  # doubles, says pandas
-    answer = hetdp.release_table(frame, {"n": hetdp.count()}, by={"floor": [1, 2]}, epsilon=1.0, random_state=1)
+    answer = hetdp.release_table(frame, {"n": hetdp.tables.count()}, by={"floor": [1, 2]}, epsilon=1.0, random_state=1)
     whole = hetdp.release_table(
-        pa.table({"floor": [1, 2, 2]}), {"n": hetdp.count()}, by={"floor": [1, 2]}, epsilon=1.0, random_state=1
+        pa.table({"floor": [1, 2, 2]}), {"n": hetdp.tables.count()}, by={"floor": [1, 2]}, epsilon=1.0, random_state=1
     )
     assert [(row.key, row.value) for row in answer.rows] == [(row.key, row.value) for row in whole.rows]
 
@@ -533,7 +537,7 @@ def test_whole_numbers_with_gaps_are_the_keys_they_were():
 )
 def test_a_mistyped_address_is_not_shown(address):
     with pytest.raises(errors.InvalidInput) as caught:
-        hetdp.release_table(address, {"n": hetdp.count()}, epsilon=1.0, table_name="visits")
+        hetdp.release_table(address, {"n": hetdp.tables.count()}, epsilon=1.0, table_name="visits")
     assert "hunter2" not in str(caught.value)
 
 
@@ -545,7 +549,7 @@ def test_only_empty_dials_take_the_default_in_every_engine(engine, engine_table)
 
     def released(table, **options):
         options = {"weights": "privacy", "epsilon": 1.0, "random_state": 3, **options}
-        return hetdp.release_table(table, {"people": hetdp.count()}, **options).rows[0].value
+        return hetdp.release_table(table, {"people": hetdp.tables.count()}, **options).rows[0].value
 
     expected = released(filled)
     assert released(engine_table(engine, numbers), default_weight=0.25) == expected
@@ -569,7 +573,7 @@ def test_only_empty_dials_take_the_default_in_every_engine(engine, engine_table)
 )
 def test_a_default_that_is_no_dial_is_refused(options, message):
     with pytest.raises(errors.InvalidInput, match=message):
-        hetdp.plan_table({"people": hetdp.count()}, epsilon=1.0, **options)
+        hetdp.plan_table({"people": hetdp.tables.count()}, epsilon=1.0, **options)
 
 
 def test_what_cells_that_are_empty_count_as_is_said_of_frames_too():
@@ -587,7 +591,7 @@ def test_a_plan_says_how_many_people_an_estimate_takes():
         noisy = {added: NoisySum(people if added == PEOPLE else 0.0, plan.scale(added)) for added in plan.released}
         found = plan.aggregates["hours"].estimate(noisy, plan.context(None, dialled=False))
         assert (found.value is not None) == told
-    assert hetdp.plan_table({"people": hetdp.count()}, epsilon=0.5).people_for_an_estimate is None
+    assert hetdp.plan_table({"people": hetdp.tables.count()}, epsilon=0.5).people_for_an_estimate is None
 
 
 @pytest.mark.network
@@ -598,7 +602,7 @@ def test_who_joins_a_database_while_it_is_released_is_neither_charged_nor_counte
     address, name = filled_postgres(people)
 
     def released(ledger):
-        aggregates = {"people": hetdp.count(), "hours": hetdp.total("hours", lower=0, upper=80)}
+        aggregates = {"people": hetdp.tables.count(), "hours": hetdp.tables.total("hours", lower=0, upper=80)}
         options = {"unit": "person", "epsilon": 1.0, "ledger": ledger, "random_state": 7, "table_name": name}
         return [row.value for row in hetdp.release_table(address, aggregates, **options).rows]
 

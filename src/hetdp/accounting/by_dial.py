@@ -82,7 +82,7 @@ class ByDial:
         column
             What the values are, for the title.
         """
-        from hetdp.accounting.pictures import plot_by_dial
+        from hetdp.accounting.display import plot_by_dial
 
         return plot_by_dial(self, column)
 

@@ -305,7 +305,7 @@ class Guarantee:
         return self.text
 
     def _repr_html_(self) -> str:
-        from hetdp.accounting.cards import guarantee_card
+        from hetdp.accounting.display import guarantee_card
 
         return guarantee_card(self).html()
 

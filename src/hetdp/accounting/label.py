@@ -366,19 +366,6 @@ class Label:
 
         return as_html(self, page=page)
 
-    def to_svg(self) -> str:
-        """Return the card as a picture that stands alone.
-
-        Examples
-        --------
-        >>> from hetdp.accounting import Guarantee
-        >>> Label.of(Guarantee("epsilon", 1.0)).to_svg().startswith("<svg")
-        True
-        """
-        from hetdp.accounting.label_views import as_svg
-
-        return as_svg(self)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the card in the form of a registry of deployments; see docs/guide/label.md for its keys.
 

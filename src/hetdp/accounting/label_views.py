@@ -1,4 +1,4 @@
-"""How a label looks, as text, HTML and a picture: consequences first, small print last, no request to elsewhere."""
+"""A label as text, HTML and a record for registries: consequences first, small print last, no outside request."""
 
 import math
 import textwrap
@@ -16,7 +16,7 @@ from hetdp.core.text import printable, several
 if TYPE_CHECKING:
     from hetdp.accounting.guarantee import Guarantee
 
-__all__ = ["as_html", "as_record", "as_svg", "as_text"]
+__all__ = ["as_html", "as_record", "as_text"]
 
 _COLUMNS = 80
 _SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)
@@ -327,98 +327,13 @@ def _counts(label: Label) -> tuple[int, int, dict[str, str]]:
     return before, after, keys
 
 
-def _dots(before: int, after: int, *, left: float = 0, top: float = 0) -> str:
+def _dots(before: int, after: int) -> str:
     """Return 100 dots in rows of ten."""
     kinds = ["before"] * before + ["more"] * (after - before) + ["rest"] * (100 - after)
-    places = ((left + 8.5 + 17 * (place % 10), top + 8.5 + 17 * (place // 10)) for place in range(100))
     return "".join(
-        f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="6"/>' for kind, (x, y) in zip(kinds, places, strict=True)
+        f'<circle class="{kind}" cx="{8.5 + 17 * (place % 10):g}" cy="{8.5 + 17 * (place // 10):g}" r="6"/>'
+        for place, kind in enumerate(kinds)
     )
-
-
-# -- picture ----------------------------------------------------------------------------------------------------------
-
-
-class _Canvas:
-    """Lines of text on a picture that grows downward."""
-
-    def __init__(self, width: int) -> None:
-        self.width, self.y, self.parts = width, 24.0, list[str]()
-
-    def write(
-        self, text: str, size: int = 14, *, style: str = "", left: float = 24, right: float = 24, gap: float = 0
-    ) -> None:
-        """Write text in as many lines as it needs."""
-        columns = int((self.width - left - right) / (size * (0.56 if "strong" in style else 0.51)))
-        self.y += gap
-        for line in textwrap.wrap(text, columns, break_on_hyphens=False) or [""]:
-            self.y += size * 1.4
-            kind = f' class="{style}"' if style else ""
-            self.parts.append(
-                f'<text x="{left:g}" y="{self.y:g}" font-size="{size}"{kind}>{escape(printable(line))}</text>'
-            )
-
-    def rule(self) -> None:
-        """Draw a line from side to side."""
-        self.y += 8
-        self.parts.append(f'<line x1="24" x2="{self.width - 24}" y1="{self.y:g}" y2="{self.y:g}"/>')
-
-
-def as_svg(label: Label) -> str:
-    """Return a label as a picture that stands alone."""
-    canvas = _Canvas(640)
-    canvas.write("Privacy label", 13, style="quiet")
-    canvas.write(label.title, 18, style="strong")
-    canvas.rule()
-    canvas.write(label.headline, 22, style="strong", gap=6)
-    if not label.guarantee.simulated:
-        canvas.write(_under_headline(label), gap=2)
-        before, after, keys = _counts(label)
-        top = canvas.y + 16
-        canvas.parts.append(_dots(before, after, left=24, top=top))
-        canvas.y = top + 44
-        for name, text in keys.items():
-            canvas.parts.append(f'<circle class="{name}" cx="222" cy="{canvas.y + 15:g}" r="6"/>')
-            canvas.write(text, left=238)
-        canvas.y = top + 176
-        _svg_table(canvas, _table(label))
-        canvas.write(_below_table(label), 13, style="quiet", gap=2)
-    for heading, sentences in _sections(label):
-        canvas.write(heading, style="strong", gap=10)
-        for sentence in sentences:
-            canvas.write(sentence)
-    canvas.write("Small print", style="strong", gap=10)
-    for name, fact in _small_print(label):
-        canvas.write(f"{name}: {fact}", 13, style="quiet")
-    height = math.ceil(canvas.y + 24)
-    style = (
-        f"{_colours('svg')}text{{fill:var(--ink);font-family:system-ui,sans-serif}}.quiet{{fill:var(--quiet)}}"
-        ".strong{font-weight:600}line{stroke:var(--line)}.before{fill:var(--before)}.more{fill:var(--more)}"
-        ".rest{fill:none;stroke:var(--quiet)}.paper{fill:var(--paper);stroke:var(--line)}.end{text-anchor:end}"
-    )
-    title = escape(f"Privacy label: {printable(label.title)}")
-    paper = f'<rect class="paper" x=".5" y=".5" width="{canvas.width - 1}" height="{height - 1}" rx="8"/>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{canvas.width}" height="{height}" '
-        f'viewBox="0 0 {canvas.width} {height}" role="img" aria-labelledby="title desc">'
-        f'<title id="title">{title}</title>'
-        f'<desc id="desc">{escape(label.text)}</desc><style>{style}</style>{paper}{"".join(canvas.parts)}</svg>\n'
-    )
-
-
-def _svg_table(canvas: _Canvas, table: _Table) -> None:
-    canvas.write(_CAPTION, style="strong")
-    step = min(100.0, 330.0 / (len(table.header) - 1))
-    for row in (table.header, *table.rows):
-        canvas.y += 22
-        quiet = "quiet" if row is table.header else ""
-        canvas.parts.append(f'<text x="24" y="{canvas.y:g}" font-size="14" class="{quiet}">{escape(row[0])}</text>')
-        for place, cell in enumerate(reversed(row[1:])):
-            right = canvas.width - 24 - step * place
-            canvas.parts.append(
-                f'<text x="{right:g}" y="{canvas.y:g}" font-size="14" class="end {quiet}">{escape(cell)}</text>'
-            )
-        canvas.rule()
 
 
 # -- registry ---------------------------------------------------------------------------------------------------------

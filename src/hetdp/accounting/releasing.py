@@ -172,7 +172,7 @@ class Release:
     def plot(self, *, column: str = "") -> Any:  # noqa: ANN401  (altair is optional)
         """Return a chart of altair: the answer with its interval; bars for a histogram.
 
-        Needs the extra `plot`. Notebooks show it as an image; `hetdp.pictures.save` writes it to a file.
+        Needs the extra `plot`. Notebooks show it as an image; `hetdp.plots.save` writes it to a file.
 
         Parameters
         ----------
@@ -192,12 +192,12 @@ class Release:
         >>> chart.title["text"]
         'A released mean of age'
         """
-        from hetdp.accounting.pictures import plot_release
+        from hetdp.accounting.display import plot_release
 
         return plot_release(self, column)
 
     def _repr_html_(self) -> str:
-        from hetdp.accounting.cards import release_card
+        from hetdp.accounting.display import release_card
 
         return release_card(self).html()
 

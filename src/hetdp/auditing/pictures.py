@@ -3,10 +3,9 @@
 from typing import Any
 
 from hetdp.auditing.report import NOTHING, OWNERS, VIOLATED, AuditReport, AuditRow
+from hetdp.cards import BLUE, INK, RED, Card, CardTable, bar
 from hetdp.core.text import counted, printable
-from hetdp.pictures.cards import Card, CardTable, bar
-from hetdp.pictures.drawing import WIDTH, amount, drawn, layer, name_axis, titled, tooltip
-from hetdp.pictures.style import BLUE, INK, RED
+from hetdp.plots import WIDTH, amount, drawn, layer, name_axis, titled, tooltip
 
 __all__ = ["audit_card", "plot_audit"]
 

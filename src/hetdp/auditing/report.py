@@ -161,7 +161,7 @@ class AuditReport:
     def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
         """Return a chart of altair: for each item the certified loss beside the claim. The owner's, as the report is.
 
-        Needs the extra `plot`. Notebooks show it as an image; `hetdp.pictures.save` writes it to a file.
+        Needs the extra `plot`. Notebooks show it as an image; `hetdp.plots.save` writes it to a file.
         """
         from hetdp.auditing.pictures import plot_audit
 

@@ -54,8 +54,6 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
         of_profiles = opened.colluders is not None  # one total, and nobody's account
         private = {} if of_profiles else _private(opened.summary(delta), _DIGITS[voice.as_json])
         listed = _items(opened, _DIGITS[voice.as_json]) if items else []
-    if voice.dry_run:
-        voice.note("--dry-run: showing a budget never spends anything.")
     if voice.as_json:
         owned = {**private, **({"per_item": listed} if items else {}), "levels": [_told_level(one) for one in levels]}
         owned = {} if of_profiles else owned

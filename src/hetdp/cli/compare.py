@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
-from hetdp.cli.output import Voice, check_writable, output_options, print_json, print_rows, westin_option
-from hetdp.cli.plotting import check_plot, plot_option, write_plot
+from hetdp.cli.options import plot_option, westin_option
+from hetdp.cli.output import Voice, check_plot, output_options, print_json, print_rows, write_plot
 from hetdp.core.errors import HetdpError
-from hetdp.core.files import write_whole
 from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES, Comparison, compare as simulate
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import PrivacyWeights, WeightPrior
@@ -40,9 +39,6 @@ _IN_WORDS = f"A contender is a function in a file such as mine.py that makes a m
     "Repeatable.",
 )
 @click.option("--runs", type=click.IntRange(min=2), default=1000, show_default=True, help="Simulated crowds.")
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="The same as an SVG image, which needs nothing installed."
-)
 @plot_option("the errors")
 @output_options
 def compare(
@@ -55,15 +51,13 @@ def compare(
     values: str | None,
     contenders: tuple[str, ...],
     runs: int,
-    output: Path | None,
     plot: Path | None,
     voice: Voice,
 ) -> None:
     """Simulate every mechanism that can answer a question and recommend the best.
 
     Values lie in [0, 1] and are independent of the weights. Nothing private goes in and nothing is spent.
-    How to release with what is recommended is printed, too. A bin of a histogram is a count; a mode is best left to
-    the exponential mechanism, as hetdp release does.
+    A bin of a histogram is a count; a mode is best left to the exponential mechanism, as hetdp release does.
 
     \b
     hetdp compare --query mean --epsilon 1 --contender mine:f   # a file mine.py:
@@ -81,20 +75,12 @@ def compare(
     if (quantile is None) == (query_name == "quantile"):
         raise click.UsageError("--quantile must be given for --query quantile, and for no other.")
     own = dict(_contender(text) for text in contenders)
-    if output is not None:
-        check_writable(output)
     if plot is not None:
-        check_plot(plot, output=output)
-    if voice.dry_run:
-        voice.note(f"--dry-run: would simulate {runs} crowds of {items} items; a comparison never spends anything.")
-        return
+        check_plot(plot)
     voice.note(f"Simulating {runs} crowds of {items} items ...")
     result = simulate(
         query_name, westin, epsilon, items, quantile=quantile, values=plausible, contenders=own, runs=runs
     )
-    if output is not None:
-        write_whole(output, result.svg())
-        voice.note(f"Wrote {output}.")
     if plot is not None:
         write_plot(plot, result.plot, voice)
     if voice.as_json:
@@ -104,7 +90,7 @@ def compare(
 
 
 def _show(result: Comparison, runs: int) -> None:
-    """Print errors and bars, what is recommended, and how to release with it."""
+    """Print errors and bars, and what is recommended."""
     limit = _LONGEST * result.contenders[0].rmse
     end = min(limit, result.contenders[-1].rmse) or 1.0
     width = max(4, min(16, _ROOM - max(len(found.name) for found in result.contenders)))
@@ -122,7 +108,6 @@ def _show(result: Comparison, runs: int) -> None:
     if result.contenders[-1].rmse > limit:
         click.echo(f"Bars with an arrow are cut at {_LONGEST} times the smallest error.\n")
     click.echo(f"Recommended: {result.reason}")
-    click.echo(f"\n{result.command}")
 
 
 def _contender(text: str) -> tuple[str, Callable[[PrivacyWeights, float], Mechanism]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import Voice, check_writable, in_options, output_options
+from hetdp.cli.output import Voice, check_writable, output_options
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["label"]
 
 #: What a format is called, by the ending of the file that it goes to.
-_FORMATS = {".txt": "text", ".html": "html", ".svg": "svg", ".json": "json"}
+_FORMATS = {".txt": "text", ".html": "html", ".json": "json"}
 #: No JSON of a promise is longer, in bytes; one of a table may have many rows.
 _MOST_BYTES = 1 << 28
 #: How files of a kind begin.
@@ -51,13 +51,13 @@ def label(
     voice: Voice,
     **shown: Any,  # noqa: ANN401
 ) -> None:
-    """Say what was promised about SOURCE in odds that people understand, on one card: text, HTML, SVG or JSON.
+    """Say what was promised about SOURCE in odds that people understand, on one card: text, HTML or JSON.
 
     \b
     hetdp release ages.csv --query mean ... -o mean.json
     hetdp label mean.json
     hetdp label model.hetdp -o label.html
-    hetdp label hetdp-node --format svg > label.svg
+    hetdp label hetdp-node --format json
 
     SOURCE is what hetdp has written: JSON of release, neighbors, recommend or learn, a parquet file, a model, a ledger,
     or the folder of a node. Nothing is spent, and the card shows nothing that is private: it may be published. The JSON
@@ -71,16 +71,13 @@ def label(
             raise click.UsageError(f"--output must end in {', '.join(_FORMATS)}, or --format say what it is.")
         form = form or _FORMATS[output.suffix.lower()]
     options: LabelOptions = {name: given for name, given in shown.items() if given}  # type: ignore[assignment]
-    with in_options({"dials": "--dial"}):
-        if ledger is None:
-            made = _label(source, options)
-        else:
-            with Ledger.open(ledger) as opened:
-                made = _label(source, {**options, "ledger": opened})
+    if ledger is None:
+        made = _label(source, options)
+    else:
+        with Ledger.open(ledger) as opened:
+            made = _label(source, {**options, "ledger": opened})
     text = _written(made, form or ("json" if voice.as_json else "text"))
-    if voice.dry_run:
-        voice.note("--dry-run: a label never spends anything; nothing was written.")
-    if output is None or voice.dry_run:
+    if output is None:
         click.echo(text, nl=False)
         return
     write_whole(output, text)
@@ -88,9 +85,7 @@ def label(
 
 
 def _written(made: "Label", form: str) -> str:
-    if form == "html":
-        return made.to_html()
-    return {"svg": made.to_svg, "json": made.to_json}[form]() if form != "text" else made.text
+    return made.text if form == "text" else made.to_html() if form == "html" else made.to_json()
 
 
 def _label(source: Path, options: "LabelOptions") -> "Label":

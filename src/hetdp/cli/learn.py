@@ -182,7 +182,7 @@ def _crowd(files: Sequence[Path], source: Source, address: str | None) -> "Parts
 def _person_weights(path: Path | None) -> Any:  # noqa: ANN401  (a mapping from ids of either kind)
     """Return the privacy weight of each person, if there are any."""
     from hetdp.accounting.ledger.identity import canonical_ids
-    from hetdp.profiles.reading.tables import read_table
+    from hetdp.profiles.columns import read_table
 
     if path is None:
         return None

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from hetdp.cards import BLUE, GREEN, MUTED, OCHRE, ORANGE, PINK, PURPLE
 from hetdp.core.checks import one_of
 from hetdp.core.errors import InvalidInput
 from hetdp.evaluation.results import (
@@ -14,8 +15,7 @@ from hetdp.evaluation.results import (
     PRIVATE_POPULARITY,
     NeighborRow,
 )
-from hetdp.pictures.drawing import WIDTH, amount, decades, drawn, layer, stacked, text_of, titled, tooltip
-from hetdp.pictures.style import BLUE, GREEN, MUTED, OCHRE, ORANGE, PINK, PURPLE, Specification
+from hetdp.plots import WIDTH, Specification, amount, decades, drawn, layer, stacked, text_of, titled, tooltip
 
 if TYPE_CHECKING:
     from hetdp.evaluation.results import Evaluation, ItemRow

@@ -174,7 +174,7 @@ class Evaluation:
     def plot(self, table: str | None = None, *, measure: str = "ndcg") -> Any:  # noqa: ANN401  (altair is optional)
         """Return a chart of altair: quality against total loss, beside popularity and no privacy.
 
-        Needs the extra `plot`. Notebooks show it as an image; `hetdp.pictures.save` writes it to a file.
+        Needs the extra `plot`. Notebooks show it as an image; `hetdp.plots.save` writes it to a file.
 
         Parameters
         ----------

@@ -9,8 +9,8 @@ from hetdp.evaluation.item_baselines import ease, popularity
 from hetdp.evaluation.metrics import Recommends, judge, recall
 from hetdp.evaluation.neighbor_baselines import Neighbors, random_neighbors, same_neighbors, true_neighbors
 from hetdp.evaluation.results import EASE, MODEL, POPULARITY, RANDOM, SAME
-from hetdp.experiments.datasets.prepared import DataSet, prepare_data
 from hetdp.experiments.evaluation import run_task
+from hetdp.experiments.prepared import DataSet, prepare_data
 from hetdp.experiments.reproduction import evaluate, require_packages
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.neighbors.engines import ENGINES

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hetdp.core.errors import DataError
 from hetdp.evaluation.evaluating import EvaluationPlan
 from hetdp.evaluation.results import MODEL, Evaluation
-from hetdp.experiments.datasets.prepared import DataSet
+from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.sweep import SweepSettings
 from hetdp.profiles import policies
 

@@ -9,18 +9,20 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hetdp.cards import GREEN, MUTED, Card, CardTable, bar
 from hetdp.core.checks import Real, float_vector, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
+from hetdp.core.text import printable
 from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.estimation import Denominator, best_multiplier
-from hetdp.mechanisms.named import default_mechanism
 from hetdp.mechanisms.plan import Mechanism, Plan
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
 from hetdp.mechanisms.queries.sums import LinearQuery
 from hetdp.mechanisms.sampling import sample
 from hetdp.mechanisms.stretching import Stretched, StretchedPlan
 from hetdp.mechanisms.thresholding import threshold
+from hetdp.plots import WIDTH, amount, decades, drawn, layer, name_axis, text_of, titled, tooltip
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
 __all__ = ["EXAMPLE", "QUERY_NAMES", "Comparison", "Contender", "compare"]
@@ -41,6 +43,10 @@ _TRIALS = 200
 _UNCHECKED = "is your own, and nobody has checked that it keeps its promise: hetdp audit tries to break it"
 #: Levels that are tried, at most.
 _LEVELS = 32
+#: Standard errors to either side of a simulated error.
+_SURE = 1.96
+#: Bars of a card end at this multiple of the smallest error, so that good contenders can be compared.
+_LONGEST = 4
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,6 @@ class Contender:
         Root mean squared error and mean error of its answer (its `estimate`, where it has one).
     uncertainty
         Standard error of the rmse, from the number of simulated crowds.
-    command
-        How to release with it: a command, in which FILE, COLUMN and WEIGHTS stand for a table and its columns; or where
-        there is none a line of Python about `query`, `weights`, `values` and `prior`.
     interval
         Whether a release with it has a confidence interval, which needs no prior.
     """
@@ -67,7 +70,6 @@ class Contender:
     rmse: float
     bias: float
     uncertainty: float
-    command: str
     interval: bool
 
 
@@ -87,6 +89,10 @@ class Comparison:
     epsilon: float
     items: int
     contenders: tuple[Contender, ...]
+
+    @property
+    def _title(self) -> str:
+        return f"Error of the {self.query} of {self.items:,} items at epsilon = {self.epsilon:g}"
 
     def __repr__(self) -> str:
         return f"Comparison({self.query} of {self.items:,} items at epsilon {self.epsilon:g}: {self.reason})"
@@ -117,11 +123,6 @@ class Comparison:
             text += f" Next is {second.name} with {second.rmse:.3g}{equal}."
         return text
 
-    @property
-    def command(self) -> str:
-        """How to release with the contender that is recommended."""
-        return self.recommended.command
-
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison, ready for JSON."""
         return {
@@ -130,7 +131,6 @@ class Comparison:
             "epsilon": self.epsilon,
             "recommended": self.recommended.name,
             "reason": self.reason,
-            "command": self.command,
             "mechanisms": [
                 {
                     "mechanism": one.name,
@@ -138,7 +138,6 @@ class Comparison:
                     "uncertainty": one.uncertainty,
                     "bias": one.bias,
                     "interval": one.interval,
-                    "command": one.command,
                 }
                 for one in self.contenders
             ],
@@ -147,27 +146,69 @@ class Comparison:
     def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
         """Return a chart of altair: the error of each mechanism and how sure the simulation is of it.
 
-        Needs the extra `plot`; `hetdp.pictures.save` writes it to a file, and `svg` draws the same without it.
+        Needs the extra `plot`; `hetdp.plots.save` writes it to a file.
 
         Examples
         --------
         >>> compare("mean", [0, 0.5, 1], 1.0, 100, runs=5).plot().title["text"]
         'Error of the mean of 100 items at epsilon = 1'
         """
-        from hetdp.mechanisms.pictures import plot_comparison
-
-        return plot_comparison(self)
-
-    def svg(self) -> str:
-        """Return the errors as an SVG image, on a logarithmic scale, without anything that must be installed."""
-        from hetdp.mechanisms.pictures import comparison_svg
-
-        return comparison_svg(self)
+        rows: list[dict[str, Any]] = [
+            {
+                "name": printable(one.name),
+                "error": max(one.rmse, 1e-300),
+                "low": max(one.rmse - _SURE * one.uncertainty, one.rmse / 10, 1e-300),
+                "high": max(one.rmse + _SURE * one.uncertainty, 1e-300),
+                "shown": f"{one.rmse:.3g}",
+                "bias": f"{one.bias:+.2g}",
+                "recommended": "yes" if one is self.recommended else "no",
+            }
+            for one in self.contenders
+        ]
+        title = titled(
+            self._title, "Simulated from public knowledge, with the 95 % interval of each; green: recommended."
+        )
+        log = "root mean squared error (logarithmic)"
+        scale = {"type": "log", "nice": False, "padding": 14}
+        color = {"field": "recommended", "type": "nominal", "legend": None}
+        color["scale"] = {"domain": ["yes", "no"], "range": [GREEN, MUTED]}  # type: ignore[assignment]
+        told = tooltip({"name": "mechanism", "shown": "error", "bias": "bias", "recommended": "recommended"})
+        at: dict[str, Any] = {"y": name_axis(rows), "color": color, "tooltip": told}
+        axis = {"values": decades([row[end] for row in rows for end in ("low", "high")]), "format": "~g"}
+        low, x, to = (amount(field, log, scale=scale, axis=axis) for field in ("low", "error", "high"))
+        layers = [
+            layer(
+                rows,
+                {"type": "rule", "strokeWidth": 7, "strokeCap": "round", "opacity": 0.32},
+                **at,
+                x=low,
+                x2={"field": "high"},
+            ),
+            layer(rows, {"type": "point", "filled": True, "size": 80, "opacity": 1}, **at, x=x),
+            layer(rows, {"type": "text", "align": "left", "dx": 10}, y=name_axis(rows), x=to, text=text_of("shown")),
+        ]
+        return drawn({"title": title, "width": WIDTH, "height": {"step": 28}, "layer": layers})
 
     def _repr_html_(self) -> str:
-        from hetdp.mechanisms.pictures import comparison_card
-
-        return comparison_card(self).html()
+        most = _LONGEST * self.contenders[0].rmse or 1.0
+        rows = [
+            (
+                one.name,
+                f"{one.rmse:.3g} ± {one.uncertainty:.1g}",
+                f"{one.bias:+.2g}",
+                bar(one.rmse / most, f"{one.rmse:.3g}", GREEN if one is self.recommended else MUTED),
+            )
+            for one in self.contenders
+        ]
+        card = Card(
+            "Comparison",
+            about=f"{self.query} of {self.items:,} items, epsilon = {self.epsilon:g}, simulated",
+            table=CardTable(
+                ("mechanism", "error", "bias", f"up to {_LONGEST} times the smallest"), rows, numbers=(1, 2)
+            ),
+            sentences=[f"Recommended: {self.reason}"],
+        )
+        return card.html()
 
 
 def compare(
@@ -224,8 +265,8 @@ def compare(
     >>> def strict(weights, epsilon):
     ...     return mechanisms.threshold(queries.mean(Box.uniform(0, 1, size=weights.size)), weights, level=0.9)
     >>> result = compare("mean", prior, 1.0, 1000, contenders={"strict": strict}, runs=50)
-    >>> [contender.command for contender in result.contenders if contender.name == "strict"]
-    ['hetdp.release(strict(weights, 1.0), values, epsilon=1.0)']
+    >>> "strict" in [contender.name for contender in result.contenders]
+    True
     """
     level, prior = positive("epsilon", epsilon), WeightPrior.of(weight_prior)
     plausible = None if values is None else float_vector("values", values)
@@ -236,16 +277,7 @@ def compare(
     for name, made in (contenders or {}).items():
         if not isinstance(name, str) or not callable(made) or name in {way.name for way in ways}:
             raise InvalidInput("must be functions under names of their own", parameter="contenders", got=name)
-        named = name if all(part.isidentifier() for part in name.split(".")) else f"contenders[{name!r}]"
-        line = f"hetdp.release({named}(weights, {level!r}), values, epsilon={level!r})"
-        ways.append(
-            _Way(
-                name,
-                _UNCHECKED,
-                partial(_of_ones_own, name, made, level, question.domain.size),
-                line,
-            )
-        )
+        ways.append(_Way(name, _UNCHECKED, partial(_of_ones_own, name, made, level, question.domain.size)))
     errors = crowds.errors(ways, judged)
     rated = [_rated(way, crowds, found) for way, found in zip(ways, errors.T, strict=True)]
     best_first = tuple(sorted(rated, key=lambda contender: contender.rmse))
@@ -281,7 +313,6 @@ class _Way:
     name: str
     why: str
     maker: Maker
-    command: str
     #: Whether a sum of weights is drawn and divided by, where that makes sense: as in a release, unless told otherwise.
     divided: bool = True
 
@@ -337,7 +368,7 @@ def _rated(way: _Way, crowds: _Crowds, errors: Floats) -> Contender:
     uncertainty = spread / (2 * rmse) if rmse else 0.0
     equal = way.maker(PrivacyWeights(np.ones(crowds.question.domain.size)))
     interval = way.divided and _has_interval(equal.plan(noise="laplace", amount=crowds.epsilon))
-    return Contender(way.name, way.why, rmse, float(errors.mean()), uncertainty, way.command, interval)
+    return Contender(way.name, way.why, rmse, float(errors.mean()), uncertainty, interval)
 
 
 def _of_ones_own(
@@ -381,59 +412,34 @@ def _question(query: Query | str, size: int | None, share: float | None) -> _Que
 
 
 def _ways(question: _Question, crowds: _Crowds, trials: int) -> Iterator[_Way]:
-    release = _Releases(question, crowds.prior, crowds.epsilon)
     if question.query is not None:
-        yield from _noisy_ways(question.query, crowds, trials, release)
+        yield from _noisy_ways(question.query, crowds, trials)
     if question.chosen is not None:
-        yield from _chosen_ways(question, partial(question.chosen, question.domain), release)
+        chosen = partial(question.chosen, question.domain)
+        yield _Way("personalised exponential", "lets every item vote with its weight", chosen)
+        yield _Way("sampling + exponential", "keeps strict items now and then", partial(sample, chosen))
 
 
-def _chosen_ways(question: _Question, chosen: Maker, release: "_Releases") -> Iterator[_Way]:
-    line = f"hetdp.mechanisms.{question.name}"
-    yield _Way(
-        "personalised exponential",
-        "lets every item vote with its weight",
-        chosen,
-        release.command(f"{line}(query.domain, weights)", "exponential"),
-    )
-    yield _Way(
-        "sampling + exponential",
-        "keeps strict items now and then",
-        partial(sample, chosen),
-        release.command(
-            f"hetdp.mechanisms.sample(functools.partial({line}, query.domain), weights)",
-            "sampling",
-        ),
-    )
-
-
-def _noisy_ways(query: Query, crowds: _Crowds, trials: int, release: "_Releases") -> Iterator[_Way]:
+def _noisy_ways(query: Query, crowds: _Crowds, trials: int) -> Iterator[_Way]:
     yield _Way(
         "stretching (paper)",
         "shrinks strict items",
         lambda weights: Stretched(query, weights),
-        release.command("hetdp.stretch(query, weights)", "stretching", divided=False),
         divided=False,
     )
     if query.why_no_estimate is None:
-        yield from _stretched("weights", query, crowds, release)
+        yield from _stretched("weights", query, crowds)
     if isinstance(query, LinearQuery) and query.homogeneous:
-        yield from _stretched("prior", query, crowds, release)
+        yield from _stretched("prior", query, crowds)
     helps = isinstance(query, ItemwiseQuery) and query.additive  # a prior tells how many are left
     prior = crowds.prior if helps else None
     yield _Way(
         "sampling",
         "keeps strict items now and then",
         lambda weights: sample(query, weights, prior=prior),
-        # What `hetdp release` samples for an extreme is a choice among values.
-        release.command(
-            f"hetdp.mechanisms.sample(query, weights{', prior=prior' if helps else ''})",
-            None if query.name in selection.SELECTED_BY_NAME else "sampling",
-            prior=helps,
-        ),
     )
     lowest, *levels = _levels(crowds.prior)
-    thresholded = partial(_thresholded, query, prior if query.why_no_estimate else None, release)
+    thresholded = partial(_thresholded, query, prior if query.why_no_estimate else None)
     yield thresholded(lowest, name="uniform", why="treats everyone at the strictest positive level")
     tried = [
         thresholded(level, name=f"threshold {level:g}", why=f"drops items below {level:g} and treats the others alike")
@@ -444,20 +450,15 @@ def _noisy_ways(query: Query, crowds: _Crowds, trials: int, release: "_Releases"
         yield tried[int(np.argmin(squares))]
 
 
-def _stretched(divided_by: str, query: Query, crowds: _Crowds, release: "_Releases") -> Iterator[_Way]:
+def _stretched(divided_by: str, query: Query, crowds: _Crowds) -> Iterator[_Way]:
     """Yield stretching, with and without a multiplier, divided by a sum of weights or by what a prior expects."""
     by_prior = divided_by == "prior"
     prior = crowds.prior if by_prior else None
-    known, divisor = (
-        (", prior=prior", "the shrinkage the prior expects")
-        if by_prior
-        else ("", "a noisy sum of weights, which weights pay for")
-    )
+    divisor = "the shrinkage the prior expects" if by_prior else "a noisy sum of weights, charged to weights"
     yield _Way(
         f"stretching, by {divided_by}",
         f"shrinks strict items and divides by {divisor}",
         lambda weights: Stretched(query, weights, 1.0, prior),
-        release.command(f"hetdp.stretch(query, weights{known})", "stretching", prior=by_prior, divided=not by_prior),
         divided=not by_prior,
     )
     if not isinstance(query, LinearQuery):
@@ -469,29 +470,12 @@ def _stretched(divided_by: str, query: Query, crowds: _Crowds, release: "_Releas
             f"stretching x {best:g}, by {divided_by}",
             f"adds {best:g} times the noise to shrink strict items less, and divides by {divisor}",
             lambda weights: Stretched(query, weights, best, prior),
-            release.command(
-                f"hetdp.stretch(query, weights, multiplier={best:g}{known})",
-                f"stretching --multiplier {best:g}",
-                prior=by_prior,
-                divided=not by_prior,
-            ),
             divided=not by_prior,
         )
 
 
-def _thresholded(
-    query: Query, prior: WeightPrior | None, release: "_Releases", level: float, *, name: str, why: str
-) -> _Way:
-    return _Way(
-        name,
-        why,
-        lambda weights: threshold(query, weights, level=level, prior=prior),
-        release.command(
-            f"hetdp.mechanisms.threshold(query, weights, level={level!r}{', prior=prior' if prior else ''})",
-            f"threshold --threshold {level!r}",
-            prior=prior is not None,
-        ),
-    )
+def _thresholded(query: Query, prior: WeightPrior | None, level: float, *, name: str, why: str) -> _Way:
+    return _Way(name, why, lambda weights: threshold(query, weights, level=level, prior=prior))
 
 
 def _levels(prior: WeightPrior) -> list[float]:
@@ -504,54 +488,6 @@ def _levels(prior: WeightPrior) -> list[float]:
         raise InvalidInput("must give some weight above 0 a chance (got only zeros)", parameter="weight_prior")
     spread = np.linspace(0, levels.size - 1, min(levels.size, _LEVELS))
     return [float(level) for level in levels[np.rint(spread).astype(np.intp)]]
-
-
-@dataclass(frozen=True)
-class _Releases:
-    """How to release what was compared, in a line."""
-
-    question: _Question
-    prior: WeightPrior
-    epsilon: float
-
-    def command(self, made: str, mechanism: str | None, *, prior: bool = False, divided: bool = True) -> str:
-        """Return a command, given a mechanism and its options; or a line of Python that makes it, if there is none."""
-        asked, shares = self._asked(), self.prior.westin_shares
-        known = self.question.query is not None and self.question.query.why_no_estimate is None and not divided
-        if mechanism is None or asked is None or (prior and shares is None):
-            undivided = ", denominator=0" if known else ""
-            return f"hetdp.release({made}, values, epsilon={self.epsilon!r}{undivided})"
-        kind, _, options = mechanism.partition(" ")
-        words = [
-            f"hetdp release FILE {asked} --weight-column WEIGHTS --epsilon {_shown(self.epsilon)}",
-            "" if kind == default_mechanism(self.question.name) else f"--mechanism {kind}",
-            options,
-            "--denominator 0" if known else "",
-            f"--westin {','.join(map(_shown, shares))}" if prior and shares is not None else "",
-        ]
-        return " ".join(word for word in words if word)
-
-    def _asked(self) -> str | None:
-        """Return the options that ask the question; None where they cannot."""
-        name, query, box = self.question.name, self.question.query, self.question.domain
-        low, high, center = (float(vector[0]) for vector in (box.lower, box.upper, box.center))
-        if box != Box.uniform(low, high, size=box.size, center=center):
-            return None
-        if query is not None:
-            known = queries.COMPARED_BY_NAME.get(name)
-            if known is None or type(known(box)) is not type(query):  # somebody's own, of the same name
-                return None
-        if name == "count":
-            return "--query count --column COLUMN --lower 1 --upper 1"
-        usual = low / 2 + high / 2 if name == "variance" or not low <= 0 <= high else 0.0
-        moved = "" if center == usual or self.question.chosen is not None else f" --center {_shown(center)}"
-        which = "" if self.question.share is None else f" --quantile {_shown(self.question.share)}"
-        return f"--query {name}{which} --column COLUMN --lower {_shown(low)} --upper {_shown(high)}{moved}"
-
-
-def _shown(number: float) -> str:
-    """Return a number as short as it can be told exactly."""
-    return repr(float(number)).removesuffix(".0")
 
 
 def _crowd(box: Box, plausible: Floats | None, stream: Stream) -> Floats:

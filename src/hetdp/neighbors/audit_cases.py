@@ -29,8 +29,7 @@ from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.scores import SCORES
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, Holdings, code_profiles
 from hetdp.sketching.bits import GROUP_USERS, Sketches
 from hetdp.sketching.law import USUAL_TUNING
 from hetdp.tables.names import NAMES_SHARE

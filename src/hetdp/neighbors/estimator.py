@@ -23,11 +23,11 @@ from hetdp.neighbors.engines.sketch.engine import SKETCH
 from hetdp.neighbors.releases import NOTHING_NAMED, Account, Items, Releases
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
-from hetdp.profiles.holdings import holdings
+from hetdp.profiles.catalogue import on_catalogue
 from hetdp.profiles.holdout import HIDDEN_SHARE, split
-from hetdp.profiles.reading.catalogues import on_catalogue
-from hetdp.profiles.reading.given import asking_profiles, column_names, given_profiles
-from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
+from hetdp.profiles.ids import Ids, as_ids, position_of
+from hetdp.profiles.matrix import asking_profiles, column_names, given_profiles
+from hetdp.profiles.steps import holdings
 from hetdp.sketching.law import USUAL_TUNING
 from hetdp.sketching.significance import SIGNIFICANT
 from hetdp.sketching.tuning import Tuning, as_tuning
@@ -443,7 +443,7 @@ class PrivateNeighbors(Estimator):
         return USUAL_TUNING if self.tuned_for is None else as_tuning(self.tuned_for, epsilon)
 
     def _repr_html_(self) -> str:
-        from hetdp.accounting.cards import model_card
+        from hetdp.accounting.display import model_card
 
         return model_card(self, self.guarantee_ if self.__sklearn_is_fitted__() else None).html()
 

@@ -101,23 +101,6 @@ class WeightPrior:
         ]
         return cls(weights, probabilities)
 
-    @property
-    def westin_shares(self) -> tuple[float, float, float] | None:
-        """The shares of the paper's three groups, for a prior that is made of them; else None.
-
-        Examples
-        --------
-        >>> WeightPrior.westin(0.34, 0.43, 0.23).westin_shares, WeightPrior([0.5, 1.0]).westin_shares
-        ((0.34, 0.43, 0.23), None)
-        """
-        levels = [weight for group in WESTIN_GROUPS.values() for weight in group]
-        if self.weights.tolist() != levels:
-            return None
-        found = [float(share) for share in self.probabilities]
-        shares = (round(3 * found[0], 12), round(3 * found[3], 12), round(found[6], 12))
-        alike = [share / len(group) for share, group in zip(shares, WESTIN_GROUPS.values(), strict=True) for _ in group]
-        return shares if np.allclose(alike, found, rtol=0, atol=1e-12) else None
-
     def __repr__(self) -> str:
         return f"WeightPrior({self.weights.size} weights, mean {self.mean():.4g})"
 

@@ -83,7 +83,7 @@ class PrivacyWeights:
         return f"PrivacyWeights({counted(self.size, 'item')})"
 
     def _repr_html_(self) -> str:
-        from hetdp.pictures.cards import Card
+        from hetdp.cards import Card
 
         return Card("PrivacyWeights", about=f"{counted(self.size, 'item')}; none is shown", marks=("private",)).html()
 

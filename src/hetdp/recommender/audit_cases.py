@@ -27,7 +27,7 @@ from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.audit_cases import EPSILON, ITEMS, WEIGHTS, having, without
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.steps import code_profiles
 from hetdp.recommender.estimator import PrivateRecommender
 from hetdp.recommender.matrix import COUNTS_SHARE, ONE_ITEM, ONE_PAIR, MatrixRule, MatrixSums, noisy_sums
 from hetdp.recommender.model import Evidence

@@ -17,11 +17,11 @@ from hetdp.core.estimator import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.profiles import Profiles
-from hetdp.profiles.holdings import holdings
 from hetdp.profiles.holdout import HIDDEN_SHARE, split
-from hetdp.profiles.reading.given import asking_profiles, given_profiles
-from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
-from hetdp.profiles.reading.pairs import SparseRows
+from hetdp.profiles.ids import Ids, as_ids, position_of
+from hetdp.profiles.matrix import asking_profiles, given_profiles
+from hetdp.profiles.reading import SparseRows
+from hetdp.profiles.steps import holdings
 from hetdp.recommender.crowd import Crowd, expected_noise
 from hetdp.recommender.file import PublishedModel, load, save
 from hetdp.recommender.lists import best_items, contributions, ndcg_per_user, places_hit
@@ -570,7 +570,7 @@ class PrivateRecommender(Estimator):
         return promise(self._settings(), simulated=as_stream(self.random_state).simulated)
 
     def _repr_html_(self) -> str:
-        from hetdp.accounting.cards import model_card
+        from hetdp.accounting.display import model_card
 
         return model_card(self, self.guarantee_ if self.__sklearn_is_fitted__() else None).html()
 

@@ -20,7 +20,7 @@ from hetdp._version import __version__
 from hetdp.accounting.guarantee import Guarantee
 from hetdp.core.errors import DataError
 from hetdp.core.files import whole_file
-from hetdp.profiles.reading.identifiers import Ids, as_ids
+from hetdp.profiles.ids import Ids, as_ids
 from hetdp.recommender.model import ItemModel
 from hetdp.recommender.settings import ModelSettings, promise
 

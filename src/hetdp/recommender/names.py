@@ -9,8 +9,8 @@ from hetdp.core.errors import DataError
 from hetdp.core.randomness import Stream
 from hetdp.core.text import counted
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
-from hetdp.profiles.reading.identifiers import Ids
+from hetdp.profiles.ids import Ids
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, code_profiles
 from hetdp.recommender.parts import Parts, PersonDials
 from hetdp.recommender.settings import ModelSettings
 from hetdp.tables.names import as_named, chosen_names, people_needed

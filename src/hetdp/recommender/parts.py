@@ -16,8 +16,8 @@ from hetdp.accounting.ledger.identity import canonical_ids
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.text import counted
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles, weight_codes
-from hetdp.profiles.reading.identifiers import Ids, positions
+from hetdp.profiles.ids import Ids, positions
+from hetdp.profiles.steps import CodedProfiles, weight_codes
 from hetdp.recommender.model import Evidence
 from hetdp.sketching.people import person_keys
 
@@ -178,7 +178,7 @@ def on_items(coded: CodedProfiles, own_ids: Ids, item_ids: Ids, *, complete: boo
 
     Examples
     --------
-    >>> from hetdp.profiles.coded import code_profiles
+    >>> from hetdp.profiles.steps import code_profiles
     >>> profiles = Profiles.from_pairs([1, 1], ["b", "c"])
     >>> catalogue = np.array(["a", "b"], dtype=object)
     >>> placed = on_items(code_profiles(profiles), profiles.item_ids, catalogue, complete=False)

@@ -37,19 +37,17 @@ def epsilon_within(plan: "TablePlan", within: float | Mapping[str, float], peopl
     for name, found in _expected(plan.at(MOST_LEVEL), goals, weight):
         if found.reason is not None:
             unsaid = not plan.aggregates[name].grows or plan.obstacle(dialled=_dialled(plan)) is None
-            raise InvalidInput(
-                "people must be given with within: what a group is worth in people of dial 1. Got none instead."
-                if people is None and unsaid
-                else f"within must be about answers that have an estimate. Got one without instead: {found.reason}"
-            )
+            if people is None and unsaid:
+                raise InvalidInput("is required: a guess of the sum of privacy weights in a group", parameter="people")
+            raise InvalidInput(f"needs answers that have an estimate. {found.reason}", parameter="within")
     least = {name: up(goal * reach(MOST_LEVEL, name)) for name, goal in goals.items() if reach(MOST_LEVEL, name) > 1}
     apart = ""
     if len(goals) > 1:
         each = ", ".join(f'"{name}": {"..." if name in least else f"{goal:g}"}' for name, goal in goals.items())
-        apart = f" Aggregates may have a number each, within={{{each}}} (or one --aggregate at a time)."
+        apart = f" Aggregates may have a number each, within={{{each}}}, or be asked one at a time."
     raise InvalidInput(
         f"must be at least {listed([f'{most:,f} for {name}' for name, most in least.items()])}: who has which "
-        "dial is chance, and makes intervals of so many people that wide, whatever epsilon is",
+        "privacy weight is chance, and makes intervals that wide for this number of people, for every epsilon",
         parameter="within",
         got=listed([f"{goals[name]:,g}" for name in least]),
         hint=f"{apart} What helps: more people in a group, or a lower confidence.",

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from hetdp._version import __version__
+from hetdp.accounting.display import confidence_words, interval_cells, interval_row, promise_words, promised
 from hetdp.accounting.guarantee import Guarantee
 from hetdp.accounting.label import Label, LabelOptions
+from hetdp.cards import Card, CardTable, Glyph
 from hetdp.core.errors import SimulatedResult
 from hetdp.core.files import as_frame
-from hetdp.core.text import counted, listed
+from hetdp.core.text import counted, listed, printable
 from hetdp.mechanisms.ratios import Estimate
+from hetdp.plots import WIDTH, drawn, interval_layers, layer, stacked, text_of, titled
 from hetdp.tables.plan import TablePlan
 
 __all__ = ["Row", "TableAnswer"]
@@ -20,6 +23,9 @@ _WEIGHTED = (
     "People count with their dials. An estimate is right where dials do not go with what is asked; where they do, the "
     "strict are under-represented in it."
 )
+
+#: Rows that a card shows, and reasons why there is no estimate.
+_MOST, _REASONS = 24, 2
 
 
 @dataclass(frozen=True)
@@ -115,9 +121,9 @@ class TableAnswer:
         Examples
         --------
         >>> import pyarrow as pa
-        >>> import hetdp
+        >>> from hetdp import release_table, tables
         >>> people = pa.table({"ward": ["er", "icu", "er"]})
-        >>> answer = hetdp.release_table(people, {"people": hetdp.count()}, by={"ward": ["er", "icu"]}, epsilon=1.0)
+        >>> answer = release_table(people, {"people": tables.count()}, by={"ward": ["er", "icu"]}, epsilon=1.0)
         >>> answer.to_frame().columns.tolist()
         ['ward', 'aggregate', 'estimate', 'low', 'high', 'value']
         """
@@ -166,25 +172,66 @@ class TableAnswer:
     def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
         """Return a chart of altair: estimates with their intervals by group, a panel for each aggregate.
 
-        Needs the extra `plot`. Notebooks show it as an image; `hetdp.pictures.save` writes it to a file.
+        Needs the extra `plot`. Notebooks show it as an image; `hetdp.plots.save` writes it to a file.
 
         Examples
         --------
         >>> import pyarrow as pa
-        >>> import hetdp
+        >>> from hetdp import release_table, tables
         >>> people = pa.table({"ward": ["er", "icu", "er"]})
-        >>> answer = hetdp.release_table(people, {"people": hetdp.count()}, by={"ward": ["er", "icu"]}, epsilon=1.0)
+        >>> answer = release_table(people, {"people": tables.count()}, by={"ward": ["er", "icu"]}, epsilon=1.0)
         >>> answer.plot().title["text"]
         'A released table: people by ward'
         """
-        from hetdp.tables.pictures import plot_table
-
-        return plot_table(self)
+        by = f" by {listed(self.keys)}" if self.keys else ""
+        told = {row.aggregate for row in self.rows if row.estimate is not None}
+        grey = any(name not in told for name in self.plan.aggregates)
+        title = titled(
+            f"A released table: {listed(list(self.plan.aggregates))}{by}",
+            f"{confidence_words(self.plan.confidence)} of each estimate by itself."
+            + (" Grey: as dials leave it; there is no estimate." if grey else ""),
+            promise_words(self.guarantee),
+        )
+        panels = [
+            {
+                "title": printable(name),
+                "width": WIDTH,
+                "height": {"step": 24},
+                "layer": interval_layers(
+                    _rows(self, name),
+                    shown={"name": "group", "words": "estimate", "as_left": "as dials leave it"},
+                ),
+            }
+            for name in self.plan.aggregates
+            if self.rows
+        ]
+        if not panels:
+            none = [{"words": "No group has enough people to be named."}]
+            words = layer(none, {"type": "text"}, text=text_of("words"))
+            panels = [{"width": WIDTH, "height": 40, "layer": [words]}]
+        return drawn(stacked(title, panels))
 
     def _repr_html_(self) -> str:
-        from hetdp.tables.pictures import table_card
-
-        return table_card(self).html()
+        # What is drawn beside the numbers has one scale for each aggregate.
+        found = {name: _rows(self, name) for name in self.plan.aggregates}
+        drawings = {name: zip(rows, interval_cells(rows), strict=True) for name, rows in found.items()}
+        rows: list[tuple[str | Glyph, ...]] = []
+        for row in self.rows:
+            own, cells = next(drawings[row.aggregate])
+            same = row.estimate is not None and math.isclose(row.value, row.estimate)  # a ratio, in which dials cancel
+            left = ("" if same else own["as_left"],) if self.dialled else ()
+            rows.append((*map(str, row.key), row.aggregate, *cells, *left))
+        first = len(self.keys) + 1
+        left_name = ("as dials leave it",) if self.dialled else ()
+        header = (*self.keys, "", "estimate", "from", "to", confidence_words(self.plan.confidence), *left_name)
+        numbers = (*range(first, first + 3), first + 4)
+        reasons = list(dict.fromkeys(f"No estimate: {row.reason}" for row in self.rows if row.reason is not None))
+        more = [f"{len(reasons) - _REASONS} more reasons in .rows."] if len(reasons) > _REASONS else []
+        parts = promised(self.guarantee)
+        parts["sentences"] = [*reasons[:_REASONS], *more, *self.remarks, *parts["sentences"]]
+        groups = counted(len({row.key for row in self.rows}), "group") if self.keys else ""
+        table = CardTable(header, rows, numbers=numbers, most=_MOST, rest=" in .to_frame()")
+        return Card("Table", about=groups, table=table, **parts).html()
 
     def label(self, **options: Unpack[LabelOptions]) -> Label:
         """Return a card that says what publishing the table means to people; see `Guarantee.label`."""
@@ -196,8 +243,8 @@ class TableAnswer:
         """What to keep in mind when reading it; public."""
         groups = self.plan.question.max_groups
         shrunk = (
-            f"Somebody in more than {counted(groups, 'group')} (max_groups) counts for less in each: counts and totals "
-            "are right if nobody is."
+            f"People in more than {counted(groups, 'group')} count for less in each. Counts and totals are right if "
+            "nobody is."
         )
         return (
             *([_WEIGHTED] if self.dialled else []),
@@ -225,9 +272,25 @@ class TableAnswer:
             which = "Cells that are empty or no number ('6148,81' is none)" if loose else "Empty cells"
             yield (
                 f"{which} count as the middle of the range, in a total as 0: {listed(list(counts))}. "
-                f'Leave them out with where="{name} is not null".'
+                f'Leave them out with the condition "{name} is not null".'
             )
 
 
 def _plain(part: Any) -> Any:  # noqa: ANN401  (a key)
     return part if isinstance(part, str | int) else str(part)
+
+
+def _rows(answer: TableAnswer, aggregate: str) -> list[dict[str, Any]]:
+    """Return the rows of one aggregate, named by their group."""
+    return [
+        interval_row(
+            printable(" · ".join(map(str, row.key))) or "all", row.estimate, row.low, row.high, _known(row.value)
+        )
+        for row in answer.rows
+        if row.aggregate == aggregate
+    ]
+
+
+def _known(value: float) -> float | None:
+    """Return a number, or None for that of a noisy count of 0."""
+    return None if math.isnan(value) else value

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real, chance
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.profiles.coded import WEIGHT_STEPS
-from hetdp.profiles.reading.identifiers import Ids, whole_numbers
+from hetdp.profiles.ids import Ids, whole_numbers
+from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.tables.keys import choose, threshold
 
 __all__ = [

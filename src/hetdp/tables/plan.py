@@ -14,7 +14,7 @@ from hetdp.core.text import counted, listed
 from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import NoisySum, least_weight
 from hetdp.noise.laplace import MAXIMUM_SCALE
-from hetdp.profiles.reading.pairs import checked_default
+from hetdp.profiles.reading import checked_default
 from hetdp.tables.aggregates import Aggregate, Context
 from hetdp.tables.conditions import parse_condition
 from hetdp.tables.keys import UnknownKeys, threshold
@@ -147,18 +147,18 @@ class TablePlan:
         groups = self.question.max_groups
         if self.shrinks_by_groups and not self.stated_groups:
             return (
-                "Somebody in several groups counts for less in each of them, and how many groups people are in was not "
-                "said: max_groups says it."
+                "People in several groups count for less in each of them. Say how many groups a person can be in "
+                "(max_groups)."
             )
         if dialled and self.several_groups and groups > 1:
             return (
-                f"With max_groups={groups}, people with dials count for more where they are in fewer groups, so that "
-                "groups cannot be compared by their weights. Where nobody is in more than one, max_groups=1 says so."
+                f"With up to {groups} groups per person, weighted people count for more if they are in fewer groups. "
+                "Set max_groups to 1 if nobody is in more than one group."
             )
         if dialled and self.population is None:
             return (
-                "People count with their dials, and how many there are is not public. Give population, their number in "
-                "all groups together as known from elsewhere, to scale it up."
+                "People count in proportion to their privacy weights, and their number is not public. Give the "
+                "population, their number in all groups together as known from elsewhere, to scale it up."
             )
         return None
 
@@ -281,9 +281,9 @@ def plan_table(
     )
     if everybody is not None and plan.shrinks_by_groups and max_groups is None:
         raise InvalidInput(
-            "must come with max_groups (--max-groups) where unit and by are given: nothing can be scaled up "
-            "unless it is said in how many groups people are at most; 1, if nobody is in two (got it alone)",
+            "needs max_groups where unit and by are given",
             parameter="population",
+            hint="Say how many groups a person can be in: 1 if nobody is in two.",
         )
     if within is not None:
         from hetdp.tables.accuracy import epsilon_within
@@ -297,7 +297,7 @@ def _check_size(plan: TablePlan) -> None:
     if max(plan.spread(added) for added in plan.shares) >= MAXIMUM_SCALE:
         raise InvalidInput(
             f"must be above {float(plan.epsilon * max(map(plan.spread, plan.shares)) / MAXIMUM_SCALE):.2g} "
-            f"for {counted(len(plan.shares), 'sum')} and max_groups={plan.question.max_groups}",
+            f"for {counted(len(plan.shares), 'sum')} and {counted(plan.question.max_groups, 'group')} per person",
             parameter="epsilon",
             got=float(plan.epsilon),
         )
@@ -316,14 +316,14 @@ def _checked_default(default_weight: float | None, weights: str | None) -> float
 def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggregate]:
     if not isinstance(aggregates, Mapping) or not aggregates:
         raise InvalidInput(
-            "must be a mapping of names to hetdp.count(), hetdp.mean(...) and the like, at least one",
+            "must be a mapping of names to tables.count(), tables.mean(...) and the like, at least one",
             parameter="aggregates",
             got=type(aggregates) if aggregates else "none",
         )
     for name, aggregate in aggregates.items():
         if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
             raise InvalidInput(
-                f"must map a name to hetdp.count(), hetdp.mean(...) and the like (got {type(name).__name__} "
+                f"must map a name to tables.count(), tables.mean(...) and the like (got {type(name).__name__} "
                 f"and {type(aggregate).__name__})",
                 parameter="aggregates",
             )

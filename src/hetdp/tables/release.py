@@ -74,8 +74,7 @@ def release_table(
         A table of pandas, Polars (lazy too), Arrow, DuckDB, Dask, Spark or ibis; or files: a path, a pattern
         such as `visits/*.parquet`, or a list of paths; or the address of a database, "postgresql://localhost/clinic".
     aggregates
-        What to release: names of your own for `hetdp.count()`, `hetdp.mean(...)`, `hetdp.total(...)`,
-        `hetdp.variance(...)`.
+        What to release: your names for `hetdp.tables.count()`, `mean(...)`, `total(...)` and `variance(...)`.
     epsilon
         What a person of dial 1 loses by all of it together.
     by
@@ -193,9 +192,10 @@ def _refuse_bad_weights(source: TableSource, question: Question) -> None:
         (count,) = source.collect(rows.select(nw.col("bad").sum()))["bad"].to_pylist()
     if count:
         raise DataError(
-            f"weights must be numbers in [0, 1] in every row of column {weights!r}. Got other cells instead, which are "
-            "not shown; an empty one is no dial, either, nor is '0,5'. Give every row a dial: 1 counts fully, 0 not at "
-            "all; default_weight=... (--default-weight) is that of empty cells. Nothing was charged."
+            f"must be numbers from 0 to 1 in every row: column {weights!r} has empty or other cells, such as '0,5'",
+            parameter="weights",
+            hint="Give every row a weight (1 counts fully, 0 not at all), or empty cells a default weight. Nothing was "
+            "charged.",
         )
 
 

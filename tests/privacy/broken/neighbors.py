@@ -22,7 +22,7 @@ from hetdp.neighbors.audit_cases import EPSILON, FRONT_DOORS, ITEMS, SUBJECTS, W
 from hetdp.neighbors.engines.exact import engine as exact
 from hetdp.neighbors.engines.gossip import noisy_scores as gossip
 from hetdp.neighbors.engines.sketch import engine as sketch
-from hetdp.profiles.coded import WEIGHT_STEPS
+from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.sketching.law import chance_of_one
 
 LISTS, SCORES = SUBJECTS["exact engine, one list"], SUBJECTS["gossip engine, one score"]

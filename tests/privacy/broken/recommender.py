@@ -21,7 +21,7 @@ from hetdp.auditing.statistical import audit
 from hetdp.core.randomness import as_stream
 from hetdp.neighbors.audit_cases import ITEMS, WEIGHTS, having, without
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS
+from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.recommender import audit_cases, crowd, matrix, names
 from hetdp.recommender.audit_cases import (
     FRONT_DOORS,

@@ -41,7 +41,7 @@ __all__ = ["LedgerFile", "is_there", "resolved"]
 
 _Seen = TypeVar("_Seen")
 
-_VERSION = 3
+_VERSION = 1
 #: How many accounts are stored together.
 _CHUNK = 65_536
 #: Where the chain of charges begins.
@@ -75,7 +75,6 @@ class LedgerFile:
         with self._errors_explained():
             self._cached = None
             _inspected(self.path)
-            _FORMAT.bring_forward(self._connected())
             with sqlite.transaction(self._connected(), durable=True):
                 pass  # The write lock can be had.
 
@@ -373,10 +372,7 @@ def _unpacked(row: Sequence[bytes], size: int, *, labelled: bool) -> Accounts:
 
 def _write_state(connection: sqlite3.Connection, chain: bytes, totals: Totals, heads: _Heads) -> bytes:
     """Replace the totals and return the checksum over everything."""
-    kept = {name: getattr(totals, name) for name in _TOTALS}
-    if totals.colluders is None:  # only ledgers of profiles have them; others stay as they were
-        del kept["colluders"]
-    told = json.dumps(kept | {"labelled": heads.labelled})
+    told = json.dumps({name: getattr(totals, name) for name in _TOTALS} | {"labelled": heads.labelled})
     checksum = _checksum(chain, told, heads)
     connection.execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?)", (checksum, chain, told))
     return checksum
@@ -449,42 +445,6 @@ def _link(chain: bytes, *entry: str | float | None) -> bytes:
     return hashlib.sha256(chain + json.dumps(entry).encode()).digest()
 
 
-def _make_tables(connection: sqlite3.Connection) -> None:
-    for statement in _SCHEMA.split(";"):
-        connection.execute(statement)
-
-
-def _accounts_become_steps(connection: sqlite3.Connection) -> None:
-    """From version 2 to 3: floats become whole steps, and ids that are one person become one account."""
-    from hetdp.accounting.ledger import earlier_versions
-
-    with _old_is_damaged():
-        old = earlier_versions.read(connection, version=2)
-    connection.execute("DROP TABLE state")
-    connection.execute("DROP TABLE history")
-    _make_tables(connection)
-    chain = _write_history(connection, _NO_CHARGES, old.entries)
-    _write_state(connection, chain, old.totals, _write_accounts(connection, old.accounts, old.totals.unit))
-
-
-def _dropping_becomes_a_column(connection: sqlite3.Connection) -> None:
-    """From version 1 to 2; see `earlier_versions`."""
-    from hetdp.accounting.ledger import earlier_versions
-
-    with _old_is_damaged():
-        earlier_versions.from_1_to_2(connection)
-
-
-@contextmanager
-def _old_is_damaged() -> Iterator[None]:
-    from hetdp.accounting.ledger import earlier_versions
-
-    try:
-        yield
-    except earlier_versions.Unreadable as error:
-        raise _Damaged(str(error)) from error
-
-
 _SCHEMA = """
     CREATE TABLE state (
         id INTEGER PRIMARY KEY CHECK (id = 1), checksum BLOB NOT NULL, chain BLOB NOT NULL, totals TEXT NOT NULL
@@ -507,7 +467,6 @@ _FORMAT = sqlite.Format(
     name="a ledger",
     version=_VERSION,
     schema=_SCHEMA,
-    steps={1: _dropping_becomes_a_column, 2: _accounts_become_steps},
     application_id=0x68644450,
 )
 
@@ -558,18 +517,12 @@ def _refuse_short(path: Path, connection: sqlite3.Connection) -> None:
 
 def _check(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN")
-    version = _FORMAT.version_of(connection)
+    _FORMAT.version_of(connection)
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     (page_size,) = connection.execute("PRAGMA page_size").fetchone()
     small = pages * page_size <= _SMALL_BYTES
     if small and connection.execute("PRAGMA quick_check").fetchall() != [("ok",)]:
         raise _Damaged("its pages are inconsistent")
-    if version < _VERSION:
-        from hetdp.accounting.ledger import earlier_versions
-
-        with _old_is_damaged():
-            earlier_versions.read(connection, version)
-        return
     _, chain, _, heads = _read_state(connection)
     _read_history(connection, chain)
     for number in range(len(heads.chunks) if small else 0):

@@ -402,7 +402,7 @@ class Ledger:
         return f"Ledger({facts}; private: {counted(state.size, who, several(who))})"
 
     def _repr_html_(self) -> str:
-        from hetdp.accounting.cards import ledger_card
+        from hetdp.accounting.display import ledger_card
 
         return ledger_card(self).html()
 
@@ -1005,7 +1005,7 @@ class Ledger:
     def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
         """Return a chart of altair: what a dial of 1 has lost, charge by charge, beside its limit.
 
-        Needs the extra `plot`; `hetdp.pictures.save` writes it to a file. Who has how much left is in `plot_private`.
+        Needs the extra `plot`; `hetdp.plots.save` writes it to a file. Who has how much left is in `plot_private`.
 
         Privacy
         -------
@@ -1018,14 +1018,14 @@ class Ledger:
         >>> ledger.plot().title["text"]
         'What a dial of 1 has lost: epsilon = 2 of 3'
         """
-        from hetdp.accounting.pictures import plot_charges
+        from hetdp.accounting.display import plot_charges
 
         return plot_charges(self)
 
     def plot_private(self) -> Any:  # noqa: ANN401  (altair is optional)
         """Return a chart of altair: how many have how much left. For the owner's eyes only.
 
-        Needs the extra `plot`; `hetdp.pictures.save` writes it to a file.
+        Needs the extra `plot`; `hetdp.plots.save` writes it to a file.
 
         Privacy
         -------
@@ -1038,7 +1038,7 @@ class Ledger:
         >>> ledger.plot_private().title["text"]
         'Private: what items of a ledger have left'
         """
-        from hetdp.accounting.pictures import plot_what_is_left
+        from hetdp.accounting.display import plot_what_is_left
 
         return plot_what_is_left(self)
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hetdp.cards import INK, MUTED, PAPER
 from hetdp.experiments.figure_points import BY_OVERLAP, SAME, TAKING_PART, FigurePoint
 from hetdp.experiments.report.figures import Figure, Series
-from hetdp.pictures.drawing import decades
-from hetdp.pictures.style import INK, MUTED, PAPER, Specification, styled
+from hetdp.plots import Specification, decades, styled
 
 __all__ = ["panel_chart", "whole_figure"]
 

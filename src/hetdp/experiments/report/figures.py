@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hetdp.cards import BLUE, GREEN, ORANGE, PURPLE
 from hetdp.core.text import listed
 from hetdp.experiments.figure_points import RANDOM, FigurePoint
-from hetdp.pictures.style import BLUE, GREEN, ORANGE, PURPLE
 
 __all__ = ["FIGURES", "Figure", "Series", "differences", "present_series", "remarks"]
 

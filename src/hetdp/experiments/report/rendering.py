@@ -19,7 +19,7 @@ from hetdp.experiments.report.charts import panel_chart, whole_figure
 from hetdp.experiments.report.contents import SweepEvaluation
 from hetdp.experiments.report.figures import FIGURES, Figure, Series, differences, present_series, remarks
 from hetdp.experiments.report.verdict_table import tally, verdict_note, verdict_rows
-from hetdp.pictures.style import follow_dark, styled
+from hetdp.plots import follow_dark, styled
 
 __all__ = ["render_html", "write_figures"]
 

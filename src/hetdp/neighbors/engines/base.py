@@ -17,8 +17,7 @@ from hetdp.core.randomness import Stream
 from hetdp.mechanisms.plan import float_up
 from hetdp.neighbors.scores import SCORES, Scoring, items_to_stand_out
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import CodedProfiles, Holdings
 from hetdp.sketching.law import USUAL_TUNING
 
 __all__ = [

@@ -1,2 +1,0 @@
-from .chart import Picture as Picture
-from .files import save as save
