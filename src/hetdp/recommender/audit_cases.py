@@ -19,11 +19,11 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.report import Finding
 from hetdp.auditing.samplers import sampler_audit
 from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.audit_cases import EPSILON, ITEMS, WEIGHTS, having, without
 from hetdp.profiles import Profiles
@@ -206,7 +206,7 @@ def everything(
     size: int,
     random_state: RandomState,
     *,
-    catalogue: str = "private",
+    catalogue: Sequence[int] | str = range(ITEMS),
     listed_by_others: bool = False,
 ) -> Floats:
     """Return all that comes of a small crowd: counts, head and evidence, and what is recommended to others."""
