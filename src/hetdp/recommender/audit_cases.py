@@ -28,11 +28,10 @@ from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.audit_cases import EPSILON, ITEMS, WEIGHTS, having, without
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import code_profiles
-from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.estimator import PrivateRecommender
-from hetdp.recommender.evidence import Evidence
 from hetdp.recommender.matrix import COUNTS_SHARE, ONE_ITEM, ONE_PAIR, MatrixRule, MatrixSums, noisy_sums
-from hetdp.recommender.parts import Part
+from hetdp.recommender.model import Evidence
+from hetdp.recommender.parts import Part, PersonDials
 from hetdp.sketching.law import chance_of_one, contrast
 
 __all__ = ["FRONT_DOORS", "UNITS", "audit_cases", "everything", "head_of_counts", "sides", "telling_pairs"]
