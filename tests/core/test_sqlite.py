@@ -70,8 +70,8 @@ def test_a_step_that_fails_takes_those_before_it_back(path):
 @pytest.mark.parametrize(
     ("pragma", "message"),
     [
-        ("user_version = 4", "has format version 4, but this hetdp reads up to 3"),
-        ("user_version = 0", "has format version 0, which no hetdp has written as a list"),
+        ("user_version = 4", "unknown file version 4; this hetdp reads version 3"),
+        ("user_version = 0", "unknown file version 0; this hetdp reads version 3"),
         ("application_id = 5", "is not a list: it is a database of another application"),
     ],
 )

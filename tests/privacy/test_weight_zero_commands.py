@@ -15,7 +15,6 @@ import pytest
 from pyarrow import csv, parquet
 
 from hetdp.cli.main import cli
-from tests.support.sweeps import SMALL
 
 #: Whose item weighs 0: the last of all users, so that the first rows shown are others'.
 OWNER = "zoe"
@@ -105,9 +104,8 @@ WALKS = {
         ("label", "kept.hetdp", "-o", "card.html"),
     ],
     "reproduce": [
-        ("reproduce", "--data", "likes.csv", "--quick", "--dry-run"),
-        ("reproduce", "--data", "likes.csv", "--config", "sweep.toml", "-j", 1, "-o", "out", "--json"),
-        ("reproduce", "--data", "likes.csv", "--config", "sweep.toml", "-j", 1, "-o", "out"),
+        ("reproduce", "--data", "likes.csv", "--quick", "--runs", 2, "-j", 1, "-o", "out", "--json"),
+        ("reproduce", "--data", "likes.csv", "--quick", "--runs", 2, "-j", 1, "-o", "out"),
     ],
     "node init": [
         ("network", "create", "net.toml", "--catalogue", "titles.csv", "--epsilon", 1),
@@ -215,7 +213,6 @@ def write_data(*, more):
     rows = [(f"p{row}", row % 80, (0.5, 1)[row % 2], ("er", "icu")[row % 2]) for row in range(300)]
     rows += [("p998", 70 if more else 7, 0, "icu" if more else "er")]
     Path("people.csv").write_text("id,hours,privacy,ward\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in rows))
-    Path("sweep.toml").write_text(SMALL)
     Path("wards.txt").write_text("er\nicu\n")
     Path("titles.csv").write_text("item\n" + "".join(f"i{item}\n" for item in range(60)))
     Path("me.csv").write_text("item,weight\ni3,0.5\ni4,1\n" + ("i5,0\n" if more else ""))

@@ -3,14 +3,13 @@
 import importlib.util
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import Voice, check_writable, output_options, print_json, print_rows
-from hetdp.cli.plotting import check_plot, plot_option, write_plot
+from hetdp.cli.options import plot_option
+from hetdp.cli.output import Voice, check_plot, check_writable, output_options, print_json, print_rows, write_plot
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 
@@ -22,7 +21,7 @@ __all__ = ["audit"]
 VIOLATION, INTERRUPTED = 1, 130
 
 
-@click.command(short_help="Try to break a privacy promise.")
+@click.command()
 @click.argument("target", required=False, metavar="[FILE.py:FUNCTION]")
 @click.option("--all", "everything", is_flag=True, help="Audit everything the package ships.")
 @click.option("--quick", is_flag=True, help="The same with small samples.")
@@ -34,7 +33,7 @@ VIOLATION, INTERRUPTED = 1, 130
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the audit reproducible.  [default: a fresh one]")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the report to a JSON file.")
 @plot_option("what is certified beside what was claimed of FUNCTION, item by item,")
-@partial(output_options, dry_run=False)
+@output_options
 def audit(
     target: str | None,
     *,

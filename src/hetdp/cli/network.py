@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, tuning_option
+from hetdp.cli.options import tuning_option
+from hetdp.cli.output import Voice, check_writable, dry_run_option, output_options, print_facts, print_json
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 from hetdp.core.optional import require_all
@@ -42,7 +43,7 @@ def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> in
     return int(found[1]) * _UNITS[found[2]]
 
 
-@click.group(short_help="Make and manage the public file of a peer-to-peer network.")
+@click.group()
 def network() -> None:
     """Make and manage the public file of a peer-to-peer network.
 
@@ -68,6 +69,7 @@ def need_extra() -> None:
 @click.option("--most-items", type=click.IntRange(min=1), help=_MOST_ITEMS_HELP)
 @click.option("--head", type=click.IntRange(min=1, max=8192), help=_HEAD_HELP)
 @click.option("--invite-only", is_flag=True, help="Only nodes with an invitation, signed by FILE.key, take part.")
+@dry_run_option
 @output_options
 def create(
     file: Path,
@@ -88,10 +90,10 @@ def create(
     \b
     hetdp network create mynet.toml --catalogue items.csv --epsilon 3
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    from hetdp.node.costs import network_warnings
     from hetdp.node.protocol.identity import Identity
     from hetdp.node.protocol.network import sketch_bytes
     from hetdp.node.storage.network_file import exact_number, key_file_of, new_network, versions_file_of
+    from hetdp.node.words import network_warnings
 
     key = Identity.generate()
     made = new_network(
@@ -107,7 +109,7 @@ def create(
         network_key=key.key,
         invite_only=invite_only,
     )
-    check_writable(file, keep=(catalogue,), name="FILE")
+    check_writable(file, keep=(catalogue,), parameter="file")
     _check_epoch(epoch_length, period)
     key_file = key_file_of(file)
     for path in (file, key_file, versions_file_of(file)):
@@ -154,12 +156,11 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, voice: Voice) ->
     from hetdp.node.storage.network_file import read_network, with_peer
 
     changed = with_peer(read_network(file), address=address, key=key, curve=curve)
-    if not voice.dry_run:
-        write_whole(file, changed.to_toml(), mode=stat.S_IMODE(file.stat().st_mode))
-        voice.note(
-            f"Wrote {file}. Nodes made from it will ask this peer first. A node that exists has a copy of its own: "
-            "add the peer to the network.toml in its folder, and start it again."
-        )
+    write_whole(file, changed.to_toml(), mode=stat.S_IMODE(file.stat().st_mode))
+    voice.note(
+        f"Wrote {file}. Nodes made from it will ask this peer first. A node that exists has a copy of its own: "
+        "add the peer to the network.toml in its folder, and start it again."
+    )
     _show({"network": changed.name, "peers": len(changed.bootstrap)}, voice)
 
 
@@ -183,9 +184,6 @@ def invite(file: Path, *, key: str, secret: Path | None, voice: Voice) -> None:
         raise DataError(f"--secret must be the key of an invite-only network (got another for {file.name!r})")
     if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None:
         raise click.UsageError(f"--key must be 64 hexadecimal digits. Got {key[:100]!r} instead.")
-    if voice.dry_run:
-        voice.note("--dry-run: no invitation was signed.")
-        return
     invitation = sign_invitation(holder.signing_secret, known.id, bytes.fromhex(key)).hex()
     print_json({"invitation": invitation}) if voice.as_json else click.echo(invitation)
 
@@ -195,6 +193,7 @@ def invite(file: Path, *, key: str, secret: Path | None, voice: Voice) -> None:
 @click.option("--add", type=click.Path(path_type=Path), help="CSV of new items: item, title, link, group.")
 @click.option("--retire", multiple=True, help="Item that is used no more; can be given several times.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The network's key.  [default: FILE.key]")
+@dry_run_option
 @output_options
 def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path | None, voice: Voice) -> None:
     """Make the next version of the catalogue of the network FILE, signed, in FILE.versions.
@@ -207,9 +206,9 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
     hetdp node catalogue mynet.toml.versions
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.node.catalogue_file import read_network_catalogue
+    from hetdp.node.protocol import Refused
     from hetdp.node.protocol.catalogue_versions import NewItem, sign_versions
     from hetdp.node.protocol.identity import Identity
-    from hetdp.node.protocol.refusal import Refused
     from hetdp.node.storage.network_file import (
         key_file_of,
         read_network,
@@ -239,7 +238,7 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
     added = [] if add is None else read_network_catalogue(add)[0]
     repeated = next((item.item for item in added if item.item in places), None)
     if repeated is not None:
-        raise DataError(f"--add must hold new items only (got {repeated[:100]!r}, which is in the catalogue,)")
+        raise DataError(f"must hold new items only ({repeated[:100]!r} is in the catalogue)", parameter="add")
     rows = [NewItem(item.item, item.title, item.link, item.group) for item in added]
     before = history.number
     try:

@@ -43,13 +43,8 @@ class Format:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if mark != self.application_id:
             raise WrongFormat(f"is not {self.name}: it is a database of another application")
-        if version > self.version:
-            raise WrongFormat(
-                f"has format version {version}, but this hetdp reads up to {self.version}. Use the version of hetdp "
-                "that wrote it, or a later one"
-            )
         if version != self.version and version not in self.steps:
-            raise WrongFormat(f"has format version {version}, which no hetdp has written as {self.name}")
+            raise WrongFormat(f"has the unknown file version {version}; this hetdp reads version {self.version}")
         return int(version)
 
     def bring_forward(self, connection: sqlite3.Connection) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee, Ledger
 from hetdp.accounting.tally import charge
 from hetdp.core.errors import InvalidInput
-from hetdp.core.home import Home
+from hetdp.core.fork_guard import ForkGuard
 from hetdp.core.randomness import Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, Run, Shares
 from hetdp.profiles import Profiles
@@ -148,7 +148,7 @@ class Releases:
         self.public_sizes = public_sizes
         self._items = items
         self._served: dict[bytes, Lists] = {}
-        self._home = Home(simulated=stream.simulated)
+        self._fork_guard = ForkGuard(simulated=stream.simulated)
 
     def __repr__(self) -> str:
         return f"Releases({self.engine.name})"
@@ -176,7 +176,8 @@ class Releases:
         """Return the lists of new recipients; those who were served before get the same list again."""
         if not self.engine.newcomers:
             raise InvalidInput(
-                "X must be None with engine='gossip', where only members take part (got recipients)",
+                "must be None with engine='gossip', where only members take part",
+                parameter="X",
                 hint="Use engine='exact' or 'sketch'.",
             )
         if not asking.n_users:
@@ -189,7 +190,7 @@ class Releases:
         # With private names even whether two questions are one must not depend on which of their items were fitted.
         asked = [row.tolist() for row in rows] if self._items.public else _texts(asking)
         keys = [hashlib.blake2b(repr(row).encode(), digest_size=16).digest() for row in asked]
-        with self._home.alone():
+        with self._fork_guard.alone():
             fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
             if fresh:
                 self._charge_lists(len(fresh), ledger)
@@ -207,7 +208,7 @@ class Releases:
         """Charge lists of so many new recipients, unless they are made of what was published."""
         if self.engine.free_newcomers:
             return
-        self._home.require()
+        self._fork_guard.require()
         lists = self._account.promised(Shares(self._account.shares.pairs), most_recipients=recipients)
         charge([self._ledger, ledger], lists, "lists of new recipients")
         self._account.calls[recipients] += 1

@@ -28,12 +28,11 @@ from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.audit_cases import EPSILON, ITEMS, WEIGHTS, having, without
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import code_profiles
-from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.estimator import PrivateRecommender
-from hetdp.recommender.evidence import Evidence
 from hetdp.recommender.matrix import COUNTS_SHARE, ONE_ITEM, ONE_PAIR, MatrixRule, MatrixSums, noisy_sums
+from hetdp.recommender.model import Evidence
 from hetdp.recommender.names import MOST_NAMES
-from hetdp.recommender.parts import Part
+from hetdp.recommender.parts import Part, PersonDials
 from hetdp.sketching.law import chance_of_one, contrast
 
 __all__ = ["FRONT_DOORS", "UNITS", "audit_cases", "everything", "head_of_counts", "sides", "telling_pairs"]
@@ -240,10 +239,12 @@ def everything(
     """Return all that comes of a small crowd: counts, head and evidence, and what is recommended to others."""
     own = [(0, item, WEIGHTS[item]) for item in having(profile).tolist()]
     others = [(1, 0, 1.0), (1, 1, 0.0), (1, 2, 1.0), (2, 3, 0.5), (2, 4, 1.0), (3, 5, 1.0), (3, 0, 1.0)]
+    others += [(3 + person, item, weight) for person, item, weight in others]
     listed = _profiles([*own, *(pair for pair in others if pair[1] != 1 or listed_by_others)])
     runs = []
     for _ in range(size):
-        model = PrivateRecommender(EPSILON, n_head=4, catalogue=catalogue, random_state=random_state).fit(listed)
+        level = EPSILON if catalogue == "given" else _LOUD  # two people are then enough to name an item
+        model = PrivateRecommender(level, n_head=4, catalogue=catalogue, random_state=random_state).fit(listed)
         public = model._public  # noqa: SLF001
         lists = model.recommend(2, profiles=_profiles(others))
         runs.append(

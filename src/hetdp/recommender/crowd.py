@@ -9,19 +9,16 @@ from numpy.typing import NDArray
 
 from hetdp.accounting import Guarantee, Ledger
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.home import Home
+from hetdp.core.fork_guard import ForkGuard
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Profiles
 from hetdp.profiles.ids import Ids, as_ids, positions
 from hetdp.profiles.steps import code_profiles
-from hetdp.recommender.dials import PersonDials
-from hetdp.recommender.evidence import Learning
+from hetdp.recommender.file import PublishedModel
 from hetdp.recommender.model import learn
 from hetdp.recommender.names import choose_names
-from hetdp.recommender.parts import Part, Participants, Parts, keys_of, on_items
-from hetdp.recommender.promise import promise
-from hetdp.recommender.published import PublishedModel
-from hetdp.recommender.settings import ModelSettings
+from hetdp.recommender.parts import Learning, Part, Participants, Parts, PersonDials, keys_of, on_items
+from hetdp.recommender.settings import ModelSettings, promise
 from hetdp.recommender.sketched import SketchLearning, bit_spread
 
 __all__ = ["Crowd", "expected_noise"]
@@ -69,7 +66,7 @@ class Crowd:
         #: Ledgers that were charged for it.
         self.charged: list[Ledger | None] = []
         self.simulated, self.by_position = stream.simulated, by_position
-        self._home = Home(simulated=stream.simulated)
+        self._fork_guard = ForkGuard(simulated=stream.simulated)
         self._published: PublishedModel | None = None
         self._complete = given is not None
         choosing = head is None and (given is None or given.size > settings.n_head)
@@ -100,12 +97,12 @@ class Crowd:
 
     def add(self, parts: Parts, dials: PersonDials | None = None) -> None:
         """Learn from more people; a person who came before is refused, and the whole of `parts` with them."""
-        self._home.require()
+        self._fork_guard.require()
         self._published = None
         self._pass(parts, dials, self._head, self._people)
         if self._counted is not None and not self._counted.are(self._people):
             raise DataError(
-                "the parts must hold the same people whenever they are read (got others the second time)",
+                "The files hold other people than when they were first read",
                 hint="Wait until nobody writes to the files, and learn again.",
             )
         self._counted = None  # whoever comes from now on was not there to be counted
@@ -129,10 +126,10 @@ class Crowd:
         Made when it is first asked for, once, whoever asks: noise that is drawn twice for the same sums is paid twice.
         """
         if not self.n_people and self.settings.unit == "item":  # whole people are protected even from being counted
-            raise InvalidInput("a model must be learned from at least one person (got nobody)")
-        with self._home.alone():
+            raise InvalidInput("A model must be learned from at least one person")
+        with self._fork_guard.alone():
             if self._published is None:
-                self._home.require()
+                self._fork_guard.require()
                 self._published = PublishedModel(
                     settings=self.settings,
                     guarantee=self.guarantee,
@@ -154,9 +151,7 @@ class Crowd:
     def _given_head(self, head: object) -> NDArray[np.int32]:
         wanted = positions(self.item_ids, as_ids("head", head))
         if (wanted < 0).any():
-            raise InvalidInput(
-                f"must be items of the catalogue (got {int((wanted < 0).sum())} that are not)", parameter="head"
-            )
+            raise InvalidInput(f"must be items of the catalogue; {int((wanted < 0).sum())} are not", parameter="head")
         if not 0 < wanted.size <= self.settings.n_head:
             raise InvalidInput(f"must be 1 to {self.settings.n_head} items (n_head)", parameter="head", got=wanted.size)
         return np.sort(wanted)

@@ -592,8 +592,8 @@ def _no_values(aggregate: str, column: str, kind: nw.dtypes.DType) -> DataError:
         else "Make a column of numbers of it first: of a date, for instance, a number of days or years."
     )
     return DataError(
-        f"an aggregate must be about a column of numbers. Got {aggregate!r} instead, about {column!r}, which is of "
-        f"type {kind.base_type().__name__}. {remedy} Nothing was charged."
+        f"The {aggregate} needs a column of numbers: {column!r} is of type {kind.base_type().__name__}",
+        hint=f"{remedy} Nothing was charged.",
     )
 
 
