@@ -129,7 +129,7 @@ def _query(name: str, domain: Box, kind: str, bins: int, categories: Categories 
     known = {**queries.COMPARED_BY_NAME, **queries.RELEASED_BY_NAME}
     if name not in known or kind == "exponential":
         possible = "exponential or sampling" if name in SELECTED else "stretching, sampling or threshold"
-        raise InvalidInput(f"mechanism of a {name} must be {possible}", got=kind)
+        raise InvalidInput(f"must be {possible} for a {name}", parameter="mechanism", got=kind)
     if name != "histogram":
         return known[name](domain)
     edges = np.linspace(domain.lower[0], domain.upper[0], bins + 1)

@@ -352,9 +352,7 @@ class Ledger:
         one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
         place = resolved(path)
         if not is_there(place):
-            raise LedgerError(
-                f"The ledger file {place} does not exist. hetdp release --ledger makes one, or hetdp.Ledger."
-            )
+            raise LedgerError(f"Ledger not found: {place}.")
         ledger = cls.__new__(cls)
         ledger._start(LedgerFile(place), place, on_exhausted)  # noqa: SLF001  (the second constructor)
         return ledger

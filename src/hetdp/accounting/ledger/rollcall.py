@@ -123,9 +123,7 @@ def call_roll(
         call.everybody()
         return call
     if state.accounts.ids is None:
-        raise InvalidInput(
-            "must know people by their ids (got one made without them (items=, --id-column))", parameter="ledger"
-        )
+        raise InvalidInput("must know people by their ids; this one was made without", parameter="ledger")
     for given, dials in people:
         call.batch(given, dials)
     call.finish(new_people=new_people)

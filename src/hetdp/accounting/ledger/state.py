@@ -386,7 +386,7 @@ class State:
                 "must be 'epsilon' on an epsilon ledger, for no finite epsilon covers a zCDP loss (got 'rho')",
                 parameter="unit",
                 hint=(
-                    "A ledger with unit='rho' takes both (another file for --ledger), but begins without "
+                    "A new ledger with unit='rho' takes both, but begins without "
                     "what was charged here: keep that within your limit."
                 ),
             )
@@ -438,7 +438,7 @@ def check_not_mostly_new(new: int, given: int, known: int, *, new_people: bool) 
             parameter="items",
             hint=(
                 "Are they the same people under other ids? They would get a second budget. If they are "
-                "new: new_people=True (--new-people)."
+                "new, say so (new_people)."
             ),
         )
 
