@@ -1,0 +1,385 @@
+"""Queries of one's own: with declared bounds, which `falsify` tries to refute, or with bounds that are computed."""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hetdp.core.checks import finite, float_vector, whole
+from hetdp.core.errors import InvalidInput
+from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.mechanisms.examples import UNIT, query_examples
+from hetdp.mechanisms.queries.base import ULP, Floats, Query, floats
+from hetdp.profiles import Box
+
+__all__ = ["Falsification", "custom", "exhaustive", "falsify"]
+
+_DEFAULT_ERROR = 2.0**-30
+_LARGEST_TABLE = 2**20
+
+
+class _Custom(Query):
+    """A function with declared bounds. It must be total; where it fails, the answer at the centre stands in."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Floats], float],
+        domain: Box,
+        *,
+        modular: Callable[[Floats], Floats],
+        slopes: Floats | None,
+        evaluation_error: float | None,
+    ) -> None:
+        super().__init__(name, domain)
+        self._function = function
+        self._modular = modular
+        self._slopes = slopes
+        self.proportional = slopes is not None
+        whole = self.modular_sensitivities(1.0)
+        if self.sensitivity <= 0:
+            raise InvalidInput("the declared bounds must be > 0 for some item (got zeros only)")
+        self._at_center = finite("function at the centre of the domain", function(domain.center.copy()))
+        self._reach = math.fsum(whole.tolist())
+        self._error = _DEFAULT_ERROR * self.sensitivity if evaluation_error is None else evaluation_error
+
+    def stretched(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return the answer on the shrunk profile, kept strictly inside the shrunk box whatever the rounding.
+
+        The declared bounds say nothing about points a rounding error outside of it.
+        """
+        low, high = (self._inward(end, shrinkage) for end in (self.domain.lower, self.domain.upper))
+        shrunk = np.clip(self.domain.shrink(clamped, shrinkage), low, np.maximum(low, high))
+        return self.evaluate(np.where((shrinkage == 0) | (low > high), self.domain.center, shrunk))
+
+    def _inward(self, end: Floats, shrinkage: Floats) -> Floats:
+        """Return an end of the shrunk interval, moved toward the centre by more than its three roundings."""
+        way = shrinkage * (end - self.domain.center)
+        margin = np.where(shrinkage < 1, 2.0**-51 * (np.abs(self.domain.center) + np.abs(way)), 0.0)
+        inward: Floats = np.where(shrinkage < 1, self.domain.center + way, end) - np.sign(way) * margin
+        return inward
+
+    def evaluate(self, points: Floats) -> float:
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                answer = float(self._function(points.copy()))
+        except Exception:  # noqa: BLE001  (an exception about a private value would be a leak)
+            answer = self._at_center
+        if math.isnan(answer):
+            answer = self._at_center
+        # By the declared bounds no answer is further from the centre's than this.
+        return min(max(answer, self._at_center - self._reach), self._at_center + self._reach)
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        factor = np.broadcast_to(np.asarray(shrinkage, dtype=np.float64), (self.size,)).copy()
+        bounds = np.asarray(self._modular(factor), dtype=np.float64)
+        if bounds.shape != (self.size,) or not np.isfinite(bounds).all() or (bounds < 0).any():
+            raise InvalidInput(
+                f"must return one finite number >= 0 per item ({self.size}) (got shape {bounds.shape} or "
+                "other numbers)",
+                parameter="modular_sensitivity",
+            )
+        return np.where(factor > 0, bounds, 0.0)  # an item shrunk to nothing has no influence, whatever was declared
+
+    def lipschitz_bounds(self) -> Floats:
+        return super().lipschitz_bounds() if self._slopes is None else self._slopes
+
+    def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return the smaller of the slope bound and the bound by moving the items one at a time."""
+        moved = clamped != self.domain.shrink(clamped, shrinkage)
+        one_at_a_time = math.fsum(self.modular_sensitivities(1.0)[moved].tolist())
+        return min(super().distortion_bound(clamped, shrinkage), one_at_a_time)
+
+    @property
+    def evaluation_error(self) -> float:
+        return self._error
+
+
+def custom(
+    function: Callable[[Floats], float],
+    domain: Box,
+    *,
+    lipschitz: ArrayLike | None = None,
+    modular_sensitivity: Callable[[Floats], Floats] | None = None,
+    evaluation_error: float | None = None,
+    name: str = "custom",
+) -> Query:
+    """Return a query for any function whose sensitivity you can bound.
+
+    Parameters
+    ----------
+    function
+        Takes the vector of values, returns a number. Deterministic and defined on the whole box; where it raises or
+        returns nan, its value at the centre is used instead, silently, and the declared bounds must hold for that.
+    domain
+        The box.
+    lipschitz
+        Per item, a bound on the slope: S_i(w) = w * L_i * r_i.
+    modular_sensitivity
+        Instead of `lipschitz`: a function from the vector of shrinkages to the vector of S_i(w_i). It is inverted by
+        bisection, which returns the feasible end.
+    evaluation_error
+        Bound on the rounding error of `function`, in its own unit. Default: 2**-30 of the sensitivity.
+    name
+        Shown in releases.
+
+    Privacy
+    -------
+    The promise is only as good as the declared bounds. `hetdp.falsify` tries to refute them; it cannot prove them.
+    Rounded with slack.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> query = custom(lambda x: float(np.sin(x).sum()), Box.uniform(0, 1, size=3), lipschitz=[1, 1, 1])
+    >>> query.sensitivity
+    1.0
+    """
+    if (lipschitz is None) == (modular_sensitivity is None):
+        raise InvalidInput("exactly one of lipschitz and modular_sensitivity must be given (got both or none)")
+    slopes = None
+    if lipschitz is not None:
+        declared = float_vector("lipschitz", np.broadcast_to(np.asarray(lipschitz), (domain.size,)))
+        if (declared < 0).any():
+            raise InvalidInput("must be >= 0 for every item (got a negative bound)", parameter="lipschitz")
+        slopes = declared
+
+        def modular_sensitivity(shrinkage: Floats) -> Floats:
+            return shrinkage * declared * domain.ranges
+
+    assert modular_sensitivity is not None  # noqa: S101  (for the type checker)
+    if evaluation_error is not None and finite("evaluation_error", evaluation_error) < 0:
+        raise InvalidInput("must be >= 0", parameter="evaluation_error", got=evaluation_error)
+    return _Custom(
+        name, function, domain, modular=modular_sensitivity, slopes=slopes, evaluation_error=evaluation_error
+    )
+
+
+class _Exhaustive(Query):
+    """Any function on a finite grid, tabulated. Shrinking mixes an item's level with the central one.
+
+    The stretched answer is the expectation of f when item i keeps its level with probability w_i and takes the central
+    one otherwise. For functions that are affine in each item this is the paper's stretching; for all others it is the
+    extension of f to the hull that makes S_i(w) = w S_i(1) true, which shrinking the values would not.
+    """
+
+    proportional = True
+
+    def __init__(self, table: Floats, levels: Sequence[Floats], center: Sequence[int], domain: Box, name: str) -> None:
+        super().__init__(name, domain)
+        self._table = table
+        self._levels = levels
+        self._center = center
+        self._whole = np.array([float(np.ptp(table, axis=axis).max()) for axis in range(table.ndim)])
+        if self.sensitivity <= 0:
+            raise InvalidInput(
+                "must not be constant on its domain (got the same value everywhere)", parameter="function"
+            )
+
+    def _places(self, points: Floats) -> list[int]:
+        return [int(np.abs(levels - point).argmin()) for levels, point in zip(self._levels, points, strict=True)]
+
+    def evaluate(self, points: Floats) -> float:
+        return self.stretched(points, np.ones(self.size))
+
+    def stretched(self, clamped: Floats, shrinkage: Floats) -> float:
+        mixture = self._table
+        for place, center, factor in zip(self._places(clamped), self._center, shrinkage, strict=True):
+            # An item of shrinkage 0 must not enter even as a product: 0 * x has a sign, and may one day be nan.
+            mixture = mixture[center] if factor == 0 else factor * mixture[place] + (1 - factor) * mixture[center]
+        return float(mixture)
+
+    def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
+        return floats(floats(shrinkage) * self._whole)
+
+    def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
+        """Return the sum of (1 - w_i) S_i over the items off the centre."""
+        away = np.array(self._places(clamped)) != np.array(self._center)
+        return math.fsum(((1 - shrinkage) * self._whole)[away].tolist())
+
+    paper_distortion_bound = distortion_bound
+
+    def item_distortions(self, shrinkage: Floats) -> Floats:
+        return floats((1 - shrinkage) * self._whole)
+
+    @property
+    def evaluation_error(self) -> float:
+        return 4 * self.size * ULP * float(np.abs(self._table).max())
+
+
+def exhaustive(
+    function: Callable[[Floats], float],
+    levels: Sequence[ArrayLike],
+    *,
+    center: Sequence[float] | None = None,
+    name: str = "exhaustive",
+) -> Query:
+    """Return a query for any function on a small finite domain, its sensitivities computed by trying everything.
+
+    Parameters
+    ----------
+    function
+        Called once for every combination of levels (at most 2**20), never on private data.
+    levels
+        For each item, the values it can take. A private value counts as the nearest level.
+    center
+        For each item, the level that stands for "nothing known". Default: 0 where it is a level, else the middle one.
+    name
+        Shown in releases.
+
+    Privacy
+    -------
+    S_i(w) = w S_i(1) exactly, so w_i = min(1, v_i S / S_i). Rounded with slack.
+
+    Examples
+    --------
+    >>> majority = exhaustive(lambda x: float(x.sum() >= 2), levels=[[0, 1]] * 3)
+    >>> majority.sensitivity, majority([1, 1, 0])
+    (1.0, 1.0)
+    """
+    if len(levels) == 0:
+        raise InvalidInput("must name at least one item", parameter="levels")
+    grid = [np.unique(float_vector(f"levels[{item}]", values)) for item, values in enumerate(levels)]
+    if any(values.size < 2 for values in grid):  # noqa: PLR2004  (one value is a constant)
+        raise InvalidInput("must hold at least two values for every item (got fewer)", parameter="levels")
+    size = math.prod(values.size for values in grid)
+    if size > _LARGEST_TABLE:
+        raise InvalidInput("must have at most 2**20 combinations", parameter="levels", got=size)
+    if center is None:
+        center = [0.0 if 0.0 in values else float(values[values.size // 2]) for values in grid]
+    if len(center) != len(grid) or any(value not in values for value, values in zip(center, grid, strict=True)):
+        raise InvalidInput("must be one of the levels of each item", parameter="center")
+    shape = tuple(values.size for values in grid)
+    table = np.empty(shape)
+    for place in np.ndindex(shape):
+        point = np.array([values[level] for values, level in zip(grid, place, strict=True)])
+        table[place] = finite("function on its domain", function(point))
+    domain = Box([values[0] for values in grid], [values[-1] for values in grid], center)
+    places = [int(np.flatnonzero(values == value)[0]) for value, values in zip(center, grid, strict=True)]
+    return _Exhaustive(table, grid, places, domain, name)
+
+
+@query_examples
+def _examples() -> dict[str, Query]:
+    def saturating(x: Floats) -> float:
+        return float(np.tanh(x.sum()))
+
+    return {
+        "custom, Lipschitz": custom(lambda x: float(np.sin(x).sum()), UNIT, lipschitz=1.0),
+        "custom, modular": custom(saturating, UNIT, modular_sensitivity=lambda w: np.tanh(w / 2) * 2),
+        "exhaustive": exhaustive(lambda x: float(x.sum() >= 3), [[0, 1]] * 5),  # noqa: PLR2004  (most of five)
+        "exhaustive, levels": exhaustive(lambda x: float(x[0] * x[1] - x[2]), [[-1, 0, 2], [0, 1], [3, 4, 7]]),
+    }
+
+
+@dataclass(frozen=True)
+class Falsification:
+    """Outcome of `falsify`.
+
+    Attributes
+    ----------
+    refuted
+        Whether a pair of adjacent points breaks the declared bound.
+    item, declared, observed
+        The item with the largest observed share of its bound, the bound, and what was observed.
+    message
+        The outcome in words.
+    """
+
+    refuted: bool
+    item: int
+    declared: float
+    observed: float
+    message: str
+
+
+def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None) -> Falsification:
+    """Try to refute the sensitivities a query declares, by search over adjacent points.
+
+    Vertices, random points and random shrinkages are tried, each improved by a climb over the other items. A bound is
+    refuted when two points that differ in item i only give answers further apart than S_i(w), by more than rounding.
+
+    No private data is used. A pass proves nothing: sampling cannot establish a sensitivity.
+
+    Parameters
+    ----------
+    query
+        Any query; one of your own needs it most.
+    tries
+        How many pairs of points are tried.
+    random_state
+        A seed for the search; None for the operating system's randomness.
+
+    Examples
+    --------
+    >>> from hetdp.mechanisms import queries
+    >>> from hetdp.profiles import Box
+    >>> wrong = queries.custom(lambda x: float(x[0] * 3), Box([0], [1]), lipschitz=[1])
+    >>> falsify(wrong, random_state=0).refuted
+    True
+    >>> print(falsify(queries.total(Box.uniform(0, 1, size=3)), random_state=0).message)
+    No counterexample in 2000 tries. This proves nothing: only a proof can establish a sensitivity.
+    """
+    if not isinstance(query, Query):
+        raise InvalidInput("must come from hetdp.queries", parameter="query", got=type(query))
+    attempts = whole("tries", tries, minimum=1)
+    search = _CounterexampleSearch(query, as_stream(random_state))
+    worst = (0.0, 0, 0.0, 0.0)
+    for attempt in range(attempts):
+        item = attempt % query.size
+        declared, observed = search.attempt(item, vertices=attempt % 2 == 0)
+        slack = 2 * query.evaluation_error + 1e-9 * (abs(observed) + query.sensitivity)
+        excess = (observed - slack) / declared if declared > 0 else (np.inf if observed > slack else 0.0)
+        worst = max(worst, (float(excess), item, declared, observed))
+    share, item, declared, observed = worst
+    refuted = share > 1
+    message = (
+        f"Refuted: profiles adjacent in item {item} are {observed:.6g} apart; the bound says {declared:.6g}."
+        if refuted
+        else f"No counterexample in {attempts} tries. This proves nothing: only a proof can establish a sensitivity."
+    )
+    return Falsification(refuted, item, declared, observed, message)
+
+
+class _CounterexampleSearch:
+    def __init__(self, query: Query, stream: Stream) -> None:
+        self.query = query
+        self.stream = stream
+
+    def point(self, *, vertices: bool) -> Floats:
+        where = self.stream.uniforms(self.query.size)
+        if vertices:
+            where = np.round(where)
+        return self.query.domain.clamp(self.query.domain.lower + where * self.query.domain.ranges)
+
+    def attempt(self, item: int, *, vertices: bool) -> tuple[float, float]:
+        """Return S_i(w) and the largest change of the answer found for item i."""
+        shrinkage = np.ones(self.query.size)
+        if self.stream.uniforms(1)[0] < 0.5:  # noqa: PLR2004  (half of the tries look at the unshrunk function)
+            shrinkage[item] = self.stream.uniforms(1)[0]
+        point, ends = self.point(vertices=vertices), self.point(vertices=False)
+        if vertices:
+            point[item], other = self.query.domain.lower[item], self.query.domain.upper[item]
+        else:
+            other = ends[item]
+        best = self.apart(point, item, other, shrinkage)
+        for mover in (self.stream.uniforms(8) * self.query.size).astype(int):
+            if mover == item:
+                continue
+            moved = point.copy()
+            moved[mover] = ends[mover]
+            found = self.apart(moved, item, other, shrinkage)
+            if found > best:
+                point, best = moved, found
+        declared = self.query.steps_to_replace * float(self.query.modular_sensitivities(shrinkage)[item])
+        return declared, best
+
+    def apart(self, point: Floats, item: int, value: float, shrinkage: Floats) -> float:
+        adjacent = point.copy()
+        adjacent[item] = value
+        one, two = self.query.stretched(point, shrinkage), self.query.stretched(adjacent, shrinkage)
+        return float(np.abs(np.asarray(one) - np.asarray(two)).sum())
