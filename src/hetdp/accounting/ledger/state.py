@@ -351,12 +351,9 @@ def check_not_mostly_new(new: int, given: int, known: int, *, new_people: bool) 
     """Refuse a table most of whose people are new to a ledger that is not empty: their ids may have changed."""
     if known and 2 * new > given and not new_people:
         raise InvalidInput(
-            f"must be mostly known to a ledger that is not empty (got {new} new ones of {given})",
-            parameter="items",
-            hint=(
-                "Are they the same people under other ids? They would get a second budget. If they are "
-                "new, say so (new_people)."
-            ),
+            f"is required: {new} of {given} people are new to the ledger",
+            parameter="new_people",
+            hint="The same people under other ids would get a second budget.",
         )
 
 
