@@ -119,7 +119,7 @@ def test_a_dial_is_turned_removed_and_taken_back(open_page):
     page = open_page()
     page.post("/items/add", place="46")
     html = page.post("/items/dial", place="46", dial="0")
-    assert message_in(html) == "Amber jazz: never counts from the next sketch."
+    assert message_in(html) == "Amber jazz: hidden from the next sketch."
     assert 'id="dial-46" name="dial" min="0" max="100" step="1" value="0"' in html
     assert "nobody learns anything. Only what is recommended to you takes note of it." in text_of(html)
     page.post("/items/remove", place="46")
@@ -185,7 +185,7 @@ def test_a_group_is_set_in_one_step(open_page, nodes):
     before = dict(page.node.dials)
     health = [place for place in before if page.node.store.catalogue.item(place).group == "Health"]
     html = page.post("/items/group", group="Health", dial="25")
-    assert message_in(html) == f"{len(health)} items set: counts a little."
+    assert message_in(html) == f"{len(health)} items set: a little."
     assert page.node.dials == before | dict.fromkeys(health, 25)
     page.post("/items/undo")
     assert page.node.dials == before
@@ -200,7 +200,7 @@ def test_what_waits_for_the_next_epoch_is_listed(open_page, nodes):
     text = text_of(html)
     assert "In your next sketch today" in text
     assert "4 changes wait. Until then others keep the sketch of epoch 5." in text
-    assert "Early tea dial 100 → 40, counts a little" in text
+    assert "Early tea dial 100 → 40, a little" in text
     assert "Copper tea no longer in it" in text
     assert "Distant tea limit reached, no longer counts" in text
     assert "It has reached its lifetime limit and no longer counts in new sketches." in text
@@ -556,7 +556,7 @@ def test_a_muted_list_is_not_told_to_add_items(open_page, nodes):
     node.store.profile.set_dials({1: 0, 2: 0})
     page = open_page(node)
     text = text_of(page.get("/neighbours"))
-    assert "Everything on your list is set to “never counts”. That is fine" in text
+    assert "Everything on your list is set to “Hidden”. That is fine" in text
     assert "Add a few items" not in text
     assert "Nothing on your list counts, so your first sketch will be that of an empty list." in text_of(
         page.get("/items")
