@@ -43,7 +43,7 @@ def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> in
     return int(found[1]) * _UNITS[found[2]]
 
 
-@click.group(short_help="Make and manage the public file of a peer-to-peer network.")
+@click.group()
 def network() -> None:
     """Make and manage the public file of a peer-to-peer network.
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["node"]
 
 
-@click.group(short_help="Run a node of a peer-to-peer network.")
+@click.group()
 def node() -> None:
     """Run a node that publishes one noisy sketch of your profile per epoch and chooses neighbours at home.
 
