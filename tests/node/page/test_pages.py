@@ -11,7 +11,6 @@ from tests.support.page_node import LIKED, ONES
 
 from hetdp.node.page.application import PAGES
 from hetdp.node.protocol.network import Bootstrap
-from hetdp.node.protocol.node import Traffic
 from hetdp.node.storage.crowd import CrowdModel, save_model
 from hetdp.node.storage.folder import MODEL
 from hetdp.node.storage.group_limits import WHOLE_LIST
@@ -665,15 +664,6 @@ def test_how_many_sketches_are_like_the_published_one_is_told(open_page, nodes):
     assert f"{len(node.store.peers.liked())} of them for being most like your published one" in text_of(
         page.get("/network")
     )
-
-
-def test_the_traffic_of_a_week_is_told(open_page, nodes):
-    node = nodes.new()
-    page = open_page(node)
-    assert "per week" not in text_of(page.get("/network"))
-    for passed, size in ((0, 1000), (3600, 1000 + 2**20)):
-        node.store.peers.keep(traffic=Traffic(size, 2 * size), now_s=node.now_s + passed, first_epoch=0)
-    assert f"{3 * 168} MiB sent and received" in text_of(page.get("/network"))
 
 
 @pytest.mark.parametrize(
