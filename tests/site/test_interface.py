@@ -24,7 +24,7 @@ PUBLIC = {
         neighbors noise plan plan_table plots policies precision profiles queries recall recommender release
         release_by_dial release_distortion_bound release_table sketching split stretch tables unknown_keys""",
     "hetdp.accounting": """
-        AllowedDials ByDial Charge Entry Guarantee Label LabelOptions Ledger LedgerLevel LedgerReport LedgerSummary
+        AllowedDials ByDial Charge Entry Guarantee Label LabelOptions Ledger LedgerReport
         LedgerView Odds PeoplePreview Plans Recipients Release Spending plan release release_by_dial
         release_distortion_bound""",
     "hetdp.auditing": """

@@ -69,7 +69,7 @@ WALKS = {
             for more in ((), ("--json",), ("-o", f"{engine}.parquet"), ("--dry-run",), ("--dry-run", "--json"))
         ),
         ("neighbors", *LISTS, *GIVEN, "--significant-only", "-o", "given.csv", "--json"),
-        ("neighbors", *LISTS, "--names", "observed", "--score", "cosine", "-o", "observed.jsonl"),
+        ("neighbors", *LISTS, *GIVEN, "--score", "cosine", "-o", "cosine.jsonl"),
         ("neighbors", *LISTS, "--ledger", "profiles.db", "--json"),
     ],
     "learn": [
@@ -82,13 +82,9 @@ WALKS = {
         ("learn", *LIKES, "--dry-run", "--json"),
     ],
     "recommend": [
-        ("recommend", *LIKES, *GIVEN, "-o", "model.csv"),
-        ("recommend", *LIKES, *GIVEN, "--json"),
-        ("recommend", *LISTS, *GIVEN, "--engine", "exact", "-o", "votes.csv"),
-        ("recommend", *LISTS, *GIVEN, "--engine", "sketch", "--json"),
-        ("recommend", *LIKES, "--dry-run"),
         ("learn", *LIKES, *GIVEN, "-o", "kept.hetdp"),
-        ("recommend", "--model", "kept.hetdp", "--profile", "likes.csv", "-o", "home.csv"),
+        ("recommend", "kept.hetdp", "likes.csv", "-o", "home.csv"),
+        ("recommend", "kept.hetdp", "likes.csv", "--json"),
     ],
     "evaluate": [
         EVALUATE,
@@ -105,7 +101,7 @@ WALKS = {
         ("label", "profiles.db", "--json"),
         ("label", "lists.parquet"),
         ("learn", *LIKES, *GIVEN, "-o", "kept.hetdp"),
-        ("label", "kept.hetdp", "-o", "card.svg"),
+        ("label", "kept.hetdp", "-o", "card.html"),
     ],
     "reproduce": [
         ("reproduce", "--data", "likes.csv", "--quick", "--runs", 2, "-j", 1, "-o", "out", "--json"),
