@@ -220,7 +220,7 @@ def test_shares_without_a_possible_mix_are_refused(tmp_path):
 def test_an_impossible_mix_is_refused(tmp_path):
     path = tmp_path / "bad.toml"
     path.write_text("mixes = [[0.6, 0.6, 0.1]]")
-    assert "sum to 1 (got 0.6, 0.6, 0.1)" in str(refused(tmp_path, "--config", path))
+    assert "sum to 1" in str(refused(tmp_path, "--config", path))
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path, crowd_file):
