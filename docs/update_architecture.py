@@ -30,12 +30,13 @@ def layers() -> list[str]:
 
 
 def about(package: str) -> tuple[str, str]:
-    """Return the first sentence of a package's docstring, and what is in it by name."""
+    """Return the first sentence of the docstring of a package or module, and what is in it by name."""
     folder = SOURCE / package
-    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    code = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    said = ast.get_docstring(ast.parse(code.read_text(encoding="utf-8"))) or ""
     parts = sorted(
         path.stem + ("/" if path.is_dir() else "")
-        for path in folder.iterdir()
+        for path in (folder.iterdir() if folder.is_dir() else ())
         if not path.name.startswith("__") and (path.is_dir() or path.suffix == ".py")
     )
     return said.split("\n\n")[0].replace("\n", " "), ", ".join(parts)
@@ -46,10 +47,11 @@ def render() -> str:
     rows, top = [], GAP
     for package in layers():
         sentence, parts = about(package)
+        name = f"{package}/" if (SOURCE / package).is_dir() else f"{package}.py"
         lines = [("", line) for line in wrap(sentence, 98)] + [("small", line) for line in wrap(parts, 108)]
         height = max(ROW, 16 + 18 * len(lines))
         rows.append(f'<rect x="10" y="{top}" width="{WIDTH - 20}" height="{height}"/>')
-        rows.append(f'<text class="name" x="24" y="{top + height / 2 + 5:g}">{package}/</text>')
+        rows.append(f'<text class="name" x="24" y="{top + height / 2 + 5:g}">{name}</text>')
         first = top + height / 2 - 9 * (len(lines) - 1) + 5
         rows += [
             f'<text class="{kind}" x="{LEFT}" y="{first + 18 * place:g}">{escape(line)}</text>'

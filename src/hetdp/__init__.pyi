@@ -29,7 +29,7 @@ from .core.errors import BudgetExhausted as BudgetExhausted
 from .evaluation import evaluate as evaluate, judge as judge, recall as recall
 from .mechanisms.comparison import compare as compare
 from .mechanisms.estimation import best_multiplier as best_multiplier
-from .mechanisms.queries.falsification import falsify as falsify
+from .mechanisms.queries.own import falsify as falsify
 from .mechanisms.stretching import Stretched as Stretched, stretch as stretch
 from .neighbors import PrivateNeighbors as PrivateNeighbors
 from .noise import discrete_gaussian as discrete_gaussian, discrete_laplace as discrete_laplace

@@ -4,9 +4,11 @@ Text has the colour of the page around it (`currentColor`, no background), so th
 card has no script, makes no request, and stays readable where a page removes its style.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib import resources
 
 from hetdp.core.text import printable
 
@@ -24,33 +26,6 @@ RED = "#d8453b"
 
 #: Pixels of a small drawing in a table.
 _WIDE, _HIGH = 120, 14
-_STYLE = {
-    "": "display:inline-block;box-sizing:border-box;min-width:16rem;max-width:40rem;margin:.25rem 0;"
-    "padding:.7rem .9rem .75rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;"
-    "font:13px/1.45 system-ui,sans-serif;color:inherit;background:none",
-    " .title": "display:flex;flex-wrap:wrap;gap:.15rem .6rem;align-items:baseline;margin:0",
-    " .title b": "font-size:14px;font-weight:600",
-    " .quiet": "opacity:.72",
-    " .flag": f"padding:0 .5em;border:1px solid {ORANGE};border-radius:1em;background:none;color:inherit;"
-    "font-size:11.5px;font-weight:600",
-    " p": "margin:.35rem 0 0;color:inherit;font-size:13px;line-height:1.45",
-    " .lead": "font-size:13px",
-    " .lead b": "margin-right:.35em;font-size:22px;font-weight:600;font-variant-numeric:tabular-nums",
-    " table": "width:auto;margin:.5rem 0 0;border:0;border-collapse:collapse;font-size:13px;color:inherit;"
-    "background:none;font-variant-numeric:tabular-nums",
-    " :is(thead,tbody,tr,th,td)": "background:none;color:inherit;border:0",
-    " :is(th,td)": "padding:.12rem .9rem .12rem 0;max-width:30rem;text-align:left;vertical-align:top;"
-    "font-weight:400;white-space:normal;overflow-wrap:anywhere",
-    " th": "opacity:.72",
-    " .facts th": "white-space:nowrap",
-    " .rows thead th": "border-bottom:1px solid rgba(128,128,128,.4)",
-    " .rows th": "opacity:1",
-    " .rows thead :is(th,td)": "opacity:.72",
-    " .number": "text-align:right;white-space:nowrap",
-    " svg": "display:inline-block;vertical-align:middle;width:120px;height:14px;overflow:visible",
-    " details": "margin:.4rem 0 0",
-    " summary": "cursor:pointer;opacity:.72",
-}
 
 
 @dataclass(frozen=True)
@@ -194,9 +169,11 @@ def _facts(facts: Mapping[str, str | Glyph]) -> str:
     return f'<table class="facts"><tbody>{rows}</tbody></table>' if rows else ""
 
 
+@functools.cache
 def _rules() -> str:
+    lines = resources.files("hetdp").joinpath("card.css").read_text(encoding="utf-8").splitlines()[1:]
     # The class three times, so that it wins against the rules of notebooks for every row of every table.
-    return "".join(f"{'.hetdp-card' * 3}{where}{{{rule}}}" for where, rule in _STYLE.items())
+    return "".join(map(str.strip, lines)).replace(".card", ".hetdp-card" * 3).replace("ORANGE", ORANGE)
 
 
 def _text(text: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from tests.support.errors import refused
 
 import hetdp.accounting.ledger.ledger
 from hetdp.accounting.composition import STEPS
@@ -86,33 +87,33 @@ def test_preview_spends_nothing():
 @pytest.mark.parametrize(
     ("charge", "message"),
     [
-        ({"losses": [0.1, 0.1]}, r"losses must hold one loss per item \(3\) [(]got 2[)]"),
-        ({"losses": [0.1, -0.123, 0.0]}, r"losses must be >= 0 [(]got a negative loss[)]"),
-        ({"losses": [0.1, math.nan, 0.0]}, r"losses must hold finite numbers only"),
-        ({"losses": [0.1, math.inf, 0.0]}, r"losses must hold finite numbers only"),
-        ({"losses": ["a", "b", "c"]}, r"losses must be a vector of numbers"),
-        ({"losses": [[0.1, 0.1, 0.1]]}, r"losses must be a non-empty vector"),
+        ({"losses": [0.1, 0.1]}, ("losses", "one loss per item (3)")),
+        ({"losses": [0.1, -0.123, 0.0]}, ("losses", ">= 0")),
+        ({"losses": [0.1, math.nan, 0.0]}, ("losses", "finite numbers only")),
+        ({"losses": [0.1, math.inf, 0.0]}, ("losses", "finite numbers only")),
+        ({"losses": ["a", "b", "c"]}, ("losses", "a vector of numbers")),
+        ({"losses": [[0.1, 0.1, 0.1]]}, ("losses", "a non-empty vector")),
         (
             {"losses": [0.1] * 3, "unit": "delta"},
-            r"unit must be one of 'epsilon', 'rho' [(]got 'delta'[)]",
+            ("unit", "one of 'epsilon', 'rho'"),
         ),
-        ({"losses": [0.1] * 3, "unit": "rho"}, r"A ledger with unit='rho' takes both"),
+        ({"losses": [0.1] * 3, "unit": "rho"}, (None, "A ledger with unit='rho' takes both")),
         (
             {"losses": [0.0] * 3, "weights_loss": -1},
-            r"weights_loss must be a number of at least 0 [(]got -1[)]",
+            ("weights_loss", "a number of at least 0"),
         ),
-        ({"losses": [0.0] * 3, "weights_loss": math.nan}, r"weights_loss must be a finite number"),
-        ({"losses": [0.0] * 3, "amount": -1}, r"amount must be a number of at least 0 [(]got -1[)]"),
-        ({"losses": [0.0] * 3, "description": 7}, r"description must be a valid text [(]got int[)]"),
-        ({"losses": [0.0] * 3, "description": "\ud800"}, r"description must be a valid text"),
+        ({"losses": [0.0] * 3, "weights_loss": math.nan}, ("weights_loss", "a finite number")),
+        ({"losses": [0.0] * 3, "amount": -1}, ("amount", "a number of at least 0")),
+        ({"losses": [0.0] * 3, "description": 7}, ("description", "a valid text")),
+        ({"losses": [0.0] * 3, "description": "\ud800"}, ("description", "a valid text")),
     ],
 )
 @pytest.mark.parametrize("on_exhausted", ["raise", "drop"])
 def test_a_bad_charge_spends_nothing(charge, message, on_exhausted):
     ledger = Ledger(limits=[1.0, 1.0, 1.0], on_exhausted=on_exhausted)
-    with pytest.raises(InvalidInput, match=message) as caught:
+    with refused(*message) as caught:
         ledger.charge(**charge)
-    assert "0.123" not in str(caught.value)
+    assert "0.123" not in str(caught.error)
     assert ledger.spent.tolist() == [0.0, 0.0, 0.0]
     assert ledger.active.all()
     assert ledger.history == ()
@@ -179,26 +180,15 @@ def test_report_takes_the_smaller_of_pure_and_converted():
     assert one.report(delta=1e-6).epsilon_delta.tolist() == [0.1]
     assert many.epsilon_delta[0] < many.epsilon[0] / 2
     assert many.delta == 1e-6
-    with pytest.raises(InvalidInput, match="delta must be"):
+    with refused("delta", ""):
         ledger.report(delta=0.0)
-
-
-def test_group_loses_the_sum():
-    ledger = Ledger(limits=[1.0, 1.0, 1.0])
-    ledger.charge([0.25, 0.125, 0.5])
-    assert ledger.group_spent([0, 2]) == 0.75
-    assert ledger.group_spent([2, 2, np.int64(0)]) == 0.75
-    assert ledger.group_spent([]) == 0.0
-    for wrong in ([3], [-1], [0.5], [True]):
-        with pytest.raises(InvalidInput, match="group must"):
-            ledger.group_spent(wrong)
 
 
 def test_charge_all_is_all_or_nothing():
     ledger = Ledger(limits=[1.0])
     with pytest.raises(BudgetExhausted):
         ledger.charge_all([Charge([0.5]), Charge([0.4]), Charge([0.2])])
-    with pytest.raises(InvalidInput, match=r"charges must be of type Charge [(]got list[)]"):
+    with refused("charges", "of type Charge"):
         ledger.charge_all([Charge([0.5]), [0.1]])
 
     def broken():
@@ -284,24 +274,17 @@ def test_what_is_handed_out_cannot_change_the_ledger():
     assert ledger.spent.tolist() == [0.5, 0.5]
 
 
-def test_extend_adds_unspent_items():
+def test_a_view_adds_unspent_items():
     ledger = Ledger(limits=[1.0], items=["a"])
     ledger.charge([0.5])
-    ledger.extend([2.0, 3.0], items=["b", 7])
+    assert ledger.view(["b", 7], limit=2.0, new_people=True).charge([1.0, 0.0]).tolist() == [True, True]
     assert ledger.items == ("a", "b", 7)
-    assert ledger.limits.tolist() == [1.0, 2.0, 3.0]
-    assert ledger.spent.tolist() == [0.5, 0.0, 0.0]
-    assert ledger.charge([0.5, 1.0, 1.0]).tolist() == [True, True, True]
-    for arguments, message in [
-        ({"limits": [1.0], "items": ["a"]}, "all different"),
-        ({"limits": [1.0]}, r"items must be given, as when the ledger was made"),
-        ({"limits": [1.0], "items": ["c", "d"]}, "one label per item"),
-        ({"limits": [-1.0], "items": ["c"]}, "limits must be >= 0"),
-    ]:
-        with pytest.raises(InvalidInput, match=message):
-            ledger.extend(**arguments)
-    with pytest.raises(InvalidInput, match=r"items must be omitted"):
-        Ledger(limits=[1.0]).extend([1.0], items=["a"])
+    assert ledger.limits.tolist() == [1.0, 2.0, 2.0]
+    assert ledger.spent.tolist() == [0.5, 1.0, 0.0]
+    with refused("items", "known"):
+        ledger.view(["c"])
+    with refused("items", "omitted"):
+        Ledger(limits=[1.0]).view(["a"], limit=1.0)
     assert ledger.size == 3
 
 
@@ -373,20 +356,13 @@ def test_the_ledger_needs_numpy_and_the_standard_library_only():
             modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             ours = [module for module in modules if module.startswith("hetdp")]
             # Labels, cards and pictures need more only when somebody asks for one.
-            views = ("hetdp.accounting.label", "hetdp.accounting.display")
+            views = ("hetdp.accounting.label", "hetdp.accounting.display", "hetdp.accounting.guarantee")
             own = ("hetdp.core", "hetdp.accounting.ledger", "hetdp.accounting.composition", *views)
             assert all(module.startswith(own) for module in ours)
             # What has come as a column of pyarrow is read by pyarrow.
             allowed = {"hetdp", "numpy", "pyarrow"} if file.stem in ("identity", "rollcall") else {"hetdp", "numpy"}
             foreign = {module.partition(".")[0] for module in modules} - allowed
             assert foreign <= set(sys.stdlib_module_names)
-
-
-def test_extending_with_one_text_instead_of_labels_is_refused():
-    ledger = Ledger(limits=[1.0], items=["diary"])
-    with pytest.raises(InvalidInput, match="items must be a sequence of labels"):
-        ledger.extend([1.0, 1.0], items="xy")
-    assert ledger.size == 1
 
 
 @pytest.mark.parametrize("unit", ["epsilon", "rho"])
@@ -418,7 +394,7 @@ def test_people_without_a_limit_pay_until_the_total_ends(unit):
         ledger.charge_people([(["ann", "bob"], [1e-3, 1.0])], amount=1, unit=unit, update_dials=True)
     assert (ledger.limit, ledger.remaining.tolist()) == (math.inf, [math.inf] * 2)
     assert ledger.spent.min() > 1000.0
-    with pytest.raises(InvalidInput, match="must leave the total of the ledger below"):
+    with refused(problem="must leave the total of the ledger below"):
         ledger.charge_people([(["ann"], [1.0])], amount=1e30, unit=unit)
 
 
@@ -440,13 +416,13 @@ def test_a_view_charges_the_items_it_names():
     assert ledger.spent.tolist() == [0.25, 0.0, 0.5]
     assert (ledger.history[0].description, ledger.weights_spent, view.new) == ("mean", 0.5, 0)
     assert view.preview([0.75, 0.75]).tolist() == [False, True]
-    with pytest.raises(InvalidInput, match=r"losses must hold one loss per item \(2\) [(]got 3[)]"):
+    with refused("losses", "one loss per item (2)"):
         view.charge([0.1, 0.1, 0.1])
 
 
 def test_a_view_adds_and_charges_new_items_or_does_nothing():
     ledger = Ledger(limits=[1.0], items=["ann"])
-    with pytest.raises(InvalidInput, match=r"items must be known to the ledger [(]got 2 unknown ones[)]"):
+    with refused("items", "known to the ledger"):
         ledger.view(["ann", "dee", "eve"])
     view = ledger.view(["dee", "ann"], limit=0.25)
     assert (view.new, ledger.size, view.active.tolist()) == (1, 1, [True, True])
@@ -470,9 +446,9 @@ def test_a_view_of_a_dropping_ledger_drops():
 
 def test_a_view_needs_labels():
     ledger = Ledger(limits=[1.0])
-    with pytest.raises(InvalidInput, match="items must be omitted, as when the ledger was made"):
+    with refused("items", "omitted, as when the ledger was made"):
         ledger.view(["ann"], limit=1.0)
-    with pytest.raises(InvalidInput, match="limits must be >= 0"):
+    with refused("limits", ">= 0"):
         Ledger(limits=[1.0], items=["ann"]).view(["bob"], limit=-1.0)
 
 

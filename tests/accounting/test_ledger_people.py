@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
+from tests.support.errors import refused
 
 import hetdp
 from hetdp.accounting.composition import STEPS, steps_down
@@ -272,53 +273,53 @@ def test_new_people_need_a_limit_and_must_not_be_most():
     ledger.charge_people([(["eve", "fay"], [1.0, 1.0])], amount=0.1, limit=0.25, new_people=True)
     assert sorted(ledger.limits.tolist()) == [0.25, 0.25, 1.0, 1.0, 1.0]
     unlimited = Ledger.of_people()
-    with pytest.raises(InvalidInput, match=r"ids must be known to the ledger [(]got 1 unknown ones[)]"):
+    with refused("ids", "known to the ledger"):
         unlimited.charge_people([(["ann"], [1.0])], amount=0.1)
     view = ledger.view(["gil"], limit=1.0, new_people=True)
     assert view.new == 1
-    with pytest.raises(InvalidInput, match="mostly known"):
+    with refused(problem="mostly known"):
         ledger.view(["gil"], limit=1.0)
 
 
 @pytest.mark.parametrize(
     ("batches", "message"),
     [
-        ([(["ann", " ann"], [1, 1])], r"ids must be all different\. Got 1 repeated"),
-        ([(["ann"], [1]), (["ann"], [1])], r"ids must be all different\. Got 1 repeated"),
-        ([(["SECRET", "SECRET"], [1, 1])], r"ids must be all different\. Got 1 repeated"),
-        ([(["ann"], [1, 1])], r"dials must hold one dial per id \(1\)\. Got 2"),
-        ([(["ann"], [1.5])], r"dials must lie in \[0, 1\]"),
-        ([(["ann"], [float("nan")])], r"dials must lie in \[0, 1\]"),
-        ([(["ann"], ["SECRET"])], "dials must be a vector of numbers"),
-        ([(["ann"], [[1.0]])], "dials must be a vector"),
-        ([(["SECRET", None], [1, 1])], "ids must not be missing"),
+        ([(["ann", " ann"], [1, 1])], ("ids", "all different")),
+        ([(["ann"], [1]), (["ann"], [1])], ("ids", "all different")),
+        ([(["SECRET", "SECRET"], [1, 1])], ("ids", "all different")),
+        ([(["ann"], [1, 1])], ("dials", "one dial per id (1)")),
+        ([(["ann"], [1.5])], ("dials", "in [0, 1]")),
+        ([(["ann"], [float("nan")])], ("dials", "in [0, 1]")),
+        ([(["ann"], ["SECRET"])], ("dials", "a vector of numbers")),
+        ([(["ann"], [[1.0]])], ("dials", "a vector")),
+        ([(["SECRET", None], [1, 1])], ("ids", "not be missing")),
     ],
 )
 def test_a_table_that_is_none_costs_nothing(batches, message):
     ledger = ledger_of({"ann": 1.0})
     for ask in (ledger.charge_people, ledger.preview_people):
-        with pytest.raises(InvalidInput, match=message) as caught:
+        with refused(*message) as caught:
             ask(batches, amount=0.5, new_people=True)
-        assert "SECRET" not in str(caught.value)
+        assert "SECRET" not in str(caught.error)
     assert (ledger.total, ledger.size, len(ledger.history)) == (0.0, 1, 1)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"amount": -1}, "amount must be a number of at least 0"),
-        ({"amount": 1e9}, "amount must leave the total"),
-        ({"amount": 1, "unit": "rho"}, "no finite epsilon covers"),
-        ({"amount": 1, "delta": -1}, "delta must be"),
-        ({"amount": 1, "limit": -1}, "limit must be"),
-        ({"amount": 1, "weights_loss": -1}, "weights_loss must be"),
-        ({"amount": 1, "description": 7}, "description must be"),
+        ({"amount": -1}, ("amount", "a number of at least 0")),
+        ({"amount": 1e9}, ("amount", "leave the total")),
+        ({"amount": 1, "unit": "rho"}, (None, "no finite epsilon covers")),
+        ({"amount": 1, "delta": -1}, ("delta", "")),
+        ({"amount": 1, "limit": -1}, ("limit", "")),
+        ({"amount": 1, "weights_loss": -1}, ("weights_loss", "")),
+        ({"amount": 1, "description": 7}, ("description", "")),
     ],
 )
 def test_a_bad_charge_of_people_spends_nothing(settings, message):
     ledger = ledger_of({"ann": 1.0})
     for ask in (ledger.charge_people, ledger.preview_people):
-        with pytest.raises(InvalidInput, match=message):
+        with refused(*message):
             ask([(["ann"], [1.0])], **settings)
     assert (ledger.total, len(ledger.history)) == (0.0, 1)
 
@@ -343,7 +344,7 @@ def test_an_error_of_the_table_spends_nothing():
 
 
 def test_items_without_labels_cannot_be_people():
-    with pytest.raises(InvalidInput, match="ledger must know people by their ids"):
+    with refused("ledger", "must know people by their ids"):
         Ledger([1.0]).charge_people([(["ann"], [1.0])], amount=0.5)
 
 
@@ -488,7 +489,7 @@ def test_a_ledger_says_whose_losses_it_counts(path):
     Ledger([1.0], path, protects="row").close()
     with Ledger.open(path) as ledger:
         assert ledger.protects == "row"
-    with pytest.raises(InvalidInput, match="protects must be the same"):
+    with refused("protects", "the same"):
         Ledger([1.0], path, protects="person")
     assert (Ledger([1.0]).protects, Ledger.of_people().protects) == ("item", "person")
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.support.errors import refused
 
 import hetdp
 from hetdp import Ledger
@@ -70,28 +71,25 @@ def test_charges_of_another_kind_are_refused():
     person = Guarantee("epsilon", 1.0, adjacent=ADDED, protected="person")
     mean = hetdp.queries.mean(hetdp.Box.uniform(0, 60, size=3))
     profiles, people = Ledger.of_profiles(), Ledger.of_people(limit=3)
-    with pytest.raises(
-        InvalidInput, match=r"must protect what the release does \(person\). Got one that protects item"
-    ):
+    with refused("ledger", "protects item"):
         profiles.charge_profiles(person)
-    with pytest.raises(InvalidInput, match="Got one that protects person"):
+    with refused("ledger", "protects person"):
         Ledger.of_profiles(protects="person").charge_profiles(MODEL)
-    with pytest.raises(InvalidInput, match=r"what the release tells apart \(replacing one item"):
+    with refused("ledger", "what the release tells apart (replacing one item"):
         profiles.charge_profiles(Guarantee("epsilon", 1.0))
-    with pytest.raises(InvalidInput, match="protect"):
+    with refused(problem="protect"):
         profiles.charge_profiles(Guarantee("epsilon", 1.0, protects="weights"))
     for other in (people, Ledger(limits=[1.0])):
-        with pytest.raises(InvalidInput, match=r"must be one of profiles \(Ledger.of_profiles\)"):
+        with refused("ledger", "must be one of profiles (Ledger.of_profiles)"):
             other.charge_profiles(MODEL)
     for charge in (
         lambda: profiles.charge([]),
         lambda: profiles.charge_people([(["ann"], [1.0])], amount=1),
-        lambda: profiles.extend([1.0]),
         lambda: profiles.view(["ann"], limit=1),
         lambda: profiles.set_dials([], []),
         lambda: hetdp.release(hetdp.stretch(mean, [1.0] * 3), [38, 41, 55], epsilon=1, ledger=profiles),
     ):
-        with pytest.raises(InvalidInput, match="ledger must be one of items, rows or people"):
+        with refused("ledger", "one of items, rows or people"):
             charge()
     assert not profiles.history
     assert not people.history
@@ -99,7 +97,7 @@ def test_charges_of_another_kind_are_refused():
 
 def test_zcdp_needs_a_ledger_that_counts_in_rho():
     matrix = Guarantee("rho", 0.02, adjacent=ADDED)
-    with pytest.raises(InvalidInput, match="unit='rho'"):
+    with refused(problem="unit='rho'"):
         Ledger.of_profiles().charge_profiles(matrix)
     ledger = Ledger.of_profiles(unit="rho")
     ledger.charge_profiles(matrix)
@@ -119,7 +117,7 @@ def test_a_file_keeps_total_limits_and_adversary(tmp_path):
     for other in ({"colluders": 1}, {"limit": 9}, {"delta_limit": None}, {"protects": "person"}):
         with pytest.raises(InvalidInput, match=f"{next(iter(other))} must be the same as in the ledger file likes.db"):
             Ledger.of_profiles(path, **{"limit": 2, "delta_limit": 1e-5, "colluders": 3, **other})
-    with pytest.raises(InvalidInput, match="must be the same"):
+    with refused(problem="must be the same"):
         Ledger.of_people(path, limit=2, delta_limit=1e-5)
 
 
@@ -136,6 +134,5 @@ def test_more_lists_cost_each_recipient_more_and_others_no_more_than_there_are()
 def test_nobody_is_told_that_nothing_was_spent_of_accounts_that_are_not_there():
     ledger = Ledger.of_profiles(limit=3)
     ledger.charge_profiles(lists("0.25"))
-    for asked in (ledger.summary, ledger.report):
-        with pytest.raises(InvalidInput, match=r"[(]got one of profiles[)]: its total, limit, left"):
-            asked()
+    with refused(problem="its total, limit, left"):
+        ledger.report()

@@ -43,8 +43,6 @@ def test_a_ledger_of_people_is_shown_with_its_totals_and_limits(tmp_path, run):
     ]
     found = {row["item"]: (row["limit"], row["spent"], row["remaining"]) for row in owned["per_item"]}
     assert found == {"ann": (3.0, 3.0, 0.0), 7: (3.0, 1.16666666667, 1.83333333333)}
-    alike = [(level["dial"], level["items"], level["spent"], level["remaining"]) for level in owned["levels"]]
-    assert alike == [(1 / 3, 1, 1.16666666667, 1.83333333333), (1.0, 1, 3.0, 0.0)]
     code, out, _ = run("budget", path, "--items")
     assert code == 0
     for words in ("1.16667", "1.83333", "dropping"):
@@ -58,9 +56,6 @@ def test_a_ledger_of_people_is_shown_with_its_totals_and_limits(tmp_path, run):
         "hours epsilon = 2 3e-08 0.5 dropping",
         "paid by dials 0.5 of 2",
         "delta 3e-08 of 1e-06",
-        "dial people paid left",
-        "0.333333 1 1.16667 1.83333",
-        "1 1 3 0 dropped",
     ):
         assert words in spaced
 
@@ -93,7 +88,7 @@ def test_the_same_people_written_differently_have_one_budget(tmp_path, people, r
         "release", people(["1", "1.0"]), *RELEASE, "--epsilon", "1", "--ledger", ledger, "--id-column", "person"
     )
     assert code != 0
-    assert "must identify each row of people.csv [(]got repeated identifiers[)]" in err
+    assert "must identify each row of people.csv" in err
 
 
 def test_a_table_of_strangers_is_refused_unless_told(tmp_path, people, run):
@@ -139,25 +134,10 @@ def test_rows_are_told_from_people_and_limits_from_none(tmp_path, people, run):
         "who 40 rows",
         "limit rho = 0.25 each",
         "paid by dials 0.2, without a limit",
-        "40 0.025 0.225",
     ):
         assert words in spaced
     assert "paid in epsilon at most 1.0" in spaced
     assert "but for a chance of 1e-06" in spaced
-
-
-def test_many_losses_are_shown_by_what_is_left(tmp_path, run):
-    with Ledger.of_people(tmp_path / "many.db", limit=1) as ledger:
-        ledger.charge_people([(range(1000), [place / 1000 for place in range(1000)])], amount=1)
-    out = run("budget", tmp_path / "many.db")[1]
-    rows = [line.split() for line in out.splitlines() if "%" in line or line.startswith("  all")]
-    assert rows == [
-        ["all", "1", "0", "1"],
-        ["75%", "to", "100%", "249", "0.249", "0.751"],
-        ["50%", "to", "75%", "250", "0.499", "0.501"],
-        ["25%", "to", "50%", "250", "0.749", "0.251"],
-        ["0%", "to", "25%", "250", "0.999", "0.001"],
-    ]
 
 
 def test_the_history_says_what_was_asked(tmp_path, people, run):

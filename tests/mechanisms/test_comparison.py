@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.support.errors import refused
 
 import hetdp
 from hetdp import Box, WeightPrior, errors, mechanisms, queries
@@ -130,18 +131,18 @@ def test_a_contender_of_ones_own_can_be_the_best():
 @pytest.mark.parametrize(
     ("own", "message"),
     [
-        ({"uniform": strict}, "functions under names of their own [(]got 'uniform'[)]"),
-        ({"mine": 3}, "functions under names of their own [(]got 'mine'[)]"),
-        ({"mine": lambda weights, _: weights}, "contender 'mine' must make a mechanism .* [(]got PrivacyWeights[)]"),
-        ({"mine": lambda _, epsilon: strict(hetdp.PrivacyWeights([1, 1, 1]), epsilon)}, "[(]got 3 items[)]"),
+        ({"uniform": strict}, (None, "functions under names of their own")),
+        ({"mine": 3}, (None, "functions under names of their own")),
+        ({"mine": lambda weights, _: weights}, (None, "contender 'mine' must make a mechanism")),
+        ({"mine": lambda _, epsilon: strict(hetdp.PrivacyWeights([1, 1, 1]), epsilon)}, (None, "")),
         (
             {"mine": lambda weights, _: hetdp.stretch(queries.histogram(Box.uniform(0, 1, size=50), 3), weights)},
-            "contender 'mine' must have a number as its answer",
+            (None, "contender 'mine' must have a number as its answer"),
         ),
     ],
 )
 def test_contenders_that_cannot_be_judged_are_refused(own, message):
-    with pytest.raises(errors.InvalidInput, match=message):
+    with refused(*message):
         compare("total", PRIOR, 1.0, 50, contenders=own, runs=5)
 
 
@@ -217,17 +218,20 @@ def test_a_card_needs_no_extra_is_escaped_and_a_chart_names_its_extra(hide):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("mode", PRIOR, 1.0, 10), "query must be a query or one of mean, total"),
-        (("mean", PRIOR, 0.0, 10), "epsilon must be"),
-        (("quantile", PRIOR, 1.0, 10), "quantile must be given for a quantile only"),
-        (("mean", PRIOR, 1.0, 1), "n must be a whole number of at least 2"),
-        (("mean", PRIOR, 1.0), "n must be a whole number of at least 2"),
-        ((queries.total(Box.uniform(0, 1, size=3)), PRIOR, 1.0, 4), "n must be left out"),
-        ((queries.histogram(Box.uniform(0, 1, size=3), [0, 1]), PRIOR, 1.0), "must have a number as its answer"),
+        (("mode", PRIOR, 1.0, 10), ("query", "a query or one of mean, total")),
+        (("mean", PRIOR, 0.0, 10), ("epsilon", "")),
+        (("quantile", PRIOR, 1.0, 10), ("quantile", "given for a quantile only")),
+        (("mean", PRIOR, 1.0, 1), ("n", "a whole number of at least 2")),
+        (("mean", PRIOR, 1.0), ("n", "a whole number of at least 2")),
+        ((queries.total(Box.uniform(0, 1, size=3)), PRIOR, 1.0, 4), ("n", "left out")),
+        (
+            (queries.histogram(Box.uniform(0, 1, size=3), [0, 1]), PRIOR, 1.0),
+            (None, "must have a number as its answer"),
+        ),
     ],
 )
 def test_bad_comparisons_are_refused(arguments, message):
-    with pytest.raises(errors.InvalidInput, match=message):
+    with refused(*message):
         compare(*arguments)
 
 

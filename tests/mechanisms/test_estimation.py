@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from tests.support.errors import refused
 
 import hetdp
 from hetdp import Box, WeightPrior, errors, queries
@@ -93,7 +94,7 @@ def test_one_number_is_the_public_weight_of_everybody():
     ledger = hetdp.Ledger([0.1, 9.0] * 500, on_exhausted="drop")
     answer = hetdp.release(hetdp.stretch(MEAN, 1.0), values, epsilon=1.0, ledger=ledger, random_state=3)
     assert answer.denominator.value == pytest.approx(500, abs=20)
-    with pytest.raises(errors.InvalidInput, match="weights must lie in"):
+    with refused("weights", "in"):
         hetdp.stretch(MEAN, 1.5)
 
 
@@ -200,20 +201,20 @@ def test_estimate_is_relative_to_the_centre_and_only_for_totals():
 
 
 def test_bad_priors_and_queries_are_refused():
-    with pytest.raises(errors.InvalidInput, match="query must be a total, mean or count"):
+    with refused("query", "a total, mean or count"):
         hetdp.best_multiplier(queries.variance(Box.uniform(0, 1, size=3)), PRIOR, 1.0)
-    with pytest.raises(errors.InvalidInput, match="some weight above 0"):
+    with refused(problem="some weight above 0"):
         hetdp.best_multiplier(MEAN, WeightPrior([0.0]), 1.0)
-    with pytest.raises(errors.InvalidInput, match="a prior must be public"):
+    with refused(problem="a prior must be public"):
         hetdp.best_multiplier(MEAN, hetdp.PrivacyWeights([0.5, 1.0]), 1.0)
     assert hetdp.best_multiplier(MEAN, [0.5, 1.0], 100.0) == 2.0
-    with pytest.raises(errors.InvalidInput, match="epsilon must be"):
+    with refused("epsilon", ""):
         hetdp.best_multiplier(MEAN, PRIOR, 0.0)
 
 
 @pytest.mark.parametrize("bad", [0.5, 0, float("nan"), "2"])
 def test_multiplier_must_be_at_least_one(bad):
-    with pytest.raises(errors.InvalidInput, match="multiplier must be"):
+    with refused("multiplier", ""):
         hetdp.stretch(MEAN, np.ones(1000), multiplier=bad)
 
 
@@ -237,7 +238,7 @@ def test_stretching_an_extreme_warns_about_its_noise_and_names_what_works(name):
 
 
 def test_weights_must_match_the_query():
-    with pytest.raises(errors.InvalidInput, match=r"weights must be one per item \(1000\). Got 3"):
+    with refused("weights", "one per item (1000). Got 3"):
         hetdp.stretch(MEAN, [1, 1, 1])
 
 
@@ -331,13 +332,13 @@ def test_the_published_distortion_counts_items_that_a_ledger_dropped():
 
 def test_a_distortion_bound_is_of_a_stretched_query():
     middle = hetdp.release(hetdp.mechanisms.maximum(Box.uniform(0, 1, size=3), [1, 1, 1]), [0, 1, 1], epsilon=1.0)
-    with pytest.raises(errors.InvalidInput, match=r"about must be a stretched query, .* [(]got Release[)]"):
+    with refused("about", "a stretched query,"):
         hetdp.release_distortion_bound(middle, epsilon=1.0)
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -1, 2])
 def test_bad_confidence_is_refused(confidence):
-    with pytest.raises(errors.InvalidInput, match="confidence must lie strictly between"):
+    with refused("confidence", "strictly between"):
         hetdp.release_distortion_bound(hetdp.stretch(MEAN, np.ones(1000)), epsilon=1.0, confidence=confidence)
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.support.errors import refused
 
 import hetdp
 from catalogue import AGES, CATALOGUE, SIGNED, UNIT, extreme_points
-from hetdp import Box, errors, queries
+from hetdp import Box, queries
 
 every_query = pytest.mark.parametrize("query", CATALOGUE.values(), ids=CATALOGUE.keys())
 pytestmark = pytest.mark.filterwarnings("ignore::hetdp.core.errors.StretchingWarning")
@@ -194,47 +195,47 @@ def test_one_item_moves_both_sums_of_a_variance_by_no_more_than_declared(low, le
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: queries.linear([1, 2], UNIT), "coefficients must be as many as items"),
-        (lambda: queries.linear([0] * 6, UNIT), "coefficients must not all be 0"),
-        (lambda: queries.linear(["a"] * 6, UNIT), "coefficients must be a vector of numbers"),
-        (lambda: queries.linear([float("nan")] * 6, UNIT), "coefficients must hold finite numbers"),
-        (lambda: queries.total([0, 1]), "domain must be a hetdp.Box"),
-        (lambda: queries.count(AGES), "domain of a count must be"),
-        (lambda: queries.histogram(AGES, [3]), "edges must be at least two increasing"),
-        (lambda: queries.histogram(AGES, [3, 3]), "edges must be at least two increasing"),
-        (lambda: queries.histogram(AGES, [3, 4], adjacency="swap"), "adjacency must be one of"),
-        (lambda: queries.variance(Box([0], [1])), "at least 2 items"),
-        (lambda: queries.scalar_product(Box([0], [1])), "two profiles of equal length"),
-        (lambda: queries.norm(UNIT, order=3), "order must be 1 or 2"),
-        (lambda: queries.power(SIGNED, 2), "lower >= 0"),
-        (lambda: queries.power(UNIT, 0), "exponent must be a number above 0"),
-        (lambda: queries.l0(AGES), "domain of l0 must contain 0"),
-        (lambda: queries.logistic([0] * 6, UNIT), "coefficients must not all be 0"),
+        (lambda: queries.linear([1, 2], UNIT), ("coefficients", "as many as items")),
+        (lambda: queries.linear([0] * 6, UNIT), ("coefficients", "not all be 0")),
+        (lambda: queries.linear(["a"] * 6, UNIT), ("coefficients", "a vector of numbers")),
+        (lambda: queries.linear([float("nan")] * 6, UNIT), ("coefficients", "finite numbers")),
+        (lambda: queries.total([0, 1]), ("domain", "a hetdp.Box")),
+        (lambda: queries.count(AGES), (None, "domain of a count must be")),
+        (lambda: queries.histogram(AGES, [3]), ("edges", "at least two increasing")),
+        (lambda: queries.histogram(AGES, [3, 3]), ("edges", "at least two increasing")),
+        (lambda: queries.histogram(AGES, [3, 4], adjacency="swap"), ("adjacency", "one of")),
+        (lambda: queries.variance(Box([0], [1])), (None, "at least 2 items")),
+        (lambda: queries.scalar_product(Box([0], [1])), (None, "two profiles of equal length")),
+        (lambda: queries.norm(UNIT, order=3), ("order", "1 or 2")),
+        (lambda: queries.power(SIGNED, 2), (None, "lower >= 0")),
+        (lambda: queries.power(UNIT, 0), ("exponent", "a number above 0")),
+        (lambda: queries.l0(AGES), (None, "domain of l0 must contain 0")),
+        (lambda: queries.logistic([0] * 6, UNIT), ("coefficients", "not all be 0")),
         (
             lambda: queries.logistic([1] * 6, UNIT, intercept=float("inf")),
-            "intercept must be a finite number",
+            ("intercept", "a finite number"),
         ),
-        (lambda: queries.custom(sum, UNIT), "exactly one of lipschitz and modular_sensitivity"),
-        (lambda: queries.custom(sum, UNIT, lipschitz=-1), "lipschitz must be >= 0"),
-        (lambda: queries.custom(sum, UNIT, lipschitz=0), "declared bounds must be > 0"),
-        (lambda: queries.custom(lambda _: float("nan"), UNIT, lipschitz=1), "function at the centre"),
+        (lambda: queries.custom(sum, UNIT), (None, "exactly one of lipschitz and modular_sensitivity")),
+        (lambda: queries.custom(sum, UNIT, lipschitz=-1), ("lipschitz", ">= 0")),
+        (lambda: queries.custom(sum, UNIT, lipschitz=0), (None, "declared bounds must be > 0")),
+        (lambda: queries.custom(lambda _: float("nan"), UNIT, lipschitz=1), (None, "function at the centre")),
         (
             lambda: queries.custom(sum, UNIT, lipschitz=1, evaluation_error=-1),
-            "evaluation_error must be >= 0",
+            ("evaluation_error", ">= 0"),
         ),
         (
             lambda: queries.custom(sum, UNIT, modular_sensitivity=lambda _: 3.0),
-            "modular_sensitivity must return",
+            ("modular_sensitivity", "return"),
         ),
-        (lambda: queries.exhaustive(sum, []), "levels must name at least one item"),
-        (lambda: queries.exhaustive(sum, [[1]]), "at least two values"),
-        (lambda: queries.exhaustive(sum, [[0, 1]] * 21), r"at most 2\*\*20 combinations"),
-        (lambda: queries.exhaustive(sum, [[0, 1]], center=[0.5]), "center must be one of the levels"),
-        (lambda: queries.exhaustive(lambda _: 1.0, [[0, 1]]), "function must not be constant"),
+        (lambda: queries.exhaustive(sum, []), ("levels", "at least one item")),
+        (lambda: queries.exhaustive(sum, [[1]]), (None, "at least two values")),
+        (lambda: queries.exhaustive(sum, [[0, 1]] * 21), (None, "at most 2**20 combinations")),
+        (lambda: queries.exhaustive(sum, [[0, 1]], center=[0.5]), ("center", "one of the levels")),
+        (lambda: queries.exhaustive(lambda _: 1.0, [[0, 1]]), ("function", "not be constant")),
     ],
 )
 def test_bad_queries_are_refused_with_the_parameter_named(make, message):
-    with pytest.raises(errors.InvalidInput, match=message):
+    with refused(*message):
         make()
     with pytest.raises(ValueError, match=message):
         make()

@@ -17,8 +17,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
+from tests.support.errors import refused
 
-from hetdp.core.errors import InvalidInput
 from hetdp.tables.conditions import MAXIMUM_DEPTH, parse_condition
 
 #: ibis calls an old name of DuckDB's.
@@ -281,7 +281,7 @@ def test_servers_keep_the_same_rows(name, engine_table, sampled):
     schema = frame.collect_schema()
     if name == "spark":  # its times belong to the time zone of a session
         there.remove("t")
-        with pytest.raises(InvalidInput, match=r"times without a time zone. Got t of type Datetime"):
+        with refused(problem="times without a time zone [(]got t of type Datetime"):
             parse_condition("t > '2024-01-01'").expression(schema)
     cases = []
     for columns, values, signs in KINDS:
@@ -348,7 +348,7 @@ def test_categories_are_texts():
 def test_times_in_nanoseconds_take_the_dates_they_can_hold():
     frame = nw.from_native(pd.DataFrame({"t": pd.to_datetime(["2024-01-01", None, "2262-01-01"]).astype("M8[ns]")}))
     assert truths(frame, ["t < '2261-01-01'", "t >= '1678-01-01'"]) == [[True, False, False], [True, False, True]]
-    with pytest.raises(InvalidInput, match=r"dates from 1678 to 2261 for a column in nanoseconds. Got '2262-01-01'"):
+    with refused(problem="dates from 1678 to 2261 for a column in nanoseconds [(]got '2262-01-01'"):
         truths(frame, ["t < '2262-01-01'"])
 
 
@@ -368,7 +368,7 @@ def test_the_deepest_and_the_widest_condition_run(name):
 
 @pytest.mark.parametrize("text", ["(" * 10_000 + "a = 1" + ")" * 10_000, "not " * 51 + "a = 1"])
 def test_deeper_is_refused(text):
-    with pytest.raises(InvalidInput, match=r"at most 50 brackets and nots inside each other. Got one more at position"):
+    with refused(problem="at most 50 brackets and nots inside each other [(]got one more at position"):
         parse_condition(text)
 
 
@@ -409,54 +409,51 @@ def test_columns_come_in_order_of_appearance_exactly_as_written():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "have a column or a value. Got the end at position 1"),
-        ("  ", "have a column or a value. Got the end at position 3"),
-        ("age", "have =, !=, <, <=, >, >=, in, between or is after age. Got the end at position 4"),
-        ("age 18", "have =, !=, <, <=, >, >=, in, between or is after age. Got 18 at position 5"),
-        ("age -5 < 2", "have =, !=, <, <=, >, >=, in, between or is after age. Got -5 at position 5"),
-        ("age >= and", "have a column or a value after '>='. Got and at position 8"),
-        ("age = 1 age = 2", "have and, or, or the end after 1. Got age at position 9"),
-        ("(age = 1", "have and, or, or ) after 1. Got the end at position 9"),
-        ("age = 1)", "have and, or, or the end after 1. Got ')' at position 8"),
-        ("()", "have a column or a value after '('. Got ')' at position 2"),
-        ("(age) = 1", "have =, !=, <, <=, >, >=, in, between or is after age. Got ')' at position 5"),
-        ("age in 1", "have ( after in. Got 1 at position 8"),
-        ("age in ()", "have a value after '('. Got ')' at position 9"),
-        ("age in (1 2)", "have a comma or ) after 1. Got 2 at position 11"),
-        ("age in (hours)", "have a value after '('. Got hours at position 9"),
-        ("age not 3", "have in or between after not. Got 3 at position 9"),
-        ("age is 3", "have null or not null after is. Got 3 at position 8"),
-        ("age is not 3", "have null after not. Got 3 at position 12"),
-        ("age between 1 or 2", "have and after 1. Got or at position 15"),
-        ("3 is null", "have a column before in and is. Got 3 at position 1"),
-        ("'it''s' in (1)", "have a column before in and is. Got 'it''s' at position 1"),
-        ("1 = 2", "compare a column with something. Got two values, 1 the first, at position 1"),
-        ("true = null", "compare a column with something. Got two values, true the first, at position 1"),
-        ("name = 'er", "brackets. Got a ' that is not closed at position 8"),
-        ('"name = 3', 'brackets. Got a " that is not closed at position 1'),
-        ('"" = 3', 'brackets. Got a " that is not closed at position 1'),
-        ("age + 1 > 3", "brackets. Got '+' at position 5"),
-        ("lower(name) = 'er'", "or is after lower. Got '(' at position 6"),
-        ("age::int = 3", "brackets. Got '::int' at position 4"),
-        ("age = 18years", "brackets. Got '18years' at position 7"),
-        ("age = 1.2.3", "brackets. Got '1.2.3' at position 7"),
-        ("age = 1; drop", "brackets. Got ';' at position 8"),
-        ("age = 1e999", "have numbers below 1.8e308. Got 1e999 at position 7"),
-        ("age = " + "1" * 5000, "have numbers of at most 400 characters. Got one of 5000 at position 7"),
-        ("not", "have a column or a value after not. Got the end at position 4"),
-        ("age = 1 and", "have a column or a value after and. Got the end at position 12"),
+        ("", "have a column or a value (got the end at position 1"),
+        ("  ", "have a column or a value (got the end at position 3"),
+        ("age", "have =, !=, <, <=, >, >=, in, between or is after age (got the end at position 4"),
+        ("age 18", "have =, !=, <, <=, >, >=, in, between or is after age (got 18 at position 5"),
+        ("age -5 < 2", "have =, !=, <, <=, >, >=, in, between or is after age (got -5 at position 5"),
+        ("age >= and", "have a column or a value after '>=' (got and at position 8"),
+        ("age = 1 age = 2", "have and, or, or the end after 1 (got age at position 9"),
+        ("(age = 1", "have and, or, or ) after 1 (got the end at position 9"),
+        ("age = 1)", "have and, or, or the end after 1 (got ')' at position 8"),
+        ("()", "have a column or a value after '(' (got ')' at position 2"),
+        ("(age) = 1", "have =, !=, <, <=, >, >=, in, between or is after age (got ')' at position 5"),
+        ("age in 1", "have ( after in (got 1 at position 8"),
+        ("age in ()", "have a value after '(' (got ')' at position 9"),
+        ("age in (1 2)", "have a comma or ) after 1 (got 2 at position 11"),
+        ("age in (hours)", "have a value after '(' (got hours at position 9"),
+        ("age not 3", "have in or between after not (got 3 at position 9"),
+        ("age is 3", "have null or not null after is (got 3 at position 8"),
+        ("age is not 3", "have null after not (got 3 at position 12"),
+        ("age between 1 or 2", "have and after 1 (got or at position 15"),
+        ("3 is null", "have a column before in and is (got 3 at position 1"),
+        ("'it''s' in (1)", "have a column before in and is (got 'it''s' at position 1"),
+        ("1 = 2", "compare a column with something (got two values, 1 the first, at position 1"),
+        ("true = null", "compare a column with something (got two values, true the first, at position 1"),
+        ("name = 'er", "brackets (got a ' that is not closed at position 8"),
+        ('"name = 3', 'brackets (got a " that is not closed at position 1'),
+        ('"" = 3', 'brackets (got a " that is not closed at position 1'),
+        ("age + 1 > 3", "brackets (got '+' at position 5"),
+        ("lower(name) = 'er'", "or is after lower (got '(' at position 6"),
+        ("age::int = 3", "brackets (got '::int' at position 4"),
+        ("age = 18years", "brackets (got '18years' at position 7"),
+        ("age = 1.2.3", "brackets (got '1.2.3' at position 7"),
+        ("age = 1; drop", "brackets (got ';' at position 8"),
+        ("age = 1e999", "have numbers below 1.8e308 (got 1e999 at position 7"),
+        ("age = " + "1" * 5000, "have numbers of at most 400 characters (got one of 5000 at position 7"),
+        ("not", "have a column or a value after not (got the end at position 4"),
+        ("age = 1 and", "have a column or a value after and (got the end at position 12"),
     ],
 )
 def test_a_syntax_error_says_where_and_what_was_expected(text, message):
-    with pytest.raises(InvalidInput) as caught:
+    with refused("where", message):
         parse_condition(text)
-    assert message in str(caught.value)
-    assert str(caught.value).startswith("where must ")
-    assert str(caught.value).endswith(" instead.")
 
 
 def test_a_condition_is_a_text():
-    with pytest.raises(InvalidInput, match=r"where must be a text such as 'age >= 18' [(]got int[)]."):
+    with refused("where", "a text such as 'age >= 18'"):
         parse_condition(3)
 
 
@@ -477,35 +474,34 @@ SCHEMA = {
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("agee > 3", 'columns of the table: age, hours, town, active, born, seen, zoned, rough, tags and "in". Got'),
-        ("town = 'a' and Age is null", "Got Age at position 16"),
-        ("age = 'old'", "compare age (Int64) with a number. Got 'old' at position 7"),
-        ("age = '18'", "compare age (Int64) with a number. Got '18' at position 7"),
-        ("age = true", "compare age (Int64) with a number. Got true at position 7"),
-        ("'a' = hours", "compare hours (Float64) with a number. Got 'a' at position 1"),
-        ("town = 3", "compare town (String) with a text in single quotes. Got 3 at position 8"),
-        ("town in ('a', 3)", "compare town (String) with a text in single quotes. Got 3 at position 15"),
-        ("town < 'b'", "=, != or in only (texts are sorted differently by different engines). Got town at"),
+        ("agee > 3", 'columns of the table: age, hours, town, active, born, seen, zoned, rough, tags and "in" (got'),
+        ("town = 'a' and Age is null", "(got Age at position 16"),
+        ("age = 'old'", "compare age (Int64) with a number (got 'old' at position 7"),
+        ("age = '18'", "compare age (Int64) with a number (got '18' at position 7"),
+        ("age = true", "compare age (Int64) with a number (got true at position 7"),
+        ("'a' = hours", "compare hours (Float64) with a number (got 'a' at position 1"),
+        ("town = 3", "compare town (String) with a text in single quotes (got 3 at position 8"),
+        ("town in ('a', 3)", "compare town (String) with a text in single quotes (got 3 at position 15"),
+        ("town < 'b'", "=, != or in only (texts are sorted differently by different engines) (got town at"),
         ("town between 'a' and 'b'", "compare text columns by =, != or in only"),
-        ("active = 1", "compare active (Boolean) with true or false. Got 1 at position 10"),
-        ("active = 'true'", "compare active (Boolean) with true or false. Got 'true' at position 10"),
-        ("active > false", "compare boolean columns by =, != or in only (true is not above false). Got active"),
-        ("born > '2024-13-01'", "compare born (Date) with a date such as '2026-01-31'. Got '2024-13-01' at position 8"),
-        ("born > '20240101'", "with a date such as '2026-01-31'. Got '20240101' at position 8"),
-        ("born > 2024", "with a date such as '2026-01-31'. Got 2024 at position 8"),
-        ("seen > '2024-01-01 12:00'", "with a date such as '2026-01-31'. Got '2024-01-01 12:00' at position 8"),
-        ("zoned > '2024-01-01'", "compare numbers, texts, booleans, dates, or times without a time zone. Got zoned of"),
-        ("tags = 'a'", "or times without a time zone. Got tags of type List(String) at position 1"),
-        ('"in" = 3', 'or times without a time zone. Got "in" of type Object at position 1'),
-        ("age = town", "compare age (Int64) with a column of the same type. Got town (String) at position 7"),
-        ("born = seen", "with a column of the same type. Got seen (Datetime(time_unit='us', time_zone=None)) at"),
-        ("rough = seen", "with a column of the same type. Got seen (Datetime(time_unit='us', time_zone=None)) at"),
+        ("active = 1", "compare active (Boolean) with true or false (got 1 at position 10"),
+        ("active = 'true'", "compare active (Boolean) with true or false (got 'true' at position 10"),
+        ("active > false", "compare boolean columns by =, != or in only (true is not above false) (got active"),
+        ("born > '2024-13-01'", "compare born (Date) with a date such as '2026-01-31' (got '2024-13-01' at position 8"),
+        ("born > '20240101'", "with a date such as '2026-01-31' (got '20240101' at position 8"),
+        ("born > 2024", "with a date such as '2026-01-31' (got 2024 at position 8"),
+        ("seen > '2024-01-01 12:00'", "with a date such as '2026-01-31' (got '2024-01-01 12:00' at position 8"),
+        ("zoned > '2024-01-01'", "compare numbers, texts, booleans, dates, or times without a time zone (got zoned of"),
+        ("tags = 'a'", "or times without a time zone (got tags of type List(String) at position 1"),
+        ('"in" = 3', 'or times without a time zone (got "in" of type Object at position 1'),
+        ("age = town", "compare age (Int64) with a column of the same type (got town (String) at position 7"),
+        ("born = seen", "with a column of the same type (got seen (Datetime(time_unit='us', time_zone=None)) at"),
+        ("rough = seen", "with a column of the same type (got seen (Datetime(time_unit='us', time_zone=None)) at"),
     ],
 )  # fmt: skip
 def test_a_type_error_is_told_before_any_row_is_read(text, message):
-    with pytest.raises(InvalidInput) as caught:
+    with refused("where", message):
         parse_condition(text).expression(SCHEMA)
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(

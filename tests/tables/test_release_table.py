@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 from scipy.stats import kstest
+from tests.support.errors import refused
 
 import hetdp
 from hetdp import errors
 from hetdp.mechanisms.ratios import NoisySum
 from hetdp.tables import release
-from hetdp.tables.binding import bind
+from hetdp.tables.release import bind
 from hetdp.tables.sources import open_source
 from hetdp.tables.sums import PEOPLE, group_sums
 
@@ -203,37 +204,37 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"max_groups": 0}, "max_groups must be a whole number of at least 1"),
-        ({"max_groups": 2, "unit": None}, "max_groups must be 1 without unit and by"),
-        ({"by": {"ward": ["er", "er"]}}, "keys of 'ward' must be all different"),
-        ({"by": {"ward": []}}, "keys of 'ward' must be at least one"),
-        ({"by": {"ward": "er"}}, r"keys of 'ward' must be a list, or hetdp.unknown_keys"),
-        ({"by": {"ward": ["er", 1]}}, "keys of 'ward' must be all texts, all whole numbers"),
-        ({"by": {"age": ["young"]}}, "keys of 'age' must be whole numbers, as the column is. Got 'young'"),
-        ({"by": {"hours": ["x"]}}, "keys of 'hours' must be whole numbers, as the column is. Got 'x'"),
-        ({"by": {"age": [2**63]}}, "keys of 'age' must be whole numbers"),
-        ({"by": {"ward": ["\ud800"]}}, "keys of 'ward' must be texts"),
-        ({"by": {"ward": hetdp.unknown_keys()}, "population": 9}, "population must not be given with unknown keys"),
-        ({"by": {"value": ["1"]}}, "by must name columns other than those of the answer"),
-        ({"by": {"nowhere": ["a"]}}, "must have a column 'nowhere'.* Tell which it is by by=... \\(--by\\)"),
-        ({"epsilon": 0}, "epsilon must be a number above 0"),
-        ({"epsilon": 1e-6}, "epsilon must be above"),
-        ({"where": "age >="}, "a value"),
-        ({"where": "age = 'old'"}, "age"),
-        ({"weights": "ward"}, "weights must be numbers in .0, 1. in every row of column 'ward'"),
-        ({"weights": "age"}, "weights must be numbers in .0, 1. in every row of column 'age'"),
-        ({"unit": None, "max_groups": 1, "ledger": hetdp.Ledger([1.0])}, "unit must be given with a ledger"),
-        ({"ledger": "ledger.db"}, "ledger must be a hetdp.Ledger"),
+        ({"max_groups": 0}, ("max_groups", "a whole number of at least 1")),
+        ({"max_groups": 2, "unit": None}, ("max_groups", "1 without unit and by")),
+        ({"by": {"ward": ["er", "er"]}}, (None, "keys of 'ward' must be all different")),
+        ({"by": {"ward": []}}, (None, "keys of 'ward' must be at least one")),
+        ({"by": {"ward": "er"}}, (None, "keys of 'ward' must be a list, or hetdp.unknown_keys")),
+        ({"by": {"ward": ["er", 1]}}, (None, "keys of 'ward' must be all texts, all whole numbers")),
+        ({"by": {"age": ["young"]}}, (None, "keys of 'age' must be whole numbers, as the column is")),
+        ({"by": {"hours": ["x"]}}, (None, "keys of 'hours' must be whole numbers, as the column is")),
+        ({"by": {"age": [2**63]}}, (None, "keys of 'age' must be whole numbers")),
+        ({"by": {"ward": ["\ud800"]}}, (None, "keys of 'ward' must be texts")),
+        ({"by": {"ward": hetdp.unknown_keys()}, "population": 9}, ("population", "not be given with unknown keys")),
+        ({"by": {"value": ["1"]}}, ("by", "columns other than those of the answer")),
+        ({"by": {"nowhere": ["a"]}}, (None, "must have a column 'nowhere'")),
+        ({"epsilon": 0}, ("epsilon", "a number above 0")),
+        ({"epsilon": 1e-6}, ("epsilon", "above")),
+        ({"where": "age >="}, (None, "a value")),
+        ({"where": "age = 'old'"}, (None, "age")),
+        ({"weights": "ward"}, ("weights", "numbers in .0, 1. in every row of column 'ward'")),
+        ({"weights": "age"}, ("weights", "numbers in .0, 1. in every row of column 'age'")),
+        ({"unit": None, "max_groups": 1, "ledger": hetdp.Ledger([1.0])}, ("unit", "given with a ledger")),
+        ({"ledger": "ledger.db"}, ("ledger", "a hetdp.Ledger")),
         (
             {"population": 9, "max_groups": None},
-            "population must come with max_groups .--max-groups. where unit and by",
+            ("population", "come with max_groups .--max-groups. where unit and by"),
         ),
-        ({"population": -1}, "population must be a number above 0"),
-        ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
+        ({"population": -1}, ("population", "a number above 0")),
+        ({"confidence": 1.0}, ("confidence", "between 0 and 1")),
     ],
 )
 def test_bad_input_is_refused(change, message):
-    with pytest.raises(errors.InvalidInput, match=message):
+    with refused(*message):
         hetdp.release_table(visits(), AGGREGATES, **(EVERYTHING | change))
 
 
@@ -262,7 +263,7 @@ def test_a_column_whose_type_holds_no_numbers_is_refused_before_anything_is_char
 )
 def test_dates_and_categories_are_no_numbers(cells):
     table = pa.table({"begun": cells})
-    with pytest.raises(errors.DataError, match=r"an aggregate must be about a column of numbers.* Nothing was charged"):
+    with refused(problem="an aggregate must be about a column of numbers", kind=errors.DataError):
         hetdp.release_table(table, {"t": hetdp.tables.total("begun", lower=0, upper=9)}, epsilon=1.0)
 
 
@@ -295,14 +296,14 @@ def test_the_epsilon_of_an_accuracy_gives_it(weights):
     hours, spread = answer.rows
     assert 1 < (hours.high - hours.low) / 2 < 3.3
     assert 50 < (spread.high - spread.low) / 2 < 440
-    with pytest.raises(errors.InvalidInput, match="within must name aggregates"):
+    with refused("within", "aggregates"):
         hetdp.plan_table(asked, within={"nothing": 1.0}, people=5)
-    with pytest.raises(errors.InvalidInput, match="people must be given with within"):
+    with refused("people", "given with within"):
         hetdp.plan_table(asked, within=1.0)
-    with pytest.raises(errors.InvalidInput, match="epsilon or within must be given"):
+    with refused(problem="epsilon or within must be given"):
         hetdp.plan_table(asked)
     if weights is not None:
-        with pytest.raises(errors.InvalidInput, match="What helps: more people in a group"):
+        with refused(problem="What helps: more people in a group"):
             hetdp.plan_table({"hours": HOURS}, within=0.01, people=2000, weights=weights)
 
 
@@ -313,7 +314,7 @@ def test_an_accuracy_out_of_reach_is_told_of_the_aggregates_that_it_is_out_of_re
     with pytest.raises(errors.InvalidInput, match=told):
         hetdp.plan_table(asked, within=8, **own)
     assert hetdp.plan_table(asked, within={"age": 8, "pay": 1050}, **own).epsilon > 0
-    with pytest.raises(errors.InvalidInput, match="at least 1,050 for pay"):
+    with refused(problem="at least 1,050 for pay"):
         hetdp.plan_table(asked, within={"age": 8, "pay": 1030}, **own)
 
 
@@ -396,7 +397,7 @@ def test_an_engine_that_dies_is_charged_once_and_answers_nothing(monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(release, "group_sums", burst)
-    with pytest.raises(errors.DataError, match=r"[(]got MemoryError[)]"):
+    with refused(problem="MemoryError", kind=errors.DataError):
         hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
     assert len(ledger.history) == 1
 
@@ -405,10 +406,10 @@ def test_bad_dials_and_majorities_of_strangers_are_refused_before_anything_is_ch
     ledger = hetdp.Ledger.of_people(limit=5.0)
     hetdp.release_table(STAFF, **CHARGED, ledger=ledger)
     strangers = STAFF.set_column(0, "person", pa.array(["dee", "eve", "fay", "gus", "ann"]))
-    with pytest.raises(errors.InvalidInput, match="new"):
+    with refused(problem="new"):
         hetdp.release_table(strangers, **CHARGED, ledger=ledger)
     wrong = STAFF.set_column(3, "privacy", pa.array([2.0] * 5))
-    with pytest.raises(errors.DataError, match="Nothing was charged"):
+    with refused(problem="Nothing was charged", kind=errors.DataError):
         hetdp.release_table(wrong, **CHARGED, ledger=ledger)
     assert len(ledger.history) == 1
     hetdp.release_table(strangers, **CHARGED, ledger=ledger, new_people=True)
@@ -557,22 +558,22 @@ def test_only_empty_dials_take_the_default_in_every_engine(engine, engine_table)
     if engine not in ("postgres", "spark"):  # whose texts are no numbers, or come from files
         assert released(engine_table(engine, texts), default_weight=0.25) == expected
         wrong = texts.set_column(1, "privacy", pa.array(["1", "", "0,5", None, "0", "1"]))
-        with pytest.raises(errors.DataError, match="Nothing was charged"):
+        with refused(problem="Nothing was charged", kind=errors.DataError):
             released(engine_table(engine, wrong), default_weight=0.25)
-    with pytest.raises(errors.DataError, match="an empty one is no dial"):
+    with refused(problem="an empty one is no dial", kind=errors.DataError):
         released(engine_table(engine, numbers))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"default_weight": 0.5}, "default_weight must come with weights"),
-        ({"default_weight": 1.5, "weights": "privacy"}, r"default_weight must lie in \[0, 1\] [(]got 1.5[)]"),
-        ({"default_weight": "1", "weights": "privacy"}, "default_weight must be a finite number"),
+        ({"default_weight": 0.5}, ("default_weight", "come with weights")),
+        ({"default_weight": 1.5, "weights": "privacy"}, ("default_weight", "in [0, 1]")),
+        ({"default_weight": "1", "weights": "privacy"}, ("default_weight", "a finite number")),
     ],
 )
 def test_a_default_that_is_no_dial_is_refused(options, message):
-    with pytest.raises(errors.InvalidInput, match=message):
+    with refused(*message):
         hetdp.plan_table({"people": hetdp.tables.count()}, epsilon=1.0, **options)
 
 
@@ -634,7 +635,7 @@ def test_a_role_that_may_only_read_is_told_what_a_ledger_needs_before_anything_i
     asked = {"hours": HOURS}
     reader = address.replace("hetdp:no-secret@", "reader@")
     ledger = hetdp.Ledger.of_people(limit=3.0)
-    with pytest.raises(errors.DataError, match="must let you make temporary tables"):
+    with refused(problem="must let you make temporary tables", kind=errors.DataError):
         hetdp.release_table(reader, asked, unit="person", epsilon=1.0, ledger=ledger, table_name=name)
     assert ledger.total == 0
     assert len(hetdp.release_table(reader, asked, unit="person", epsilon=1.0, table_name=name).rows) == 1

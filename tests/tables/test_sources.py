@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.support.errors import refused
 
 from hetdp.core.errors import DataError, HetdpError, InvalidInput, MissingExtra
 from hetdp.tables.sources import HALF, open_source, scrubbed
@@ -132,7 +133,7 @@ def test_text_becomes_numbers_or_nothing(engine, engine_table):
     table = pa.table({"row": range(len(TEXTS)), "text": TEXTS})
     native = engine_table(engine, table)
     if engine == "postgres":  # whose casts raise
-        with pytest.raises(DataError, match=r"^the column 'text' must be one of numbers: this engine"):
+        with refused(problem="the column 'text' must be one of numbers: this engine", kind=DataError):
             open_source(native, numbers=["text"]).__enter__()
         return
     with open_source(native, numbers=["text"]) as source:
@@ -156,12 +157,12 @@ def test_what_is_no_number_is_refused_by_its_type(engine, engine_table):
     table = pa.table({"day": pa.array([dt.date(2026, 1, 1)] * 3, pa.date32()), "ward": ["er"] * 3})
     if engine in {"pandas", "dask"}:
         pytest.skip("dates of arrow are plain objects to pandas")
-    with pytest.raises(DataError, match=r"^the column 'day' must be one of numbers [(]got Date[)]."):
+    with refused(problem="the column 'day' must be one of numbers", kind=DataError):
         open_source(engine_table(engine, table), numbers=["day"]).__enter__()
 
 
 def test_a_missing_column_is_named(engine, engine_table):
-    with pytest.raises(DataError, match=r"must have a column 'dial'. Got the columns 'person', 'ward'"):
+    with refused(problem="must have a column 'dial'", kind=DataError):
         open_source(engine_table(engine, VISITS), columns=["dial"]).__enter__()
 
 
@@ -180,7 +181,7 @@ def test_no_message_of_an_engine_gets_out(engine, engine_table, capfd, caplog):
 
 
 def test_scrubbing_lets_our_own_errors_and_the_user_pass():
-    with pytest.raises(InvalidInput, match="ours"), scrubbed("pandas", "count"):
+    with refused(problem="ours"), scrubbed("pandas", "count"):
         raise InvalidInput("ours")
     with pytest.raises(KeyboardInterrupt), scrubbed("pandas", "count"):
         raise KeyboardInterrupt
@@ -189,16 +190,16 @@ def test_scrubbing_lets_our_own_errors_and_the_user_pass():
 
 @pytest.mark.parametrize("table", [object(), 3, None, [], {"a": [1]}, np.zeros(3)])
 def test_an_engine_that_is_not_known_is_refused(table):
-    with pytest.raises(InvalidInput, match=r"^table must be a pandas, Polars, .* [(]got \w+[)]\.$"):
+    with refused("table", "a pandas, Polars,"):
         open_source(table).__enter__()
 
 
 def test_names_of_columns_are_texts_and_come_once():
     import pandas as pd
 
-    with pytest.raises(DataError, match=r"^table must have a different name for each column"):
+    with refused("table", "a different name for each column", kind=DataError):
         open_source(pd.DataFrame([[1, 2]], columns=["a", "a"])).__enter__()
-    with pytest.raises(DataError, match=r"^table must have texts for names of columns"):
+    with refused("table", "texts for names of columns", kind=DataError):
         open_source(pd.DataFrame([[1, 2]], columns=[0, 1])).__enter__()
 
 
@@ -253,36 +254,36 @@ def test_the_memory_of_files_is_bounded_and_what_is_spilled_goes(tmp_path, monke
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (f'a,b\n1,"{SECRET}\n2,3\n', "must have rows as long as the header, and quotes that end"),
-        (f"a,b\n1,{SECRET},3\n", "must have rows as long as the header"),
-        (f"a,b\n1\n2,{SECRET}\n", "must have rows as long as the header"),
-        ("34,er\n35,icu\n", "must begin with a line of names"),
-        ("a,A\n1,2\n", "must have a different name for each column"),
-        ("a,\n1,2\n", "must begin with a line of names"),
-        ("\na,b\n1,2\n", "must begin with a line of names"),
-        ("", "must be a readable .csv file"),
+        (f'a,b\n1,"{SECRET}\n2,3\n', (None, "must have rows as long as the header, and quotes that end")),
+        (f"a,b\n1,{SECRET},3\n", (None, "must have rows as long as the header")),
+        (f"a,b\n1\n2,{SECRET}\n", (None, "must have rows as long as the header")),
+        ("34,er\n35,icu\n", (None, "must begin with a line of names")),
+        ("a,A\n1,2\n", (None, "must have a different name for each column")),
+        ("a,\n1,2\n", (None, "must begin with a line of names")),
+        ("\na,b\n1,2\n", (None, "must begin with a line of names")),
+        ("", (None, "must be a readable .csv file")),
     ],
 )
 def test_a_file_that_is_no_table_is_refused_without_a_word_of_it(tmp_path, text, told):
     path = tmp_path / "visits.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=told) as caught, open_source(path) as source:
+    with refused(*told, kind=DataError) as caught, open_source(path) as source:
         source.collect(source.frame)
-    assert SECRET not in str(caught.value)
+    assert SECRET not in str(caught.error)
 
 
 def test_files_that_do_not_belong_together_are_refused(tmp_path):
     (tmp_path / "1.csv").write_text("a,b\n1,2\n")
     (tmp_path / "2.csv").write_text("b,a\n1,2\n")
     parquet.write_table(pa.table({"a": [1]}), tmp_path / "3.parquet")
-    with pytest.raises(DataError, match=r"must have the same header [(]got another in 2.csv[)]"):
+    with refused(problem="must have the same header", kind=DataError):
         open_source(tmp_path / "*.csv").__enter__()
-    with pytest.raises(DataError, match=r"all of one kind [(]got '.csv', '.parquet'[)]"):
+    with refused(problem="all of one kind", kind=DataError):
         open_source(str(tmp_path / "*")).__enter__()
-    with pytest.raises(DataError, match=r"which names none, instead"):
+    with refused(problem="names none", kind=DataError):
         open_source(str(tmp_path / "*.tsv")).__enter__()
     (tmp_path / "4.xlsx").write_text("a")
-    with pytest.raises(DataError, match=r"[(]got '.xlsx'[)]"):
+    with refused(problem=".xlsx", kind=DataError):
         open_source(tmp_path / "4.xlsx").__enter__()
 
 
@@ -311,11 +312,11 @@ def test_a_database_of_duckdb_is_opened_read_only(tmp_path):
             assert source.collect(source.frame)["a"].to_pylist() == [wanted]
             with pytest.raises(duckdb.Error):
                 source.frame.to_native().insert([3])
-    with pytest.raises(DataError, match="must be able to open the table 'nothing'"):
+    with refused(problem="must be able to open the table 'nothing'", kind=DataError):
         open_source(f"duckdb://{path}", name="nothing").__enter__()
-    with pytest.raises(InvalidInput, match="must tell which table"):
+    with refused(problem="must tell which table"):
         open_source(f"duckdb://{path}").__enter__()
-    with pytest.raises(DataError, match="which is not a file"):
+    with refused(problem="which is not a file", kind=DataError):
         open_source("duckdb://nowhere.duckdb", name="visits").__enter__()
 
 
@@ -327,7 +328,7 @@ def test_a_server_is_opened_by_its_address(filled_postgres):
             assert source.engine == "postgres"
             assert "no-secret" not in repr(source)
             assert source.collect(source.frame).num_rows == VISITS.num_rows
-    with pytest.raises(DataError, match="must be able to open the table 'nothing'"):
+    with refused(problem="must be able to open the table 'nothing'", kind=DataError):
         open_source(address, name="nothing").__enter__()
 
 

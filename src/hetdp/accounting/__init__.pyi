@@ -2,8 +2,7 @@ from .by_dial import ByDial as ByDial, release_by_dial as release_by_dial
 from .guarantee import Guarantee as Guarantee, Recipients as Recipients
 from .label import Label as Label, LabelOptions as LabelOptions, Odds as Odds, Spending as Spending
 from .ledger.ledger import Ledger as Ledger, LedgerReport as LedgerReport, LedgerView as LedgerView
-from .ledger.levels import LedgerLevel as LedgerLevel
 from .ledger.rollcall import AllowedDials as AllowedDials, PeoplePreview as PeoplePreview
-from .ledger.state import Charge as Charge, Entry as Entry, LedgerSummary as LedgerSummary
+from .ledger.state import Charge as Charge, Entry as Entry
 from .planning import Plans as Plans, plan as plan
 from .releasing import Release as Release, release as release, release_distortion_bound as release_distortion_bound

@@ -387,7 +387,7 @@ class Guarantee:
         return group_loss(self.loss[list(items)], self.unit)
 
     def label(self, **options: Unpack[LabelOptions]) -> Label:
-        """Return a card that says what the promise means to people: text, HTML, SVG and JSON.
+        """Return a card that says what the promise means to people: text, HTML and JSON.
 
         Parameters
         ----------

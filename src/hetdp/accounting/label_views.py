@@ -1,11 +1,13 @@
 """A label as text, HTML and a record for registries: consequences first, small print last, no outside request."""
 
+import functools
 import math
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from hetdp.accounting.guarantee import in_digits
@@ -20,25 +22,6 @@ __all__ = ["as_html", "as_record", "as_text"]
 
 _COLUMNS = 80
 _SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)
-#: Foreground, quieter text, lines, background; people before, those on top, the rest.
-_LIGHT = {
-    "ink": "#1a1c1e",
-    "quiet": "#4a5058",
-    "line": "#c3c9d1",
-    "paper": "#ffffff",
-    "before": "#55708f",
-    "more": "#c2410c",
-}
-_DARK = {
-    "ink": "#e8eaed",
-    "quiet": "#b3bac4",
-    "line": "#4c5561",
-    "paper": "#16191d",
-    "before": "#8fa8c8",
-    "more": "#fb923c",
-}
-
-
 _NOT_STOPPED = "Conclusions from the data of others, or from what is known already."
 _GIVEN_AWAY = (
     "Items are named. A name that nobody else has gives away for certain that somebody has it, whatever the dial: that "
@@ -249,50 +232,16 @@ def as_html(label: Label, *, page: bool) -> str:
         return body
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     scheme = '<meta name="color-scheme" content="light dark">'
-    canvas = f"{_colours('body')}body{{margin:0;background:var(--paper)}}"
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head>{head}{scheme}<title>Privacy label: {title}</title>'
-        f"<style>{canvas}</style></head>\n<body>\n<main>\n{body}\n</main>\n</body></html>\n"
+        f'</head>\n<body class="hetdp-label-page">\n<main>\n{body}\n</main>\n</body></html>\n'
     )
 
 
-def _colours(selector: str) -> str:
-    """Return the rules that give a label its colours, light and dark."""
-    light, dark = (";".join(f"--{name}:{colour}" for name, colour in colours.items()) for colours in (_LIGHT, _DARK))
-    return f"{selector}{{{light}}}@media(prefers-color-scheme:dark){{{selector}{{{dark}}}}}"
-
-
+@functools.cache
 def _style() -> str:
-    rules = {
-        "": "box-sizing:border-box;max-width:42rem;margin:1.5rem auto;padding:1.25rem 1.5rem;"
-        "border:1px solid var(--line);border-radius:.5rem;"
-        "background:var(--paper);color:var(--ink);font:1rem/1.5 system-ui,sans-serif",
-        " header p": "margin:0;color:var(--quiet);font-size:.875rem",
-        " h1": "margin:0;font-size:1.25rem;line-height:1.3;overflow-wrap:anywhere",
-        " h2": "margin:1.25rem 0 .25rem;font-size:1rem",
-        " p": "margin:.25rem 0",
-        " .headline": "margin:1rem 0 .25rem;font-size:1.5rem;font-weight:600;line-height:1.3",
-        " .quiet": "color:var(--quiet);font-size:.875rem",
-        " figure": "display:flex;flex-wrap:wrap;gap:.5rem 1.25rem;align-items:center;margin:1rem 0",
-        " figure svg": "flex:none",
-        # Pages of notebooks have a style of their own for captions.
-        " figcaption": "flex:1 1 14rem;margin:0;color:inherit;font:inherit;text-align:left",
-        " .key": "display:inline-block;width:.8em;height:.8em;margin-right:.4em;border-radius:50%;"
-        "border:1px solid transparent",
-        " .before": "background:var(--before);fill:var(--before)",
-        " .more": "background:var(--more);fill:var(--more)",
-        " .rest": "background:none;fill:none;stroke:var(--quiet);border-color:var(--quiet)",
-        " table": "width:100%;margin-top:1rem;border-collapse:collapse;font-variant-numeric:tabular-nums",
-        " caption": "padding-bottom:.25rem;text-align:left;font-weight:600",
-        " th,.hetdp-label td": "padding:.3rem .5rem;border-bottom:1px solid var(--line);text-align:right",
-        " td:last-child,.hetdp-label th:last-child": "padding-right:0",
-        " th:first-child": "padding-left:0;text-align:left;font-weight:400",
-        " thead th": "color:var(--quiet);font-weight:400",
-        " dl": "display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:.25rem 0;font-size:.875rem",
-        " dt": "color:var(--quiet)",
-        " dd": "margin:0;overflow-wrap:anywhere",
-    }
-    return _colours(".hetdp-label") + "".join(f".hetdp-label{where}{{{rule}}}" for where, rule in rules.items())
+    lines = resources.files("hetdp.accounting").joinpath("label.css").read_text(encoding="utf-8").splitlines()[1:]
+    return "".join(map(str.strip, lines))
 
 
 def _html_table(table: _Table) -> str:

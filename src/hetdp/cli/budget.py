@@ -1,17 +1,17 @@
 """`hetdp budget`: what a ledger has recorded."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+import math
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from hetdp.cli.output import (
     Voice,
     output_options,
-    plain,
     print_facts,
     print_json,
     print_private,
@@ -22,8 +22,7 @@ from hetdp.core.text import counted, several
 
 if TYPE_CHECKING:
     from hetdp.accounting import Ledger
-    from hetdp.accounting.ledger.levels import LedgerLevel
-    from hetdp.accounting.ledger.state import Entry, LedgerSummary
+    from hetdp.accounting.ledger.state import Entry
 
 __all__ = ["budget"]
 
@@ -33,7 +32,7 @@ _DIGITS = {False: 6, True: 12}
 _SHOWN = 20
 
 
-@click.command(short_help="Show what a ledger has recorded.")
+@click.command()
 @click.argument("ledger", type=click.Path(path_type=Path))
 @click.option(
     "--delta", default=1e-6, show_default=True, help="Of a ledger in rho: losses in epsilon hold but for this chance."
@@ -49,14 +48,13 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
     from hetdp.accounting import Ledger
 
     with Ledger.open(ledger) as opened:
-        levels, history = opened.levels(), opened.history
+        history = opened.history
         summary = {"ledger": ledger.name, **_summary(opened, delta, _DIGITS[voice.as_json])}
         of_profiles = opened.colluders is not None  # one total, and nobody's account
-        private = {} if of_profiles else _private(opened.summary(delta), _DIGITS[voice.as_json])
+        private = {} if of_profiles else _private(opened, delta, _DIGITS[voice.as_json])
         listed = _items(opened, _DIGITS[voice.as_json]) if items else []
     if voice.as_json:
-        owned = {**private, **({"per_item": listed} if items else {}), "levels": [_told_level(one) for one in levels]}
-        owned = {} if of_profiles else owned
+        owned = {} if of_profiles else {**private, **({"per_item": listed} if items else {})}
         print_json({**summary, "history": [_told(entry) for entry in history]}, private=owned)
         return
     print_facts(f"Privacy budget: {ledger.name}", _facts(summary))
@@ -69,7 +67,6 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
     if of_profiles:
         return
     print_private(_private_facts(summary, private))
-    _show_levels(levels, several(summary["protects"]))
     if items:
         header = ("item", "limit", "spent", "remaining")
         print_rows(
@@ -105,21 +102,22 @@ def _limits(ledger: "Ledger", down: Callable[[float | None], float | None]) -> d
     return {"colluders": ledger.colluders, "limit": down(ledger.limit), "left": down(ledger.left)}
 
 
-def _private(found: "LedgerSummary", digits: int) -> dict[str, Any]:
-    """Return the figures about all items together, of which there may be millions."""
+def _private(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
+    """Return the figures about all items together."""
     up, down = (partial(rounded, digits=digits, up=way) for way in (True, False))
+    limits, spent, remaining, lost = ledger.limits, ledger.spent, ledger.remaining, ledger.report(delta)
     return {
-        "items": found.items,
-        "limit_min": down(found.limit_min),
-        "limit_max": down(found.limit_max) if found.items else None,
-        "spent_mean": up(found.spent_mean),
-        "spent_max": up(found.spent_max),
-        "remaining_min": down(found.remaining_min),
-        "exhausted_items": found.exhausted,
-        "dropped_items": found.dropped,
-        "epsilon_max": up(found.epsilon_max),
-        "rho_max": up(found.rho_max),
-        "epsilon_delta_max": up(found.epsilon_delta_max),
+        "items": ledger.size,
+        "limit_min": down(float(limits.min(initial=math.inf))),
+        "limit_max": down(float(limits.max(initial=0.0))) if ledger.size else None,
+        "spent_mean": up(math.fsum(spent) / max(ledger.size, 1)),
+        "spent_max": up(float(spent.max(initial=0.0))),
+        "remaining_min": down(float(remaining.min(initial=math.inf))),
+        "exhausted_items": int(np.count_nonzero(remaining <= 0)),
+        "dropped_items": int(np.count_nonzero(~ledger.active)),
+        "epsilon_max": up(float(lost.epsilon.max(initial=0.0))),
+        "rho_max": up(float(lost.rho.max(initial=0.0))),
+        "epsilon_delta_max": up(float(lost.epsilon_delta.max(initial=0.0))),
     }
 
 
@@ -181,34 +179,6 @@ def _figure(value: float | None) -> str:
     return "any amount" if value is None else f"{value:g}"
 
 
-def _show_levels(levels: Sequence["LedgerLevel"], who: str) -> None:
-    """Print how many have paid how much, by dial where the ledger knows dials; by what is left where many differ."""
-    if not levels:
-        return
-    shared, dialled = levels[0].share is not None, any(level.dial is not None for level in levels)
-    first = ("left of the limit",) if shared else ("dial",) if dialled else ()
-    rows = [
-        (
-            *((_words(level),) if first else ()),
-            f"{level.items:,}",
-            _spent(level.spent),
-            _figure(rounded(level.remaining, _DIGITS[False], up=False)),
-            "dropped" if level.dropped else "",
-        )
-        for level in levels
-    ]
-    figures = ("paid at most", "left at least") if shared else ("paid", "left")
-    print_rows("Who has paid how much", (*first, who, *figures, ""), rows)
-
-
-def _words(level: "LedgerLevel") -> str:
-    """Return the dial of a level, or the share of a limit that it has left."""
-    if level.share is None:
-        return "none" if level.dial is None else f"{level.dial:g}"
-    low, high = level.share
-    return {0.0: "nothing", 1.0: "all"}[low] if low == high else f"{low:.0%} to {high:.0%}"
-
-
 def _items(ledger: "Ledger", digits: int) -> list[dict[str, Any]]:
     labels = ledger.items or tuple(str(place) for place in range(ledger.size))
     figures = zip(labels, ledger.limits.tolist(), ledger.spent.tolist(), ledger.remaining.tolist(), strict=True)
@@ -232,11 +202,6 @@ def _told(entry: "Entry") -> dict[str, Any]:
         "weights_loss": entry.weights_loss,
         "dropping": entry.dropping,
     }
-
-
-def _told_level(level: "LedgerLevel") -> dict[str, Any]:
-    spent, remaining = rounded(level.spent, _DIGITS[True], up=True), rounded(level.remaining, _DIGITS[True], up=False)
-    return {**plain(asdict(level)), "spent": spent, "remaining": remaining}
 
 
 def _time(entry: "Entry") -> str:

@@ -5,7 +5,7 @@ charged: only the public totals grow. `Totals` are those; `Accounts` hold, for e
 the totals then. `docs/proofs/ledger.md` proves that this never counts too little.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -165,11 +165,6 @@ class Accounts:
     def whole(self) -> "Accounts":
         """Return these accounts; those in a file are read first."""
         return self
-
-    def parts(self) -> Iterator["Accounts"]:
-        """Yield some of these accounts at a time, so that memory stays small."""
-        for begin in range(0, self.size, _TOGETHER):
-            yield self.part(begin, begin + _TOGETHER)
 
     def ending_before(self, total: int, unit: str) -> "Accounts":
         """Return the accounts that cannot pay for a total in the unit of the ledger."""

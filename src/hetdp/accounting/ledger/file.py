@@ -277,11 +277,6 @@ class _StoredAccounts:
             self._whole = self._read(range(len(self.heads.chunks)))
         return self._whole
 
-    def parts(self) -> Iterator[Accounts]:
-        if self._whole is not None:
-            return self._whole.parts()
-        return (self._read([number]) for number in range(len(self.heads.chunks)))
-
     def ending_before(self, total: int, unit: str) -> Accounts:
         ending = [number for number, (_, end, _) in enumerate(self.heads.chunks) if end < total]
         some = self._whole if self._whole is not None and ending else self._read(ending)

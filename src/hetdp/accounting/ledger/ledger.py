@@ -11,9 +11,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +23,6 @@ from hetdp.accounting.composition import (
     UNITS,
     delta_steps,
     epsilon_delta_of_rho,
-    group_loss,
     loss_of,
     losses_of,
     steps_down,
@@ -34,7 +32,6 @@ from hetdp.accounting.label import Label, LabelOptions
 from hetdp.accounting.ledger.accounts import Accounts, Totals
 from hetdp.accounting.ledger.file import LedgerFile, is_there, resolved
 from hetdp.accounting.ledger.identity import Ids
-from hetdp.accounting.ledger.levels import LedgerLevel, levels_of
 from hetdp.accounting.ledger.rollcall import (
     AllowedDials,
     Batches,
@@ -47,7 +44,6 @@ from hetdp.accounting.ledger.state import (
     Change,
     Charge,
     Entry,
-    LedgerSummary,
     State,
     checked_items,
     checked_limits,
@@ -57,7 +53,10 @@ from hetdp.core.checks import Real, float_vector, not_negative, one_of, whole
 from hetdp.core.errors import InvalidInput, LedgerError
 from hetdp.core.text import counted, several
 
-__all__ = ["Charge", "Chargeable", "Entry", "Ledger", "LedgerReport", "LedgerSummary", "LedgerView"]
+if TYPE_CHECKING:
+    from hetdp.accounting.guarantee import Guarantee
+
+__all__ = ["Charge", "Chargeable", "Entry", "Ledger", "LedgerReport", "LedgerView"]
 
 _ON_EXHAUSTED = ("raise", "drop")
 _PROTECTED = ("item", "row", "person")
@@ -71,31 +70,6 @@ class Chargeable(Protocol):
         self, losses: ArrayLike, *, unit: str, description: str, amount: float, weights_loss: float
     ) -> NDArray[np.bool_]:
         """Charge every item its loss, all or nothing, and return which items still count."""
-
-
-class Promised(Protocol):
-    """What a ledger of profiles needs of a promise; a `Guarantee` has it."""
-
-    @property
-    def unit(self) -> str: ...
-
-    @property
-    def protects(self) -> str: ...
-
-    @property
-    def protected(self) -> str: ...
-
-    @property
-    def adjacent(self) -> str: ...
-
-    @property
-    def factor(self) -> str: ...
-
-    @property
-    def delta(self) -> float: ...
-
-    def level(self, colluders: int) -> Fraction:
-        """Return the amount against so many recipients who share what they have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -707,7 +681,7 @@ class Ledger:
         self._update(pay)
         return calls[0].allowed
 
-    def charge_profiles(self, guarantee: Promised, *, description: str = "") -> None:
+    def charge_profiles(self, guarantee: "Guarantee", *, description: str = "") -> None:
         """Charge a release from the profiles of the ledger; to be called before anything is drawn for it.
 
         Parameters
@@ -739,7 +713,7 @@ class Ledger:
 
         self._update(pay)
 
-    def cost_of(self, guarantee: Promised) -> float:
+    def cost_of(self, guarantee: "Guarantee") -> float:
         """Return what a charge for such a promise adds to what weight 1 has lost, in the unit of the ledger.
 
         Parameters
@@ -758,7 +732,7 @@ class Ledger:
         charge = _charge_of(state, guarantee, "")
         return loss_of(steps_of(charge.amount or 0, charge.unit, wanted=state.unit))
 
-    def preview_profiles(self, guarantee: Promised) -> float | None:
+    def preview_profiles(self, guarantee: "Guarantee") -> float | None:
         """Return what would be left at weight 1 after such a charge, or refuse it as the charge would be refused.
 
         Parameters
@@ -920,24 +894,6 @@ class Ledger:
         """
         return self._read().affordable(losses, unit)
 
-    def group_spent(self, group: Iterable[int]) -> float:
-        """Return what a group of items, given by positions, has lost if all of them may change at once.
-
-        Pure losses add up over the group; for rho their square roots do, see `composition.group_loss`.
-
-        Examples
-        --------
-        >>> ledger = Ledger(limits=[1.0, 1.0, 1.0])
-        >>> _ = ledger.charge([0.25, 0.125, 0.05])
-        >>> ledger.group_spent([0, 1])
-        0.375
-        """
-        state = self._read()
-        positions = sorted({whole("group", position, minimum=0) for position in group})
-        if positions and positions[-1] >= state.size:
-            raise InvalidInput(f"must hold positions below {state.size}", parameter="group", got=positions[-1])
-        return group_loss(state.spent[positions], state.unit)
-
     def report(self, delta: float = 1e-6) -> LedgerReport:
         """Return the losses so far in pure epsilon, in zCDP, and as (epsilon, delta).
 
@@ -961,26 +917,6 @@ class Ledger:
             state.totals.delta / DELTA_STEPS,
         )
 
-    def summary(self, delta: float = 1e-6) -> LedgerSummary:
-        """Return the figures of all items together; of millions, too, with little memory.
-
-        Parameters
-        ----------
-        delta
-            At which zCDP losses are turned into (epsilon, delta).
-
-        Examples
-        --------
-        >>> ledger = Ledger(limits=[1.0, 2.0])
-        >>> _ = ledger.charge([0.5, 0.25])
-        >>> summary = ledger.summary()
-        >>> summary.spent_max, summary.remaining_min, summary.rho_max
-        (0.5, 0.5, 0.125)
-        """
-        self._require_accounts()
-        with self._opened() as store:
-            return store.look(lambda state: state.summary(delta))
-
     def _require_accounts(self) -> None:
         """Refuse questions about items where there is one total: "nothing spent" would be a false answer."""
         if self.colluders is not None:
@@ -988,19 +924,6 @@ class Ledger:
                 "ledger must have accounts of items, rows or people. Got one of profiles instead: its total, limit, "
                 "left and history tell what was spent."
             )
-
-    def levels(self) -> tuple[LedgerLevel, ...]:
-        """Return how many have paid how much, in at most six rows; of millions, too. For the owner's eyes only.
-
-        Examples
-        --------
-        >>> ledger = Ledger(limits=[1.0, 1.0, 1.0])
-        >>> _ = ledger.charge([0.5, 0.25, 0.5])
-        >>> [(level.items, level.spent, level.remaining) for level in ledger.levels()]
-        [(1, 0.25, 0.75), (2, 0.5, 0.5)]
-        """
-        with self._opened() as store:
-            return store.look(lambda state: levels_of(state.roll.parts(), state.totals))
 
     def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
         """Return a chart of altair: what a dial of 1 has lost, charge by charge, beside its limit.
@@ -1041,21 +964,6 @@ class Ledger:
         from hetdp.accounting.display import plot_what_is_left
 
         return plot_what_is_left(self)
-
-    def extend(self, limits: ArrayLike, *, items: Sequence[str | int] | None = None) -> None:
-        """Add items at the end, with nothing spent.
-
-        Only for items that no earlier release has used; labels, if there are any, must be new.
-
-        Examples
-        --------
-        >>> ledger = Ledger(limits=[1.0], items=["diary"])
-        >>> ledger.extend([2.0], items=["recipes"])
-        >>> ledger.items, ledger.limits
-        (('diary', 'recipes'), array([1., 2.]))
-        """
-        added = checked_limits(limits)
-        self._update(lambda state: (state.extended(added, items), []))
 
     @contextmanager
     def _opened(self) -> Iterator["_Store"]:
@@ -1171,7 +1079,7 @@ class LedgerView:
         return state.admitting(self._items, self._limit, new_people=self._new_people)
 
 
-def _charge_of(state: State, guarantee: Promised, description: str) -> Charge:
+def _charge_of(state: State, guarantee: "Guarantee", description: str) -> Charge:
     """Return what a ledger of profiles is charged for a promise, if it counts such losses."""
     state.require(of_profiles=True)
     protects = state.totals.protects

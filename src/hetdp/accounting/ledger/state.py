@@ -4,7 +4,7 @@ Everything that callers hand in is checked here, before anything is spent.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -20,7 +20,6 @@ from hetdp.accounting.composition import (
     STEPS,
     UNITS,
     delta_steps,
-    epsilon_delta_of_rho,
     losses_of,
     rho_of_epsilon,
     rho_steps_up,
@@ -39,7 +38,6 @@ __all__ = [
     "Change",
     "Charge",
     "Entry",
-    "LedgerSummary",
     "Roll",
     "State",
     "check_not_mostly_new",
@@ -104,8 +102,7 @@ class Entry:
         try:
             charge.description.encode()
         except (AttributeError, UnicodeEncodeError):
-            kind = type(charge.description).__name__
-            raise InvalidInput("must be a valid text", parameter="description", got=kind) from None
+            raise InvalidInput("must be a valid text", parameter="description", got=type(charge.description)) from None
         return cls(
             time=datetime.now(UTC).isoformat(timespec="seconds"),
             description=charge.description,
@@ -115,33 +112,6 @@ class Entry:
             dropping=dropping,
             delta=not_negative("delta", charge.delta),
         )
-
-
-@dataclass(frozen=True)
-class LedgerSummary:
-    """The figures of all items of a ledger together. For the owner's eyes: they depend on secret weights.
-
-    Attributes
-    ----------
-    items, exhausted, dropped
-        How many there are, have nothing left, were dropped.
-    limit_min, limit_max, spent_mean, spent_max, remaining_min
-        In the unit of the ledger; the least of nobody is infinite.
-    epsilon_max, rho_max, epsilon_delta_max
-        The largest losses, as in `LedgerReport`.
-    """
-
-    items: int
-    limit_min: float
-    limit_max: float
-    spent_mean: float
-    spent_max: float
-    remaining_min: float
-    exhausted: int
-    dropped: int
-    epsilon_max: float
-    rho_max: float
-    epsilon_delta_max: float
 
 
 class Roll(Protocol):
@@ -157,9 +127,6 @@ class Roll(Protocol):
 
     def whole(self) -> Accounts:
         """Return all accounts."""
-
-    def parts(self) -> Iterator[Accounts]:
-        """Yield some accounts at a time."""
 
     def ending_before(self, total: int, unit: str) -> Accounts:
         """Return the accounts that cannot pay for a total in the unit of the ledger."""
@@ -202,23 +169,6 @@ class State:
         """What each item may still lose, in the unit of the ledger."""
         accounts = self.accounts
         return losses_of(left_of(accounts.limits, accounts.lost(self.unit, self.totals)))
-
-    def summary(self, delta: float) -> LedgerSummary:
-        """Return the figures of all items together, with little memory for millions."""
-        parts = [_summary(State(self.totals, part), delta) for part in self.roll.parts()]
-        return LedgerSummary(
-            items=self.size,
-            limit_min=min((part.limit_min for part in parts), default=math.inf),
-            limit_max=max((part.limit_max for part in parts), default=0.0),
-            spent_mean=math.fsum(part.spent_mean * part.items for part in parts) / max(self.size, 1),
-            spent_max=max((part.spent_max for part in parts), default=0.0),
-            remaining_min=min((part.remaining_min for part in parts), default=math.inf),
-            exhausted=sum(part.exhausted for part in parts),
-            dropped=sum(part.dropped for part in parts),
-            epsilon_max=max((part.epsilon_max for part in parts), default=0.0),
-            rho_max=max((part.rho_max for part in parts), default=0.0),
-            epsilon_delta_max=max((part.epsilon_delta_max for part in parts), default=0.0),
-        )
 
     def lost(self, unit: str) -> NDArray[np.float64]:
         """Return what each item has lost, in any unit."""
@@ -316,21 +266,6 @@ class State:
             wanted, got = kinds[of_profiles], kinds[not of_profiles]
             raise InvalidInput(f"must be {wanted} to count this release", parameter="ledger", got=got)
 
-    def extended(self, limits: NDArray[np.float64], items: Iterable[str | int] | Ids | None) -> "State":
-        """Return the state with unspent items added at the end, labelled if the others are."""
-        self.require(of_profiles=False)
-        accounts = self.accounts
-        if (items is None) != (accounts.ids is None):
-            wanted, got = ("omitted", "labels") if accounts.ids is None else ("given", "None")
-            raise InvalidInput(f"must be {wanted}, as when the ledger was made", parameter="items", got=got)
-        ids = items if isinstance(items, Ids) else checked_items(items, limits.size)
-        if ids is not None and accounts.ids is not None:
-            known = int(np.count_nonzero(accounts.ids.find(ids) >= 0))
-            if known:
-                raise InvalidInput(f"must be all different (got {known} repeated)", parameter="items")
-        added = Accounts.fresh(ids, steps_down(limits), totals=self.totals)
-        return replace(self, roll=Accounts.joined([accounts, added]))
-
     def admitting(
         self, items: Ids, limit: float | None, *, new_people: bool = False
     ) -> tuple["State", NDArray[np.intp]]:
@@ -348,7 +283,8 @@ class State:
         limits = checked_limits(np.full(new.size, limit))
         check_not_mostly_new(new.size, len(items), self.size, new_people=new_people)
         places[new] = self.size + np.arange(new.size)
-        return self.extended(limits, items.take(new)), places
+        added = Accounts.fresh(items.take(new), steps_down(limits), totals=self.totals)
+        return replace(self, roll=Accounts.joined([self.accounts, added])), places
 
     def _added(self, accounts: Accounts, losses: NDArray[np.float64], unit: str) -> dict[str, NDArray[np.int64]]:
         """Return what accounts as of now have lost after some losses more."""
@@ -409,25 +345,6 @@ def _float_up(amount: Real) -> float:
     """Return a public amount as the float that is not below it."""
     nearest = not_negative("amount", amount)
     return math.nextafter(nearest, math.inf) if isinstance(amount, Fraction) and nearest < amount else nearest
-
-
-def _summary(state: State, delta: float) -> LedgerSummary:
-    """Return the figures of some accounts, at least one."""
-    spent, remaining, epsilon, rho = state.spent, state.remaining, state.lost("epsilon"), state.lost("rho")
-    limits = losses_of(state.accounts.limits)
-    return LedgerSummary(
-        items=state.size,
-        limit_min=float(limits.min()),
-        limit_max=float(limits.max()),
-        spent_mean=float(spent.mean()),
-        spent_max=float(spent.max()),
-        remaining_min=float(remaining.min()),
-        exhausted=int(np.count_nonzero(remaining <= 0)),
-        dropped=int(np.count_nonzero(~state.active)),
-        epsilon_max=float(epsilon.max()),
-        rho_max=float(rho.max()),
-        epsilon_delta_max=float(np.minimum(epsilon, epsilon_delta_of_rho(rho, delta)).max()),
-    )
 
 
 def check_not_mostly_new(new: int, given: int, known: int, *, new_people: bool) -> None:

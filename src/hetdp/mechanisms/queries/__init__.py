@@ -27,11 +27,9 @@ would be negative is dropped. Either way no item pays more than epsilon v_i, how
 from collections.abc import Callable, Mapping
 
 from hetdp.mechanisms.queries.base import Query
-from hetdp.mechanisms.queries.declared import custom, exhaustive
-from hetdp.mechanisms.queries.extremes import maximum, minimum
-from hetdp.mechanisms.queries.falsification import Falsification, falsify
 from hetdp.mechanisms.queries.norms import l0, norm, power, squared_norm
-from hetdp.mechanisms.queries.statistics import logistic, variance
+from hetdp.mechanisms.queries.own import Falsification, custom, exhaustive, falsify
+from hetdp.mechanisms.queries.statistics import logistic, maximum, minimum, variance
 from hetdp.mechanisms.queries.sums import count, histogram, linear, mean, scalar_product, total
 from hetdp.profiles import Box
 
