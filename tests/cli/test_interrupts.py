@@ -101,7 +101,7 @@ def until(condition):
 @pytest.fixture
 def likes(tmp_path):
     path = tmp_path / "likes.csv"
-    rows = "".join(f"{user},{user * item % 997}\n" for user in range(1, 700) for item in range(1, 60))
+    rows = "".join(f"{user},{user * item % 997}\n" for user in range(1, 200) for item in range(1, 40))
     path.write_text(f"user,item\n{rows}")
     return path
 
