@@ -20,8 +20,8 @@ PUBLIC = {
     "hetdp": """
         Box BudgetExhausted Categories Guarantee Ledger PrivacyWeights PrivateNeighbors PrivateRecommender Profiles
         Release Stretched TableAnswer WeightPrior __version__ accounting audit auditing best_multiplier compare
-        coverage datasets discrete_gaussian discrete_laplace errors evaluate evaluation falsify mechanisms ndcg
-        neighbors noise plan plan_table plots policies precision profiles queries recall recommender release
+        datasets discrete_gaussian discrete_laplace errors evaluate evaluation falsify judge mechanisms
+        neighbors noise plan plan_table plots policies profiles queries recall recommender release
         release_by_dial release_distortion_bound release_table sketching split stretch tables unknown_keys""",
     "hetdp.accounting": """
         AllowedDials ByDial Charge Entry Guarantee Label LabelOptions Ledger LedgerReport
@@ -37,15 +37,13 @@ PUBLIC = {
         BudgetExhausted DataError HetdpError HetdpWarning InvalidInput LedgerError MissingExtra SimulatedResult
         StretchingWarning""",
     "hetdp.evaluation": """
-        Evaluation HasNeighbors ItemRow Judged NeighborRow Ranking Recommends ScoredItems coverage ease evaluate judge
-        judge_per_user ndcg popularity precision private_popularity random_neighbors recall recall_per_user
+        Evaluation HasNeighbors ItemRow Judged NeighborRow Ranking Recommends ScoredItems ease evaluate judge
+        judge_per_user popularity private_popularity random_neighbors recall recall_per_user
         same_neighbors true_neighbors""",
     "hetdp.mechanisms": """
         Comparison Contender Mechanism NoisySum Plan Sampled Selection Sketch Stretched Thresholded best_multiplier
         compare maximum median minimum mode quantile sample sketch stretch threshold uniform""",
-    "hetdp.neighbors": """
-        ENGINES SCORES Effort Levels PrivateNeighbors estimate items_to_stand_out sketch_items_to_stand_out
-        split_epsilon""",
+    "hetdp.neighbors": "ENGINES SCORES PrivateNeighbors items_to_stand_out sketch_items_to_stand_out",
     "hetdp.noise": "discrete_gaussian discrete_laplace",
     "hetdp.plots": "save",
     "hetdp.policies": "Constant Policy Slices Westin constant slices westin",
@@ -195,7 +193,6 @@ def _named(name):
         hetdp.PrivateRecommender.fit,
         hetdp.PrivateRecommender.recommend,
         hetdp.PrivateNeighbors.fit,
-        hetdp.PrivateNeighbors.recommend,
         hetdp.Release,
         hetdp.audit,
         hetdp.discrete_gaussian,
