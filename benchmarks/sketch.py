@@ -1,7 +1,7 @@
 """The sketch engine: CPU time and memory, as a ratio to the exact engine.
 
-python benchmarks/sketch.py          10,000 users x 50,000 items, 100 per user, epsilon = 3
-python benchmarks/sketch.py --large  and 100,000 x 200,000, 50 per user: 2.5 GB of bits, in blocks
+python benchmarks/sketch.py                 10,000 users x 50,000 items, 100 per user, epsilon = 3
+python benchmarks/sketch.py --large         and 100,000 x 200,000, 50 per user: 2.5 GB of bits, in blocks
 """
 
 import resource

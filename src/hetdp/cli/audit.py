@@ -3,7 +3,6 @@
 import importlib.util
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,7 @@ VIOLATION, INTERRUPTED = 1, 130
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the audit reproducible.  [default: a fresh one]")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the report to a JSON file.")
 @plot_option("what is certified beside what was claimed of FUNCTION, item by item,")
-@partial(output_options, dry_run=False)
+@output_options
 def audit(
     target: str | None,
     *,

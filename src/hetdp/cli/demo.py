@@ -44,7 +44,7 @@ def demo(*, save: Path | None, voice: Voice) -> None:
     from hetdp.demo import run_demo, save_people
 
     if save is not None:
-        check_writable(save, name="--save")
+        check_writable(save, parameter="save")
         save_people(save)
         voice.note(f"Wrote {save}: 1,000 generated people with weekly hours and a privacy weight each. Try:")
         voice.note(
