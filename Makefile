@@ -7,7 +7,7 @@ GROUPS := --group test --group lint --group docs
 # uv if it is there; otherwise Python's own tools. The pip of an older Python does not know --group, so it is updated.
 PIP := python -m pip install --quiet --disable-pip-version-check
 ifneq ($(shell command -v uv 2>/dev/null),)
-  CREATE := uv venv --quiet --allow-existing $(VENV)
+  CREATE := uv venv --quiet --seed --allow-existing $(VENV)
   INSTALL := uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
 else
   CREATE := python3 -m venv $(VENV) && $(BIN)/$(PIP) 'pip>=25.1'
@@ -90,11 +90,11 @@ pythons:
 	    --editable '$(EXTRAS)' $(GROUPS) && \
 	  .venv-oldest/bin/pytest $(FAST)
 
-# The newest versions of everything that make installs. Run make test afterwards, and commit what passes.
+# The newest versions of everything that make installs and that the oldest Python takes (uv is needed for this). Run make
+# test afterwards, and commit what passes.
 constraints:
-	@rm -rf .venv-newest && python3 -m venv .venv-newest && .venv-newest/bin/$(PIP) 'pip>=25.1'
-	@.venv-newest/bin/$(PIP) --editable '$(EXTRAS)' $(GROUPS) --group bench
-	@.venv-newest/bin/python -m pip freeze --exclude-editable > constraints.txt
+	uv pip compile --quiet --upgrade --python-version 3.11.0 --no-header --no-annotate --all-extras $(GROUPS) --group bench \
+	  pyproject.toml --output-file constraints.txt
 
 # The libraries that speeds are compared with.
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
@@ -110,7 +110,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/sketch.py
 	$(BIN)/python benchmarks/recommender_speed.py --large
 	$(BIN)/python benchmarks/recommender_quality.py
-	$(BIN)/python benchmarks/node.py
+	PYTHONPATH=. $(BIN)/python benchmarks/node.py
 
 reproduce: $(VENV)/.installed
 	@$(BIN)/hetdp reproduce

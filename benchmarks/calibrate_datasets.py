@@ -17,10 +17,9 @@ import numpy as np
 
 import hetdp
 from hetdp.core.randomness import simulation_stream
+from hetdp.datasets import RECIPES, Curve, Recipe, describe, make_profiles
 from hetdp.evaluation.metrics import recall
 from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
-from hetdp.experiments.datasets.built_in import RECIPES, Curve, Recipe, make_profiles
-from hetdp.experiments.datasets.statistics import describe
 
 K = 10
 #: Baseline recall, random recall (published), mean overlap.

@@ -17,10 +17,9 @@ from scipy import sparse
 
 from hetdp import Profiles
 from hetdp.core.randomness import Stream
-from hetdp.neighbors.engines.gossip.engine import gossip_neighbors
+from hetdp.neighbors.engines.gossip.engine import GossipResult, gossip_neighbors
 from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores
-from hetdp.neighbors.engines.gossip.engine import GossipResult
-from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.steps import CodedProfiles, code_profiles
 from measuring import cpu_seconds
 from populations import community_profiles
 

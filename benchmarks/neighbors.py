@@ -18,8 +18,7 @@ from hetdp.core.randomness import Stream
 from hetdp.evaluation.metrics import recall
 from hetdp.neighbors.engines.base import NeighborLists
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
-from hetdp.profiles.coded import CodedProfiles, code_profiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import CodedProfiles, Holdings, code_profiles
 from measuring import cpu_seconds
 from populations import community_profiles
 

@@ -1,10 +1,10 @@
 """A network of many people in memory, with the node's own protocol code: bytes, storage, recall, time to converge.
 
-`python benchmarks/network_of_many.py --nodes 10000 --periods 150` prints a line every few periods. People have tastes
-in communities of 200 (`populations.py`); of each list a tenth is hidden, and recall is the share of hidden items that
-the full lists of ten neighbours have, who are found at home with the exact list among the sketches held. Everything is
-as on the wire, except that signatures are taken to be genuine, and that all start at once with a sketch each. `--blind`
-switches the second view and the choice by likeness off: what there was before.
+`PYTHONPATH=. python benchmarks/network_of_many.py --nodes 10000 --periods 150` prints a line every few periods.
+People have tastes in communities of 200 (`populations.py`). A tenth of each list is hidden. Recall is the share of
+hidden items that the full lists of ten neighbours have. Neighbours are found at home, with the exact list, among the
+sketches held. Everything is as on the wire, except that signatures are taken to be genuine, and that all start at once
+with a sketch each. `--blind` switches the second view and the choice by likeness off.
 """
 
 import argparse
@@ -14,11 +14,11 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.support.memory_network import MemoryNetwork
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol import admission, sketches
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.memory_network import MemoryNetwork
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Node

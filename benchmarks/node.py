@@ -1,6 +1,7 @@
 """What a node costs and how fast a network converges: memory, processor, bytes on the wire, seconds.
 
-`python benchmarks/node.py` prints every figure; `--nodes`, `--members`, `--learn`, `--rest`, `--fuzz` make it shorter.
+`PYTHONPATH=. python benchmarks/node.py` prints every figure; `--nodes`, `--members`, `--learn`, `--rest`, `--fuzz` make
+it shorter.
 """
 
 import argparse
@@ -16,30 +17,36 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from tests.support.memory_network import MemoryNetwork
 
 from hetdp.core.randomness import Stream, secure_stream, seeded_stream
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.node.catalogue_file import CatalogueItem, read_network_catalogue
-from hetdp.node.demo.larger import larger_network
-from hetdp.node.demo.people import invent_people, list_length, recall
+from hetdp.node.demo.people import LIST, Recall, hits, invent_people, list_length, recall
 from hetdp.node.demo.running import run_demo
 from hetdp.node.dials import draw_bits
+from hetdp.node.neighbors import find_neighbors, votes
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.memory_network import MemoryNetwork
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Call, HangUp, Node, Reply
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.protocol.who_counts import Counted
+from hetdp.node.recommendations import crowd_places
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE, init_node
+from hetdp.node.storage.model_file import CrowdModel
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.steps import code_profiles
+from hetdp.recommender.model import learn
+from hetdp.recommender.sketched import SketchSums
 from hetdp.sketching.bits import pack
 from hetdp.sketching.law import chance_of_one
 
 LARGE = 50_000
+#: People who ask in `larger_network`; all the others have published.
+ASKING = 100
 START = 1_000_000
 
 
@@ -251,12 +258,34 @@ def learning(items: int, sketches: int) -> None:
         )
 
 
+def larger_network(count: int, *, epsilon: Fraction, seed: int) -> list[Recall]:
+    """Return the shares of hidden items that newcomers are recommended: by the model, by votes, by popularity."""
+    people = invent_people(count + ASKING, seed=seed)
+    size = len(people.items)
+    sizes = {b"": size}
+    bits = np.empty((count, size), dtype=np.bool_)
+    for person in range(count):
+        dials = np.zeros(size, dtype=np.uint8)
+        dials[list(people.profiles[person])] = list(people.profiles[person].values())
+        bits[person] = draw_bits(dials, epsilon=epsilon, stream=seeded_stream(seed, 8, person))
+    learned = CrowdModel(learn(SketchSums.of_bits(bits).evidence(epsilon)), count)
+    sketches = [SignedSketch(person.to_bytes(32, "big"), 0, pack(row), b"", b"") for person, row in enumerate(bits)]
+    lists: tuple[list[list[int]], ...] = ([], [], [])
+    for profile in people.profiles[count:]:
+        counting = [place for place, dial in profile.items() if dial]
+        alike = find_neighbors(sketches, counting, epsilon=epsilon, sizes=sizes, count=NodeSettings().neighbors)
+        voted = votes(sketches, alike, without=profile, epsilon=epsilon, sizes=sizes, count=LIST)
+        lists[0].append([place for place, _ in crowd_places(learned, profile, without=(), count=LIST)])
+        lists[1].append([vote.place for vote in voted])
+        lists[2].append([place for place, _ in crowd_places(learned, (), without=profile, count=LIST)])
+    return [hits(people.hidden[count:], found) for found in lists]
+
+
 def grown(sizes: tuple[int, ...]) -> None:
     """Say what networks of some sizes recommend."""
     for epsilon in (1, 3):
         for count in sizes:
-            found = larger_network(count, epsilon=Fraction(epsilon), seed=1)
-            shares = (found.hits_crowd, found.hits_votes, found.hits_popular)
+            shares = larger_network(count, epsilon=Fraction(epsilon), seed=1)
             crowd, voted, popular = (f"{one.mean:.2f} +- {one.error:.2f}" for one in shares)
             print(f"{count} people, epsilon {epsilon}: crowd {crowd}, votes {voted}, what is popular {popular}")
 

@@ -12,13 +12,13 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+from hetdp.neighbors.engines.sketch.recommending import sketch_recommendations
 
 from hetdp import Profiles, split
 from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
-from hetdp.neighbors.engines.sketch.recommending import sketch_recommendations
-from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.steps import CodedProfiles, code_profiles
 from measuring import cpu_seconds
 from populations import community_profiles
 

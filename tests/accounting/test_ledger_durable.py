@@ -508,7 +508,7 @@ def test_a_database_in_use_by_another_application_is_refused(path):
 def test_a_newer_format_is_refused(charged):
     with closing(sqlite3.connect(charged)) as connection:
         connection.execute("PRAGMA user_version = 9")
-    assert_refused(charged, "has format version 9, but this hetdp reads up to 1")
+    assert_refused(charged, "unknown file version 9; this hetdp reads version 1")
 
 
 def test_what_is_no_file_is_refused(tmp_path):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hetdp.auditing.cases import MUTANTS, audit_cases
 
 import hetdp
 from hetdp import Box, errors, queries
@@ -17,7 +18,6 @@ from hetdp.auditing import (
     sampler_audit,
     timing_audit,
 )
-from hetdp.auditing.cases import MUTANTS, audit_cases
 from hetdp.auditing.events import precision_feature
 from hetdp.core.randomness import seeded_stream
 

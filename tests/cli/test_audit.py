@@ -6,11 +6,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+from hetdp.auditing.mutants import MUTANTS
+from hetdp.auditing.mutants.base import Attack, Mutant
 
 from hetdp import auditing
 from hetdp.auditing import registry
-from hetdp.auditing.mutants import MUTANTS
-from hetdp.auditing.mutants.base import Attack, Mutant
 from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
 

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from hetdp.cli import output, source as source_module
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.gossip.engine import users_settled
-from hetdp.profiles.reading.pairs import _FIXED_BYTES, open_pairs
+from hetdp.profiles.reading import _FIXED_BYTES, open_pairs
 
 HUGE = ("--epsilon", 200)
 VOTES = ("recommend", "--engine", "exact")
@@ -453,7 +453,7 @@ class TestMemory:
     def test_a_file_too_large_is_refused_before_it_is_read(self, run, monkeypatch):
         monkeypatch.setattr(source_module, "available_bytes", lambda: 2**20)
         with monkeypatch.context() as patch:
-            patch.setattr("hetdp.profiles.reading.pairs.PairFile.read", None)
+            patch.setattr("hetdp.profiles.reading.PairFile.read", None)
             code, out, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv")
         assert (code, out) == (3, "")
         assert "likes.csv must fit in the memory available (1 MiB)" in err
@@ -463,7 +463,7 @@ class TestMemory:
         assert "Going on as told" in err
 
     def test_an_engine_too_large_is_refused_before_it_starts(self, run, monkeypatch):
-        monkeypatch.setattr("hetdp.profiles.reading.pairs.PairFile.memory_bytes", 0)
+        monkeypatch.setattr("hetdp.profiles.reading.PairFile.memory_bytes", 0)
         monkeypatch.setattr(source_module, "available_bytes", lambda: 2**20)
         monkeypatch.setattr("hetdp.neighbors.estimator.PrivateNeighbors.fit", None)
         code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from swarm import START, Swarm, a_network, identity_of
+from tests.support.node_swarm import START, Swarm, a_network, identity_of
 
 from hetdp.cli.node import node
 from hetdp.node.catalogue_file import read_network_catalogue

@@ -4,7 +4,7 @@ import pytest
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.experiments.configurations import fingerprint
-from hetdp.experiments.datasets.prepared import DataSet
+from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.sweep import SweepSettings
 from hetdp.profiles import Profiles
 

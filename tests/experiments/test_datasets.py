@@ -13,10 +13,10 @@ from hypothesis import given, strategies as st
 
 from hetdp import datasets, errors
 from hetdp.core.randomness import seeded_stream
+from hetdp.datasets import RECIPES, Curve, Zipf, make_profiles
 from hetdp.evaluation.metrics import recall
 from hetdp.evaluation.neighbor_baselines import random_neighbors, true_neighbors
-from hetdp.experiments.datasets.built_in import RECIPES, Curve, Zipf, make_profiles
-from hetdp.experiments.datasets.prepared import check_profiles, prepare_data
+from hetdp.experiments.prepared import check_profiles, prepare_data
 from hetdp.profiles import Profiles, split
 
 SHARED = Path(__file__).parents[3] / "shared"

@@ -1,42 +1,11 @@
-"""Files of results: those of earlier versions open, others are left alone."""
+"""Files of results: those of other versions and applications are left alone."""
 
-import json
-import shutil
 import sqlite3
-from pathlib import Path
 
 import pytest
 
 from hetdp.core.errors import DataError
-from hetdp.experiments.configurations import Configuration, Task
-from hetdp.experiments.evaluation import Point
 from hetdp.experiments.results import ResultsStore, count_missing
-
-FORMATS = Path(__file__).parents[1] / "fixtures" / "formats"
-
-
-def test_results_of_the_first_version_open_and_are_brought_forward(tmp_path):
-    path = tmp_path / "results.sqlite"
-    shutil.copy(FORMATS / "results-0.1", path)
-    assert count_missing(path, []) == 0  # only reads
-    assert _version(path) == 0
-    for _ in range(2):
-        with ResultsStore(path) as store:
-            assert len(store) == 10
-        assert _version(path) == 1
-    with sqlite3.connect(path) as connection:
-        rows = [list(row) for row in connection.execute("SELECT * FROM outcomes ORDER BY task")]
-    connection.close()
-    assert rows == json.loads((FORMATS / "results-0.1.json").read_text())
-
-
-def test_outcomes_of_the_first_version_are_found_again(tmp_path, monkeypatch):
-    shutil.copy(FORMATS / "results-0.1", tmp_path / "results.sqlite")
-    task = Task("fc44bd2f7f3e398915dcb25a620ec71c", Configuration(engine="random", k=4), 0)
-    monkeypatch.setattr(Task, "name", "8e88781554d1d3ef8af74ea76aa330a9")  # as version 0.1 called it
-    with ResultsStore(tmp_path / "results.sqlite") as store:
-        (outcome,) = store.outcomes([task])
-    assert outcome.points == (Point(None, {"all": 0.25}),)
 
 
 def test_results_of_a_later_version_are_refused_and_left_alone(tmp_path):
@@ -45,7 +14,7 @@ def test_results_of_a_later_version_are_refused_and_left_alone(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(DataError, match="has format version 9, but this hetdp reads up to 1"):
+    with pytest.raises(DataError, match="unknown file version 9; this hetdp reads version 1"):
         ResultsStore(path)
     assert _version(path) == 9
 

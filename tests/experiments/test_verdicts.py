@@ -9,10 +9,10 @@ import pytest
 from hetdp.core.randomness import seeded_stream
 from hetdp.experiments.claims import Claim, Mixes, claims_about
 from hetdp.experiments.configurations import Configuration, Task
-from hetdp.experiments.datasets.prepared import DataSet
 from hetdp.experiments.evaluation import Outcome, Point
 from hetdp.experiments.measurements import Measurements, gap_closed, mean_over_runs
 from hetdp.experiments.paper_claims import CONCLUSIONS
+from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.published_figures import PAPER_SETS, PUBLISHED_MIXES, published_for
 from hetdp.experiments.report.verdict_table import tally
 from hetdp.experiments.sweep import SweepSettings, plan_tasks

@@ -6,7 +6,6 @@ Commands draw secure noise, so there is no seed to fix; the false-alarm rate is 
 import csv
 import json
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ import pytest
 from hetdp import PrivateRecommender
 from hetdp.auditing.report import NOTHING
 from hetdp.auditing.scales import Reached, scale_audit
-from hetdp.neighbors.engines import ENGINES
 
 pytestmark = pytest.mark.slow
 
@@ -71,16 +69,3 @@ def test_learn(run, tmp_path):
     counts = PrivateRecommender.load(tmp_path / "model.hetdp")._public.counts[1:]
     spread = math.sqrt(people) / (2 * math.sinh(answer["guarantee"]["amount"] / 2))
     assert_as_promised(counts / spread, "gaussian", symmetric=False)
-
-
-@pytest.mark.parametrize("engine", ["model", *ENGINES])
-def test_recommend_promises_what_it_was_given(run, tmp_path, engine):
-    """How noise goes with that promise is measured in the library; the command splits epsilon over its calls."""
-    rows = "".join(f"{user},{item}\n" for user in range(30) for item in range(user % 3, 12, 3))
-    (tmp_path / "pairs.csv").write_text("user,item\n" + rows)
-    (tmp_path / "items.csv").write_text("item\n" + "".join(f"{item}\n" for item in range(12)))
-    given = ["--epsilon", 2, "--catalogue", tmp_path / "items.csv", "--engine", engine]
-    promised = told(run, "recommend", tmp_path / "pairs.csv", *given)["guarantee"]
-    shares = promised["recipients"]
-    each = promised["amount"] if shares is None else float(Fraction(shares["each"]) + Fraction(shares["shared"]))
-    assert each == pytest.approx(2.0)

@@ -5,16 +5,16 @@ once, however many mutants there are behind it.
 """
 
 import pytest
+from hetdp.neighbors.audits import front_door as neighbors
+from hetdp.node.audits import front_door as node
+from hetdp.recommender.audits import front_door as recommender
+from hetdp.tables.audits import front_door as tables
 
 from hetdp.auditing import front_door as releases
 from hetdp.auditing.registry import scale_case
 from hetdp.auditing.report import NOTHING
-from hetdp.neighbors.audits import front_door as neighbors
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import SCORES
-from hetdp.node.audits import front_door as node
-from hetdp.recommender.audits import front_door as recommender
-from hetdp.tables.audits import front_door as tables
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:score='squared-cosine'")]
 

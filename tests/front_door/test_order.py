@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
 from hetdp import (
     Box,
@@ -34,7 +34,6 @@ from hetdp.mechanisms.estimation import Denominator
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.neighbors import estimator
 from hetdp.neighbors.engines import ENGINES
-from hetdp.neighbors.engines.base import Fitted
 from hetdp.node import publication
 from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.protocol.draw_schedule import Uptime
@@ -52,7 +51,6 @@ LOOKS = [
     (estimator, "scoring"),
     *((type(engine), "fit") for engine in ENGINES.values()),
     (type(ENGINES["exact"]), "fit"),
-    (Fitted, "recommend"),
     (Parts, "total"),
     (publication, "draw_bits"),
 ]
@@ -126,20 +124,12 @@ def test_release_table(written, keys):
 )
 def test_neighbors(written, engine, score):
     ledger = Ledger.of_profiles(limit=1000.0, delta_limit=0.5, colluders=2)
-    model = PrivateNeighbors(2, n_voters=3, epsilon=2.0, engine=engine, score=score, delta=0.01, ledger=ledger)
+    model = PrivateNeighbors(2, epsilon=2.0, engine=engine, score=score, delta=0.01, ledger=ledger)
     model.fit(PEOPLE)
     assert_in_order(written)
     written.clear()
     model.kneighbors()
     assert written == []  # what was drawn and paid is shown, and nothing else
-    model.recommend(2)
-    if ENGINES[engine].free_recommendations:
-        assert "charge" not in written
-    else:
-        assert_in_order(written)
-    written.clear()
-    model.recommend(1)
-    assert written == []
 
 
 def test_lists_for_newcomers(written):

@@ -21,16 +21,14 @@ NOTHING_RELEASED = {
     "best_multiplier": "public numbers",
     "compare": "public numbers",
     "count": "a question",
-    "coverage": "measures lists",
     "discrete_gaussian": "noise alone: the sampler audit",
     "discrete_laplace": "noise alone: the sampler audit",
     "evaluate": "for the owner's eyes",
     "falsify": "made-up profiles",
+    "judge": "measures lists",
     "mean": "a question",
-    "ndcg": "measures lists",
     "plan": "public numbers",
     "plan_table": "public numbers",
-    "precision": "measures lists",
     "recall": "measures lists",
     "split": "for the owner's eyes",
     "stretch": "a mechanism",
@@ -40,10 +38,10 @@ NOTHING_RELEASED = {
 }
 #: Methods of estimators that release nothing beyond what others have released.
 SHOWN_ONLY = {
-    *("PrivateNeighbors.to_frame", "PrivateNeighbors.public", "PrivateNeighbors.promise", "PrivateNeighbors.estimate"),
+    *("PrivateNeighbors.to_frame", "PrivateNeighbors.public", "PrivateNeighbors.promise"),
     *("PrivateRecommender.save", "PrivateRecommender.load", "PrivateRecommender.explain", "PrivateRecommender.promise"),
     *("PrivateRecommender.people_to_be_named", "PrivateRecommender.visible_taste", "PrivateRecommender.recommend"),
-    *("PrivateNeighbors.levels", "PrivateNeighbors.tuning"),
+    "PrivateNeighbors.items_to_stand_out",
     *("PrivateNeighbors.label", "PrivateRecommender.label", "PrivateNeighbors.fit"),  # lists come out of kneighbors
     *("PrivateNeighbors.score", "PrivateRecommender.score"),  # exact, for the owner's eyes
     "PrivateRecommender.predict",
@@ -62,7 +60,7 @@ COMMANDS = {
     "neighbors": "PrivateNeighbors.kneighbors",
     "network": None,
     "node": "node, publication",
-    "recommend": "PrivateNeighbors.recommend",
+    "recommend": None,
     "release": "hetdp.release",
     "reproduce": None,
     "warm-up": None,

@@ -1,9 +1,9 @@
 """The audits of engines and names, small, and the mutants they must catch. Fixed seeds; false alarms: 1e-9 per case."""
 
 import pytest
+from hetdp.neighbors.audits import names
 
 from hetdp.auditing.report import NOTHING
-from hetdp.neighbors.audits import names
 from hetdp.neighbors.engines import audits as engines
 
 pytestmark = pytest.mark.slow

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from hetdp.neighbors.recommending import split_epsilon
 
 from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import InvalidInput
 from hetdp.neighbors.engines import ENGINES, estimate
-from hetdp.neighbors.recommending import split_epsilon
 from hetdp.neighbors.scores import SCORES
 
 

@@ -11,8 +11,7 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.exact import engine as exact
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles, code_profiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import CodedProfiles, Holdings, code_profiles
 
 ONE = Fraction(1)
 

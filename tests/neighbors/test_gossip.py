@@ -14,7 +14,7 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.gossip import engine, noisy_scores as gossip_scores, protocol as gossip_protocol
 from hetdp.neighbors.engines.gossip.engine import gossip_neighbors
 from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores
-from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.steps import CodedProfiles, code_profiles
 
 
 def population(n, *, items=400, per_user=25, seed=1, weights=(1.0,)):

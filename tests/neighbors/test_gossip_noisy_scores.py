@@ -14,7 +14,7 @@ from hetdp.auditing import audit
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.gossip import noisy_scores as gossip_scores
 from hetdp.neighbors.engines.gossip.noisy_scores import NoisyScores, noisy_scores, score_table
-from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.steps import CodedProfiles
 
 CONFIDENT = 1 - 1e-7
 

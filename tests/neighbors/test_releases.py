@@ -12,7 +12,7 @@ from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.neighbors.engines import ENGINES as BY_NAME
 from hetdp.neighbors.engines.base import Levels
-from hetdp.profiles.reading.catalogues import on_catalogue
+from hetdp.profiles.catalogue import on_catalogue
 
 LIKES = (["ann", "ann", "bob", "bob", "cleo"], ["tea", "jazz", "tea", "jazz", "golf"])
 
@@ -162,9 +162,9 @@ def test_a_copy_of_the_process_shows_what_was_released_and_releases_nothing_new(
     zoe, yan = (Profiles.from_pairs([name], [item]) for name, item in (("zoe", "tea"), ("yan", "golf")))
     shown = model.kneighbors(zoe)
     assert in_a_copy(lambda: list(model.kneighbors(zoe)[0][0])) == repr(list(shown[0][0]))
-    assert "must be released in the process that fitted" in in_a_copy(lambda: model.kneighbors(yan))
-    with model._releases._home._lock:  # held by a thread that the child does not have
-        assert "must be released in the process that fitted" in in_a_copy(model.recommend)
+    assert "forked process cannot release" in in_a_copy(lambda: model.kneighbors(yan))
+    with model._releases._fork_guard._lock:  # held by a thread that the child does not have
+        assert "forked process cannot release" in in_a_copy(model.recommend)
     frame = model.recommend(1)
     assert in_a_copy(lambda: list(model.recommend(1)["score"])) == repr(list(frame["score"]))
 

@@ -15,8 +15,7 @@ from tests.support.statistics_helpers import FALSE_ALARM
 from hetdp import errors
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.sketch.engine import read_sketches, sketch_neighbors
-from hetdp.profiles.coded import code_profiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import Holdings, code_profiles
 from hetdp.sketching.estimate import bit_values, item_owners
 from hetdp.sketching.law import chance_of_one
 

@@ -3,11 +3,11 @@
 import math
 
 import pytest
+from hetdp.node.audits import group_dials
+from hetdp.node.audits.bits import MUTANTS, audit_cases
 
 from hetdp.auditing.registry import PROVIDERS
 from hetdp.auditing.report import NOTHING
-from hetdp.node.audits import group_dials
-from hetdp.node.audits.bits import MUTANTS, audit_cases
 from hetdp.sketching.law import chance_of_one
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from swarm import a_network, draw_bits, identity_of
+from tests.support.node_swarm import a_network, draw_bits, identity_of
 
 from hetdp.auditing import audit
 from hetdp.core.errors import InvalidInput

@@ -7,7 +7,8 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 import pytest
-from swarm import START, a_network, contact_of, draw_bits, identity_of
+from tests.support.memory_network import MemoryNetwork
+from tests.support.node_swarm import START, a_network, contact_of, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import daemon as daemon_module, learning
@@ -18,7 +19,6 @@ from hetdp.node.handle import NodeHandle
 from hetdp.node.honest import copies_of_own, one_vote_each
 from hetdp.node.learning import learn_from_crowd
 from hetdp.node.neighbors import find_neighbors
-from hetdp.node.protocol.memory_network import MemoryNetwork
 from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.node import Node
 from hetdp.node.protocol.sketch_shelf import SketchShelf

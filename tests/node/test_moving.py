@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from kills import killed_at, lines_of
+from tests.support.node_kills import killed_at, lines_of
 
 from hetdp.core import files as whole_files
 from hetdp.core.errors import DataError, InvalidInput

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.stats
-from swarm import a_network, draw_bits, identity_of
+from tests.support.node_swarm import a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
@@ -17,7 +17,7 @@ from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.steps import code_profiles
 from hetdp.sketching.bits import unpack
 from hetdp.sketching.law import chance_of_one
 from hetdp.sketching.significance import RARE

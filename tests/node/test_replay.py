@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from swarm import Swarm, address_of, draw_bits, identity_of
+from tests.support.node_swarm import Swarm, address_of, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import daemon as daemon_room, publication

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from kills import killed_at, lines_of
+from tests.support.node_kills import killed_at, lines_of
 
 from hetdp.core import files as whole_files
 from hetdp.core.errors import DataError
@@ -241,7 +241,7 @@ def test_what_cannot_work_is_refused(world):
         restore(world / "me.backup", world / "new", settings={}, now_s=at(world, 2))
     with pytest.raises(DataError, match="must not exist yet"):
         restore(world / "me.backup", world / "old", settings={}, now_s=at(world, 4))
-    with pytest.raises(DataError, match="Got neither"):
+    with pytest.raises(DataError, match="or a file that holds one"):
         restore(world / "nowhere", world / "new", settings={}, now_s=at(world, 4))
     with locked(world / "old"), pytest.raises(DataError, match="only one node may run"):
         restore(world / "old", world / "new", settings={}, now_s=at(world, 4))

@@ -10,16 +10,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from living import LivingNode
-from page_client import Page, text_of
-from swarm import START, BadPeer, address_of, identity_of
+from tests.support.memory_network import MemoryNetwork
+from tests.support.node_living import LivingNode
+from tests.support.node_swarm import START, BadPeer, address_of, identity_of
+from tests.support.page_client import Page, text_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.demo.people import invent_people
 from hetdp.node.happenings import happening
 from hetdp.node.moving import NewNode, move
 from hetdp.node.protocol.catalogue_versions import NewItem, sign_versions
-from hetdp.node.protocol.memory_network import MemoryNetwork
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Node
 from hetdp.node.protocol.sketches import sign_sketch

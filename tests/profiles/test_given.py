@@ -8,7 +8,7 @@ import pytest
 
 from hetdp import PrivateNeighbors, Profiles
 from hetdp.core.errors import InvalidInput
-from hetdp.profiles.reading.given import given_profiles
+from hetdp.profiles.matrix import given_profiles
 
 RANDOM = np.random.default_rng(0)
 #: Sixty people with eight of forty items each, in order of time.

@@ -19,8 +19,7 @@ from scipy import sparse
 
 from hetdp import errors
 from hetdp.profiles import PrivacyWeights, Profiles
-from hetdp.profiles.reading import files
-from hetdp.profiles.reading.pairs import PairCollector
+from hetdp.profiles.reading import PairCollector, files
 
 SURVEY = Path(__file__).parents[3] / "shared" / "data" / "survey" / "survey.csv.gz"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hetdp import PrivacyWeights, errors
-from hetdp.profiles.coded import WEIGHT_STEPS, weight_codes
+from hetdp.profiles.steps import WEIGHT_STEPS, weight_codes
 
 
 @given(st.floats(0, 1), st.sampled_from([np.float64, np.float32]))

@@ -1,10 +1,10 @@
 """The audits of models, small, and the mutants they must catch. Fixed seeds; false-alarm rate 1e-9 per case."""
 
 import pytest
+from hetdp.recommender.audits import audit_cases, matrix, sketched
 
 from hetdp.auditing.registry import PROVIDERS
 from hetdp.auditing.report import NOTHING
-from hetdp.recommender.audits import audit_cases, matrix, sketched
 
 pytestmark = pytest.mark.slow
 

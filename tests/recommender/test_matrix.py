@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from hetdp import Profiles, errors
 from hetdp.core.randomness import seeded_stream
 from hetdp.noise import discrete_gaussian
-from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.steps import CodedProfiles, code_profiles
 from hetdp.recommender import matrix
 from hetdp.recommender.matrix import COUNTS_SHARE, ONE_ITEM, ONE_PAIR, MatrixLearning, MatrixRule, MatrixSums
 from hetdp.recommender.parts import Part

@@ -1,11 +1,11 @@
 """The audits of models from a matrix, small, and the mutants they must catch. Fixed seeds; false alarms 1e-9."""
 
 import pytest
+from hetdp.recommender.audits import matrix
 
 from hetdp.auditing import audit
 from hetdp.auditing.registry import PROVIDERS
 from hetdp.auditing.report import NOTHING, VIOLATED
-from hetdp.recommender.audits import matrix
 
 pytestmark = pytest.mark.slow
 

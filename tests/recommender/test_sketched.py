@@ -12,7 +12,7 @@ from tests.support.sketch_helpers import coded_of, random_profiles, same_profile
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.randomness import seeded_stream
-from hetdp.profiles.coded import code_profiles
+from hetdp.profiles.steps import code_profiles
 from hetdp.recommender import sketched
 from hetdp.recommender.parts import Part
 from hetdp.recommender.sketched import SketchLearning, SketchSums, sum_part

@@ -14,7 +14,7 @@ from tests.support.statistics_helpers import FALSE_ALARM
 from hetdp import audit, errors, mechanisms
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import dials as node_dials
-from hetdp.profiles.coded import WEIGHT_STEPS, code_profiles, weight_codes
+from hetdp.profiles.steps import WEIGHT_STEPS, code_profiles, weight_codes
 from hetdp.sketching import _kernels, bits as sketch_bits
 from hetdp.sketching.bits import Sketches, pack, toss_bits, unpack
 from hetdp.sketching.law import chance_of_one, sketch_tables

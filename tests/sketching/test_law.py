@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hetdp.noise.coins import binary_digits, exponential
-from hetdp.profiles.coded import WEIGHT_STEPS
+from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.sketching.law import (
     ROUNDS,
     chance_of_one,

@@ -6,7 +6,7 @@ import numpy as np
 
 from hetdp import Profiles
 from hetdp.noise.coins import binary_digits
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 from hetdp.sketching.bits import Sketches
 from hetdp.sketching.law import USUAL_TUNING, exact_chance_of_one
 

@@ -1,12 +1,12 @@
 """The audits of tables, small, and the mutants they must catch. Fixed seeds; false alarms 1e-9."""
 
 import pytest
+from hetdp.tables.audits import keys, sums
 
 from hetdp.auditing import audit
 from hetdp.auditing.registry import PROVIDERS, run_cases
 from hetdp.auditing.report import NOTHING, VIOLATED
 from hetdp.tables import audits
-from hetdp.tables.audits import keys, sums
 
 
 def test_the_battery_knows_tables():

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import Voice, check_writable, output_options, print_json, print_rows
-from hetdp.cli.plotting import check_plot, plot_option, write_plot
+from hetdp.cli.options import plot_option
+from hetdp.cli.output import Voice, check_plot, check_writable, output_options, print_json, print_rows, write_plot
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 
@@ -105,8 +105,6 @@ def _audit_function(
     promise, pairs = _read_json("--claimed", claimed), _read_json("--adjacent", adjacent)
     plan = plan_audit(function, adjacent=pairs, claimed=promise, samples=samples, confidence=confidence)
     voice.note(f"Planned: {plan}.")
-    if voice.dry_run:
-        return 0
     code = 0
     try:
         with voice.progress(plan.subject.name) as advance:
@@ -181,8 +179,6 @@ def _audit_package(
         _hand_over({"cases": listed[0], "mutants": listed[1]}, lambda: click.echo("\n".join(lines)), output, voice)
         return 0
     voice.note(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
-    if voice.dry_run:
-        return 0
     with voice.progress("audit") as advance:
         report = auditing.run_battery(cases, mutants, seed=seed, progress=lambda share, what: advance(share, 1, what))
     _hand_over(report.to_dict(), lambda: _show_battery(report), output, voice)

@@ -53,8 +53,6 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
         of_profiles = opened.colluders is not None  # one total, and nobody's account
         private = {} if of_profiles else _private(opened, delta, _DIGITS[voice.as_json])
         listed = _items(opened, _DIGITS[voice.as_json]) if items else []
-    if voice.dry_run:
-        voice.note("--dry-run: showing a budget never spends anything.")
     if voice.as_json:
         owned = {} if of_profiles else {**private, **({"per_item": listed} if items else {})}
         print_json({**summary, "history": [_told(entry) for entry in history]}, private=owned)

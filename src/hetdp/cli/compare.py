@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from hetdp.cli.output import Voice, output_options, print_json, print_rows, westin_option
-from hetdp.cli.plotting import check_plot, plot_option, write_plot
+from hetdp.cli.options import plot_option, westin_option
+from hetdp.cli.output import Voice, check_plot, output_options, print_json, print_rows, write_plot
 from hetdp.core.errors import HetdpError
 from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES, Comparison, compare as simulate
 from hetdp.mechanisms.plan import Mechanism
@@ -77,9 +77,6 @@ def compare(
     own = dict(_contender(text) for text in contenders)
     if plot is not None:
         check_plot(plot)
-    if voice.dry_run:
-        voice.note(f"--dry-run: would simulate {runs} crowds of {items} items; a comparison never spends anything.")
-        return
     voice.note(f"Simulating {runs} crowds of {items} items ...")
     result = simulate(
         query_name, westin, epsilon, items, quantile=quantile, values=plausible, contenders=own, runs=runs

@@ -80,13 +80,11 @@ def datasets(
     else:
         data = Source.take(_existing(name), options, voice).read()
     facts = {**_facts(describe(data.profiles)), "weights": data.weights}
-    if output is not None and not voice.dry_run:
+    if output is not None:
         _pairs(data.profiles).write(
             output, {"name": Path(name).name} | ({"seed": seed or 0} if name in BUILT_IN else {})
         )
         voice.note(f"Wrote {output}.")
-    elif output is not None:
-        voice.note(f"--dry-run: would write the pairs to {output}.")
     _show(name, facts, voice, invented=name in BUILT_IN)
 
 

@@ -35,8 +35,16 @@ from hetdp.cli.plotting import check_plot, plot_option, write_plot
 from hetdp.cli.source import COLUMN_OPTIONS, Source, data_options
 from hetdp.core.checks import fraction
 from hetdp.core.files import write_whole
-from hetdp.core.text import rough_duration
-from hetdp.evaluation.results import MODEL, PRIVATE_POPULARITY, SAME, THIRDS, TRUE, WAYS_TO_COMBINE, WHAT
+from hetdp.evaluation.results import (
+    ABOUT_INTERVALS,
+    MODEL,
+    PRIVATE_POPULARITY,
+    SAME,
+    THIRDS,
+    TRUE,
+    WAYS_TO_COMBINE,
+    WHAT,
+)
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
 
@@ -130,7 +138,6 @@ def evaluate(
     --westin or --slices draws others.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.evaluation.evaluating import EvaluationPlan
-    from hetdp.evaluation.results import ABOUT_INTERVALS
 
     source = Source.take(data, options, voice)
     policies = _policies(westin, slices, per, source)
@@ -147,7 +154,6 @@ def evaluate(
         policy=policies,
         per=per or "item",
         threads=threads or available_processors(),
-        catalogue=source.listed,
         **options,
     )
     _check(plan, sizes, cycles, combine)
@@ -161,16 +167,15 @@ def evaluate(
     profiles = read.profiles
     check_size(plan.neighbors, profiles.n_users)
     plan.check(profiles)
-    if source.catalogue is None and "items" in plan.what:
+    if source.catalogue is None and plan.finds_items:
         voice.note(
-            "Items that occur are taken for a public catalogue. Without --catalogue, hetdp learn and recommend name "
-            "items privately, for a part of epsilon: expect less, in a small crowd much less (hetdp learn --dry-run)."
+            "Items in DATA are taken as a public catalogue. Without --catalogue, hetdp learn chooses names privately, "
+            "with a share of epsilon: expect lower quality, in a small crowd much lower (hetdp learn --dry-run)."
         )
     unknowing = () if engine else (one for name, one in ENGINES.items() if name not in plan.engines)
     left_out = "".join(f" {one.limits}: left out." for one in unknowing)
     voice.note(f"{plan.searches} searches.{left_out} The tables are exact, and as private as {data.name}.")
-    voice.compiling(*plan.engines, *(["model"] if "items" in plan.what else []))
-    voice.private(f"about {rough_duration(plan.seconds(profiles))} (rough).")
+    voice.compiling(*plan.engines, *(["model"] if plan.finds_items else []))
     facts: dict[str, Any] = {
         "k": plan.neighbors,
         "n": plan.items,
@@ -180,14 +185,7 @@ def evaluate(
         "runs": plan.runs,
         "share": plan.share,
         "seed": plan.seed,
-        "catalogue": plan.catalogue,
     }
-    if voice.dry_run:
-        if voice.as_json:
-            print_json({"dry_run": True, **facts}, private=read.counts)
-        else:
-            voice.note("--dry-run: nothing was measured.")
-        return
     with voice.progress("Evaluating") as advance, voice.remarks():
         found = plan.measure(profiles, advance)
     tables = {
@@ -220,9 +218,11 @@ def _check(plan: "EvaluationPlan", sizes: str | None, cycles: int | None, combin
     if combine is not None and not any(ENGINES[name].has_cycles for name in plan.engines):
         raise click.UsageError("--combine is for --engine gossip, which was not asked for.")
     if combine is not None and not plan.finds_neighbors:
-        raise click.UsageError("--combine is for neighbours: leave out --what items.")
+        raise click.UsageError("--combine cannot be used with --what items.")
     if not plan.finds_neighbors and not plan.finds_items:
-        raise click.UsageError(f"--engine {MODEL} finds no neighbours: leave out --what neighbors, or add an engine.")
+        raise click.UsageError(
+            f"--engine {MODEL} recommends items, other engines find neighbours: change --what or --engine."
+        )
 
 
 def _show_neighbors(rows: Sequence[_Row], title: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import Voice, check_writable, in_options, output_options
+from hetdp.cli.output import Voice, check_writable, output_options
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 
@@ -71,16 +71,13 @@ def label(
             raise click.UsageError(f"--output must end in {', '.join(_FORMATS)}, or --format say what it is.")
         form = form or _FORMATS[output.suffix.lower()]
     options: LabelOptions = {name: given for name, given in shown.items() if given}  # type: ignore[assignment]
-    with in_options({"dials": "--dial"}):
-        if ledger is None:
-            made = _label(source, options)
-        else:
-            with Ledger.open(ledger) as opened:
-                made = _label(source, {**options, "ledger": opened})
+    if ledger is None:
+        made = _label(source, options)
+    else:
+        with Ledger.open(ledger) as opened:
+            made = _label(source, {**options, "ledger": opened})
     text = _written(made, form or ("json" if voice.as_json else "text"))
-    if voice.dry_run:
-        voice.note("--dry-run: a label never spends anything; nothing was written.")
-    if output is None or voice.dry_run:
+    if output is None:
         click.echo(text, nl=False)
         return
     write_whole(output, text)

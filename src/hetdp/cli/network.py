@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, tuning_option
+from hetdp.cli.options import tuning_option
+from hetdp.cli.output import Voice, check_writable, dry_run_option, output_options, print_facts, print_json
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 from hetdp.core.optional import require_all
@@ -68,6 +69,7 @@ def need_extra() -> None:
 @click.option("--most-items", type=click.IntRange(min=1), help=_MOST_ITEMS_HELP)
 @click.option("--head", type=click.IntRange(min=1, max=8192), help=_HEAD_HELP)
 @click.option("--invite-only", is_flag=True, help="Only nodes with an invitation, signed by FILE.key, take part.")
+@dry_run_option
 @output_options
 def create(
     file: Path,
@@ -107,7 +109,7 @@ def create(
         network_key=key.key,
         invite_only=invite_only,
     )
-    check_writable(file, keep=(catalogue,), name="FILE")
+    check_writable(file, keep=(catalogue,), parameter="file")
     _check_epoch(epoch_length, period)
     key_file = key_file_of(file)
     for path in (file, key_file, versions_file_of(file)):
@@ -145,6 +147,7 @@ def create(
 @click.option("--address", required=True, help="tcp://host:port of the peer.")
 @click.option("--key", required=True, help="Its public key, as `hetdp node status` shows it.")
 @click.option("--curve", required=True, help="Its public transport key.")
+@dry_run_option
 @output_options
 def add_peer(file: Path, *, address: str, key: str, curve: str, voice: Voice) -> None:
     """Name a peer that new nodes ask first, in the network FILE. It stays the same network.
@@ -167,6 +170,7 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, voice: Voice) ->
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--key", required=True, help="Public key of the node to invite, as `hetdp node status` shows it.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The network's key.  [default: FILE.key]")
+@dry_run_option
 @output_options
 def invite(file: Path, *, key: str, secret: Path | None, voice: Voice) -> None:
     """Print an invitation to the network FILE for one node: it goes into `invitation` of its node.toml."""
@@ -195,6 +199,7 @@ def invite(file: Path, *, key: str, secret: Path | None, voice: Voice) -> None:
 @click.option("--add", type=click.Path(path_type=Path), help="CSV of new items: item, title, link, group.")
 @click.option("--retire", multiple=True, help="Item that is used no more; can be given several times.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The network's key.  [default: FILE.key]")
+@dry_run_option
 @output_options
 def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path | None, voice: Voice) -> None:
     """Make the next version of the catalogue of the network FILE, signed, in FILE.versions.
@@ -239,7 +244,7 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
     added = [] if add is None else read_network_catalogue(add)[0]
     repeated = next((item.item for item in added if item.item in places), None)
     if repeated is not None:
-        raise DataError(f"--add must hold new items only (got {repeated[:100]!r}, which is in the catalogue,)")
+        raise DataError(f"must hold new items only ({repeated[:100]!r} is in the catalogue)", parameter="add")
     rows = [NewItem(item.item, item.title, item.link, item.group) for item in added]
     before = history.number
     try:

@@ -18,7 +18,16 @@ from hetdp.cli.node_groups import group_facts, groups, tell_groups
 from hetdp.cli.node_moving import backup, folder_option, move, receive, restore
 from hetdp.cli.node_neighbors import neighbors
 from hetdp.cli.node_owner import OWNER_COMMANDS, imported_facts, tell_imported
-from hetdp.cli.output import Voice, check_writable, output_options, print_facts, print_json, print_private, with_private
+from hetdp.cli.output import (
+    Voice,
+    check_writable,
+    dry_run_option,
+    output_options,
+    print_facts,
+    print_json,
+    print_private,
+    with_private,
+)
 from hetdp.core.errors import DataError, HetdpError, MissingExtra
 from hetdp.core.files import write_whole
 from hetdp.core.text import counted, duration
@@ -48,6 +57,7 @@ for other in (demo, dials, groups, neighbors, move, receive, backup, restore, *O
 @folder_option
 @click.option("--listen", default="tcp://127.0.0.1:0", show_default=True, help="Address; port 0 takes a free one.")
 @click.option("--advertise", default="", help="Address that others are told, if another.")
+@dry_run_option
 @output_options
 def init(
     *,
@@ -114,6 +124,7 @@ def init(
 @node.command(short_help="Take part in the network.")
 @folder_option
 @click.option("--page/--no-page", default=None, help="Whether to start the page in the browser.")
+@dry_run_option
 @output_options
 def run(*, folder: Path, page: bool | None, voice: Voice) -> None:
     """Take part in the network until interrupted, with a page on this machine to turn the dials.
@@ -176,8 +187,6 @@ def status(*, folder: Path, voice: Voice) -> None:
         _say_if_alone(handle, voice)
     finally:
         handle.close()
-    if voice.dry_run:
-        voice.note("--dry-run: showing the status never spends anything.")
     facts: dict[str, Any] = {**dataclasses.asdict(found), "curve_hex": contact.curve}
     private = {name: facts.pop(name) for name in ("items", "exhausted")}
     if voice.as_json:
@@ -201,6 +210,7 @@ def status(*, folder: Path, voice: Voice) -> None:
 @node.command(short_help="Take over a new version of the catalogue.")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @folder_option
+@dry_run_option
 @output_options
 def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
     """Take over the versions of the catalogue in FILE, as `hetdp network grow` writes them.
@@ -240,6 +250,7 @@ def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
 @folder_option
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File, for its owner only.  [default: print]")
 @click.option("--csv", "as_csv", is_flag=True, help="The list alone, as a CSV.")
+@dry_run_option
 @output_options
 def export(*, folder: Path, output: Path | None, as_csv: bool, voice: Voice) -> None:
     """Write profile, dials, limits, losses and neighbours as JSON, all of it under "private"; keys are left out.

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_rows
+from hetdp.cli.output import Voice, dry_run_option, output_options, print_facts, print_json, print_rows
 from hetdp.core.text import duration
 
 if TYPE_CHECKING:
-    from hetdp.node.demo.larger import LargerNetwork
     from hetdp.node.demo.people import Recall
     from hetdp.node.demo.running import DemoReport
 
@@ -25,8 +24,6 @@ _COMPARABLE = 30
 #: Long enough that nobody sees an item reach its lifetime limit of ten epochs, short enough to see a dial take effect.
 _EPOCH_WITH_PAGE_S = 600
 _EPOCH_S = 3600
-#: People in memory, to show what a larger network would recommend.
-_LARGER = 1000
 _CROWD, _VOTES = "learned from the crowd", "votes of neighbours"
 
 
@@ -35,21 +32,18 @@ _CROWD, _VOTES = "learned from the crowd", "votes of neighbours"
 @click.option("--epsilon", default="3", show_default=True, help="Loss of an item of weight 1 per epoch.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the invented people.")
 @click.option("--page", is_flag=True, help="Show the page of the first node and go on until Ctrl-C.")
+@dry_run_option
 @output_options
 def demo(*, nodes: int, epsilon: str, seed: int, page: bool, voice: Voice) -> None:
     """Run a network of real processes with invented people, watch it converge, and measure what it finds.
 
     Recall is the share of hidden items that the chosen neighbours have; beside it, how many are among ten recommended.
     """
-    from hetdp.node.demo.larger import larger_network
     from hetdp.node.demo.running import run_demo
     from hetdp.node.storage.network_file import exact_number
 
     level = exact_number(epsilon)
-    if voice.dry_run:
-        voice.note(f"--dry-run: would start {nodes} processes on 127.0.0.1 in a temporary folder.")
-        return
-    shown, larger = _Page(voice), larger_network(_LARGER, epsilon=level, seed=seed)
+    shown = _Page(voice)
     report = run_demo(
         nodes,
         epsilon=level,
@@ -61,9 +55,9 @@ def demo(*, nodes: int, epsilon: str, seed: int, page: bool, voice: Voice) -> No
         afterwards=shown.until_interrupted if page else (lambda: None),
     )
     if voice.as_json:
-        print_json(dataclasses.asdict(report) | {"larger": dataclasses.asdict(larger)})
+        print_json(dataclasses.asdict(report))
     else:
-        _print(report, larger)
+        _print(report)
 
 
 def _with_page(folder: Path) -> Sequence[str]:
@@ -100,7 +94,7 @@ class _Page:
         click.echo(f"Page of the first person (works once, in one browser): {self._address}", err=True)
 
 
-def _print(report: "DemoReport", larger: "LargerNetwork") -> None:
+def _print(report: "DemoReport") -> None:
     from hetdp.node.learning import ENOUGH
 
     if report.nodes >= _COMPARABLE:
@@ -112,7 +106,7 @@ def _print(report: "DemoReport", larger: "LargerNetwork") -> None:
         print_rows("recall, with one standard error", ("", "hidden items found"), rows)
     else:
         click.echo(f"Too few people to compare recall: {_COMPARABLE} nodes or more would do.")
-    _print_hits(report, larger, enough=ENOUGH)
+    _print_hits(report, enough=ENOUGH)
     facts = {
         "nodes": report.nodes,
         "converged after": duration(report.converged_s),
@@ -122,19 +116,12 @@ def _print(report: "DemoReport", larger: "LargerNetwork") -> None:
     print_facts("", facts)
 
 
-def _print_hits(report: "DemoReport", larger: "LargerNetwork", *, enough: int) -> None:
-    taken = [_CROWD if count >= enough else _VOTES for count in (report.least_counted, larger.people)]
-    found = {
-        _CROWD: (report.hits_crowd, larger.hits_crowd),
-        _VOTES: (report.hits_votes, larger.hits_votes),
-        "what most people have": (report.hits_popular, larger.hits_popular),
-    }
-    rows = [
-        (name, *(f"{_percent(one)}{' *' * (name == source)}" for one, source in zip(hits, taken, strict=True)))
-        for name, hits in found.items()
-    ]
-    title = "hidden items among ten recommended, with one standard error; * is what nodes take"
-    print_rows(title, ("", f"{report.nodes} nodes", f"{larger.people:,} people, in memory"), rows)
+def _print_hits(report: "DemoReport", *, enough: int) -> None:
+    taken = _CROWD if report.least_counted >= enough else _VOTES
+    found = {_CROWD: report.hits_crowd, _VOTES: report.hits_votes, "what most people have": report.hits_popular}
+    rows = [(name, f"{_percent(share)}{' *' * (name == taken)}") for name, share in found.items()]
+    title = "hidden items among ten recommended, with one standard error; * is what nodes use"
+    print_rows(title, ("", f"{report.nodes} nodes"), rows)
 
 
 def _percent(share: "Recall") -> str:

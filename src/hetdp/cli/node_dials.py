@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.node_moving import folder_option
-from hetdp.cli.output import Voice, output_options, print_json, print_private, print_rows
+from hetdp.cli.output import Voice, dry_run_option, output_options, print_json, print_private, print_rows
 from hetdp.core.text import short_number
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def _whole_dial(_context: click.Context, _argument: click.Parameter, text: str |
 @click.argument("item", required=False)
 @click.argument("dial", required=False, callback=_whole_dial)
 @folder_option
+@dry_run_option
 @output_options
 def dials(item: str | None, dial: int | None, *, folder: Path, voice: Voice) -> None:
     """Show your list with its dials; with ITEM (an id, a title or a link), one of it; with DIAL, turn it.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.node_moving import folder_option
-from hetdp.cli.output import Voice, output_options, print_json, print_private, print_rows
+from hetdp.cli.output import Voice, dry_run_option, output_options, print_json, print_private, print_rows
 from hetdp.core.errors import InvalidInput
 from hetdp.core.text import short_number
 
@@ -25,6 +25,7 @@ __all__ = ["group_facts", "groups", "tell_groups"]
 @click.option("--limit", type=float, help="Most that one sketch may tell about it, in epsilon: shows what it would do.")
 @click.option("--no-limit", is_flag=True, help="Remove its limit; dials stay.")
 @click.option("--set", "store_it", is_flag=True, help="Set the limit, and the dials that it lowers.")
+@dry_run_option
 @output_options
 def groups(
     *,

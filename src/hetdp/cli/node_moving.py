@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_private
+from hetdp.cli.output import Voice, dry_run_option, output_options, print_facts, print_json, print_private
 from hetdp.core.text import counted
 
 __all__ = ["backup", "folder_option", "move", "receive", "restore"]
@@ -35,6 +35,7 @@ _advertise = click.option("--advertise", help="Address that others are told, if 
 @_advertise
 @click.option("--to-file", "file", type=click.Path(path_type=Path), help="New file, for `receive` on another machine.")
 @click.option("--cancel", "cancelling", is_flag=True, help="Stay: take back a move that has not ended.")
+@dry_run_option
 @output_options
 def move(
     *,
@@ -104,6 +105,7 @@ def move(
 @_network
 @_listen
 @_advertise
+@dry_run_option
 @output_options
 def receive(
     *,
@@ -139,6 +141,7 @@ def receive(
 @click.command(short_help="Copy a node, running or not, into one file.")
 @click.argument("file", type=click.Path(path_type=Path))
 @folder_option
+@dry_run_option
 @output_options
 def backup(*, file: Path, folder: Path, voice: Voice) -> None:
     """Write profile, ledger, settings and keys of a node into one new file that only its owner can read.
@@ -158,6 +161,7 @@ def backup(*, file: Path, folder: Path, voice: Voice) -> None:
 @folder_option
 @_listen
 @_advertise
+@dry_run_option
 @output_options
 def restore(*, source: Path, folder: Path, listen: str | None, advertise: str | None, voice: Voice) -> None:
     """Make a node of a backup: a file of `hetdp node backup`, or the folder of a node that is no longer in use.

@@ -35,8 +35,6 @@ def neighbors(*, items: int, folder: Path, voice: Voice) -> None:
         print_json({"sketches": sketches}, private=_facts(found, counting))
     else:
         _tell(found, sketches, counting, voice)
-    if voice.dry_run:
-        voice.note("--dry-run: looking never spends anything.")
 
 
 def _facts(found: "Findings", counting: int) -> dict[str, Any]:

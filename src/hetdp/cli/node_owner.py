@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.node_moving import folder_option
-from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_private
+from hetdp.cli.output import Voice, dry_run_option, output_options, print_facts, print_json, print_private
 from hetdp.core.errors import DataError
 from hetdp.core.text import agreeing, counted
 
@@ -38,6 +38,7 @@ _SHOWN_ROWS = 20
     type=click.Choice(["auto", "csv", "bookmarks", "titles"]),
     help="What FILE is.  [default: by its ending, else by what is in it]",
 )
+@dry_run_option
 @output_options
 def import_(file: Path, *, folder: Path, kind: str | None, voice: Voice) -> None:
     """Add what is in FILE to your list: a CSV (item, title or link; weight), a browser's bookmarks, or titles.
@@ -100,6 +101,7 @@ def _lines(imported: "Imported") -> list[str]:
 
 @click.command(short_help="Draw no sketch for now.")
 @folder_option
+@dry_run_option
 @output_options
 def pause(*, folder: Path, voice: Voice) -> None:
     """Draw no sketch until `hetdp node resume`, also if the node runs. Nothing is spent meanwhile.
@@ -112,6 +114,7 @@ def pause(*, folder: Path, voice: Voice) -> None:
 @click.command(short_help="Draw sketches again.")
 @folder_option
 @click.option("--copy-is-gone", is_flag=True, help="The copy that this node has met is stopped for good.")
+@dry_run_option
 @output_options
 def resume(*, folder: Path, copy_is_gone: bool, voice: Voice) -> None:
     """Draw a sketch in every epoch again, after `hetdp node pause`. Others can see that a new one comes.
@@ -152,6 +155,7 @@ def _switched(folder: Path, voice: Voice, *, to: str, already: str, copy_is_gone
 @click.option("--erase", is_flag=True, help="Erase the node's folder as well.")
 @click.option("--keep", type=click.Path(path_type=Path), help="New file for list and losses, for another network.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@dry_run_option
 @output_options
 def leave(*, folder: Path, erase: bool, keep: Path | None, yes: bool, voice: Voice) -> None:
     """Leave the network for good: the node draws nothing any more, stops if it runs, and does not start again.
@@ -208,6 +212,7 @@ def _told(folder: Path, left: list[str], voice: Voice) -> None:
 @click.command(short_help="Do not show a neighbour.")
 @click.argument("key")
 @folder_option
+@dry_run_option
 @output_options
 def hide(key: str, *, folder: Path, voice: Voice) -> None:
     """Do not show the neighbour with this KEY or name, nor let it vote. Only you can notice: it is answered as ever."""
@@ -217,6 +222,7 @@ def hide(key: str, *, folder: Path, voice: Voice) -> None:
 @click.command(short_help="Show a neighbour again.")
 @click.argument("key")
 @folder_option
+@dry_run_option
 @output_options
 def unhide(key: str, *, folder: Path, voice: Voice) -> None:
     """Show the neighbour with this KEY or name again."""
@@ -243,6 +249,7 @@ def _hidden(folder: Path, voice: Voice, *, hide: str | None = None, unhide: str 
 
 @click.command(short_help="Print a fresh address of the page.")
 @folder_option
+@dry_run_option
 @output_options
 def page(*, folder: Path, voice: Voice) -> None:
     """Print an address of the page of a running node. It works once, in one browser, within ten minutes."""

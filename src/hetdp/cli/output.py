@@ -1,51 +1,49 @@
-"""How commands speak: options they share, remarks, tables, JSON, and files that are either whole or not there."""
+"""What commands print and write: remarks, tables, JSON, pictures, and files that are either whole or not there."""
 
 import csv
+import errno
 import functools
 import gzip
 import io
 import json
 import math
-import os
 import shutil
 import sys
 import tempfile
 import textwrap
 import warnings
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp._version import __version__
-from hetdp.core.compiling import words_about_compiling
+from hetdp.cli.options import option_names
 from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
 from hetdp.core.files import whole_file
-from hetdp.core.text import agreeing, printable, several
+from hetdp.core.text import counted, printable, several
+from hetdp.warm_up import compiled
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger
-    from hetdp.profiles import WeightPrior
 
 __all__ = [
     "DEFAULT_LIMITS",
     "ENDINGS",
     "SHOWN",
     "Lists",
-    "Sectioned",
     "Voice",
-    "available_processors",
     "check_ending",
+    "check_plot",
     "check_writable",
+    "dry_run_option",
     "guarantee_facts",
-    "in_options",
     "output_options",
     "plain",
     "print_facts",
@@ -55,38 +53,32 @@ __all__ = [
     "print_rows",
     "refuse_profiles",
     "rounded",
+    "say_encoding",
     "say_ledger",
-    "threads_option",
-    "tuning_option",
-    "westin_option",
+    "say_nobody_counts",
     "with_private",
     "wrapped",
     "write_paid",
+    "write_plot",
 ]
 
 #: By the ending of its name, a file of lists is written in one of these formats.
 ENDINGS = (".parquet", ".csv", ".csv.gz", ".jsonl")
-#: What may be lost in a lifetime where nobody says, by the unit of a ledger.
+#: Lifetime limits where none is given, by the unit of a ledger.
 DEFAULT_LIMITS = {"epsilon": 3.0, "rho": 0.25}
 #: Rows shown where nothing is written.
 SHOWN = 10
-#: What a line or heading begins with that stands above something exact, which no guarantee covers.
-_ROOM_OF_ITS_OWN = "Private"
+#: How a line or heading begins that introduces exact figures, which no guarantee covers.
+_PRIVATE = "Private"
 #: Rows written at a time, so that memory does not follow the length of the file.
 _BLOCK = 1 << 18
 #: Bytes that must be free before anything is spent on an answer that goes to a file.
-_ROOM = 64 * 1024
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-threads_option = click.option(
-    "--threads", type=click.IntRange(min=1), help="Result is the same.  [default: all processors]"
-)
+_FREE = 64 * 1024
 
 
 @dataclass(frozen=True)
 class Voice:
-    """How a command was told to speak: the options that every command has, which are its fields by name."""
+    """How a command reports: the options that all commands share, and ways to say something on standard error."""
 
     as_json: bool = False
     quiet: bool = False
@@ -99,13 +91,12 @@ class Voice:
 
     def private(self, message: str) -> None:
         """Say something exact, for the owner of the data alone: a line of its own, which says so."""
-        self.note(f"{_ROOM_OF_ITS_OWN}: {message}")
+        self.note(f"{_PRIVATE}: {message}")
 
     def compiling(self, *parts: str) -> None:
-        """Say what has to be compiled before the work can begin, and about how long that takes; nothing if nothing."""
-        told = words_about_compiling(parts)
-        if told:
-            self.note(told)
+        """Say that kernels have to be compiled before the work can begin, if they are not on disk."""
+        if not all(map(compiled, parts)):
+            self.note("Compiling (once on this machine; `hetdp warm-up` does it ahead of time) ...")
 
     @contextmanager
     def remarks(self, *, exact: bool = False) -> Iterator[None]:
@@ -161,98 +152,31 @@ def _harmless(text: str) -> str:
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
 
 
-class Sectioned(click.Command):
-    """A command whose help shows its options in sections: of `sections`, by heading, the names of parameters.
-
-    What is in none of them comes last, under "Output".
-    """
-
-    def __init__(self, *arguments: Any, sections: Mapping[str, Container[str]], **settings: Any) -> None:  # noqa: ANN401
-        super().__init__(*arguments, **settings)
-        self.sections = sections
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, section by section."""
-        found: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*self.sections, "Output")}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if record is not None:
-                of = (heading for heading, names in self.sections.items() if parameter.name in names)
-                found[next(of, "Output")].append(record)
-        for heading, records in found.items():
-            if records:
-                with formatter.section(heading):
-                    formatter.write_dl(records)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done and spent; do nothing.")
 
 
 def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that every command has, handed over as its `voice`."""
+    """Give a command `--json` and `--quiet`, handed over as its `voice`, and name options in its errors.
+
+    The library's errors name parameters. A parameter is replaced by the option, or argument, whose name in click is the
+    same.
+    """
 
     @functools.wraps(function)
     def spoken(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401  (those of the command)
-        voice = Voice(**{field.name: options.pop(field.name) for field in fields(Voice)})
-        return function(*arguments, voice=voice, **options)
+        voice = Voice(**{field.name: options.pop(field.name, False) for field in fields(Voice)})
+        try:
+            return function(*arguments, voice=voice, **options)
+        except InvalidInput as error:
+            names = option_names()
+            error.problems = tuple(
+                replace(one, parameter=names.get(one.parameter, one.parameter)) for one in error.problems
+            )
+            raise
 
-    command: Callable[..., Any] = spoken
-    for option in (
-        click.option("--dry-run", is_flag=True, help="Say what it would do and spend; spend nothing."),
-        click.option("--quiet", "-q", is_flag=True, help="No remarks on standard error."),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output."),
-    ):
-        command = option(command)
-    return command
-
-
-def westin_option(**settings: Any) -> Callable[[Command], Command]:  # noqa: ANN401  (those of click.option)
-    """Give a command `--westin`: shares such as 0.34,0.43,0.23, handed over as a `WeightPrior`."""
-    return click.option("--westin", callback=_prior, **settings)
-
-
-def _prior(_context: click.Context, option: click.Parameter, text: str | None) -> "WeightPrior | None":
-    from hetdp.profiles import WeightPrior
-
-    if text is None:
-        return None
-    try:
-        return WeightPrior.westin(*(float(share) for share in text.replace("/", ",").split(",")))
-    except (TypeError, ValueError) as error:
-        reason = f" ({error})" if isinstance(error, InvalidInput) else ""
-        raise click.UsageError(
-            f"{option.opts[0]} must be three shares that sum to 1, such as 0.34,0.43,0.23{reason}."
-        ) from None
-
-
-def tuning_option(function: Command) -> Command:
-    """Give a command `--tuned-for`: a weight, or shares of the three groups, handed over as a `WeightPrior`."""
-    text = "Weight that sketches tell most about; or shares of three groups to choose it for, such as 0.34,0.43,0.23."
-    return click.option("--tuned-for", callback=_tuning, help=text)(function)
-
-
-def _tuning(context: click.Context, option: click.Parameter, text: str | None) -> "Fraction | WeightPrior | None":
-    from hetdp.sketching.tuning import as_tuning
-
-    if text is None or "," in text:
-        return _prior(context, option, text)
-    try:
-        return as_tuning(Fraction(text), Fraction(1))
-    except (ValueError, ZeroDivisionError):
-        raise click.UsageError(
-            f"--tuned-for must be a weight above 0 and at most 1, or three shares. Got {text[:50]!r} instead."
-        ) from None
-
-
-def available_processors() -> int:
-    """Return how many processors this process may use.
-
-    Examples
-    --------
-    >>> available_processors() >= 1
-    True
-    """
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
+    quiet = click.option("--quiet", "-q", is_flag=True, help="No remarks on standard error.")
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
+    return as_json(quiet(spoken))
 
 
 def plain(value: object) -> Any:  # noqa: ANN401  (whatever JSON can hold)
@@ -292,7 +216,7 @@ def with_private(public: Mapping[str, Any], private: Mapping[str, Any]) -> dict[
 
 def print_private(facts: Mapping[str, Any]) -> None:
     """Print what is exact below a heading that says so; the last thing on standard output."""
-    click.echo(f"{_ROOM_OF_ITS_OWN}, for the owner of the data:")
+    click.echo(f"{_PRIVATE}, for the owner of the data:")
     print_facts("", facts)
 
 
@@ -355,35 +279,33 @@ def rounded(value: float | None, digits: int, *, up: bool) -> float | None:
 
 
 def say_encoding(voice: Voice, names: Iterable[object], files: Iterable[object]) -> None:
-    """Say that public names with letters beyond ASCII are found in UTF-8 only. Whether cells are, nothing may tell."""
-    from hetdp.profiles.reading.files import COMPRESSIONS
+    """Say that public names beyond ASCII are found in UTF-8 only. Whether cells are UTF-8 is private."""
+    from hetdp.profiles.formats import COMPRESSIONS
 
     beyond = next((str(name) for name in names if not str(name).isascii()), None)
     text = any(str(file).lower().endswith((".csv", ".tsv", *COMPRESSIONS)) for file in files)
     if beyond is not None and text:
-        voice.note(
-            f"Files of text must be UTF-8: in another encoding, {beyond!r} is not found, and its rows do not count."
-        )
+        voice.note(f"Text files must be UTF-8. In another encoding {beyond!r} is not found, and its rows do not count.")
 
 
 def say_nobody_counts(voice: Voice) -> None:
-    """Say that losses add up where no ledger does so."""
-    voice.note("No --ledger was given: nobody keeps count of what these people have lost so far.")
+    """Say that losses add up where no ledger counts them."""
+    voice.note("Without --ledger, nothing counts what these people have lost in all releases together.")
 
 
 def refuse_profiles(ledger: "Ledger") -> None:
     """Refuse a ledger of profiles for a table of rows or people."""
     if ledger.colluders is not None:
-        name = "it" if ledger.path is None else ledger.path.name
+        name = "this ledger" if ledger.path is None else ledger.path.name
         raise DataError(
-            f"--ledger must be a ledger of rows or people (got {name}, which is one of profiles (hetdp "
-            "neighbors, recommend, learn),)",
+            f"must be a ledger of rows or people: {name} was made by hetdp neighbors or learn",
+            parameter="ledger",
             hint="Give another file.",
         )
 
 
 def write_paid(output: Path | None, write: Callable[[Path], object], voice: Voice) -> OSError | None:
-    """Write an answer, if it is to be; return what went wrong, so that it is still shown: it has been paid for."""
+    """Write an answer, if it is to be; return what went wrong, so that the answer is still shown: it was paid for."""
     if output is None:
         return None
     try:
@@ -395,30 +317,10 @@ def write_paid(output: Path | None, write: Callable[[Path], object], voice: Voic
     return None
 
 
-@contextmanager
-def in_options(called: Mapping[str, str]) -> Iterator[None]:
-    """Let errors of the library, "epsilon must be ...", speak of options.
-
-    Parameters
-    ----------
-    called
-        What errors begin with that is called otherwise here; a parameter that is an option by name needs no entry.
-    """
-    try:
-        yield
-    except InvalidInput as error:
-        own = {parameter.name: parameter.opts[0] for parameter in click.get_current_context().command.params}
-        names = {**own, **called}
-        error.problems = tuple(
-            replace(problem, parameter=names.get(problem.parameter, problem.parameter)) for problem in error.problems
-        )
-        raise
-
-
 def say_ledger(
     voice: Voice, path: Path, protects: str, options: Mapping[str, Any], *, made: str | None = None, new: int = 0
 ) -> None:
-    """Say what became of a ledger, and which of `--limit` and `--weights-limit` had no part in that.
+    """Say what became of a ledger, and that `--limit` or `--weights-limit` had no effect.
 
     Parameters
     ----------
@@ -434,42 +336,81 @@ def say_ledger(
         How many were added to one that there was.
     """
     if made is not None:
-        whose = ", by its position," if protects == "row" else ""
-        hint = " --id-column of a new ledger lets rows come and go." if protects == "row" else ""
-        voice.note(f"Made {path.name}: every {protects}{whose} may lose {made} in total.{hint}")
+        hint = " Rows are known by their position; --id-column makes a ledger of ids." if protects == "row" else ""
+        voice.note(f"Created {path.name}: every {protects} may lose {made} in total.{hint}")
         return
     if new:
-        voice.private(f"added {new:,} new {agreeing(new, protects, several(protects))} to {path.name}.")
+        voice.private(f"added {counted(new, f'new {protects}', f'new {several(protects)}')} to {path.name}.")
     elif options["limit"] is not None:
-        who = several(protects)
-        voice.private(f"--limit is for {who} new to the ledger: there are none, and limits stay as they are.")
+        voice.private(f"--limit had no effect: no {protects} is new to the ledger.")
     if options["weights_limit"] is not None:
-        voice.note("--weights-limit is for new ledgers: this one keeps what it has.")
+        voice.note("--weights-limit had no effect: it applies to a new ledger.")
 
 
-def check_writable(path: Path, *, keep: Sequence[Path | None] = (), name: str = "--output") -> None:
+def check_writable(path: Path, *, keep: Sequence[Path | None] = (), parameter: str = "output") -> None:
     """Refuse an output file that could not be written or is one of those to keep, before anything is spent."""
     beside = ("", "-wal", "-shm", "-journal")  # what SQLite keeps beside a ledger holds charges, too
     kept = {Path(f"{other.resolve()}{ending}") for other in keep if other is not None for ending in beside}
     if path.resolve() in kept:
-        raise click.UsageError(f"{name} must not be the data or the ledger: {str(path)!r} would be overwritten.")
+        raise InvalidInput(f"would overwrite {path}, which this command reads or updates", parameter=parameter)
     folder = path.parent
     if not folder.is_dir():
-        raise DataError("must be in an existing folder", parameter=name, got=str(path))
+        raise DataError(f"cannot be written: there is no folder {str(folder)!r}", parameter=parameter)
     if path.is_dir():
-        raise DataError(f"must be a file (got {str(path)!r}, which is a folder,)", parameter=name)
+        raise DataError(f"must be a file: {str(path)!r} is a folder", parameter=parameter)
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{path.name}.", suffix=".tmp") as trial:
-            trial.write(bytes(_ROOM))
+            trial.write(bytes(_FREE))
             trial.flush()
     except OSError as error:
-        raise DataError(f"must be a writable file (got {str(path)!r} ({error.strerror}))", parameter=name) from None
+        raise DataError(f"cannot be written: {error.strerror} ({path})", parameter=parameter) from None
 
 
 def check_ending(output: Path, endings: tuple[str, ...] = ENDINGS) -> None:
     """Refuse a name from which no format follows."""
     if not output.name.lower().endswith(endings):
-        raise click.UsageError(f"--output must end in {', '.join(endings)}: {output.name!r} does not.")
+        raise InvalidInput(f"must end in {' or '.join(endings)}", parameter="output", got=output.name)
+
+
+def check_plot(plot: Path, *, keep: Sequence[Path | None] = (), output: Path | None = None, rows: int = 1) -> None:
+    """Refuse a picture that could not be drawn or written, before anything is spent or measured for it.
+
+    Parameters
+    ----------
+    plot
+        Its file.
+    keep
+        Files that it must not overwrite.
+    output
+        Where the answer itself goes.
+    rows
+        How many bins or groups it would show, as far as that is known before.
+    """
+    from hetdp.plots import check_picture, check_rows
+
+    check_rows(rows)
+    check_picture(plot, parameter="plot")
+    check_writable(plot, keep=keep, parameter="plot")
+    if output is not None and plot.resolve() == output.resolve():
+        raise InvalidInput("must not be the same file as --output", parameter="plot", got=str(plot))
+
+
+def write_plot(plot: Path, draw: Callable[[], Any], voice: Voice) -> None:
+    """Draw a picture. An answer that was paid for is shown before that is tried."""
+    from hetdp.plots import as_bytes
+
+    def write(path: Path) -> None:
+        try:
+            drawn = as_bytes(draw(), plot.suffix)
+        except InvalidInput:
+            raise
+        except ValueError as error:  # of a drawing library: the answer stands, and was paid for
+            raise OSError(errno.EIO, "the picture could not be drawn") from error
+        path.write_bytes(drawn)
+
+    unwritten = write_paid(plot, write, voice)
+    if unwritten is not None:
+        raise unwritten
 
 
 @dataclass(frozen=True, repr=False, eq=False)

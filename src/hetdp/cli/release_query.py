@@ -1,4 +1,4 @@
-"""`hetdp release --query`: one answer about all rows of a file, each with a dial of its own."""
+"""`hetdp release --query`: one answer about all rows of a file, each with its own privacy weight."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,12 +17,13 @@ from hetdp.accounting.by_dial import WESTIN_LEVELS
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.ledger import LedgerView
 from hetdp.accounting.ledger.identity import Ids, canonical_ids
+from hetdp.cli.options import cannot_be_used
 from hetdp.cli.output import (
     DEFAULT_LIMITS,
     Voice,
     check_ending,
+    check_plot,
     check_writable,
-    in_options,
     print_facts,
     print_json,
     print_private,
@@ -34,27 +34,21 @@ from hetdp.cli.output import (
     say_ledger,
     say_nobody_counts,
     write_paid,
+    write_plot,
 )
-from hetdp.cli.plotting import check_plot, write_plot
-from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.errors import DataError, InvalidInput, Problem
 from hetdp.core.text import counted
 from hetdp.core.vectors import constant
 from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import Categories
-from hetdp.profiles.reading.tables import Table, read_table
+from hetdp.profiles.columns import Table, read_table
 
-__all__ = ["release_from_query"]
+__all__ = ["query_problems", "release_from_query"]
 
-#: What a question by name is told.
+#: Options that say what is asked.
 _ASKED = ("lower", "upper", "center", "bins", "quantile", "step", "mechanism", "threshold", "multiplier", "epsilon")
-#: Options that have no effect without another.
-_NEEDS = {
-    "deviation": "within",
-    "dial_levels": "by_dial",
-    **dict.fromkeys(("limit", "weights_limit", "id_column", "new_people"), "ledger_path"),
-}
 #: What has an estimate that is divided by a sum of weights.
 _ESTIMATED = ("mean", "total", "count", "variance", "histogram")
 #: Questions whose names are no words.
@@ -66,38 +60,36 @@ def release_from_query(
     *,
     query: str,
     column: str,
-    weight_column: str | None,
+    weights: str | None,
     default_weight: float | None,
     voice: Voice,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Release one answer about all rows of a file."""
-    _check(query, default_weight, options)
-    _check_estimate(query, options, weighted=weight_column is not None)
     output = options["output"]
-    names = {column: "--column", weight_column: "--weight-column", options["id_column"]: "--id-column"}
-    table = read_table(data, {name: option for name, option in names.items() if name is not None})
-    if weight_column is not None and default_weight is not None and table.missing(weight_column):
-        empty = counted(table.missing(weight_column), "row sets no weight and takes", "rows set no weight and take")
-        voice.private(f"{empty} --default-weight {default_weight:g}.")
-    with in_options({"column": "--weight-column"}):
-        weights = table.weights(weight_column, default=default_weight)
+    names = {column: "column", weights: "weights", options["id_column"]: "id_column"}
+    table = read_table(data, {name: parameter for name, parameter in names.items() if name is not None})
+    if weights is not None and default_weight is not None and table.missing(weights):
+        voice.private(
+            f"{counted(table.missing(weights), 'row')} without a weight: --default-weight {default_weight:g}."
+        )
+    own = table.weights(weights, default=default_weight)
     categories = _categories(options["categories"], options["categories_file"])
     say_encoding(voice, categories.labels if categories else (), [data])
     asked = {name: options[name] for name in _ASKED if options[name] is not None}
     with voice.remarks():
         mechanism = mechanism_named(
-            query, weights, prior=options["westin"], categories=categories, public=weight_column is None, **asked
+            query, own, prior=options["westin"], categories=categories, public=weights is None, **asked
         )
     if options["multiplier"] == "best":
         voice.note(f"The best multiplier for this prior is {mechanism.multiplier:g}.")  # type: ignore[attr-defined]
     if options["within"] is not None:
-        _show_level(mechanism, options, table.rows, voice)
+        _show_level(mechanism, {**options, "weights": weights}, table.rows, voice)
         return
     bars = options["bins"] or len(categories.labels if categories else ()) or 1
-    levels = len(options["dial_levels"] or WESTIN_LEVELS) - 1 if options["by_dial"] else 1
+    levels = len(options["levels"] or WESTIN_LEVELS) - 1 if options["by_weight"] else 1
     _check_files(data, options, bars=bars * levels)
-    values = _values(table, column, {**options, "query": query}, categories, weights.values > 0)
+    values = _values(table, column, {**options, "query": query}, categories, own.values > 0)
     with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
         if voice.dry_run:
             _show_plan(mechanism, query, table, ledger, options, voice=voice)
@@ -121,7 +113,7 @@ def release_from_query(
         print_promise(answer.guarantee)
     if unwritten is not None:
         raise unwritten
-    for remark in _remarks(public, dropping=dropping, dials=weight_column is not None):
+    for remark in _remarks(public, dropping=dropping, weighted=weights is not None):
         voice.note(remark)
     if ledger is None:
         say_nobody_counts(voice)
@@ -129,85 +121,93 @@ def release_from_query(
         write_plot(options["plot"], partial(answer.plot, column=column), voice)
 
 
-def _check(query: str, default_weight: float | None, options: dict[str, Any]) -> None:
-    """Refuse options that do not go together, in the words of the command line."""
-    if sum(options[name] is not None for name in ("epsilon", "rho", "within")) != 1:
-        raise click.UsageError("exactly one of --epsilon and --rho must be given (or --within, to find --epsilon).")
-    for name, needed in _NEEDS.items():
-        if options[name] and not options[needed]:
-            words = (name.replace("_", "-"), needed.removesuffix("_path").replace("_", "-"))
-            raise click.UsageError(f"--{words[0]} must not be given without --{words[1]}.")
-    if options["output"] is not None:
-        check_ending(options["output"], (".json",))
-    _check_question(query, options)
+def query_problems(options: dict[str, Any]) -> Iterator[Problem]:
+    """Yield all that is missing or contradictory in the options of one query."""
+    levels = [f"--{name}" for name in ("epsilon", "rho", "within") if options[name] is not None]
+    if not levels:
+        yield Problem("is required, or --rho, or --within to choose an epsilon", "epsilon")
+    elif len(levels) > 1:
+        yield Problem(f"{levels[0]} cannot be used with {' and '.join(levels[1:])}")
+    if options["ledger"] is None:
+        yield from cannot_be_used(["id_column"], "without --ledger")
+    if options["within"] is None:
+        yield from cannot_be_used(["deviation"], "without --within")
+    if not options["by_weight"]:
+        yield from cannot_be_used(["levels"], "without --by-weight")
+    elif options["within"] is not None:
+        yield Problem("cannot be used with --within", "by_weight")
+    elif options["weights"] is None:
+        yield Problem("needs --weight-column", "by_weight")
+    if options["column"] is None:
+        yield Problem("is required", "column")
+    if options["query"] is None:
+        yield Problem("is required, or --aggregate for answers per group", "query")
+        return
+    yield from _problems_of_values(options["query"], options)
+    yield from _problems_of_mechanisms(options["query"], options)
+
+
+def _problems_of_values(query: str, options: dict[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with the public range or categories, and options that this query has no use for."""
+    categorical = options["categories"] is not None or options["categories_file"] is not None
+    uses = {
+        "bins": query == "histogram",
+        "center": query != "count",
+        "quantile": query == "quantile",
+        "step": query in SELECTED and query != "mode",
+        "categories": query in CATEGORICAL,
+        "categories_file": query in CATEGORICAL,
+        "plot": query != "mode",  # a category is no number to draw
+    }
+    yield from cannot_be_used([name for name, of_use in uses.items() if not of_use], f"with --query {query}")
+    if options["categories"] is not None and options["categories_file"] is not None:
+        yield Problem("cannot be used with --categories-file", "categories")
+    if categorical and query in CATEGORICAL:
+        yield from cannot_be_used(["lower", "upper", "center", "bins"], "with categories")
+    elif query == "mode":
+        yield Problem("is required for --query mode: a public list, or a file (--categories-file)", "categories")
+    elif query != "count":
+        for name in ("lower", "upper"):
+            if options[name] is None:
+                yield Problem(f"is required for --query {query}: the range of values must be public", name)
+    if query == "quantile" and options["quantile"] is None:
+        yield Problem("is required for --query quantile", "quantile")
+
+
+def _problems_of_mechanisms(query: str, options: dict[str, Any]) -> Iterator[Problem]:
+    """Yield what the mechanism needs, and what it has no use for."""
     kind = options["mechanism"] or default_mechanism(query)
-    if (options["threshold"] is None) == (kind == "threshold"):
-        raise click.UsageError("--mechanism threshold and --threshold must be given together.")
-    for name, usual, unfit in (
-        ("rho", None, kind in ("exponential", "sampling")),
-        ("denominator", None, kind in ("exponential", "sampling")),
-        ("westin", None, query in SELECTED),
-        ("multiplier", 1.0, kind != "stretching"),
-    ):
-        if unfit and options[name] != usual:
-            about = f"--query {query}" if query in SELECTED else f"--mechanism {kind}"
-            raise click.UsageError(f"--{name} must not be given for {about}: nothing is stretched.")
+    about = f"with --query {query}" if query in SELECTED else f"with --mechanism {kind}"
+    if kind == "threshold" and options["threshold"] is None:
+        yield Problem("is required for --mechanism threshold", "threshold")
+    if kind != "threshold":
+        yield from cannot_be_used(["threshold"], "without --mechanism threshold")
+    if kind in ("exponential", "sampling"):
+        yield from cannot_be_used(["rho", "denominator"], about)
+    if query in SELECTED:
+        yield from cannot_be_used(["westin"], about)
+    if kind != "stretching":
+        yield from cannot_be_used(["multiplier"], about)
     if options["multiplier"] == "best" and (options["westin"] is None or options["epsilon"] is None):
-        raise click.UsageError("--multiplier best needs --westin and --epsilon.")
-    if default_weight is not None and not 0 <= default_weight <= 1:
-        raise click.UsageError(f"--default-weight must lie in [0, 1], not {default_weight:g}.")
+        yield Problem("best needs --westin and --epsilon", "multiplier")
+    divided = query in _ESTIMATED and kind in ("stretching", "threshold") and options["denominator"] != 0
+    for name in ("by_weight", "within"):
+        if options[name] and not divided:
+            yield Problem(
+                f"needs an estimate: a {', '.join(_ESTIMATED[:-1])} or {_ESTIMATED[-1]}, by --mechanism stretching or "
+                "threshold, without --denominator 0",
+                name,
+            )
 
 
 def _check_files(data: Path, options: dict[str, Any], *, bars: int) -> None:
     """Refuse files that could not be written, before anything is spent."""
-    keep = (data, options["ledger_path"], options["categories_file"])
+    keep = (data, options["ledger"], options["categories_file"])
     if options["output"] is not None:
+        check_ending(options["output"], (".json",))
         check_writable(options["output"], keep=keep)
     if options["plot"] is not None:
         check_plot(options["plot"], keep=keep, output=options["output"], rows=bars)
-
-
-def _check_estimate(query: str, options: dict[str, Any], *, weighted: bool) -> None:
-    """Refuse to ask about levels or accuracy where no estimate is divided by a sum of weights."""
-    kind = options["mechanism"] or default_mechanism(query)
-    divided = query in _ESTIMATED and kind in ("stretching", "threshold") and options["denominator"] != 0
-    for name in ("by_dial", "within"):
-        if options[name] and not divided:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} must be asked of a {', '.join(_ESTIMATED[:-1])} or {_ESTIMATED[-1]}, by "
-                "--mechanism stretching or threshold, with a denominator."
-            )
-    if options["by_dial"] and options["within"] is not None:
-        raise click.UsageError("--by-dial must not be given with --within.")
-    if options["by_dial"] and not weighted:
-        raise click.UsageError("--by-dial must not be given without --weight-column.")
-
-
-def _check_question(query: str, options: dict[str, Any]) -> None:
-    """Refuse a question that lacks something public, and options that it has no use for."""
-    categorical = options["categories"] is not None or options["categories_file"] is not None
-    if options["categories"] is not None and options["categories_file"] is not None:
-        raise click.UsageError("only one of --categories and --categories-file must be given.")
-    if query == "mode" and not categorical:
-        raise click.UsageError("--categories must be given for --query mode: they are public.")
-    if categorical and query not in CATEGORICAL:
-        raise click.UsageError(f"--categories must not be given for --query {query}.")
-    for name in ("lower", "upper", "center", "bins"):
-        if categorical and options[name] is not None:
-            raise click.UsageError(f"--{name} must not be given with --categories.")
-    for name, of_use in (
-        ("bins", query == "histogram"),
-        ("center", query != "count"),
-        ("step", query in SELECTED and query != "mode"),
-        ("plot", query != "mode"),  # a category is no number to draw
-    ):
-        if options[name] is not None and not of_use:
-            raise click.UsageError(f"--{name} must not be given for --query {query}.")
-    if (options["quantile"] is None) == (query == "quantile"):
-        must = "must be" if query == "quantile" else "must not be"
-        raise click.UsageError(f"--quantile {must} given for --query {query}.")
-    if query != "count" and not categorical and (options["lower"] is None or options["upper"] is None):
-        raise click.UsageError(f"--lower and --upper must be given for --query {query}: the range is public.")
 
 
 def _categories(listed: str | None, path: Path | None) -> Categories | None:
@@ -217,7 +217,7 @@ def _categories(listed: str | None, path: Path | None) -> Categories | None:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError):
-        raise DataError("--categories-file must be a readable text file", got=str(path)) from None
+        raise DataError("must be a text file in UTF-8", parameter="categories_file", got=str(path)) from None
     return Categories(line for line in lines if line.strip())
 
 
@@ -237,25 +237,28 @@ def _values(
 def _answer(
     mechanism: Mechanism, values: NDArray[np.float64], ledger: Ledger | LedgerView | None, options: dict[str, Any]
 ) -> Release | ByDial:
-    """Release what is asked, about all rows or by level of dials."""
+    """Release what is asked, about all rows or per weight class."""
     how = {name: options[name] for name in ("epsilon", "rho", "denominator", "confidence", "description")}
-    if not options["by_dial"]:
+    if not options["by_weight"]:
         return release_answer(mechanism, values, ledger=ledger, **how)
-    ends = {} if options["dial_levels"] is None else {"levels": options["dial_levels"]}
+    ends = {} if options["levels"] is None else {"levels": options["levels"]}
     return release_by_dial(mechanism, values, ledger=ledger, **ends, **how)  # type: ignore[arg-type]
 
 
 def _labels(table: Table, column: str) -> Ids:
     """Return who the rows are, each somebody else."""
-    labels = table.labels(column)
-    must = f"--id-column {column!r} must identify each row of {table.path.name}"
     try:
-        ids = canonical_ids(labels)
+        ids = canonical_ids(table.labels(column))
     except InvalidInput:
-        raise DataError(f"{must}. Got something that is no identifier instead.") from None
+        raise DataError(
+            f"must identify each row of {table.path.name}: column {column!r} has cells that are not identifiers",
+            parameter="id_column",
+        ) from None
     if ids.repeated:
         raise DataError(
-            f"{must}. Got repeated identifiers instead. Where people have several rows: --aggregate, with --unit."
+            f"must identify each row of {table.path.name}: column {column!r} has repeated identifiers",
+            parameter="id_column",
+            hint="If a person may have several rows, use --aggregate with --unit.",
         )
     return ids
 
@@ -263,7 +266,7 @@ def _labels(table: Table, column: str) -> Ids:
 @contextmanager
 def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Ledger | LedgerView | None]:
     """Give the ledger as this table's rows see it, made by its first charge if there is none; say what became of it."""
-    path, id_column, on_exhausted = (options[name] for name in ("ledger_path", "id_column", "on_exhausted"))
+    path, id_column, on_exhausted = (options[name] for name in ("ledger", "id_column", "on_exhausted"))
     if path is None:
         yield None
         return
@@ -281,15 +284,13 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
     with Ledger.open(path, on_exhausted=on_exhausted) as ledger:
         refuse_profiles(ledger)
         if (labels is not None) != ledger.labelled:
-            must = (
-                "be given: the ledger was made with" if ledger.labelled else "not be given: the ledger was made without"
-            )
-            raise DataError(f"--id-column must {must} ids.")
+            must = "is required" if ledger.labelled else "cannot be used"
+            how = "with" if ledger.labelled else "without"
+            raise DataError(f"{must}: {path.name} was created {how} ids", parameter="id_column")
         if labels is None and ledger.size != table.rows:
             raise DataError(
-                f"{table.path.name} must have as many rows as the ledger ({ledger.size})",
-                got=table.rows,
-                hint="A ledger made with --id-column lets rows come and go.",
+                f"{table.path.name} has {counted(table.rows, 'row')}, and {path.name} was created for {ledger.size}",
+                hint="A ledger created with --id-column lets rows be added and removed.",
             )
         limit = DEFAULT_LIMITS[ledger.unit] if options["limit"] is None else options["limit"]
         view = None if labels is None else ledger.view(labels, limit=limit, new_people=options["new_people"])
@@ -311,31 +312,32 @@ def _worded(
     return {**chosen, "categories": list(categories.labels)}
 
 
-def _remarks(public: dict[str, Any], *, dropping: bool, dials: bool) -> Iterator[str]:
+def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Iterator[str]:
     """Yield what to keep in mind; none of it depends on a value or a weight."""
-    query, weighted = public["query"], dials or dropping
+    query = public["query"]
     if "levels" in public:
         yield (
-            "Where the levels differ by more than their intervals, dials go with values, and an estimate about all is "
-            "about the relaxed rather than about all. Rows with dials at or below the lowest end are in no level."
+            "If the classes differ by more than their intervals, values depend on privacy weights, and an estimate "
+            "about all rows is mostly about rows with large weights. Rows with weights at or below the lowest end are "
+            "in no class."
         )
         return
     if dropping:
-        yield "Rows that cannot pay do not count any more. How many there are is private."
-    if public["estimate"] is not None and weighted:
-        shown = "; --by-dial shows it" if dials and public["low"] is not None else ""
+        yield "Rows with too little budget do not count any more. How many there are is private."
+    if public["estimate"] is not None and (weighted or dropping):
+        shown = " --by-weight shows whether they do." if weighted and public["low"] is not None else ""
         yield (
-            f"The estimate is the {query} weighted by dials: it is right where dials do not go with values. Where they "
-            f"do, the strict are under-represented{shown}."
+            f"The estimate is the {query} weighted by privacy weights. It is biased towards rows with large weights if "
+            f"values depend on weights.{shown}"
         )
-    elif query in SELECTED and weighted:
-        yield "Items count with their weights: this is a value for those with large weights rather than for all."
-    elif weighted:
-        yield f"Dials pull the {_WORDS.get(query, query)} toward what it would be if everybody were at the centre."
+    elif query in SELECTED and (weighted or dropping):
+        yield "Rows count in proportion to their privacy weights: the answer is mostly about those with large ones."
+    elif weighted or dropping:
+        yield f"Small privacy weights move the {_WORDS.get(query, query)} towards that of rows at the centre."
     if query in ("maximum", "minimum"):
         yield (
-            "Meant is the last value that people of a weight of about 20 / epsilon together reach: how far a single "
-            "one goes is a secret. Once in forty times, or more often with few people, the answer lies where nobody is."
+            f"The {query} of a few rows stays secret. This is the last value reached by rows whose weights sum to "
+            "about 20 / epsilon. With a chance of 1 in 40, or more with few rows, it is beyond all rows."
         )
 
 
@@ -353,9 +355,8 @@ def _show(public: dict[str, Any]) -> None:
         facts = {
             words if not found else f"estimate of the {words}": public["estimate"] if found else answer,
             sure: None if public["low"] is None else f"{public['low']:.6g} to {public['high']:.6g}",
-            # What dials do to a value that is chosen is said in a remark.
             "no interval" if found else "no estimate": None if query in SELECTED else public["reason"],
-            f"{words}, as dials leave it": public["value"] if found else None,
+            f"raw value of the {words}": public["value"] if found else None,
         }
     else:
         edges = public.get("edges", [])
@@ -364,7 +365,7 @@ def _show(public: dict[str, Any]) -> None:
         if found:
             columns = {"estimate": public["estimate"], "from": public["low"], "to": public["high"]}
             columns["share"] = public["shares"]
-            columns |= {"as dials leave it": public["value"]}
+            columns |= {"raw value": public["value"]}
         rows = [
             (
                 label,
@@ -379,22 +380,22 @@ def _show(public: dict[str, Any]) -> None:
 
 
 def _show_levels(public: dict[str, Any]) -> None:
-    """Print an answer for each level of dials; of a histogram, shares."""
+    """Print an answer for each weight class; of a histogram, shares."""
     bins = public.get("categories") or [f"{low:g} to {high:g}" for low, high in pairwise(public.get("edges", ()))]
     rows, reasons = [], {}
     for level in public["levels"]:
-        dials = f"{level['above']:g} to {level['up_to']:g}"
+        weights = f"{level['above']:g} to {level['up_to']:g}"
         if level["estimate"] is None:
-            reasons[f"no estimate for {dials}"] = level["reason"]
+            reasons[f"no estimate for {weights}"] = level["reason"]
             continue
         numbers = [np.atleast_1d(level[name]) for name in ("estimate", "low", "high")]
         for place, cells in enumerate(zip(*numbers, strict=True)):
             label = (bins[place],) if bins else ()
-            rows.append((dials, *label, *(f"{cell:.4g}" for cell in cells)))
+            rows.append((weights, *label, *(f"{cell:.4g}" for cell in cells)))
     per_row = {"total": "mean", "count": "share", "histogram": "share"}.get(public["query"], public["query"])
-    print_rows(f"{per_row} by dial", ("dials", *(("",) if bins else ()), "estimate", "from", "to"), rows)
+    print_rows(f"{per_row} by weight class", ("weights", *(("",) if bins else ()), "estimate", "from", "to"), rows)
     sure = f"{100 * (public['confidence'] or 0):g} % interval"
-    print_facts("", {**reasons, sure: "of each level by itself" if rows else None})
+    print_facts("", {**reasons, sure: "of each class by itself" if rows else None})
 
 
 def _show_level(mechanism: Mechanism, options: dict[str, Any], rows: int, voice: Voice) -> None:
@@ -403,9 +404,11 @@ def _show_level(mechanism: Mechanism, options: dict[str, Any], rows: int, voice:
     try:
         prepared = plan(mechanism, **known, drops=options["on_exhausted"] == "drop")
     except InvalidInput as error:
-        raise InvalidInput(
-            f"{error} {_what_helps(options, weighted=getattr(mechanism, 'public_weight', None) is None)}"
-        ) from None
+        helps = " --westin with shares of a public poll;" if options["weights"] and options["westin"] is None else ""
+        helps += " --deviation with a public guess;" if options["deviation"] is None else ""
+        hint = f"What helps:{helps} a lower --confidence. Or choose --epsilon without --within."
+        error.problems = tuple(replace(one, hint=f"{one.hint} {hint}".strip()) for one in error.problems)
+        raise
     even = "values spread evenly over their range"
     values = even if options["deviation"] is None else f"a standard deviation of {options['deviation']:g}"
     facts = {
@@ -419,23 +422,9 @@ def _show_level(mechanism: Mechanism, options: dict[str, Any], rows: int, voice:
     if voice.as_json:
         print_json(facts)
     else:
-        title = "Nothing was spent; no value was looked at"
-        print_facts(title, {name.replace("_", " "): fact for name, fact in facts.items()})
-
-
-def _what_helps(options: dict[str, Any], *, weighted: bool) -> str:
-    """Say what makes a narrow interval easier to promise."""
-    known = {
-        "--westin with the shares of a public poll, in place of dials that leave half of the weight": (
-            weighted and options["westin"] is None
-        ),
-        "--deviation with a public guess, in place of values spread evenly over their range": (
-            options["deviation"] is None
-        ),
-        "a lower --confidence": True,
-    }
-    ways = "; ".join(way for way, of_use in known.items() if of_use)
-    return f"What helps: {ways}. Or choose --epsilon: the interval of an answer rests on none of these assumptions."
+        print_facts(
+            "Nothing was spent; no value was read", {name.replace("_", " "): one for name, one in facts.items()}
+        )
 
 
 def _show_plan(
@@ -449,8 +438,8 @@ def _show_plan(
 ) -> None:
     """Say what a release would cost. Nothing is spent, nothing is written."""
     level = {name: options[name] for name in ("epsilon", "rho", "denominator")}
-    prepared = plan(mechanism, **level, drops=options["by_dial"] or (ledger is not None and ledger.drops))
-    touched = 2 if options["by_dial"] else 1  # levels that one dial can change
+    prepared = plan(mechanism, **level, drops=options["by_weight"] or (ledger is not None and ledger.drops))
+    touched = 2 if options["by_weight"] else 1  # classes that one weight can change
     losses = prepared.losses
     unable = dropped = 0
     if ledger is not None:
@@ -468,7 +457,7 @@ def _show_plan(
     private = {
         "largest_loss": float(in_digits(float(losses.max()))),
         "mean_loss": float(in_digits(float(np.nextafter(losses.mean() * (1 + 1e-12), np.inf)))),
-        "rows_that_cannot_pay": unable,
+        "rows_with_too_little_budget": unable,
         "rows_dropped_before": dropped,
         "would": "release" if unable == 0 or options["on_exhausted"] == "drop" else "be refused (exit code 4)",
     }

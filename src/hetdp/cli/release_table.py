@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.accounting.guarantee import in_digits
+from hetdp.cli.options import cannot_be_used
 from hetdp.cli.output import (
     DEFAULT_LIMITS,
     Voice,
     check_ending,
+    check_plot,
     check_writable,
-    in_options,
     print_facts,
     print_json,
     print_promise,
@@ -27,9 +28,10 @@ from hetdp.cli.output import (
     say_nobody_counts,
     wrapped,
     write_paid,
+    write_plot,
 )
-from hetdp.cli.plotting import check_plot, write_plot
-from hetdp.core.text import as_precise, counted, listed
+from hetdp.core.errors import DataError, Problem
+from hetdp.core.text import as_precise, listed
 from hetdp.mechanisms.plan import float_up
 
 if TYPE_CHECKING:
@@ -37,69 +39,52 @@ if TYPE_CHECKING:
     from hetdp.tables import TableAnswer, TablePlan
     from hetdp.tables.answer import Row
 
-__all__ = ["TABLE_OPTIONS", "release_from_table", "table_options"]
+__all__ = ["TABLE_OPTIONS", "release_from_table", "table_options", "table_problems"]
 
-#: So many groups without an estimate are named.
+#: How many groups without an estimate are named.
 _NAMED = 3
 _OPTIONS = (
     click.option(
         "--aggregate",
+        "aggregates",
         multiple=True,
         metavar="NAME[:COLUMN:LOWER:UPPER]",
-        help="Answers per group: count, mean:hours:0:99, total:euros:0:500, variance:hours:0:99; repeat for several.",
+        help="What to ask per group: count, mean:hours:0:99, total:euros:0:500, variance:hours:0:99. Repeatable.",
     ),
-    click.option("--by", multiple=True, help="Column to group by; repeat for several."),
+    click.option("--by", multiple=True, help="Column to group by. Repeatable."),
     click.option(
         "--keys",
         multiple=True,
         type=click.Path(path_type=Path),
-        help="File with the public keys of --by, one in each line; one file for each --by.",
+        help="Text file with the public keys of a --by column, one per line. One file for each --by.",
     ),
     click.option("--unknown-keys", is_flag=True, help="Instead of --keys: choose keys from the data, privately."),
-    click.option("--delta", type=float, help="With --unknown-keys.  [default: 1e-9]"),
-    click.option("--unit", help="Column that says whose a row is; protects all rows of a person together."),
+    click.option("--delta", type=float, help="For --unknown-keys: probability of a larger loss.  [default: 1e-9]"),
+    click.option("--unit", help="Column that identifies a person. All rows of a person are protected together."),
     click.option(
         "--max-groups",
         type=click.IntRange(min=1),
-        help="Groups that a person counts fully in. With --unit and --by, counts and totals have estimates only if it "
-        "is said.  [default: 1]",
+        help="How many groups a person counts fully in. With --unit and --by, counts and totals have estimates only if "
+        "it is given.  [default: 1]",
     ),
-    click.option("--where", help="Rows that count, as in SQL: \"age >= 18 and ward in ('er', 'icu')\"."),
+    click.option("--where", help="Rows to count, as in SQL: \"age >= 18 and ward in ('er', 'icu')\"."),
     click.option(
         "--population",
         type=float,
-        help="Public number of people in all groups together, twice who is in two; scales up counts and totals.",
+        help="Public number of people, summed over all groups. Scales up counts and totals of weighted people.",
     ),
+    click.option("--people", type=float, help="For --within: public guess of the sum of privacy weights in a group."),
     click.option(
-        "--people", type=float, help="With --within: public guess of what a group is worth in people of dial 1."
+        "--update-weights",
+        "update_dials",
+        is_flag=True,
+        help="Replace the privacy weights in the ledger by those of the table.",
     ),
-    click.option("--update-dials", is_flag=True, help="Let dials of the table take the place of those in the ledger."),
-    click.option("--table", "table_name", help="Table of a database, where DATA is its address."),
+    click.option("--table", "table_name", help="Table of a database, if DATA is the address of one."),
 )
-#: What errors of the library begin with, and what that is called here.
-_CALLED = {
-    "table": "DATA",
-    "table_name": "--table",
-    "weights": "--weight-column",
-    "default_weight": "--default-weight",
-    "keys of": "--keys: those of",
-    "an aggregate": "--aggregate",
-    "a count": "--aggregate count",
-    "lower": "--aggregate: lower",
-    "column": "--by: column",
-}
-#: What only `--aggregate` uses, by name.
+#: What has an effect with --aggregate only, by name.
 TABLE_OPTIONS = (
-    "by",
-    "keys",
-    "unknown_keys",
-    "delta",
-    "unit",
-    "max_groups",
-    "where",
-    "population",
-    "people",
-    "update_dials",
+    *("by", "keys", "unknown_keys", "delta", "unit", "max_groups", "where", "population", "people", "update_dials"),
     "table_name",
 )
 
@@ -111,40 +96,48 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _in_options(text: str) -> str:
-    """Return a sentence of the library in the words of the command line."""
-    for name, option in (
-        ("max_groups=", "--max-groups "),
-        ("max_groups", "--max-groups"),
-        ("Give population", "Give --population"),
-        ('where="', '--where "'),
-    ):
-        text = text.replace(name, option)
-    return text
+def table_problems(options: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield all that is missing or contradictory in the options of a table."""
+    if len(set(options["aggregates"])) < len(options["aggregates"]):
+        yield Problem("was given twice for the same answer", "aggregates")
+    if options["epsilon"] is None and options["within"] is None:
+        yield Problem("is required, or --within to choose it", "epsilon")
+    elif options["epsilon"] is not None and options["within"] is not None:
+        yield Problem("cannot be used with --within", "epsilon")
+    if options["within"] is None:
+        yield from cannot_be_used(["people"], "without --within")
+    if options["ledger"] is None:
+        yield from cannot_be_used(["update_dials"], "without --ledger")
+    elif options["unit"] is None:
+        yield Problem("is required with --ledger: it says who is charged", "unit")
+    yield from _problems_of_keys(options["by"], options["keys"], unknown=options["unknown_keys"])
 
 
-@in_options(_CALLED)
+def _problems_of_keys(by: tuple[str, ...], files: tuple[Path, ...], *, unknown: bool) -> Iterator[Problem]:
+    if len(set(by)) < len(by):
+        yield Problem("must name each column once", "by")
+    if not unknown:
+        yield from cannot_be_used(["delta"], "without --unknown-keys")
+        if len(files) != len(by):
+            got = f"got {counted(len(files), 'file')} for {counted(len(by), 'column')}"
+            yield Problem(f"must be given once for each --by ({got}), or use --unknown-keys", "keys")
+    elif not by:
+        yield Problem("needs --by", "unknown_keys")
+    elif files:
+        yield Problem("cannot be used with --keys", "unknown_keys")
+
+
 def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voice: Voice) -> None:
     """Release what `--aggregate` asks of files or a database, as the options say."""
     from hetdp.tables import parse_aggregate, plan_table, release_table
 
-    aggregates = dict(parse_aggregate(text) for text in options["aggregate"])
-    _check(aggregates, options)
-    asked = {
-        "epsilon": options["epsilon"],
-        "by": _keys(options),
-        "weights": options["weight_column"],
-        "default_weight": options["default_weight"],
-        "unit": options["unit"],
-        "max_groups": options["max_groups"],
-        "where": options["where"],
-        "population": options["population"],
-        "confidence": options["confidence"],
-    }
+    aggregates = dict(parse_aggregate(text) for text in options["aggregates"])
+    own = ("epsilon", "weights", "default_weight", "unit", "max_groups", "where", "population", "confidence")
+    asked = {**{name: options[name] for name in own}, "by": _keys(options)}
     plan = plan_table(aggregates, **asked, within=options["within"], people=options["people"])
     keys = (key for column in plan.question.by if isinstance(column.keys, tuple) for key in column.keys)
     say_encoding(voice, keys, data)
-    output, keep = options["output"], (*map(Path, data), options["ledger_path"], *options["keys"])
+    output, keep = options["output"], (*map(Path, data), options["ledger"], *options["keys"])
     if output is not None:
         check_ending(output, (".csv", ".json", ".parquet"))
         check_writable(output, keep=keep)
@@ -155,17 +148,9 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
         _show_plan(plan, voice)
         return
     table: Any = data[0] if len(data) == 1 else list(data)
+    charged = {name: options[name] for name in ("table_name", "limit", "new_people", "update_dials")}
     with _ledger(options, voice) as ledger:
-        answer = release_table(
-            table,
-            aggregates,
-            **asked,
-            table_name=options["table_name"],
-            ledger=ledger,
-            limit=options["limit"],
-            new_people=options["new_people"],
-            update_dials=options["update_dials"],
-        )
+        answer = release_table(table, aggregates, **asked, **charged, ledger=ledger)
     unwritten = write_paid(output, lambda path: _write(answer, path, output.suffix), voice)
     if voice.as_json:
         print_json(answer.public())
@@ -174,26 +159,11 @@ def release_from_table(data: tuple[str, ...], options: Mapping[str, Any], *, voi
     if unwritten is not None:
         raise unwritten
     for remark in answer.remarks:
-        voice.note(_in_options(remark))
+        voice.note(remark)
     if ledger is None:
         say_nobody_counts(voice)
     if options["plot"] is not None:
         write_plot(options["plot"], answer.plot, voice)
-
-
-def _check(aggregates: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """Refuse options that do not go together, in the words of the command line."""
-    if len(aggregates) < len(options["aggregate"]):
-        raise click.UsageError("--aggregate must be given once for each answer: one was given twice.")
-    if (options["epsilon"] is None) == (options["within"] is None):
-        raise click.UsageError("--epsilon must be given (or --within, to find it).")
-    if options["people"] is not None and options["within"] is None:
-        raise click.UsageError("--people must not be given without --within.")
-    if options["ledger_path"] is not None and options["unit"] is None:
-        raise click.UsageError("--ledger needs --unit: it says who is charged.")
-    for name in ("limit", "weights_limit", "new_people", "update_dials"):
-        if options["ledger_path"] is None and options[name]:
-            raise click.UsageError(f"--{name.replace('_', '-')} must not be given without --ledger.")
 
 
 @contextmanager
@@ -201,7 +171,7 @@ def _ledger(options: Mapping[str, Any], voice: Voice) -> "Iterator[Ledger | None
     """Give the ledger of the people, made by its first charge if there is none; say what became of it."""
     from hetdp.accounting import Ledger
 
-    path, on_exhausted = options["ledger_path"], options["on_exhausted"]
+    path, on_exhausted = options["ledger"], options["on_exhausted"]
     if path is None:
         yield None
         return
@@ -225,22 +195,10 @@ def _keys(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `by` of `hetdp.release_table` takes."""
     from hetdp.tables import unknown_keys
 
-    by, files = options["by"], options["keys"]
-    if len(set(by)) < len(by):
-        raise click.UsageError("--by must name each column once.")
     if options["unknown_keys"]:
-        if files or not by:
-            raise click.UsageError("--unknown-keys needs --by, and goes without --keys.")
         delta = 1e-9 if options["delta"] is None else options["delta"]
-        return {column: unknown_keys(delta=delta) for column in by}
-    if options["delta"] is not None:
-        raise click.UsageError("--delta needs --unknown-keys.")
-    if len(files) != len(by):
-        raise click.UsageError(
-            f"--keys must be given once for each --by ({len(by)}), or --unknown-keys to choose keys from the data: "
-            f"got {counted(len(files), 'file')}."
-        )
-    return {column: _lines(path) for column, path in zip(by, files, strict=True)}
+        return {column: unknown_keys(delta=delta) for column in options["by"]}
+    return {column: _lines(path) for column, path in zip(options["by"], options["keys"], strict=True)}
 
 
 def _lines(path: Path) -> list[str]:
@@ -248,7 +206,7 @@ def _lines(path: Path) -> list[str]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise click.UsageError(f"--keys must be a text file with a key in each line: {path.name}: {reason}.") from None
+        raise DataError(f"must be a text file with one key per line: {path.name}: {reason}", parameter="keys") from None
     return [line.strip() for line in lines if line.strip()]
 
 
@@ -272,11 +230,11 @@ def _write(answer: "TableAnswer", path: Path, ending: str) -> None:
 
 
 def _show(answer: "TableAnswer") -> None:
-    header = (*answer.keys, "", "estimate", "from", "to", *(["as dials leave it"] if answer.dialled else []))
+    header = (*answer.keys, "", "estimate", "from", "to", *(["raw value"] if answer.dialled else []))
     rows = []
     for row in answer.rows:
         numbers = as_precise(row.estimate, row.low, row.high)
-        # A ratio, in which dials cancel; of one that cannot be told, nothing but noise.
+        # In a ratio weights cancel; without an estimate, the raw value is nothing but noise.
         ratio = not answer.plan.aggregates[row.aggregate].grows
         same = ratio if row.estimate is None else math.isclose(row.value, row.estimate)
         own = ([""] if same else as_precise(row.value)) if answer.dialled else []
@@ -287,7 +245,7 @@ def _show(answer: "TableAnswer") -> None:
     for reason, rows_without in _reasons(answer).items():
         some = [", ".join([*map(str, row.key), row.aggregate]) for row in rows_without[:_NAMED]]
         more = [f"{len(rows_without) - _NAMED} more"] if len(rows_without) > _NAMED else []
-        click.echo(wrapped(f"No estimate of {listed([*some, *more])}: {_in_options(reason)}", to=sys.stdout))
+        click.echo(wrapped(f"No estimate of {listed([*some, *more])}: {reason}", to=sys.stdout))
     print_promise(answer.guarantee)
 
 
@@ -331,10 +289,10 @@ def _show_plan(plan: "TablePlan", voice: Voice) -> None:
     )
     shown = {
         "groups": facts["groups"],
-        "people of dial 1 for a key": facts.get("people_for_a_key"),
-        "people of dial 1 for an estimate": facts.get("people_for_an_estimate"),
+        "people of weight 1 for a key": facts.get("people_for_a_key"),
+        "people of weight 1 for an estimate": facts.get("people_for_an_estimate"),
     }
     print_facts("", shown)
     if reason is not None:
-        click.echo(wrapped(f"Counts and totals will have no estimate: {_in_options(reason)}", to=sys.stdout))
+        click.echo(wrapped(f"Counts and totals will have no estimate: {reason}", to=sys.stdout))
     print_promise(plan.guarantee(simulated=False))

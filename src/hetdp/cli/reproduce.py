@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.interrupts import ending_on_signals
-from hetdp.cli.output import Voice, output_options, print_json, print_private, print_rows
+from hetdp.cli.output import Voice, dry_run_option, output_options, print_json, print_private, print_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hetdp.experiments.datasets.prepared import DataSet
+    from hetdp.experiments.prepared import DataSet
     from hetdp.experiments.reproduction import Reproduction
     from hetdp.experiments.running import Runner
     from hetdp.experiments.sweep import SweepSettings
@@ -62,6 +62,7 @@ _FOLDER = "hetdp-reproduction"
     show_default=True,
     help="Folder for the report; results in it are reused.",
 )
+@dry_run_option
 @output_options
 @ending_on_signals()
 def reproduce(
@@ -89,8 +90,8 @@ def reproduce(
 
     Weights in a file of yours are not used: the evaluation draws its own. `hetdp evaluate` uses yours.
     """
-    from hetdp.experiments.datasets.built_in import BUILT_IN
-    from hetdp.experiments.datasets.prepared import prepare_data
+    from hetdp.datasets import BUILT_IN
+    from hetdp.experiments.prepared import prepare_data
     from hetdp.experiments.published_figures import read_published
     from hetdp.experiments.reproduction import check_folder, reproduce as run, require_packages
 
@@ -169,7 +170,7 @@ def _settings(
 
 @contextmanager
 def _runner(address: str | None, jobs: int | None) -> "Iterator[Runner]":
-    from hetdp.cli.output import available_processors
+    from hetdp.cli.options import available_processors
     from hetdp.experiments.running import DaskRunner, LocalRunner
 
     if address is None:

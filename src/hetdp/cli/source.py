@@ -11,25 +11,23 @@ from hetdp.cli.output import Voice
 from hetdp.core.checks import finite
 from hetdp.core.errors import DataError
 from hetdp.core.text import byte_size, counted
-from hetdp.profiles.reading.files import available_bytes
+from hetdp.profiles.formats import available_bytes
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hetdp.profiles import Profiles
-    from hetdp.profiles.reading.identifiers import Ids
-    from hetdp.profiles.reading.pairs import PairFile
+    from hetdp.profiles.ids import Ids
+    from hetdp.profiles.reading import PairFile
 
 __all__ = [
     "COLUMN_OPTIONS",
     "Data",
     "Source",
     "catalogue_option",
-    "check_names",
     "column_options",
     "data_options",
     "delta_option",
-    "names_option",
     "require_memory",
 ]
 
@@ -68,21 +66,9 @@ catalogue_option = click.option(
 )
 
 
-names_option = click.option(
-    "--names",
-    type=click.Choice(("private", "observed")),
-    help="Without --catalogue: items are named if enough people have them (private; costs a share of epsilon, and "
-    "delta), or if anybody counts them (observed; gives that away).  [default: private]",
-)
 delta_option = click.option(
     "--delta", type=float, default=DEFAULT_DELTA, show_default=True, help="Chance of a worse loss by private names."
 )
-
-
-def check_names(catalogue: Path | None, names: str | None) -> None:
-    """Refuse two answers to the question which items have names."""
-    if catalogue is not None and names is not None:
-        raise click.UsageError("--names and --catalogue exclude each other: a catalogue names all items.")
 
 
 def data_options(function: Command) -> Command:
@@ -145,7 +131,7 @@ class Source:
             In words, how weights will be drawn; then those in the file are not read.
         """
         from hetdp.profiles import Profiles
-        from hetdp.profiles.reading.catalogues import on_catalogue, read_catalogue
+        from hetdp.profiles.catalogue import on_catalogue, read_catalogue
 
         with self._open(without_weights=drawn is not None) as pairs:
             # The catalogue is small, and a mistake in its name is found before data are read.
@@ -173,7 +159,7 @@ class Source:
             return self._weights(pairs.weights)
 
     def _open(self, *, without_weights: bool = False) -> "AbstractContextManager[PairFile]":
-        from hetdp.profiles.reading.pairs import open_pairs
+        from hetdp.profiles.reading import open_pairs
 
         weight: str | Literal[False] | None = False if self.no_weights or without_weights else self.weight_column
         return open_pairs(
@@ -189,8 +175,8 @@ class Source:
     def read_own(self) -> "Profiles":
         """Read who asks for items: pairs of users and items or, without a column of users, the items of one person."""
         from hetdp.profiles import Profiles
-        from hetdp.profiles.reading.catalogues import read_catalogue
-        from hetdp.profiles.reading.files import FORMATS, open_file, recognise
+        from hetdp.profiles.catalogue import read_catalogue
+        from hetdp.profiles.formats import FORMATS, open_file, recognise
 
         with open_file(self.path) as file:
             form = FORMATS.get(file.ending)
@@ -206,8 +192,8 @@ class Source:
 
     def _well_rated(self, column: str) -> "Ids":
         """Return the items of one person whose ratings count."""
-        from hetdp.profiles.reading.identifiers import as_ids, whole_numbers
-        from hetdp.profiles.reading.tables import read_table
+        from hetdp.profiles.columns import read_table
+        from hetdp.profiles.ids import as_ids, whole_numbers
 
         rating = self.rating_column or "rating"
         table = read_table(self.path, {column: "--item-column", rating: "--rating-column"})
@@ -215,11 +201,6 @@ class Source:
         ids = as_ids("item", [item for item, stars in rated if stars >= self.min_rating])
         numbers = whole_numbers(ids) if ids.dtype == object else None  # in a file of text, numbers are texts
         return ids if numbers is None else numbers
-
-    @property
-    def listed(self) -> str:
-        """What a model is told about the catalogue."""
-        return "observed" if self.catalogue is None else "given"
 
     def _weights(self, found: str | None) -> str:
         if self.no_weights:

@@ -42,9 +42,9 @@ from hetdp.neighbors.engines.base import Progress, Run, Search, Shares
 from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.scores import SCORES, scoring
 from hetdp.profiles import Profiles, split
-from hetdp.profiles.coded import code_profiles
 from hetdp.profiles.policies import Policy
 from hetdp.profiles.profiles import require_profiles
+from hetdp.profiles.steps import code_profiles
 from hetdp.recommender import PrivateRecommender
 
 __all__ = ["EvaluationPlan", "evaluate", "popularity_thirds"]

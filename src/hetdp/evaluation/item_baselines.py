@@ -12,7 +12,7 @@ from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, Stream, simulation_stream
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, code_profiles
 from hetdp.sketching.bits import Sketches
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import GROUP_WORDS

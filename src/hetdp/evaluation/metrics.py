@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles
-from hetdp.profiles.reading.frames import frame_columns
-from hetdp.profiles.reading.identifiers import IdEncoder, Ids, positions
+from hetdp.profiles.frames import frame_columns
+from hetdp.profiles.ids import IdEncoder, Ids, positions
 from hetdp.recommender.lists import ndcg_per_user
 
 __all__ = [

@@ -9,8 +9,8 @@ from hetdp.evaluation.item_baselines import ease, popularity
 from hetdp.evaluation.metrics import Recommends, judge, recall
 from hetdp.evaluation.neighbor_baselines import Neighbors, random_neighbors, same_neighbors, true_neighbors
 from hetdp.evaluation.results import EASE, MODEL, POPULARITY, RANDOM, SAME
-from hetdp.experiments.datasets.prepared import DataSet, prepare_data
 from hetdp.experiments.evaluation import run_task
+from hetdp.experiments.prepared import DataSet, prepare_data
 from hetdp.experiments.reproduction import evaluate, require_packages
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.neighbors.engines import ENGINES
@@ -107,7 +107,7 @@ def _rows(one: DataSet, step: Callable[[], None]) -> list[DemoRow]:
     train, test = split(people, random_state=0)
     k = _SETTINGS.k
 
-    def neighbors(method: str, found: Neighbors) -> DemoRow:
+    def neighbors(method: str, found: Neighbors | PrivateNeighbors) -> DemoRow:
         return DemoRow(one.name, method, recall(found, people, test))
 
     def items(method: str, model: Recommends, loss: float | None = None) -> DemoRow:
@@ -120,12 +120,10 @@ def _rows(one: DataSet, step: Callable[[], None]) -> list[DemoRow]:
         items(POPULARITY, popularity(train)),
     ]
     for engine in ENGINES:
-        voting = PrivateNeighbors(k, epsilon=EPSILON, engine=engine, catalogue="given", random_state=0).fit(train)
-        found = items(engine, voting)
-        promise = voting.guarantee_
-        rows.append(
-            replace(found, recall=recall(voting, people, test), loss_one=promise.against(1), loss_all=promise.total)
-        )
+        fitted = PrivateNeighbors(k, epsilon=EPSILON, engine=engine, catalogue="given", random_state=0).fit(train)
+        promise = fitted.guarantee_
+        found = neighbors(engine, fitted)
+        rows.append(replace(found, loss_one=promise.against(1), loss_all=promise.total))
         step()
     for level in MODEL_EPSILONS:
         model = PrivateRecommender(level, catalogue="given", random_state=0).fit(train)

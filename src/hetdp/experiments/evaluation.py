@@ -19,7 +19,7 @@ from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.base import Run, Search
 from hetdp.neighbors.scores import SCORES, Scoring
 from hetdp.profiles import Profiles, split
-from hetdp.profiles.coded import CodedProfiles, code_profiles
+from hetdp.profiles.steps import CodedProfiles, code_profiles
 
 __all__ = ["Outcome", "Point", "run_task", "run_tasks"]
 

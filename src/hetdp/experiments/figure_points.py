@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.experiments.configurations import Configuration
-from hetdp.experiments.datasets.prepared import DataSet
 from hetdp.experiments.measurements import Measurements, mean_over_runs
+from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.sweep import SweepSettings, overlap_baseline, paper_configurations, sweep_configurations
 from hetdp.experiments.weight_rules import GROUPS, GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule
 

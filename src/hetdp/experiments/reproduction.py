@@ -12,13 +12,13 @@ from pathlib import Path
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
 from hetdp.core.optional import require_all
+from hetdp.datasets import describe
 from hetdp.evaluation.results import Evaluation
 from hetdp.experiments.configurations import Task
-from hetdp.experiments.datasets.prepared import DataSet, prepare_data
-from hetdp.experiments.datasets.statistics import describe
 from hetdp.experiments.evaluation import Outcome
 from hetdp.experiments.figure_points import figure_points
 from hetdp.experiments.measurements import Measurements, sketch_gaps_closed
+from hetdp.experiments.prepared import DataSet, prepare_data
 from hetdp.experiments.report.contents import SweepEvaluation, numbers_csv
 from hetdp.experiments.report.verdict_table import verdicts_markdown
 from hetdp.experiments.results import ResultsStore

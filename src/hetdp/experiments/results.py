@@ -24,8 +24,8 @@ CREATE TABLE IF NOT EXISTS outcomes (
     seconds REAL NOT NULL
 ) WITHOUT ROWID
 """
-#: "hdpr" in the header of the file. Files of hetdp 0.1 bear no number of a version, and the same table.
-_FORMAT = Format("a file of results", 1, _SCHEMA, steps={0: lambda _: None}, application_id=0x68647072)
+#: "hdpr" in the header of the file.
+_FORMAT = Format("a file of results", 1, _SCHEMA, application_id=0x68647072)
 
 
 class ResultsStore:
@@ -67,7 +67,7 @@ class ResultsStore:
     def _open(self) -> None:
         (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables:
-            _FORMAT.bring_forward(self._connection)
+            _FORMAT.version_of(self._connection)
         else:
             _FORMAT.create(self._connection)
         self._connection.execute("PRAGMA journal_mode = WAL")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hetdp.core.errors import DataError
 from hetdp.evaluation.evaluating import EvaluationPlan
 from hetdp.evaluation.results import MODEL, Evaluation
-from hetdp.experiments.datasets.prepared import DataSet
+from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.sweep import SweepSettings
 from hetdp.profiles import policies
 
@@ -30,7 +30,6 @@ def beside_rivals(settings: SweepSettings, data: Sequence[DataSet]) -> dict[str,
         runs=min(max(settings.runs, _FEWEST_RUNS), _MOST_RUNS),
         policy=(policies.westin(*settings.mixes[0]),),
         seed=settings.seed,
-        catalogue="given",
     )
     found = {}
     for one in data:

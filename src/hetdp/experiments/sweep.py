@@ -11,8 +11,8 @@ from typing import Any, Self
 
 from hetdp.core.checks import finite, one_of, positive, whole
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.datasets import BUILT_IN
 from hetdp.experiments.configurations import SCORES, WAYS_TO_COMBINE, Configuration, Task
-from hetdp.experiments.datasets.built_in import BUILT_IN
 from hetdp.experiments.weight_rules import GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule, WeightRule
 
 __all__ = [

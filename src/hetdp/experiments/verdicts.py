@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from hetdp.experiments.claims import Claim, claims_about
 from hetdp.experiments.configurations import Configuration
-from hetdp.experiments.datasets.prepared import DataSet
 from hetdp.experiments.measurements import MeanOverRuns, Measurements, mean_over_runs
 from hetdp.experiments.paper_claims import CONCLUSIONS, Conclusion
+from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.sweep import SweepSettings
 
 __all__ = ["DIRECTIONS", "ERROR_RATE", "SIZES", "Check", "Verdict", "judge_claims", "unsettled"]

@@ -13,7 +13,7 @@ from hetdp.mechanisms.examples import WEIGHTS, Example, mechanism_examples
 from hetdp.mechanisms.plan import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.stretching import as_weights
 from hetdp.profiles import Box, PrivacyWeights
-from hetdp.profiles.coded import weight_codes
+from hetdp.profiles.steps import weight_codes
 from hetdp.sketching.bits import toss_bits
 
 __all__ = ["Sketch", "sketch"]

@@ -23,11 +23,11 @@ from hetdp.neighbors.engines.sketch.engine import SKETCH
 from hetdp.neighbors.releases import NOTHING_NAMED, Account, Items, Releases
 from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
-from hetdp.profiles.holdings import holdings
+from hetdp.profiles.catalogue import on_catalogue
 from hetdp.profiles.holdout import HIDDEN_SHARE, split
-from hetdp.profiles.reading.catalogues import on_catalogue
-from hetdp.profiles.reading.given import asking_profiles, column_names, given_profiles
-from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
+from hetdp.profiles.ids import Ids, as_ids, position_of
+from hetdp.profiles.matrix import asking_profiles, column_names, given_profiles
+from hetdp.profiles.steps import holdings
 from hetdp.sketching.law import USUAL_TUNING
 from hetdp.sketching.significance import SIGNIFICANT
 from hetdp.sketching.tuning import Tuning, as_tuning
@@ -65,8 +65,7 @@ class PrivateNeighbors(Estimator):
     catalogue
         Which items may be named: "private" (only sketches need names; noise on counts chooses them, with a tenth of
         epsilon), "given" (all `item_ids` of the profiles are public, so that not even
-        a name depends on who has what), a list of ids, which is given, or "observed" (whatever somebody counts, which
-        gives it away). Columns of a matrix are always given.
+        a name depends on who has what), or a list of ids, which is given. Columns of a matrix are always given.
     delta
         The chance of a worse loss by private names.
     ledger
@@ -180,7 +179,7 @@ class PrivateNeighbors(Estimator):
         promised = partial(
             engine.promise, most_recipients=profiles.n_users - 1, public_sizes=public, simulated=own.simulated
         )
-        account = Account(shares, promised, names_given_away=catalogue == "observed")
+        account = Account(shares, promised)
         self._tally.total(account.guarantee, simulated=own.simulated)  # refused, if it is of another kind
         charge([self.ledger], account.guarantee, f"neighbours ({engine.name})")
         self._tally.add(account)
@@ -390,7 +389,6 @@ class PrivateNeighbors(Estimator):
             self._shares(engine, score, epsilon, self._catalogue),
             most_recipients=whole("n_users", n_users, minimum=2) - 1,
             public_sizes=score.needs_sizes and self.sizes == "public",
-            names_given_away=self._catalogue == "observed",
             simulated=as_stream(self.random_state).simulated,
         )
 

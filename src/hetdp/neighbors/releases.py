@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from hetdp.accounting import Guarantee, Ledger
 from hetdp.accounting.tally import charge
 from hetdp.core.errors import InvalidInput
-from hetdp.core.home import Home
+from hetdp.core.fork_guard import ForkGuard
 from hetdp.core.randomness import Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, Run, Shares
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles, code_profiles, observed_items
-from hetdp.profiles.holdings import Holdings, holdings
-from hetdp.profiles.reading.given import on_fitted_items
-from hetdp.profiles.reading.identifiers import Ids, positions
+from hetdp.profiles.ids import Ids, positions
+from hetdp.profiles.matrix import on_fitted_items
+from hetdp.profiles.steps import CodedProfiles, Holdings, code_profiles, holdings, observed_items
 from hetdp.tables.names import as_named, chosen_names
 
 __all__ = ["NOTHING_NAMED", "Account", "Items", "Releases"]
@@ -58,11 +57,11 @@ class Items:
 
     @classmethod
     def of(cls, profiles: Profiles, catalogue: str) -> Self:
-        """Return the items of a given catalogue, or those that somebody counts."""
+        """Return the items of a given catalogue, or, privately, those that somebody counts."""
         coded, ids = code_profiles(profiles), profiles.item_ids
-        if catalogue != "given":
+        if catalogue == "private":
             coded, ids = observed_items(coded, profiles)
-        return cls(ids, coded, catalogue, catalogue != "private", profiles.guessed)
+        return cls(ids, coded, catalogue, catalogue == "given", profiles.guessed)
 
     def named(self, shares: Shares, stream: Stream) -> Self:
         """Return those that may be named: all if names are public, else those that enough people count.
@@ -91,21 +90,18 @@ class Account:
         The epsilon shares of the fit.
     promised
         What is promised for given shares, by `Engine.promise`.
-    names_given_away
-        Whether the fit has named whatever somebody counts.
     calls
         How often lists were drawn for so many new recipients.
     """
 
     shares: Shares
     promised: Callable[..., Guarantee]
-    names_given_away: bool
     calls: Counter[int] = field(default_factory=Counter)
 
     @property
     def guarantee(self) -> Guarantee:
         """The promise of everything released so far."""
-        promise = self.promised(self.shares, names_given_away=self.names_given_away)
+        promise = self.promised(self.shares)
         for recipients, calls in self.calls.items():
             promise = promise.with_lists(calls * self.shares.pairs, recipients)
         return promise
@@ -152,7 +148,7 @@ class Releases:
         self.public_sizes = public_sizes
         self._items = items
         self._served: dict[bytes, Lists] = {}
-        self._home = Home(simulated=stream.simulated)
+        self._fork_guard = ForkGuard(simulated=stream.simulated)
 
     def __repr__(self) -> str:
         return f"Releases({self.engine.name})"
@@ -193,7 +189,7 @@ class Releases:
         # With private names even whether two questions are one must not depend on which of their items were fitted.
         asked = [row.tolist() for row in rows] if self._items.public else _texts(asking)
         keys = [hashlib.blake2b(repr(row).encode(), digest_size=16).digest() for row in asked]
-        with self._home.alone():
+        with self._fork_guard.alone():
             fresh = {key: place for place, key in enumerate(keys) if key not in self._served}
             if fresh:
                 self._charge_lists(len(fresh), ledger)
@@ -211,7 +207,7 @@ class Releases:
         """Charge lists of so many new recipients, unless they are made of what was published."""
         if self.engine.free_newcomers:
             return
-        self._home.require()
+        self._fork_guard.require()
         lists = self._account.promised(Shares(self._account.shares.pairs), most_recipients=recipients)
         charge([self._ledger, ledger], lists, "lists of new recipients")
         self._account.calls[recipients] += 1

@@ -1,6 +1,6 @@
 """The dial of an item: its weight in whole percent, as the owner sets it and the ledger charges it.
 
-Bits are drawn for the weight rounded down to steps of 1/255, as everywhere (`profiles.coded`); a charge of dial/100
+Bits are drawn for the weight rounded down to steps of 1/255, as everywhere (`profiles.steps`); a charge of dial/100
 is therefore never below the real loss.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.profiles.coded import WEIGHT_STEPS
+from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.sketching.bits import toss_bits
 from hetdp.sketching.law import USUAL_TUNING
 

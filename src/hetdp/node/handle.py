@@ -40,8 +40,8 @@ from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.soundness import check_sound
 from hetdp.node.storage.store import NodeStore
 
-_NOT_PAUSED = "a node must be open to be paused. Got one that is {mode} instead: it draws no sketch anyway."
-_NOT_RESUMED = "a node must be paused to be resumed. Got one that is {mode} instead."
+_NOT_PAUSED = "The node is already {mode}: it draws no sketch."
+_NOT_RESUMED = "The node is {mode}, not paused."
 _COPY_MAY_RUN = (
     "a copy of a node must be gone before the node goes on. Got one that is {mode} instead, because it has met its own "
     "key elsewhere: both would spend, and neither would know of the other. Stop the copy for good, then give "
@@ -263,8 +263,9 @@ class NodeHandle:
         places = CatalogueIndex(catalogue).places_of(ListRow(1, item=name))
         if len(places) != 1:
             raise InvalidInput(
-                "item must be the id, the title or a link of one item of the catalogue. Got that of "
-                f"{f'{len(places)} items instead: the id tells them apart' if places else 'none instead'}."
+                f"must be the id, the title or a link of one item of the catalogue (it fits {len(places) or 'none'})",
+                parameter="item",
+                hint="Use the id." if places else "",
             )
         return places.pop()
 

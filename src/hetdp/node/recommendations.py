@@ -62,7 +62,7 @@ def crowd_places(
     >>> crowd_places(learned, [0], without=[], count=2)
     [(2, [0]), (1, [0])]
     """
-    from hetdp.profiles.holdings import Holdings
+    from hetdp.profiles.steps import Holdings
     from hetdp.recommender.lists import best_items, contributions
 
     model = learned.model

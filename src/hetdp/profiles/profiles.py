@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import HetdpWarning, InvalidInput
 from hetdp.core.text import agreeing, counted
-from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
-from hetdp.profiles.reading.pairs import (
+from hetdp.profiles.ids import Ids, as_ids, position_of
+from hetdp.profiles.reading import (
     PairCollector,
     SparseRows,
     WeightColumn,
@@ -176,7 +176,7 @@ class Profiles:
         >>> Profiles.from_frame(pd.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "b"]}))
         Profiles(private: 2 users, 2 items, 3 pairs)
         """
-        from hetdp.profiles.reading.frames import frame_columns
+        from hetdp.profiles.frames import frame_columns
 
         collector = PairCollector()
         collector.add(*frame_columns(frame, user=user, item=item, weight=weight, default_weight=default_weight))
@@ -202,7 +202,7 @@ class Profiles:
         >>> Profiles.from_csr(csr_array([[1, 0, 4], [0, 0, 0]]), item_ids=["a", "b", "c"]).profile(0)
         {'a': 1.0, 'c': 1.0}
         """
-        from hetdp.profiles.reading.frames import matrix_pairs
+        from hetdp.profiles.frames import matrix_pairs
 
         keys, shape = matrix_pairs(matrix)
         ids = (
@@ -400,7 +400,7 @@ class Profiles:
         {'a': 0.5, 'b': 0.0}
         """
         if hasattr(weights, "tocoo"):
-            from hetdp.profiles.reading.frames import matrix_weights
+            from hetdp.profiles.frames import matrix_weights
 
             pairs = self.owners.astype(np.int64) * self.n_items + self.indices
             vector = matrix_weights(weights, pairs, (self.n_users, self.n_items))

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from hetdp.accounting import Guarantee, Ledger
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.home import Home
+from hetdp.core.fork_guard import ForkGuard
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import code_profiles
-from hetdp.profiles.reading.identifiers import Ids, as_ids, positions
+from hetdp.profiles.ids import Ids, as_ids, positions
+from hetdp.profiles.steps import code_profiles
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.evidence import Learning
 from hetdp.recommender.model import learn
@@ -69,7 +69,7 @@ class Crowd:
         #: Ledgers that were charged for it.
         self.charged: list[Ledger | None] = []
         self.simulated, self.by_position = stream.simulated, by_position
-        self._home = Home(simulated=stream.simulated)
+        self._fork_guard = ForkGuard(simulated=stream.simulated)
         self._published: PublishedModel | None = None
         self._complete = given is not None
         choosing = head is None and (given is None or given.size > settings.n_head)
@@ -100,7 +100,7 @@ class Crowd:
 
     def add(self, parts: Parts, dials: PersonDials | None = None) -> None:
         """Learn from more people; a person who came before is refused, and the whole of `parts` with them."""
-        self._home.require()
+        self._fork_guard.require()
         self._published = None
         self._pass(parts, dials, self._head, self._people)
         if self._counted is not None and not self._counted.are(self._people):
@@ -130,9 +130,9 @@ class Crowd:
         """
         if not self.n_people and self.settings.unit == "item":  # whole people are protected even from being counted
             raise InvalidInput("a model must be learned from at least one person (got nobody)")
-        with self._home.alone():
+        with self._fork_guard.alone():
             if self._published is None:
-                self._home.require()
+                self._fork_guard.require()
                 self._published = PublishedModel(
                     settings=self.settings,
                     guarantee=self.guarantee,

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
-from hetdp.profiles.coded import CodedProfiles, weight_codes
-from hetdp.profiles.reading.identifiers import Ids, positions
+from hetdp.profiles.ids import Ids, positions
+from hetdp.profiles.steps import CodedProfiles, weight_codes
 
 __all__ = ["PersonDials"]
 

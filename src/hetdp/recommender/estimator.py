@@ -17,11 +17,11 @@ from hetdp.core.estimator import Estimator
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.profiles import Profiles
-from hetdp.profiles.holdings import holdings
 from hetdp.profiles.holdout import HIDDEN_SHARE, split
-from hetdp.profiles.reading.given import asking_profiles, given_profiles
-from hetdp.profiles.reading.identifiers import Ids, as_ids, position_of
-from hetdp.profiles.reading.pairs import SparseRows
+from hetdp.profiles.ids import Ids, as_ids, position_of
+from hetdp.profiles.matrix import asking_profiles, given_profiles
+from hetdp.profiles.reading import SparseRows
+from hetdp.profiles.steps import holdings
 from hetdp.recommender.crowd import Crowd, expected_noise
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.file import load, save
@@ -60,8 +60,7 @@ class PrivateRecommender(Estimator):
         The most items that the model relates to each other: the most popular ones. Others come after them.
     catalogue
         Which items may be named: "private" (chosen by noise on counts; needs a trusted holder), "given" (all
-        `item_ids` of the profiles are public), "observed" (whatever somebody counts is public), or a list of ids,
-        which is given. Columns of a matrix are always given.
+        `item_ids` of the profiles are public), or a list of ids, which is given. Columns of a matrix are always given.
     head
         Ids of the items to relate, if that is public knowledge; default: found by a first pass over the data.
     ledger

@@ -20,7 +20,7 @@ from hetdp._version import __version__
 from hetdp.core.checks import whole
 from hetdp.core.errors import DataError
 from hetdp.core.files import whole_file
-from hetdp.profiles.reading.identifiers import as_ids
+from hetdp.profiles.ids import as_ids
 from hetdp.recommender.model import ItemModel
 from hetdp.recommender.promise import promise
 from hetdp.recommender.published import PublishedModel

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import Holdings
 from hetdp.recommender.model import ItemModel
 
 __all__ = ["Contributions", "best_items", "contributions", "ndcg_per_user", "places_hit"]

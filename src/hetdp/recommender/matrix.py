@@ -20,7 +20,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import MAXIMUM_SCALE
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 from hetdp.recommender.evidence import Evidence, Learning
 from hetdp.recommender.parts import Part
 

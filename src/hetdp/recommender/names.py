@@ -9,8 +9,8 @@ from hetdp.core.errors import DataError
 from hetdp.core.randomness import Stream
 from hetdp.core.text import counted
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, code_profiles
-from hetdp.profiles.reading.identifiers import Ids
+from hetdp.profiles.ids import Ids
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, code_profiles
 from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.parts import Parts
 from hetdp.recommender.settings import ModelSettings
@@ -29,29 +29,27 @@ def choose_names(parts: Parts, settings: ModelSettings, stream: Stream, dials: P
 
     Privacy
     -------
-    "private" costs as `chosen_names` says; "observed" gives away every item that somebody counts.
+    Costs as `chosen_names` says.
     """
     whole_people = settings.unit == "user"
     found = counted_names(parts, dials, whole_people=whole_people)
-    names = found.names
-    if settings.catalogue == "private":
-        steps, groups = _counting(whole_people=whole_people)
-        kept = chosen_names(
-            found.counts,
-            epsilon=settings.names_epsilon,
-            delta=settings.names_delta,
-            stream=stream,
-            steps=steps,
-            groups=groups,
-        )
-        names = names[kept]
-    if not names.size:
+    steps, groups = _counting(whole_people=whole_people)
+    kept = chosen_names(
+        found.counts,
+        epsilon=settings.names_epsilon,
+        delta=settings.names_delta,
+        stream=stream,
+        steps=steps,
+        groups=groups,
+    )
+    if not kept.any():
+        people = counted(people_to_be_named(settings), "person", "people")
         raise DataError(
-            "there must be an item that may be named. Got none instead: it takes about "
-            f"{counted(people_to_be_named(settings), 'person', 'people')} who count it in full. That was found out "
-            "with noise, and is paid for. Give a catalogue, or raise epsilon or delta."
+            "No item passed the privacy threshold, and the epsilon share of names is spent",
+            hint=f"An item needs about {people} of weight 1. Use a larger epsilon or delta, more people, or a public "
+            "catalogue.",
         )
-    return as_named(names)
+    return as_named(found.names[kept])
 
 
 def counted_names(parts: Parts, dials: PersonDials | None = None, *, whole_people: bool = False) -> "NameCounts":

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hetdp.accounting.ledger.identity import canonical_ids
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles
-from hetdp.profiles.reading.identifiers import Ids, positions
+from hetdp.profiles.ids import Ids, positions
+from hetdp.profiles.steps import CodedProfiles
 from hetdp.sketching.people import person_keys
 
 __all__ = ["Part", "Participants", "Parts", "keys_of", "on_items"]
@@ -175,7 +175,7 @@ def on_items(coded: CodedProfiles, own_ids: Ids, item_ids: Ids, *, complete: boo
 
     Examples
     --------
-    >>> from hetdp.profiles.coded import code_profiles
+    >>> from hetdp.profiles.steps import code_profiles
     >>> profiles = Profiles.from_pairs([1, 1], ["b", "c"])
     >>> catalogue = np.array(["a", "b"], dtype=object)
     >>> placed = on_items(code_profiles(profiles), profiles.item_ids, catalogue, complete=False)

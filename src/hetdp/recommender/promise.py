@@ -28,24 +28,23 @@ def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
     """
     if settings.release == "matrix":
         return _of_matrix(settings, simulated=simulated)
-    private, observed = settings.catalogue == "private", settings.catalogue == "observed"
-    trust = {"private": (HOLDER,), "observed": (), "given": (_NOBODY_TRUSTED, _GIVEN)}[settings.catalogue]
+    private = settings.catalogue == "private"
+    trust = (HOLDER,) if private else (_NOBODY_TRUSTED, _GIVEN)
     return Guarantee(
         "epsilon",
         float_up(settings.epsilon),
         "values",
         ADDED["item"],
         OTHERS if private else _EVERYBODY,
-        delta=1.0 if observed else float_up(settings.names_delta),
-        names_given_away=observed,
-        trust="local" if settings.catalogue == "given" else "holder",
+        delta=float_up(settings.names_delta),
+        trust="holder" if private else "local",
         remarks=(*trust, _USERS, _LISTS),
         simulated=simulated,
     )
 
 
 def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
-    rho, observed = float(settings.rho), settings.catalogue == "observed"
+    rho = float(settings.rho)
     protected = "item" if settings.unit == "item" else "person"
     if settings.unit == "item":
         whom = (_USERS,)
@@ -61,9 +60,8 @@ def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
         "values",
         ADDED[protected],
         OTHERS,
-        delta=1.0 if observed else float_up(settings.names_delta),
-        names_given_away=observed,
-        at_weight_one=(float_up(settings.epsilon), 1.0 if observed else float_up(settings.delta)),
+        delta=float_up(settings.names_delta),
+        at_weight_one=(float_up(settings.epsilon), float_up(settings.delta)),
         protected=protected,
         remarks=(_MATRIX, *names, *whom, _LISTS),
         simulated=simulated,

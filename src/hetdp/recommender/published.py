@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.guarantee import Guarantee
-from hetdp.profiles.reading.identifiers import Ids
+from hetdp.profiles.ids import Ids
 from hetdp.recommender.model import ItemModel
 from hetdp.recommender.settings import ModelSettings
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.steps import CodedProfiles
 from hetdp.recommender.evidence import Evidence, Learning
 from hetdp.recommender.parts import Part
 from hetdp.sketching.estimate import items_behind

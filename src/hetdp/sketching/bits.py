@@ -14,7 +14,7 @@ from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.noise.coins import toss_kinds
-from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.steps import CodedProfiles
 from hetdp.sketching.law import (
     GROUP_WORDS,
     ROUNDS,

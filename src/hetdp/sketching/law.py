@@ -2,7 +2,7 @@
 
 The bit of an absent item is 1 with probability q, that of an item of weight v with the largest probability that keeps
 both likelihood ratios within exp(epsilon v): p(v) = min(q exp(epsilon v), 1 - (1 - q) exp(-epsilon v)). So p(0) = q.
-Weights are counted in steps of 1/255 (`profiles.coded`).
+Weights are counted in steps of 1/255 (`profiles.steps`).
 
 Which q is a public choice: q = 1 / (1 + exp(epsilon t)) for the weight t in (0, 1] that sketches are `tuned_for`. Then
 p(t) = 1 - q; the first term is the smaller one up to t, the second from there on. With t = 1, as usual, weights of 1
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from hetdp.noise.coins import Probability, binary_digits, complement, exponential, logistic
 from hetdp.noise.tables import BITS, as_words
-from hetdp.profiles.coded import WEIGHT_STEPS
+from hetdp.profiles.steps import WEIGHT_STEPS
 
 __all__ = [
     "GROUP_WORDS",

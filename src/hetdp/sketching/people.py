@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.randomness import KeyedWords
-from hetdp.profiles.coded import CodedProfiles
+from hetdp.profiles.steps import CodedProfiles
 from hetdp.sketching.law import GROUP_WORDS, ROUNDS, sketch_tables
 
 __all__ = ["PeopleBits", "person_keys"]
@@ -67,7 +67,7 @@ class PeopleBits:
     Examples
     --------
     >>> from hetdp import Profiles
-    >>> from hetdp.profiles.coded import code_profiles
+    >>> from hetdp.profiles.steps import code_profiles
     >>> coded = code_profiles(Profiles.from_pairs(["ann", "bob"], ["tea", "jazz"]))
     >>> bits = PeopleBits(bytes(32), epsilon=Fraction(1), n_items=2)
     >>> keys = person_keys(bytes(32), ["ann", "bob"])

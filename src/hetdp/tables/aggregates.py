@@ -198,9 +198,7 @@ def total(column: str, *, lower: float, upper: float) -> Aggregate:
     """
     low, high = _range(column, lower, upper)
     if not low <= 0 <= high:
-        raise InvalidInput(
-            f"lower and upper of a total must have 0 between them: somebody absent adds 0 (got {low:g} and {high:g})"
-        )
+        raise InvalidInput(f"The range of a total must contain 0: absent people add 0 (got {low:g} to {high:g})")
     return _Total(Sum(column, low, high, 0.0, power=1, added_up=True))
 
 
@@ -240,13 +238,12 @@ def parse_aggregate(text: str) -> tuple[str, Aggregate]:
     name, *rest = text.split(":")
     if name not in AGGREGATES:
         raise InvalidInput(
-            f"an aggregate must be one of {', '.join(AGGREGATES)}",
-            got=name,
-            hint="What else there is (a median, a histogram) is asked of all rows: hetdp.queries, --query.",
+            f"Unknown aggregate {name!r}: choose one of {', '.join(AGGREGATES)}",
+            hint="A median or a histogram is a query about all rows.",
         )
     if name == "count":
         if rest:
-            raise InvalidInput("a count must stand alone: it has no column and no range", got=text)
+            raise InvalidInput("A count has no column and no range", got=text)
         return name, count()
     try:
         *column, lower, upper = rest
@@ -254,7 +251,7 @@ def parse_aggregate(text: str) -> tuple[str, Aggregate]:
     except ValueError:
         column, low, high = [], 0.0, 0.0
     if not column:
-        raise InvalidInput(f"an aggregate must be NAME:COLUMN:LOWER:UPPER, such as {name}:hours:0:99", got=text)
+        raise InvalidInput(f"An aggregate is NAME:COLUMN:LOWER:UPPER, such as {name}:hours:0:99", got=text)
     return f"{name} of {':'.join(column)}", AGGREGATES[name](":".join(column), lower=low, upper=high)
 
 

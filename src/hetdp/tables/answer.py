@@ -243,8 +243,8 @@ class TableAnswer:
         """What to keep in mind when reading it; public."""
         groups = self.plan.question.max_groups
         shrunk = (
-            f"Somebody in more than {counted(groups, 'group')} (max_groups) counts for less in each: counts and totals "
-            "are right if nobody is."
+            f"People in more than {counted(groups, 'group')} count for less in each. Counts and totals are right if "
+            "nobody is."
         )
         return (
             *([_WEIGHTED] if self.dialled else []),
@@ -272,7 +272,7 @@ class TableAnswer:
             which = "Cells that are empty or no number ('6148,81' is none)" if loose else "Empty cells"
             yield (
                 f"{which} count as the middle of the range, in a total as 0: {listed(list(counts))}. "
-                f'Leave them out with where="{name} is not null".'
+                f'Leave them out with the condition "{name} is not null".'
             )
 
 

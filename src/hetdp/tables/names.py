@@ -1,6 +1,6 @@
 """Which items may be named: they are the keys of a table of pairs, chosen by the rule for keys that nobody lists.
 
-Votes of neighbours, sketches and models need names of items. Where no catalogue is given, an item is named if so many
+Sketches and models need names of items. Where no catalogue is given, an item is named if so many
 people count it that noise alone cannot name it (`hetdp.tables.keys`).
 """
 
@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real, chance
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.profiles.coded import WEIGHT_STEPS
-from hetdp.profiles.reading.identifiers import Ids, whole_numbers
+from hetdp.profiles.ids import Ids, whole_numbers
+from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.tables.keys import choose, threshold
 
 __all__ = [
     "CATALOGUES",
-    "CHOSEN",
     "HOLDER",
     "NAMES_SHARE",
     "OTHERS",
@@ -28,16 +27,16 @@ __all__ = [
     "people_needed",
 ]
 
-#: Where names come from: noise on counts, a public list, or whatever somebody counts.
-CATALOGUES = ("private", "given", "observed")
+#: Where names come from: noise on counts, or a public list.
+CATALOGUES = ("private", "given")
 #: Part of epsilon that goes to names where sketches need them; measured in docs/guide/recommender.md, neighbors.md.
 NAMES_SHARE = Fraction(1, 10)
 
-_CHOSEN = "Names of items were chosen by noise on exact counts"
-#: What a promise says about it: where the holder is trusted anyway, and where nobody would be but for names ...
-CHOSEN = f"{_CHOSEN}."
-HOLDER = f"{_CHOSEN}: whoever holds the profiles is trusted with them, and the promise is to everybody else."
-#: ... so that it holds against
+#: What a promise says where names are chosen, and against whom it then holds.
+HOLDER = (
+    "Names of items were chosen by noise on exact counts: a trusted curator holds the profiles, and the promise is to "
+    "everybody else."
+)
 OTHERS = "everybody but the holder of the profiles, together, whatever else they know"
 
 

@@ -15,7 +15,7 @@ from hetdp.mechanisms.accuracy import MOST_LEVEL, smallest_level, up
 from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import Estimate, NoisySum, least_weight
 from hetdp.noise.laplace import MAXIMUM_SCALE
-from hetdp.profiles.reading.pairs import checked_default
+from hetdp.profiles.reading import checked_default
 from hetdp.tables.aggregates import Aggregate, Context
 from hetdp.tables.conditions import parse_condition
 from hetdp.tables.keys import UnknownKeys, threshold
@@ -148,18 +148,18 @@ class TablePlan:
         groups = self.question.max_groups
         if self.shrinks_by_groups and not self.stated_groups:
             return (
-                "Somebody in several groups counts for less in each of them, and how many groups people are in was not "
-                "said: max_groups says it."
+                "People in several groups count for less in each of them. Say how many groups a person can be in "
+                "(max_groups)."
             )
         if dialled and self.several_groups and groups > 1:
             return (
-                f"With max_groups={groups}, people with dials count for more where they are in fewer groups, so that "
-                "groups cannot be compared by their weights. Where nobody is in more than one, max_groups=1 says so."
+                f"With up to {groups} groups per person, weighted people count for more if they are in fewer groups. "
+                "Set max_groups to 1 if nobody is in more than one group."
             )
         if dialled and self.population is None:
             return (
-                "People count with their dials, and how many there are is not public. Give population, their number in "
-                "all groups together as known from elsewhere, to scale it up."
+                "People count in proportion to their privacy weights, and their number is not public. Give the "
+                "population, their number in all groups together as known from elsewhere, to scale it up."
             )
         return None
 
@@ -282,9 +282,9 @@ def plan_table(
     )
     if everybody is not None and plan.shrinks_by_groups and max_groups is None:
         raise InvalidInput(
-            "must come with max_groups (--max-groups) where unit and by are given: nothing can be scaled up "
-            "unless it is said in how many groups people are at most; 1, if nobody is in two (got it alone)",
+            "needs max_groups where unit and by are given",
             parameter="population",
+            hint="Say how many groups a person can be in: 1 if nobody is in two.",
         )
     if within is not None:
         plan = plan.at(epsilon_within(plan, within, people))
@@ -296,7 +296,7 @@ def _check_size(plan: TablePlan) -> None:
     if max(plan.spread(added) for added in plan.shares) >= MAXIMUM_SCALE:
         raise InvalidInput(
             f"must be above {float(plan.epsilon * max(map(plan.spread, plan.shares)) / MAXIMUM_SCALE):.2g} "
-            f"for {counted(len(plan.shares), 'sum')} and max_groups={plan.question.max_groups}",
+            f"for {counted(len(plan.shares), 'sum')} and {counted(plan.question.max_groups, 'group')} per person",
             parameter="epsilon",
             got=float(plan.epsilon),
         )
@@ -400,19 +400,17 @@ def epsilon_within(plan: TablePlan, within: float | Mapping[str, float], people:
     for name, found in _expected(plan.at(MOST_LEVEL), goals, weight):
         if found.reason is not None:
             unsaid = not plan.aggregates[name].grows or plan.obstacle(dialled=_dialled(plan)) is None
-            raise InvalidInput(
-                "people must be given with within: what a group is worth in people of dial 1. Got none instead."
-                if people is None and unsaid
-                else f"within must be about answers that have an estimate. Got one without instead: {found.reason}"
-            )
+            if people is None and unsaid:
+                raise InvalidInput("is required: a guess of the sum of privacy weights in a group", parameter="people")
+            raise InvalidInput(f"needs answers that have an estimate. {found.reason}", parameter="within")
     least = {name: up(goal * reach(MOST_LEVEL, name)) for name, goal in goals.items() if reach(MOST_LEVEL, name) > 1}
     apart = ""
     if len(goals) > 1:
         each = ", ".join(f'"{name}": {"..." if name in least else f"{goal:g}"}' for name, goal in goals.items())
-        apart = f" Aggregates may have a number each, within={{{each}}} (or one --aggregate at a time)."
+        apart = f" Aggregates may have a number each, within={{{each}}}, or be asked one at a time."
     raise InvalidInput(
         f"must be at least {listed([f'{most:,f} for {name}' for name, most in least.items()])}: who has which "
-        "dial is chance, and makes intervals of so many people that wide, whatever epsilon is",
+        "privacy weight is chance, and makes intervals that wide for this number of people, for every epsilon",
         parameter="within",
         got=listed([f"{goals[name]:,g}" for name in least]),
         hint=f"{apart} What helps: more people in a group, or a lower confidence.",

@@ -16,7 +16,7 @@ from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import NoisySum
 from hetdp.noise.laplace import laplace_integers
-from hetdp.profiles.reading.files import check_columns
+from hetdp.profiles.formats import check_columns
 from hetdp.tables.aggregates import Aggregate
 from hetdp.tables.answer import Row, TableAnswer
 from hetdp.tables.keys import UnknownKeys, choose
@@ -212,9 +212,10 @@ def _refuse_bad_weights(source: TableSource, question: Question) -> None:
         (count,) = source.collect(rows.select(nw.col("bad").sum()))["bad"].to_pylist()
     if count:
         raise DataError(
-            f"weights must be numbers in [0, 1] in every row of column {weights!r}. Got other cells instead, which are "
-            "not shown; an empty one is no dial, either, nor is '0,5'. Give every row a dial: 1 counts fully, 0 not at "
-            "all; default_weight=... (--default-weight) is that of empty cells. Nothing was charged."
+            f"must be numbers from 0 to 1 in every row: column {weights!r} has empty or other cells, such as '0,5'",
+            parameter="weights",
+            hint="Give every row a weight (1 counts fully, 0 not at all), or empty cells a default weight. Nothing was "
+            "charged.",
         )
 
 
@@ -318,13 +319,13 @@ _KEY_TYPES = "texts, whole numbers, booleans or dates"
 
 
 def columns_of(question: Question) -> dict[str, str]:
-    """Return the columns that a question is about, each with what chooses it."""
+    """Return the columns that a question is about, each with the parameter that names it."""
     chosen: dict[str, Sequence[str | None]] = {
-        "by=... (--by)": [key.column for key in question.by],
-        "weights=... (--weight-column)": [question.weights],
-        "unit=... (--unit)": [question.unit],
-        "the aggregates (--aggregate)": [added.column for added in question.sums],
-        "where=... (--where)": question.where.columns if question.where is not None else (),
+        "by": [key.column for key in question.by],
+        "weights": [question.weights],
+        "unit": [question.unit],
+        "aggregates": [added.column for added in question.sums],
+        "where": question.where.columns if question.where is not None else (),
     }
     return {name: way for way, names in chosen.items() for name in names if name is not None}
 

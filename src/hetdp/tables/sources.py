@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.optional import require, require_all
-from hetdp.profiles.reading.files import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
+from hetdp.profiles.formats import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
 from hetdp.tables.conditions import Condition
 
 __all__ = ["HALF", "TableSource", "open_source", "scrubbed"]
@@ -592,8 +592,8 @@ def _no_values(aggregate: str, column: str, kind: nw.dtypes.DType) -> DataError:
         else "Make a column of numbers of it first: of a date, for instance, a number of days or years."
     )
     return DataError(
-        f"an aggregate must be about a column of numbers. Got {aggregate!r} instead, about {column!r}, which is of "
-        f"type {kind.base_type().__name__}. {remedy} Nothing was charged."
+        f"The {aggregate} needs a column of numbers: {column!r} is of type {kind.base_type().__name__}",
+        hint=f"{remedy} Nothing was charged.",
     )
 
 

@@ -10,12 +10,12 @@ from fractions import Fraction
 
 import pytest
 from click.testing import CliRunner
-from swarm import a_network, draw_bits, identity_of
+from tests.support.node_swarm import a_network, draw_bits, identity_of
 
 from hetdp.cli import node_demo as node_demo_command
 from hetdp.cli.node import node
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.demo import larger, running as demo
+from hetdp.node.demo import running as demo
 from hetdp.node.demo.people import Recall, exact_neighbors, invent_people, list_length, recall, taste_count
 from hetdp.node.demo.processes import stopping_with_parent
 from hetdp.node.neighbors import find_neighbors, votes
@@ -96,28 +96,17 @@ def test_the_report_has_errors_or_says_that_people_are_few(monkeypatch, nodes):
     shares = [Recall(0.71234, 0.0321), *(Recall(0.1 * place, 0.04) for place in range(2))]
     report = demo.DemoReport(nodes, 3.14159, 2, *shares, 2, 28, *(Recall(0.1 * place, 0.05) for place in range(4, 7)))
     monkeypatch.setattr(demo, "run_demo", lambda *_, **__: report)
-    found = larger.LargerNetwork(1000, *(Recall(0.05 * place, 0.02) for place in (15, 13, 11)))
-    monkeypatch.setattr(larger, "larger_network", lambda *_, **__: found)
     shown = CliRunner().invoke(node, ["demo", "--nodes", str(nodes)]).output
     assert re.search(r"converged after +3 s ", shown)
     assert f"2 of {nodes}, probably not by chance" in shown
     assert ("71.2 % ± 3.2" in shown) == (nodes >= 30)
     rows = [" ".join(line.split()) for line in shown.splitlines()]
-    assert "learned from the crowd 40.0 % ± 5.0 75.0 % ± 2.0 *" in rows
-    assert "votes of neighbours 50.0 % ± 5.0 * 65.0 % ± 2.0" in rows
+    assert "learned from the crowd 40.0 % ± 5.0" in rows
+    assert "votes of neighbours 50.0 % ± 5.0 *" in rows
     assert "at least 28; nodes learn from 50 on" in shown
     assert ("Too few people to compare" in shown) == (nodes < 30)
     data = json.loads(CliRunner().invoke(node, ["demo", "--nodes", str(nodes), "--json"]).stdout)
     assert data["recall"] == {"mean": 0.71234, "error": 0.0321}
-    assert data["larger"]["people"] == 1000
-
-
-@pytest.mark.exhaustive
-def test_a_larger_network_recommends_better_by_its_crowd():
-    """Seeded. At epsilon 1 ten neighbours say next to nothing, however many there are to choose from; a crowd does."""
-    small, large = (larger.larger_network(count, epsilon=Fraction(1), seed=2) for count in (300, 900))
-    assert small.hits_crowd.mean + 0.15 < large.hits_crowd.mean
-    assert large.hits_votes.mean + 0.15 < large.hits_crowd.mean
 
 
 def test_an_item_outlives_a_look_at_the_page():

@@ -1,7 +1,7 @@
 """Nodes with a page."""
 
 import pytest
-from page_node import PageNodes
+from tests.support.page_node import PageNodes
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from page_browser import browser, needs_chromium, opened, served
+from tests.support.page_browser import browser, needs_chromium, opened, served
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install --group test")
 axe = pytest.importorskip("axe_core_python", reason="axe is not installed: pip install --group test")

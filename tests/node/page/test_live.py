@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 import pytest
-from page_browser import browser, needs_chromium, opened
+from tests.support.page_browser import browser, needs_chromium, opened
 
 from hetdp.node.catalogue_file import read_network_catalogue
 from hetdp.node.handle import NodeHandle

@@ -6,8 +6,8 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 import pytest
-from page_client import BASE, Page, text_of
-from page_node import LIKED, ONES
+from tests.support.page_client import BASE, Page, text_of
+from tests.support.page_node import LIKED, ONES
 
 from hetdp.node.page.application import PAGES
 from hetdp.node.protocol.network import Bootstrap

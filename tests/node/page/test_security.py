@@ -4,8 +4,8 @@ import logging
 import re
 
 import pytest
-from page_client import BASE, HOST, Page
 from starlette.routing import Route
+from tests.support.page_client import BASE, HOST, Page
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.page import serve

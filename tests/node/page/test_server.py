@@ -8,7 +8,7 @@ import sys
 
 import httpx
 import pytest
-from page_browser import served
+from tests.support.page_browser import served
 from tests.support.sockets import hung_up
 
 from hetdp.core.errors import InvalidInput

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from swarm import a_network
+from tests.support.node_swarm import a_network
 
 from hetdp.node.protocol.draw_schedule import REASONS, DrawRecord, LastDraw, Uptime, next_turn
 

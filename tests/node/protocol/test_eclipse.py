@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from swarm import FAKE, START, Crowd, Swarm, a_network, address_of, identity_of, signed_record
+from tests.support.node_swarm import FAKE, START, Crowd, Swarm, a_network, address_of, identity_of, signed_record
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.messages import Opening, Record, encode

@@ -1,6 +1,6 @@
 """The parts of the protocol by themselves: view, shelf, gate."""
 
-from swarm import START, a_network, address_of, identity_of
+from tests.support.node_swarm import START, a_network, address_of, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.admission import Gate

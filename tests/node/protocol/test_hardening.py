@@ -4,7 +4,7 @@ from collections import Counter
 
 import msgspec
 import pytest
-from swarm import START, a_network, address_of, draw_bits, identity_of
+from tests.support.node_swarm import START, a_network, address_of, draw_bits, identity_of
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream

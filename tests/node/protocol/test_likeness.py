@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from swarm import Swarm, a_network, address_of, draw_bits, identity_of
+from tests.support.node_swarm import Swarm, a_network, address_of, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.like_view import LikeView

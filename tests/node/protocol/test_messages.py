@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from hypothesis import example, given, settings, strategies as some
-from swarm import Swarm, a_network, draw_bits, identity_of
+from tests.support.node_swarm import Swarm, a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, decode, encode
@@ -126,8 +126,8 @@ def test_size_version_and_network_are_checked():
         decode(ID, raw, largest=10)
     with pytest.raises(Refused, match="for this network"):
         decode(bytes(16), raw, largest=LARGEST)
-    with pytest.raises(Refused, match="version 3"):
-        decode(ID, b"\x93\x01" + raw[2:], largest=LARGEST)
+    with pytest.raises(Refused, match="version 1"):
+        decode(ID, b"\x93\x02" + raw[2:], largest=LARGEST)
 
 
 def test_too_many_of_anything_is_refused():

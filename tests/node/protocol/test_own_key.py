@@ -1,7 +1,7 @@
 """A node finds out that a copy of it publishes under its key, and nobody can see whether it has."""
 
 import pytest
-from swarm import Swarm, address_of, draw_bits, identity_of
+from tests.support.node_swarm import Swarm, address_of, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.messages import Slip

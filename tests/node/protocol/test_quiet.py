@@ -1,7 +1,7 @@
 """A network in which nothing happens: little traffic, healthy views, and back to speed when something does."""
 
 import pytest
-from swarm import FAKE, Crowd, Swarm, address_of, identity_of
+from tests.support.node_swarm import FAKE, Crowd, Swarm, address_of, identity_of
 
 from hetdp.node.protocol.exchange_pace import SLOWEST
 from hetdp.node.protocol.sketches import shortened

@@ -3,9 +3,9 @@
 from collections import Counter
 
 import pytest
-from swarm import BadPeer, Swarm, address_of, identity_of
+from tests.support.memory_network import Conditions, MemoryNetwork
+from tests.support.node_swarm import BadPeer, Swarm, address_of, identity_of
 
-from hetdp.node.protocol.memory_network import Conditions, MemoryNetwork
 from hetdp.node.settings import NodeSettings
 
 pytestmark = pytest.mark.slow

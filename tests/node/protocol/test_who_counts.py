@@ -3,7 +3,8 @@
 from fractions import Fraction
 
 import pytest
-from swarm import Swarm, identity_of
+from tests.support import node_swarm
+from tests.support.node_swarm import Swarm, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.messages import Record, SignedSketch
@@ -210,10 +211,8 @@ def test_a_node_learns_from_more_than_its_shelf_holds():
 
 def test_a_machine_with_many_keys_counts_little(monkeypatch):
     """Nodes 20 to 39 are at one host: of it, four count, whoever else there is."""
-    import swarm as module
-
-    usual = module.address_of
-    monkeypatch.setattr(module, "address_of", lambda n: usual(n) if n < 20 else f"tcp://10.77.0.1:{7000 + n}")
+    usual = node_swarm.address_of
+    monkeypatch.setattr(node_swarm, "address_of", lambda n: usual(n) if n < 20 else f"tcp://10.77.0.1:{7000 + n}")
     swarm = Swarm(40)
     swarm.cycles(60)
     many = {identity_of(number).key for number in range(20, 40)}

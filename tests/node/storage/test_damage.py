@@ -5,13 +5,13 @@ Bytes are flipped, files cut, emptied, removed, swapped and filled with noise, i
 
 import io
 import shutil
-import tarfile
 import tempfile
 from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.page_node import PageNodes
 
 from hetdp.cli.main import main
 from hetdp.core.errors import HetdpError
@@ -24,7 +24,6 @@ from hetdp.node.publication import publish
 from hetdp.node.storage.model_file import CrowdModel, save_model
 from hetdp.recommender.model import ItemModel
 
-FORMATS = Path(__file__).parents[2] / "fixtures" / "formats"
 FILES = ["node.db", "node.db", "node.db", "node.db", "node.db-wal", "network.toml", "node.toml", "identity.key"]
 FILES += ["model.npz", "lock"]
 KINDS = ["flip", "flip", "flip", "flips", "cut", "zeros", "noise", "remove", "swap", "folder"]
@@ -37,12 +36,11 @@ def sound():
     """Make the folder of a node that has published, in memory, with a log that is not yet in the database."""
     memory = Path("/dev/shm")  # noqa: S108  (made with a name that nobody knows)
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
-        with tarfile.open(FORMATS / "node-3.tar.gz") as archive:
-            archive.extractall(name, filter="data")
-        folder = Path(name, "node")
-        folder.chmod(0o700)
+        nodes, folder = PageNodes(Path(name)), Path(name, "node")
+        shutil.copytree(nodes.lived_in(running=False).folder, folder)
+        nodes.close()
         keep_log(folder)
-        model = ItemModel(np.arange(16.0), np.full((16, 16), 0.1, dtype=np.float32))
+        model = ItemModel(np.arange(600.0), np.full((600, 600), 0.1, dtype=np.float32))
         save_model(folder / "model.npz", CrowdModel(model, 60))
         yield folder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from swarm import a_network
+from tests.support.node_swarm import a_network
 
 from hetdp.cli.network import network as network_command
 from hetdp.core.errors import DataError
@@ -93,5 +93,5 @@ def test_a_node_that_does_not_fit_on_the_disk_leaves_nothing(tmp_path, largest_f
 
 def test_another_file_is_called_that(tmp_path):
     (tmp_path / "node.db").write_text("not a database at all, but long enough to have a header of sixteen bytes")
-    with pytest.raises(DataError, match="Got another file"):
+    with pytest.raises(DataError, match="another file"):
         NodeStore(tmp_path / "node.db")

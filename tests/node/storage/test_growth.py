@@ -11,7 +11,7 @@ from contextlib import closing
 import msgspec
 import numpy as np
 import pytest
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.catalogue_file import CatalogueItem

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from swarm import a_network
+from tests.support.node_swarm import a_network
 
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.node.catalogue_file import CatalogueItem

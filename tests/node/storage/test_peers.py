@@ -1,7 +1,7 @@
 """What a node keeps of others between two starts: bounded, and not for whoever calls most often."""
 
 import pytest
-from swarm import START, a_network, address_of
+from tests.support.node_swarm import START, a_network, address_of
 
 from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.protocol.messages import Record, SignedSketch

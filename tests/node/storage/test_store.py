@@ -9,11 +9,13 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from swarm import START, a_network, identity_of
+from tests.support.errors import refused
+from tests.support.node_swarm import START, a_network, identity_of
 
 from hetdp.core.errors import DataError, InvalidInput, SimulatedResult
 from hetdp.core.randomness import seeded_stream
@@ -261,7 +263,7 @@ def test_kill_9_at_any_moment_never_draws_an_epoch_twice(store):
     store.profile.set_dials({1: 100, 2: 7})
     seen = {}
     for turn in range(3):
-        code = textwrap.dedent(CHILD).format(tests=[str(HERE), str(HERE.parent)], path=str(store.path))
+        code = textwrap.dedent(CHILD).format(tests=[str(HERE), str(HERE.parents[2])], path=str(store.path))
         child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         assert child.stdout.readline() == "ready\n"
         first = [child.stdout.readline() for _ in range(2)]  # on a busy machine nothing might leave in time otherwise
@@ -538,3 +540,16 @@ def test_signs_of_patterns_are_searched_for_like_any_other(tmp_path):
     items = [CatalogueItem(n, f"i{n}", title) for n, title in enumerate(titles)]
     with NodeStore.make(tmp_path / "x.db", a_network(items=4), items, default_limit=1.0) as store:
         assert [store.catalogue.places_of(text) for text in ("50%!", "%", "_", "!")] == [[0], [0], [2], [0]]
+
+
+@pytest.mark.parametrize(
+    ("pragma", "told"), [("user_version = 9", "version 9"), ("application_id = 5", "not the store")]
+)
+def test_a_file_of_another_kind_or_version_is_refused_and_left_as_it_is(store, pragma, told):
+    store.close()
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.execute(f"PRAGMA {pragma}")
+    before = store.path.read_bytes()
+    with refused(None, told, kind=DataError):
+        NodeStore(store.path)
+    assert store.path.read_bytes() == before

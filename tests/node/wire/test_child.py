@@ -12,8 +12,8 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
-from raw_curve import Poisoner, RawCaller
-from swarm import a_network, identity_of
+from tests.support.node_raw_curve import Poisoner, RawCaller
+from tests.support.node_swarm import a_network, identity_of
 from tests.support.sockets import hung_up
 
 from hetdp.node.demo.people import invent_people

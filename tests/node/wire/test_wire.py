@@ -10,7 +10,7 @@ import time
 
 import pytest
 import zmq
-from swarm import a_network, identity_of
+from tests.support.node_swarm import a_network, identity_of
 
 from hetdp.core.errors import DataError
 from hetdp.node.daemon import Daemon

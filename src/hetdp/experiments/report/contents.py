@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hetdp.core.text import agreeing, counted, duration, listed
+from hetdp.datasets import Statistics
 from hetdp.evaluation.results import SAME as SAME_PEOPLE, THIRDS, TRUE as TRUE_PEOPLE, Evaluation, ItemRow
-from hetdp.experiments.datasets.statistics import Statistics
 from hetdp.experiments.figure_points import BY_OVERLAP, RANDOM, SAME, TRUE, FigurePoint
 from hetdp.experiments.measurements import CONFIDENCE, GapClosed
 from hetdp.experiments.sweep import SweepSettings

@@ -17,8 +17,7 @@ from hetdp.core.randomness import Stream
 from hetdp.mechanisms.plan import float_up
 from hetdp.neighbors.scores import SCORES, Scoring, items_to_stand_out
 from hetdp.profiles import Profiles
-from hetdp.profiles.coded import CodedProfiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import CodedProfiles, Holdings
 from hetdp.sketching.law import USUAL_TUNING
 
 __all__ = [
@@ -265,7 +264,6 @@ class Engine(ABC):
         *,
         most_recipients: int,
         public_sizes: bool = False,
-        names_given_away: bool = False,
         simulated: bool = False,
     ) -> Guarantee:
         """Return the promise of neighbour lists, before or after the fact.
@@ -278,8 +276,6 @@ class Engine(ABC):
             How many lists there are that an item has a part in (for gossip: peers that a user may be compared with).
         public_sizes
             Whether sizes of profiles are declared public.
-        names_given_away
-            Whether every item that somebody counts is named (`catalogue="observed"`).
         simulated
             Whether any noise came from a seed, in which case nothing is promised.
         """
@@ -296,10 +292,8 @@ class Engine(ABC):
             factor=factor,
             remarks=tuple(remark for remark in remarks if remark is not None),
         )
-        delta = 1.0 if names_given_away else float_up(shares.names_delta)
-        alone = self.local and not shares.names and not names_given_away
-        trust = "local" if alone else "holder"
-        return replace(lists, delta=delta, names_given_away=names_given_away, trust=trust, simulated=simulated)
+        trust = "local" if self.local and not shares.names else "holder"
+        return replace(lists, delta=float_up(shares.names_delta), trust=trust, simulated=simulated)
 
     def items_to_stand_out(
         self,

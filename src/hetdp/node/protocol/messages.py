@@ -16,7 +16,7 @@ from hetdp.node.protocol.refusal import Refused
 
 __all__ = ["Answer", "Delivery", "Opening", "Record", "Refused", "SignedSketch", "Slip", "decode", "encode", "name_of"]
 
-VERSION = 3
+VERSION = 1
 _NAME_BYTES = 8
 
 Key = Annotated[bytes, Meta(min_length=32, max_length=32)]
@@ -69,10 +69,9 @@ class SignedSketch(msgspec.Struct, **_LEAF):
     catalogue: Digest = b""
 
     def text(self, network_id: bytes) -> bytes:
-        """Return what the signature covers: for version 1 what it covered before there were others."""
-        invitation = len(self.invitation).to_bytes(1, "big") + self.invitation
-        kind = b"hetdp-sketch-3" + self.catalogue if self.catalogue else b"hetdp-sketch-2"
-        return kind + network_id + self.key + self.epoch.to_bytes(8, "big") + invitation + self.bits
+        """Return what the signature covers."""
+        parts = (len(part).to_bytes(1, "big") + part for part in (self.catalogue, self.invitation))
+        return b"hetdp-sketch-1" + network_id + self.key + self.epoch.to_bytes(8, "big") + b"".join(parts) + self.bits
 
 
 class Slip(msgspec.Struct, **_LEAF):

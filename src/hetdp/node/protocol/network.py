@@ -47,20 +47,18 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     catalogue: Annotated[str, Meta(min_length=1, max_length=1000)]
     catalogue_sha256: HexKey
     items: Annotated[int, Meta(ge=1, le=1_000_000)]
-    #: What the catalogue may grow to, in versions signed by `network_key`. A file of the time before does not say: its
-    #: catalogue stays as it is.
+    #: What the catalogue may grow to, in versions signed by `network_key`; 0: it stays as it is.
     most_catalogue: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     #: Loss of an item of weight 1 per epoch.
     epsilon: Fraction
-    #: The weight that sketches tell most about (`sketching.law`). A file of the time before does not say, and means 1.
+    #: The weight that sketches tell most about (`sketching.law`).
     tuned_for: Fraction = USUAL_TUNING
     #: Epoch n begins at start + n * length, in Unix seconds.
     epoch_start_s: Annotated[int, Meta(ge=0, le=2**40)]
     epoch_length_s: Annotated[int, Meta(ge=1, le=2**32)]
     #: Largest profile; a sketch with many more ones than it allows is refused.
     most_items: int = MOST_PROFILE
-    #: So many items, from the start of the catalogue, are what nodes learn about from the sketches of others. A file of
-    #: the time before does not say, and means the default.
+    #: How many items, from the start of the catalogue, nodes learn about from the sketches of others.
     n_head: Annotated[int, Meta(ge=1, le=MOST_HEAD)] = USUAL_HEAD
     #: Between two exchanges that a node starts.
     period_s: Annotated[float, Meta(gt=0, le=86400)] = 10.0
@@ -79,7 +77,7 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     def __post_init__(self) -> None:
         if self.version != VERSION:
-            raise InvalidInput(f"must be {VERSION}", parameter="version", got=self.version)
+            raise InvalidInput(f"Unknown network version {self.version}; this hetdp reads version {VERSION}")
         if not self.name.isprintable() or not self.catalogue.isprintable():
             raise InvalidInput("name and catalogue must be printable")
         _check_level("epsilon", self.epsilon, _EXACT_EPSILONS)
@@ -163,11 +161,6 @@ def _check_level(name: str, number: Fraction, most: int) -> None:
 
 def _plain(network: NetworkParameters) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(network, enc_hook=str)
-    # A network that makes no use of a choice has the file, and the id, that it had before there was the choice.
-    if network.tuned_for == USUAL_TUNING:
-        del plain["tuned_for"]
-    if not network.grows:
-        del plain["most_catalogue"]
     return plain
 
 

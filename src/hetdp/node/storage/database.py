@@ -17,49 +17,15 @@ from hetdp.core.sqlite import Format, WrongFormat
 
 __all__ = ["FORMAT", "Database"]
 
-_CROWD = """
--- Public: what the model is learned from, one sketch per key and epoch, and of it the bits of the head.
-CREATE TABLE crowd (key BLOB NOT NULL, epoch INTEGER NOT NULL, host TEXT NOT NULL, reached INTEGER NOT NULL,
-                    bits BLOB NOT NULL, PRIMARY KEY (key, epoch)) WITHOUT ROWID
-"""
-_SINCE_4 = (
-    "ALTER TABLE catalogue ADD COLUMN version INTEGER NOT NULL DEFAULT 1",  # which has brought the item
-    "ALTER TABLE catalogue ADD COLUMN retired INTEGER",  # the version that has taken it out of use
-    # Public: the signed versions of the catalogue after the first.
-    "CREATE TABLE versions (number INTEGER PRIMARY KEY, digest BLOB NOT NULL, size INTEGER NOT NULL, raw BLOB)",
-    "CREATE INDEX retired ON catalogue (place) WHERE retired IS NOT NULL",
-    # How many bits of the head a sketch has: one for a shorter catalogue has fewer.
-    "ALTER TABLE crowd ADD COLUMN items INTEGER NOT NULL DEFAULT 0",
-    "UPDATE crowd SET items = min(8 * length(bits), (SELECT count(*) FROM catalogue))",
-    # The order in which own sketches were drawn; a clock that was wrong makes it another than that of epochs.
-    "ALTER TABLE publications ADD COLUMN draw INTEGER NOT NULL DEFAULT 0",
-    "UPDATE publications SET draw = (SELECT count(*) FROM publications AS p WHERE p.epoch <= publications.epoch)",
-    # Public: epochs that must not be drawn, or not again, and why.
-    "CREATE TABLE drawn (epoch INTEGER PRIMARY KEY, why TEXT NOT NULL)",
-    "INSERT INTO drawn SELECT epoch, 'published' FROM publications",
-    # Private: what was charged for other reasons than a sketch of this store, each once: to every item, also to those
-    # that the catalogue does not have yet, and to each by itself, in an array like `lost` (or shorter).
-    "CREATE TABLE other_charges (mark TEXT PRIMARY KEY, why TEXT NOT NULL, every INTEGER NOT NULL, lost BLOB NOT NULL)",
-    # Private: what the owner has brought along and the catalogue does not have, or not yet.
-    """CREATE TABLE unknown (name TEXT PRIMARY KEY, dial INTEGER, lost INTEGER NOT NULL DEFAULT 0, lifetime REAL,
-                          canonical TEXT NOT NULL UNIQUE)""",
-    "CREATE TABLE hidden (key BLOB PRIMARY KEY)",
-    # Private: limits of groups, and those before each step of edits (NULL: none), to take it back.
-    "CREATE TABLE group_limits (name TEXT PRIMARY KEY, epsilon REAL NOT NULL CHECK (epsilon >= 0))",
-    "CREATE TABLE limit_edits (step INTEGER, name TEXT, epsilon REAL, PRIMARY KEY (step, name)) WITHOUT ROWID",
-    # What befell the node, for its owner; names no item.
-    "CREATE TABLE events (number INTEGER PRIMARY KEY, time_s REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL)",
-    # Public: whether the node has reached a peer where it says it is. The time before does not tell.
-    "ALTER TABLE peers ADD COLUMN reached INTEGER NOT NULL DEFAULT 0",
-    "UPDATE peers SET reached = 1",
-    # Public: whether a sketch is on the shelf for being like the own published one, and not by chance.
-    "ALTER TABLE sketches ADD COLUMN liked INTEGER NOT NULL DEFAULT 0",
-)
-_SCHEMA = f"""
+_SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
--- Public.
+-- Public: the version of the catalogue that brought an item, and the one that took it out of use.
 CREATE TABLE catalogue (place INTEGER PRIMARY KEY, item TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
-                        link TEXT NOT NULL, category TEXT NOT NULL);
+                        link TEXT NOT NULL, category TEXT NOT NULL, version INTEGER NOT NULL DEFAULT 1,
+                        retired INTEGER);
+CREATE INDEX retired ON catalogue (place) WHERE retired IS NOT NULL;
+-- Public: the signed versions of the catalogue after the first.
+CREATE TABLE versions (number INTEGER PRIMARY KEY, digest BLOB NOT NULL, size INTEGER NOT NULL, raw BLOB);
 -- Private: dials, losses and limits in hundredths, as arrays as long as the catalogue (hetdp.node.storage.ledger).
 CREATE TABLE arrays (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 -- Private: limits as their owner has typed them, how to take an edit back, what was dismissed.
@@ -67,27 +33,40 @@ CREATE TABLE limits (place INTEGER PRIMARY KEY REFERENCES catalogue, epsilon REA
 CREATE TABLE edits (step INTEGER NOT NULL, place INTEGER NOT NULL, dial INTEGER NOT NULL,
                     PRIMARY KEY (step, place)) WITHOUT ROWID;
 CREATE TABLE dismissed (place INTEGER PRIMARY KEY REFERENCES catalogue);
--- Own sketches, one per epoch and never another: public once published. The dials that counted in it are private: each
--- is a loss of epsilon * dial / 100, made before the sketch it pays for left the node.
+-- Private: limits of groups, and those before each step of edits (NULL: none), to take it back.
+CREATE TABLE group_limits (name TEXT PRIMARY KEY, epsilon REAL NOT NULL CHECK (epsilon >= 0));
+CREATE TABLE limit_edits (step INTEGER, name TEXT, epsilon REAL, PRIMARY KEY (step, name)) WITHOUT ROWID;
+-- The node's own sketches, one per epoch and never another: public once published. The dials that counted in it are
+-- private: each is a loss of epsilon * dial / 100, charged before the sketch left the node. `draw` is the order in
+-- which sketches were drawn; a clock that was wrong makes it another than that of epochs.
 CREATE TABLE publications (epoch INTEGER PRIMARY KEY, published_s REAL NOT NULL, ones INTEGER NOT NULL,
-                           sketch BLOB NOT NULL, dials BLOB NOT NULL);
--- Public: what others published, and how to reach them.
-CREATE TABLE sketches (key BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sketch BLOB NOT NULL);
-CREATE TABLE peers (key BLOB PRIMARY KEY, curve BLOB NOT NULL, address TEXT NOT NULL, seen_s REAL NOT NULL);
+                           sketch BLOB NOT NULL, dials BLOB NOT NULL, draw INTEGER NOT NULL DEFAULT 0);
+-- Public: epochs that must not be drawn, or not again, and why.
+CREATE TABLE drawn (epoch INTEGER PRIMARY KEY, why TEXT NOT NULL);
+-- Private: what was charged for other reasons than a sketch of this store, each once: to every item, also to those
+-- that the catalogue does not have yet, and to each by itself, in an array like `lost` (or shorter).
+CREATE TABLE other_charges (mark TEXT PRIMARY KEY, why TEXT NOT NULL, every INTEGER NOT NULL, lost BLOB NOT NULL);
+-- Private: what the owner has brought along and the catalogue does not have, or not yet; which neighbours are hidden.
+CREATE TABLE unknown (name TEXT PRIMARY KEY, dial INTEGER, lost INTEGER NOT NULL DEFAULT 0, lifetime REAL,
+                      canonical TEXT NOT NULL UNIQUE);
+CREATE TABLE hidden (key BLOB PRIMARY KEY);
+-- What befell the node, for its owner; names no item.
+CREATE TABLE events (number INTEGER PRIMARY KEY, time_s REAL NOT NULL, kind TEXT NOT NULL, detail TEXT NOT NULL);
+-- Public: what others published, whether it is on the shelf for being like the node's own published sketch and not by
+-- chance, how to reach peers, and whether the node has reached them there.
+CREATE TABLE sketches (key BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sketch BLOB NOT NULL,
+                       liked INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE peers (key BLOB PRIMARY KEY, curve BLOB NOT NULL, address TEXT NOT NULL, seen_s REAL NOT NULL,
+                    reached INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE bans (key BLOB PRIMARY KEY, until_s REAL NOT NULL);
 CREATE TABLE traffic (time_s REAL PRIMARY KEY, sent_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL);
-{_CROWD};
-{";".join(_SINCE_4)};
+-- Public: what the model is learned from, one sketch per key and epoch: the bits of the head, and how many they are (a
+-- sketch for a shorter catalogue has fewer).
+CREATE TABLE crowd (key BLOB NOT NULL, epoch INTEGER NOT NULL, host TEXT NOT NULL, reached INTEGER NOT NULL,
+                    bits BLOB NOT NULL, items INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (key, epoch)) WITHOUT ROWID;
 """
 
-
-def _to_4(connection: sqlite3.Connection) -> None:
-    for statement in _SINCE_4:
-        connection.execute(statement)
-
-
-#: Version 1 was of the time before the first release; 2 had no crowd; 3 knew one catalogue and believed the clock.
-FORMAT = Format("the store of a node", 4, _SCHEMA, steps={2: lambda connection: connection.execute(_CROWD), 3: _to_4})
+FORMAT = Format("the store of a node", 1, _SCHEMA)
 
 #: Each array and what it is made of: dials, hundredths of epsilon lost so far and at most (below 0: the default), the
 #: places of the catalogue in the order of the owner's list, the number of each item's group.
@@ -102,16 +81,15 @@ _SHORT = {sqlite3.SQLITE_IOERR_SHORT_READ}
 class Database:
     """A node's store as SQLite sees it; what its tables mean is up to the parts of `NodeStore`.
 
-    The file was made by `Database.create`. One of an earlier format is brought forward; any other is refused.
+    The file was made by `Database.create`; any other is refused.
 
     Privacy
     -------
     A file for its owner only, in WAL mode; the log files that SQLite puts beside it get the same permissions.
     """
 
-    def __init__(self, path: Path, *, file_format: Format = FORMAT) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._format = file_format
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
@@ -242,7 +220,7 @@ class Database:
         connection = None
         try:
             connection = sqlite.connect(path)
-            self._format.bring_forward(connection)
+            FORMAT.version_of(connection)
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA cache_size = -2000")
         except BaseException as error:

@@ -12,8 +12,7 @@ from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search, in_batches
 from hetdp.neighbors.scores import Scoring
 from hetdp.noise.tables import laplace_tables, threshold_tables
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles, read_only
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, Holdings, read_only
 
 if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
@@ -115,7 +114,7 @@ def exact_neighbors(
     --------
     >>> from hetdp import Profiles
     >>> from hetdp.core.randomness import seeded_stream
-    >>> from hetdp.profiles.coded import code_profiles
+    >>> from hetdp.profiles.steps import code_profiles
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2], ["a", "b", "a", "b", "c"]))
     >>> found = exact_neighbors(coded, k=1, epsilon=Fraction(50), stream=seeded_stream(1), factors=np.ones(3))
     >>> found.indices[:2, 0].tolist(), found.scores[:2, 0].round().tolist()

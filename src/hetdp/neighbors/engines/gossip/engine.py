@@ -22,8 +22,7 @@ from hetdp.neighbors.engines.gossip.noisy_scores import (
 )
 from hetdp.neighbors.engines.gossip.protocol import BestPeers, Comparisons, RandomPeers
 from hetdp.neighbors.scores import Scoring
-from hetdp.profiles.coded import CodedProfiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import CodedProfiles, Holdings
 
 __all__ = ["GOSSIP", "GossipResult", "gossip_neighbors", "users_settled"]
 
@@ -228,7 +227,7 @@ def gossip_neighbors(
     Examples
     --------
     >>> from hetdp.profiles import Profiles
-    >>> from hetdp.profiles.coded import code_profiles
+    >>> from hetdp.profiles.steps import code_profiles
     >>> from hetdp.core.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2, 3], ["a", "b", "a", "b", "c", "c"]))
     >>> found = gossip_neighbors(coded, k=1, epsilon=Fraction(50), stream=seeded_stream(1), factors=np.ones(4))

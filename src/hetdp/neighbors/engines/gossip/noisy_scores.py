@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hetdp.core.checks import whole
 from hetdp.core.randomness import KeyedWords
 from hetdp.noise.tables import LaplaceTables, laplace_tables
-from hetdp.profiles.coded import WEIGHT_STEPS, CodedProfiles
+from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 
 __all__ = ["BLOCK_NODES", "NoisyScores", "ScoreTable", "ScoringThreads", "noisy_scores", "score_table"]
 

@@ -21,8 +21,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search, Shares
 from hetdp.neighbors.scores import Scoring
-from hetdp.profiles.coded import CodedProfiles
-from hetdp.profiles.holdings import Holdings
+from hetdp.profiles.steps import CodedProfiles, Holdings
 from hetdp.sketching.bits import GROUP_USERS, Sketches
 from hetdp.sketching.estimate import bit_values, item_owners, items_behind
 from hetdp.sketching.law import GROUP_WORDS, USUAL_TUNING, chance_of_one, contrast
@@ -223,7 +222,7 @@ def sketch_neighbors(
     Examples
     --------
     >>> from hetdp import Profiles
-    >>> from hetdp.profiles.coded import code_profiles
+    >>> from hetdp.profiles.steps import code_profiles
     >>> from hetdp.core.randomness import seeded_stream
     >>> coded = code_profiles(Profiles.from_pairs([0, 0, 1, 1, 2, 3], ["a", "b", "a", "b", "c", "c"]))
     >>> found = sketch_neighbors(coded, k=1, epsilon=Fraction(20), stream=seeded_stream(1))

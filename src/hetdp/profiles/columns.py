@@ -1,0 +1,235 @@
+"""Read columns of private numbers from CSV and parquet files, without ever complaining about a value.
+
+Columns stay as arrow keeps them, and become numbers a block at a time: no Python object per cell.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hetdp.core.errors import DataError, InvalidInput
+from hetdp.profiles.categories import Categories
+from hetdp.profiles.formats import CSV, FORMATS, check_columns, decoded, open_file
+from hetdp.profiles.weights import PrivacyWeights
+
+__all__ = ["Table", "read_table"]
+
+_FORM = "CSV file (UTF-8, commas, rows as long as the header) or parquet file"
+#: Texts that arrow and Python read as the same number. Whatever else is one for Python ("1_000") is left to it.
+_PLAIN = r"^-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?$"
+_LONGEST_PLAIN = 64
+#: A cell whose bytes are no text: neither empty nor a number.
+_ODD = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Some columns of a file, as arrow arrays in pieces; rows are people."""
+
+    path: Path
+    columns: dict[str, list[Any]]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are. Public."""
+        return sum(len(piece) for piece in next(iter(self.columns.values())))
+
+    def numbers(self, name: str, counting: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """Return a column as floats; cells that are no numbers become nan.
+
+        A column without a single number is refused: that is a mistake about the file, not about a person. Rows that do
+        not count have no part in that.
+        """
+        numbers = self._mapped(name, _numbers, np.float64)
+        counting = np.ones(self.rows, dtype=np.bool_) if counting is None else counting
+        if np.isnan(numbers[counting]).all() and not self._absent(name)[counting].all():
+            raise DataError(f"column {name!r} of {self.path.name} must be numeric (got no number at all)")
+        return numbers
+
+    def missing(self, name: str) -> int:
+        """Return how many cells of a column are empty."""
+        return int(self._absent(name).sum())
+
+    def weights(self, name: str | None, *, default: float | None) -> PrivacyWeights:
+        """Return a column as privacy weights; empty cells, or all where no column is named, take the default.
+
+        Without a default all are 1 where no column is named, and empty cells are refused: nobody has set those dials.
+        """
+        if name is None:
+            return PrivacyWeights(np.full(self.rows, 1.0 if default is None else default))
+        absent = self._absent(name)
+        if default is None and absent.any():
+            raise DataError(
+                f"column {name!r} of {self.path.name} must hold a weight in every row (got empty cells)",
+                hint=(
+                    "Give every row a dial, or --default-weight for those without one: 1 counts fully, 0 not at all."
+                ),
+            )
+        try:
+            numbers = self.numbers(name)
+            if default is not None:
+                numbers[absent] = default
+            return PrivacyWeights(numbers)
+        except DataError:
+            raise
+        except InvalidInput as error:
+            raise DataError(f"column {name!r} of {self.path.name}: {error}") from None
+
+    def indicators(
+        self, name: str, lower: float | None, upper: float | None, counting: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Return 1 for every row that has a value, inside the range if there is one, and 0 for the others."""
+        if lower is None and upper is None:
+            return (~self._absent(name)).astype(np.float64)
+        values = self.numbers(name, counting)
+        low, high = -np.inf if lower is None else lower, np.inf if upper is None else upper
+        return ((values >= low) & (values <= high)).astype(np.float64)
+
+    def codes(self, name: str, categories: Categories) -> NDArray[np.float64]:
+        """Return the places of the categories of a column, -1 for cells that are none of them."""
+        return self._mapped(name, lambda piece: _codes(piece, categories), np.float64)
+
+    def labels(self, name: str) -> Any:  # noqa: ANN401
+        """Return a column of identifiers as arrow has texts and numbers; what is neither, as Python writes it."""
+        import pyarrow as pa
+
+        if self.missing(name):
+            raise DataError(f"column {name!r} of {self.path.name} must identify each row (got an empty cell)")
+        return pa.chunked_array([_identifiers(piece) for piece in self.columns[name]])
+
+    def _mapped(self, name: str, function: Callable[[Any], NDArray[Any]], kind: type) -> NDArray[Any]:
+        """Return a function of a column, piece by piece."""
+        found: NDArray[Any] = np.empty(self.rows, dtype=kind)
+        begin = 0
+        for piece in self.columns[name]:
+            found[begin : begin + len(piece)] = function(piece)
+            begin += len(piece)
+        return found
+
+    def _absent(self, name: str) -> NDArray[np.bool_]:
+        """Return which cells of a column are empty."""
+        return self._mapped(name, _absent, np.bool_)
+
+
+def read_table(path: Path, wanted: Collection[str]) -> Table:
+    """Read the named columns of a .csv, .tsv or .parquet file; text may be compressed (.gz, .bz2, .zst).
+
+    Names may come as a mapping that says what chooses each, such as "--column", for whoever gets one wrong.
+    """
+    names = list(wanted)
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    with open_file(path) as file, file.explaining(_FORM):
+        form = FORMATS.get(file.ending, CSV)
+        check_columns(file.name, form.columns(file), wanted)
+        for batch in form.batches(file, names, forgiving=True):
+            for pieces, column in zip(columns.values(), batch, strict=True):
+                pieces.append(_plain(column, typed=form.typed))
+    table = Table(path, columns)
+    if table.rows == 0:
+        raise DataError(f"{path.name} must hold at least one row")
+    return table
+
+
+def _plain(column: Any, *, typed: bool) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    """Return a column without the ways to keep texts that mean nothing here; texts that are not UTF-8 are just odd."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        return _plain(column.dictionary_decode(), typed=typed)
+    if not typed or column.type == pa.large_binary():
+        column = decoded(column, _ODD)
+    if column.type in (pa.string(), pa.large_string(), pa.string_view()):
+        column = column.cast(pa.string())
+    return column
+
+
+def _absent(piece: Any) -> NDArray[np.bool_]:  # noqa: ANN401
+    """Return which cells are null or an empty text."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    absent = compute.is_null(piece)
+    if pa.types.is_string(piece.type):
+        absent = compute.or_(absent, compute.fill_null(compute.equal(compute.binary_length(piece), 0), False))  # noqa: FBT003
+    found: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _numbers(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
+    """Return cells as floats, as Python's float reads each; nan for what is no number."""
+    import pyarrow as pa
+
+    kind = piece.type
+    if pa.types.is_decimal(kind):
+        piece = piece.cast(pa.string())  # arrow's own way to floats rounds twice
+    if pa.types.is_string(piece.type):
+        return _numbers_of_texts(piece)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
+        return _floats(piece)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return np.array([_number(cell) for cell in piece.to_pylist()])
+    return np.full(len(piece), np.nan)  # dates, lists and the like
+
+
+def _floats(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
+    """Return what arrow can make floats of, nan for null; integers beyond 2**53 are rounded."""
+    import pyarrow as pa
+
+    found: NDArray[np.float64] = piece.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _numbers_of_texts(texts: Any) -> NDArray[np.float64]:  # noqa: ANN401
+    import pyarrow as pa
+    from pyarrow import compute
+
+    texts = compute.if_else(compute.equal(compute.binary_length(texts), 0), pa.scalar(None, pa.string()), texts)
+    try:
+        return _floats(texts)
+    except pa.ArrowInvalid:
+        pass  # some text is no plain number; the message quotes it
+    texts = compute.ascii_trim_whitespace(texts)
+    plain = compute.match_substring_regex(texts, _PLAIN)
+    plain = compute.and_(plain, compute.less_equal(compute.binary_length(texts), _LONGEST_PLAIN))
+    numbers = _floats(compute.if_else(plain, texts, pa.scalar(None, pa.string()))).copy()
+    # Each text of the others once: an "n/a" in every other row costs one look.
+    others = compute.if_else(plain, pa.scalar(None, pa.string()), texts).dictionary_encode()
+    known = np.array([_number(text) for text in others.dictionary.to_pylist()] + [np.nan])
+    where = others.indices.fill_null(known.size - 1).to_numpy(zero_copy_only=False)
+    return np.where(np.isnan(numbers), known[where], numbers)
+
+
+def _number(cell: object) -> float:
+    if isinstance(cell, str) and cell.strip().lower() in ("true", "false"):
+        return float(cell.strip().lower() == "true")  # as parquet reads its booleans
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _codes(piece: Any, categories: Categories) -> NDArray[np.float64]:  # noqa: ANN401
+    import pyarrow as pa
+
+    if pa.types.is_temporal(piece.type) or pa.types.is_nested(piece.type):
+        try:
+            piece = piece.cast(pa.string())
+        except (NotImplementedError, ValueError):  # lists and the like are no category
+            piece = pa.nulls(len(piece), pa.string())
+    kinds = piece.dictionary_encode()  # each cell of a kind once
+    known: NDArray[np.float64] = np.append(categories.codes(kinds.dictionary.to_pylist()), categories.codes([None]))
+    where: NDArray[np.intp] = kinds.indices.fill_null(known.size - 1).to_numpy(zero_copy_only=False)
+    return known[where]
+
+
+def _identifiers(piece: Any) -> Any:  # noqa: ANN401
+    import pyarrow as pa
+
+    kind = piece.type
+    if any(is_one(kind) for is_one in (pa.types.is_string, pa.types.is_integer, pa.types.is_floating)):
+        return piece
+    return pa.array([str(cell) for cell in piece.to_pylist()], pa.string())
